@@ -1,0 +1,165 @@
+"""The element types of the language: names, sizes and their counterparts in numpy, torch and DLPack.
+
+A :class:`dtype` is a string, so it compares equal to its name and works wherever a name does
+(``getattr(torch, T.float16)``, ``T.float16 == "float16"``). Calling one casts a value.
+Importing this module imports neither numpy, torch nor TVM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+# DLPack type codes (dlpack.h, DLDataTypeCode).
+_INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of one element type. ``torch`` is the attribute of the torch module, or None."""
+
+    bits: int
+    kind: str  # "int" | "uint" | "float" | "bool"
+    dlpack: tuple[int, int]
+    torch: str | None
+    numpy: str
+    significand: int = 0  # explicit fraction bits of a float
+    max: float | None = None  # largest finite value of a float
+    min_normal: float | None = None
+    has_infinity: bool = True
+
+
+def _ints() -> dict[str, Facts]:
+    table: dict[str, Facts] = {}
+    for bits in (8, 16, 32, 64):
+        table[f"int{bits}"] = Facts(bits, "int", (_INT, bits), f"int{bits}", f"int{bits}")
+        table[f"uint{bits}"] = Facts(bits, "uint", (_UINT, bits), f"uint{bits}", f"uint{bits}")
+    table["int4"] = Facts(4, "int", (_INT, 8), "int8", "int4")
+    table["uint4"] = Facts(4, "uint", (_UINT, 8), "uint8", "uint4")
+    table["bool"] = Facts(8, "bool", (_BOOL, 8), "bool", "bool")
+    return table
+
+
+FACTS: dict[str, Facts] = {
+    "float64": Facts(64, "float", (_FLOAT, 64), "float64", "float64", 52, 1.7976931348623157e308, 2.0**-1022),
+    "float32": Facts(32, "float", (_FLOAT, 32), "float32", "float32", 23, 3.4028234663852886e38, 2.0**-126),
+    "tfloat32": Facts(32, "float", (_FLOAT, 32), "float32", "float32", 10, 3.4011621342146535e38, 2.0**-126),
+    "float16": Facts(16, "float", (_FLOAT, 16), "float16", "float16", 10, 65504.0, 2.0**-14),
+    "bfloat16": Facts(16, "float", (_BFLOAT, 16), "bfloat16", "bfloat16", 7, 3.3895313892515355e38, 2.0**-126),
+    # OCP 8-bit floating point specification 1.0, table 1; codes as in dlpack.h.
+    "float8_e4m3fn": Facts(8, "float", (10, 8), "float8_e4m3fn", "float8_e4m3fn", 3, 448.0, 2.0**-6, False),
+    "float8_e5m2": Facts(8, "float", (12, 8), "float8_e5m2", "float8_e5m2", 2, 57344.0, 2.0**-14),
+    **_ints(),
+}
+
+ALIASES = {
+    "float": "float32",
+    "half": "float16",
+    "double": "float64",
+    "int": "int32",
+    "uint": "uint32",
+    "short": "int16",
+    "long": "int64",
+    "float8_e4m3": "float8_e4m3fn",
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "fp32": "float32",
+}
+
+
+class dtype(str):  # noqa: N801 - the language's name
+    """An element type; behaves as its name. ``dtype("float16")``, ``dtype(torch.float16)``, ``dtype(numpy.int8)``."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: Any) -> dtype:
+        return str.__new__(cls, canonical_name(value))
+
+    @property
+    def facts(self) -> Facts:
+        return FACTS[str(self)]
+
+    @property
+    def bits(self) -> int:
+        return FACTS[str(self)].bits
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one element, rounded up (a packed int4 pair shares one)."""
+        return (self.bits + 7) // 8
+
+    @property
+    def is_float(self) -> bool:
+        return FACTS[str(self)].kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        return FACTS[str(self)].kind in ("int", "uint")
+
+    def as_torch(self) -> Any:
+        """The torch dtype that holds such elements (packed int4 is held as int8)."""
+        import torch
+
+        return getattr(torch, str(self.facts.torch))
+
+    def as_numpy(self) -> Any:
+        """The numpy dtype; bfloat16, float8 and int4 come from ml_dtypes."""
+        import numpy
+
+        name = self.facts.numpy
+        if hasattr(numpy, name) and name != "bool":
+            return numpy.dtype(name)
+        if name == "bool":
+            return numpy.dtype(bool)
+        import ml_dtypes
+
+        return numpy.dtype(getattr(ml_dtypes, name))
+
+    def __call__(self, value: Any) -> Any:
+        """Cast ``value``: an expression inside a kernel."""
+        from tilecore.language.numeric import cast
+
+        return cast(value, self)
+
+    def __repr__(self) -> str:
+        return f"T.{str(self)}"
+
+
+def canonical_name(value: Any) -> str:
+    """The language's name of an element type given as a name, a torch dtype, a numpy dtype or type, or a Python type."""
+    if isinstance(value, dtype):
+        return str(value)
+    if isinstance(value, str):
+        name = value.removeprefix("torch.").removeprefix("T.")
+        name = ALIASES.get(name, name)
+        if name in FACTS:
+            return name
+        raise _unknown(value)
+    if value is bool:
+        return "bool"
+    if value is int:
+        return "int32"
+    if value is float:
+        return "float32"
+    text = str(value)
+    if text.startswith("torch."):
+        return canonical_name(text.removeprefix("torch."))
+    name = getattr(value, "name", None) or getattr(value, "__name__", None)
+    if isinstance(name, str) and ALIASES.get(name, name) in FACTS:
+        return ALIASES.get(name, name)
+    if text in FACTS or text in ALIASES:
+        return ALIASES.get(text, text)
+    raise _unknown(value)
+
+
+def _unknown(value: Any) -> Exception:
+    import difflib
+
+    from tilecore.errors import LanguageError
+
+    close = difflib.get_close_matches(str(value), [*FACTS, *ALIASES], n=1)
+    return LanguageError(
+        f"unknown dtype {value!r}",
+        expected="one of " + ", ".join(FACTS),
+        hint=f"did you mean {close[0]!r}?" if close else None,
+    )

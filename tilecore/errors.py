@@ -1,0 +1,149 @@
+"""Every error that tilecore raises on purpose, and the place in the user's file that it points at.
+
+An error says where (file, line, caret), what was found, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Location:
+    """A span of the user's source. Lines are 1-based; columns are 0-based character offsets; the end is exclusive."""
+
+    file: str
+    line: int
+    column: int = 0
+    end_line: int | None = None
+    end_column: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column + 1}"
+
+    def excerpt(self) -> str:
+        """The source line with carets under the span; empty when the file cannot be read."""
+        text = linecache.getline(self.file, self.line).rstrip("\n")
+        if not text.strip():
+            return ""
+        one_line = self.end_line in (None, self.line)
+        stop = self.end_column if one_line and self.end_column else len(text)
+        width = max(1, min(stop, len(text)) - self.column)
+        gutter = " " * len(str(self.line))
+        return f"{gutter} |\n{self.line} | {text}\n{gutter} | {' ' * self.column}{'^' * width}"
+
+
+class TilecoreError(Exception):
+    """Base of all of tilecore's errors.
+
+    Parameters
+    ----------
+    message: what is wrong, in one sentence.
+    location: where in the user's source, when known.
+    found, expected, hint: the three further lines of the report; each may be left out.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        location: Location | None = None,
+        found: str | None = None,
+        expected: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
+        self.found = found
+        self.expected = expected
+        self.hint = hint
+
+    def at(self, location: Location | None) -> TilecoreError:
+        """Fill in the location unless one is known already; returns self."""
+        if self.location is None:
+            self.location = location
+        return self
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.location is not None:
+            lines.append(f"  --> {self.location}")
+            excerpt = self.location.excerpt()
+            if excerpt:
+                lines.append(excerpt)
+        for label, text in (("found", self.found), ("expected", self.expected), ("help", self.hint)):
+            if text:
+                lines.append(f"  = {label}: {text}")
+        return "\n".join(lines)
+
+    def __reduce__(self):
+        facts = {"location": self.location, "found": self.found, "expected": self.expected, "hint": self.hint}
+        return _rebuild, (type(self), self.message, facts)
+
+
+def _rebuild(kind: type, message: str, facts: dict) -> TilecoreError:
+    error = kind.__new__(kind)
+    TilecoreError.__init__(error, message, **facts)
+    return error
+
+
+class LanguageError(TilecoreError):
+    """The kernel's source is not valid: wrong names, types, shapes, scopes or arguments."""
+
+
+class UnsupportedError(TilecoreError, NotImplementedError):
+    """Valid, but this target (or this release) has no implementation of it."""
+
+
+class LoweringError(TilecoreError):
+    """A pass found the intermediate representation in a state that it must not be in."""
+
+
+class ArgumentError(TilecoreError, TypeError, ValueError):
+    """A kernel was called with an argument that does not fit its parameter."""
+
+
+class TargetError(TilecoreError, ValueError):
+    """No such target, or one of its attributes is wrong."""
+
+
+class PluginError(TilecoreError):
+    """An installed backend package is broken or clashes with another; names the package."""
+
+
+class ToolchainError(TilecoreError):
+    """A compiler or library of the target's vendor is missing or failed."""
+
+
+class LaunchError(TilecoreError, RuntimeError):
+    """The kernel could not be launched, or failed while running."""
+
+
+class CacheError(TilecoreError, OSError):
+    """The kernel cache cannot be read or written."""
+
+
+class InterpreterError(TilecoreError):
+    """The kernel did something that the language forbids while it was interpreted."""
+
+
+class OutOfBoundsError(InterpreterError, IndexError):
+    """An access outside its buffer."""
+
+
+class UninitialisedReadError(InterpreterError):
+    """A read of an element that nothing has written."""
+
+
+class RaceError(InterpreterError):
+    """Two iterations of a T.Parallel loop touch one element and at least one of them writes it."""
+
+
+class DeviceAssertError(InterpreterError, AssertionError):
+    """A T.device_assert did not hold."""
+
+
+class AutotuneError(TilecoreError):
+    """No candidate of a search compiled, ran and gave the right answer."""

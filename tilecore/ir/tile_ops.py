@@ -1,0 +1,161 @@
+"""The tile operations: calls in the IR that act on whole regions of buffers, until lowering picks an implementation.
+
+Each is a registered TVM op ``tile.<name>``, called in an ``Evaluate`` statement (``atomic_element`` and
+``shuffle`` are expressions). The interpreter gives each its meaning in numpy; docs/language.md says it in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Expr, IntImm, Span, StringImm, register_op_attr
+
+PREFIX = "tile."
+
+
+@dataclass(frozen=True)
+class TileOp:
+    """Name and operands of a tile operation.
+
+    operands: one word each, ``name:kind``. Kinds: ``region`` (a BufferRegion; the extents are those of the tile),
+    ``expr`` (a scalar expression), ``int`` and ``str`` (immediates); a last ``name:any*`` takes the rest.
+    reads, writes: names of the region operands that it reads and writes.
+    """
+
+    name: str
+    operands: tuple[str, ...]
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        return PREFIX + self.name
+
+    def operand_names(self) -> list[str]:
+        return [word.partition(":")[0] for word in self.operands]
+
+
+TILE_OPS: dict[str, TileOp] = {
+    op.name: op
+    for op in (
+        # dst[...] = cast(src[...]); unit axes of either side are dropped before they are matched.
+        TileOp("copy", ("src:region", "dst:region"), ("src",), ("dst",)),
+        # dst[j, i] = cast(src[i, j])
+        TileOp("transpose", ("src:region", "dst:region"), ("src",), ("dst",)),
+        # c = (0 if clear_accum else c) + op(a) @ op(b), accumulated in c's dtype
+        TileOp(
+            "gemm",
+            ("a:region", "b:region", "c:region", "transpose_a:int", "transpose_b:int", "clear_accum:expr", "policy:int"),
+            ("a", "b", "c"),
+            ("c",),
+        ),
+        TileOp("fill", ("dst:region", "value:expr"), (), ("dst",)),
+        # kind: sum max min abssum absmax bitand bitor bitxor; dst = reduce(src, dim), joined with dst unless clear
+        TileOp(
+            "reduce",
+            ("src:region", "dst:region", "kind:str", "dim:int", "clear:int", "nan_propagate:int"),
+            ("src", "dst"),
+            ("dst",),
+        ),
+        # kind: sum max; inclusive, along dim, from the end if reverse
+        TileOp("scan", ("src:region", "dst:region", "kind:str", "dim:int", "reverse:int"), ("src",), ("dst",)),
+        # kind: add max min or and xor exchange store; element by element
+        TileOp("atomic", ("dst:region", "value:any", "kind:str", "order:str"), ("dst", "value"), ("dst",)),
+        # expression: the value of dst (a BufferLoad) before; kind as above, and load, which takes value 0
+        TileOp("atomic_element", ("dst:load", "value:expr", "kind:str", "order:str")),
+        # a reducer buffer becomes an ordinary one: partial results of all threads joined
+        TileOp("finalize_reducer", ("buffer:region",), ("buffer",), ("buffer",)),
+        TileOp("sync_threads", ()),
+        # joins one value of every thread of the block; expression; kind as for reduce
+        TileOp("allreduce", ("value:expr", "kind:str")),
+        # message, then expressions or one region
+        TileOp("print", ("message:str", "values:any*")),
+        TileOp("device_assert", ("condition:expr", "message:str")),
+        TileOp("assume", ("condition:expr",)),
+        # a hint with no meaning of its own: a key and its values
+        TileOp("annotate", ("key:str", "values:any*")),
+    )
+}
+
+
+def _register() -> None:
+    for op in TILE_OPS.values():
+        register_op_attr(op.full_name, "TCallEffectKind", CallEffectKind.Opaque.value)
+        register_op_attr(op.full_name, "TScriptPrinterName", op.full_name, level=20)
+
+
+_register()
+
+
+def tile_call(name: str, args: Sequence[Any], *, dtype: str = "void", hints: dict[str, Any] | None = None) -> Call:
+    """A call of tile op ``name``; Python ints and strings become immediates. ``hints`` are kept as call attributes."""
+    op = TILE_OPS[name]
+    return Call(op.full_name, [_operand(arg) for arg in args], attrs=hints or None, ret_ty=dtype)
+
+
+def tile_statement(
+    name: str, args: Sequence[Any], *, hints: dict[str, Any] | None = None, span: Span | None = None
+) -> Evaluate:
+    return Evaluate(tile_call(name, args, hints=hints), span=span)
+
+
+def _operand(arg: Any) -> Expr:
+    if isinstance(arg, bool):
+        return IntImm("int32", int(arg))
+    if isinstance(arg, int):
+        return IntImm("int32", arg)
+    if isinstance(arg, str):
+        return StringImm(arg)
+    return arg
+
+
+@dataclass(frozen=True)
+class TileCall:
+    """A tile operation found in the IR, with its operands by name: immediates as Python values."""
+
+    op: TileOp
+    args: dict[str, Any]
+    rest: tuple[Any, ...]
+    hints: dict[str, Any]
+    call: Call
+    span: Span | None
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["args"][name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+def tile_op_of(node: Any) -> TileOp | None:
+    """The tile op that an Evaluate or a Call calls, or None."""
+    call = node.value if isinstance(node, Evaluate) else node
+    if not isinstance(call, Call):
+        return None
+    name = getattr(call.op, "name", "")
+    return TILE_OPS.get(name[len(PREFIX) :]) if name.startswith(PREFIX) else None
+
+
+def as_tile_call(node: Any) -> TileCall | None:
+    """``node`` (an Evaluate or a Call) as a :class:`TileCall`, or None when it is none."""
+    op = tile_op_of(node)
+    if op is None:
+        return None
+    call = node.value if isinstance(node, Evaluate) else node
+    named: dict[str, Any] = {}
+    rest: tuple[Any, ...] = ()
+    for position, word in enumerate(op.operands):
+        name, _, kind = word.partition(":")
+        if kind.endswith("*"):
+            rest = tuple(call.args[position:])
+            break
+        value = call.args[position]
+        if kind == "int":
+            value = int(value)
+        elif kind == "str":
+            value = str(value.value)
+        named[name] = value
+    hints = {str(k): v for k, v in call.attrs.items()} if call.attrs is not None else {}
+    return TileCall(op, named, rest, hints, call, getattr(node, "span", None))

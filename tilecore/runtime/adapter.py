@@ -1,0 +1,72 @@
+"""KernelAdapter: how one execution backend loads an artifact, launches it and handles its device's tensors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.plugins.backend import Presence
+from tilecore.runtime.artifact import Artifact
+from tilecore.target import Target
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A loaded artifact, ready to launch.
+
+    launch: either a PyCapsule named ``tilecore.launch`` that holds the address of a
+    ``int (*)(void *state, const int64_t *slots, const int64_t *grids, void *stream)``, or a Python callable
+    ``launch(slots_address, grids_address, stream)`` for adapters without native code. ``slots`` are as
+    :class:`~tilecore.runtime.artifact.Entry` says; ``grids`` holds 4 int64 an entry: x, y, z, shared bytes.
+    It returns 0, or a positive number that ``error`` turns into words.
+    state: address handed back to a native launch. owner: keeps everything alive.
+    """
+
+    launch: Any
+    state: int = 0
+    error: Callable[[int], str] | None = None
+    owner: Any = None
+
+
+class KernelAdapter(ABC):
+    """One way to run kernels of a target; ``name`` is what users pass as ``execution_backend``.
+
+    device: DLPack device type of the tensors that it takes; None: the target's own.
+    """
+
+    name: str
+    device: int | None = None
+
+    @abstractmethod
+    def available(self, target: Target) -> Presence:
+        """Can it run here? Quick; ``detail`` says what is missing and how to get it."""
+
+    @abstractmethod
+    def load(self, artifact: Artifact) -> LoadedKernel:
+        """Load an artifact that was built for this adapter. Must not import TVM."""
+
+    def binary_formats(self) -> Sequence[str]:
+        """Formats of binaries that it loads; empty: it loads the source itself and no toolchain is called."""
+        return ()
+
+    def current_stream(self, device_index: int) -> int:
+        """The stream to launch on, as an integer handle; 0 is the default stream."""
+        return 0
+
+    def synchronize(self, device_index: int = 0) -> None:
+        """Wait until everything launched has finished."""
+
+    def empty(self, shape: tuple[int, ...], dtype: str, device_index: int = 0) -> Any:
+        """An uninitialised tensor where this adapter's kernels can use it: torch's when torch is there, else numpy's."""
+        from tilecore.runtime.tensors import empty
+
+        return empty(shape, dtype, self.torch_device(device_index))
+
+    def torch_device(self, device_index: int = 0) -> str:
+        return "cpu"
+
+    def largest_run(self) -> int | None:
+        """Most element operations that a benchmark should ask for (simulators are slow); None: no limit."""
+        return None
