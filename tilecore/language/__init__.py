@@ -1,0 +1,102 @@
+"""The tile language: ``import tilecore.language as T``.
+
+Names are loaded when first used, so that importing the language costs nothing: most need TVM, which takes seconds to
+import, and a kernel that comes from the cache needs none of them. docs/language.md describes each.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from tilecore import dtypes as _dtypes
+
+_NAMES: dict[str, str] = {}
+
+
+def _declare(module: str, names: str) -> None:
+    for name in names.split():
+        public, _, private = name.partition("=")
+        _NAMES[public] = f"{module}:{private or public}"
+
+
+_declare("tilecore.dtypes", "dtype")
+_declare("tilecore.frontend.function", "prim_func macro")
+_declare("tilecore.language.annotations", "Tensor StridedTensor Buffer Ref ptr")
+_declare("tilecore.language.symbols", "dynamic symbolic const Var")
+_declare(
+    "tilecore.language.integers",
+    "ceildiv cdiv align_up floordiv floormod truncdiv truncmod next_power_of_2 shift_left shift_right",
+)
+_declare(
+    "tilecore.language.kernel",
+    "Kernel get_thread_binding get_thread_bindings get_block_binding get_block_bindings get_thread_extent",
+)
+_declare(
+    "tilecore.language.loops",
+    "serial Serial unroll Unroll vectorized Vectorized Parallel grid Pipelined Persistent "
+    "thread_binding any_of all_of",
+)
+_declare(
+    "tilecore.language.memory",
+    "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global alloc_reducer reshape view empty",
+)
+_declare("tilecore.language.copies", "copy async_copy fill clear transpose")
+_declare("tilecore.language.gemm", "gemm GemmWarpPolicy")
+_declare(
+    "tilecore.language.reductions",
+    "reduce reduce_sum reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor reduce_bitxor "
+    "cumsum cummax finalize_reducer",
+)
+_declare(
+    "tilecore.language.atomics",
+    "atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_exchange atomic_load atomic_store "
+    "atomic_addx2 atomic_addx4",
+)
+_declare(
+    "tilecore.language.numeric",
+    "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt rsqrt "
+    "sigmoid floor ceil trunc round nearbyint popcount clz abs isnan isinf isfinite pow power atan2 fmod copysign "
+    "hypot nextafter ldexp max min clamp fma ieee_fmaf if_then_else Select cast Cast reinterpret infinity max_value "
+    "min_value bitwise_and bitwise_or bitwise_xor bitwise_not Ramp Broadcast dp4a likely call_intrin "
+    "__exp=exp __exp10=exp10 __log=log __log2=log2 __log10=log10 __sin=sin __cos=cos __tan=tan",
+)
+_declare("tilecore.language.debugging", "print device_assert assume sync_threads evaluate")
+_declare(
+    "tilecore.language.hints",
+    "use_swizzle annotate_layout annotate_safe_value annotate_l2_hit_ratio annotate_padding annotate_restrict_buffers "
+    "annotate_min_blocks_per_sm annotate_compile_flags annotate_pass_configs disable_warp_group_reg_alloc "
+    "no_set_max_nreg set_max_nreg annotate_producer_reg_dealloc annotate_consumer_reg_alloc",
+)
+_declare("tilecore.language.layouts", "Layout Fragment")
+
+for _name in _dtypes.FACTS:
+    globals()[_name] = _dtypes.dtype(_name)
+for _name, _target in _dtypes.ALIASES.items():
+    if _name.isidentifier() and not _name.startswith(("bf1", "fp")):
+        globals()[_name] = _dtypes.dtype(_target)
+
+
+def __getattr__(name: str) -> Any:
+    place = _NAMES.get(name)
+    if place is None:
+        raise _unknown(name)
+    module, _, attribute = place.partition(":")
+    value = getattr(importlib.import_module(module), attribute)
+    globals()[name] = value
+    return value
+
+
+def _unknown(name: str) -> AttributeError:
+    if name.startswith("__"):
+        return AttributeError(name)
+    from tilecore.language.foreign import missing
+
+    return missing(name, [*_NAMES, *_dtypes.FACTS, *_dtypes.ALIASES])
+
+
+def __dir__() -> list[str]:
+    return sorted({*_NAMES, *(n for n in globals() if not n.startswith("_"))})
+
+
+__all__ = sorted({*_NAMES, *_dtypes.FACTS} - {"__exp"})

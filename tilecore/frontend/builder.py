@@ -1,0 +1,143 @@
+"""The builder: a stack of open blocks that statements of the kernel are appended to.
+
+One builder is active per thread while a function is being run to build its IR; :func:`current` returns it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tilecore.errors import LanguageError, Location
+from tilecore.frontend.source import SpanTable
+from tilecore.ir.nodes import AllocBuffer, Bind, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
+
+_active = threading.local()
+
+
+class Frame:
+    """One open block. ``kind``: function, kernel, loop, branch or unrolled (a Python loop: statements go to the
+    enclosing block). ``closed`` once a break or continue has ended it: what follows is dead and dropped."""
+
+    def __init__(self, kind: str, **facts: Any) -> None:
+        self.kind = kind
+        self.facts = facts
+        self.statements: list[Stmt] = []
+        self.closed = False
+
+    def body(self) -> Stmt:
+        if len(self.statements) == 1:
+            return self.statements[0]
+        if not self.statements:
+            return Evaluate(IntImm("int32", 0))
+        return SeqStmt(self.statements)
+
+
+class Builder:
+    """Builds one function. ``kernel`` is the open ``T.Kernel``, if any."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.frames: list[Frame] = [Frame("function")]
+        self.attributes: dict[str, Any] = {}
+        self.place: tuple[SpanTable, int] | None = None
+        self.names: dict[str, int] = {}
+        self.on_annotation: Callable[[str, Any, Any], Any] | None = None
+        self.on_empty: Callable[[list[Any], Any], Any] | None = None
+        self.return_depth = 0
+
+    # -- where we are ----------------------------------------------------------------------------------------
+
+    @property
+    def span(self) -> Any:
+        return self.place[0].span(self.place[1]) if self.place else None
+
+    @property
+    def location(self) -> Location | None:
+        return self.place[0].location(self.place[1]) if self.place else None
+
+    @property
+    def frame(self) -> Frame:
+        """The innermost open block that takes statements."""
+        for frame in reversed(self.frames):
+            if frame.kind != "unrolled":
+                return frame
+        raise AssertionError("the function's own block is always open")
+
+    def enclosing(self, kind: str) -> Frame | None:
+        return next((frame for frame in reversed(self.frames) if frame.kind == kind), None)
+
+    # -- what is built ---------------------------------------------------------------------------------------
+
+    def emit(self, statement: Stmt) -> None:
+        frame = self.frame
+        if not frame.closed:
+            frame.statements.append(statement)
+
+    @contextmanager
+    def block(self, kind: str, **facts: Any) -> Iterator[Frame]:
+        """An open block; the caller makes the statement from ``frame.body()`` afterwards."""
+        frame = Frame(kind, **facts)
+        self.frames.append(frame)
+        try:
+            yield frame
+        finally:
+            self.frames.pop()
+
+    def unique(self, name: str) -> str:
+        """``name``, or ``name_1``, ... when the function has one already."""
+        count = self.names.get(name)
+        self.names[name] = (count or 0) + 1
+        if count is None:
+            return name
+        candidate = f"{name}_{count}"
+        return candidate if candidate not in self.names else self.unique(name)
+
+    def variable(self, name: str, dtype: str = "int32") -> Var:
+        return Var(self.unique(name), dtype)
+
+    def bind(self, name: str, value: Expr) -> Var:
+        """A new variable that holds ``value`` from here to the end of the block."""
+        var = Var(self.unique(name), value.ty)
+        self.emit(Bind(var, value, span=self.span))
+        return var
+
+    def allocate(self, buffer: Any) -> None:
+        if self.enclosing("kernel") is None:
+            raise LanguageError(
+                "memory is allocated outside T.Kernel",
+                expected="T.alloc_* inside `with T.Kernel(...)`",
+                hint="T.alloc_global makes global workspace outside a kernel",
+            ).at(self.location)
+        self.emit(AllocBuffer(buffer, span=self.span))
+
+
+def active() -> Builder | None:
+    return getattr(_active, "builder", None)
+
+
+def current(what: str = "this") -> Builder:
+    """The active builder; a LanguageError says that ``what`` belongs in a kernel when there is none."""
+    builder = active()
+    if builder is None:
+        raise LanguageError(
+            f"{what} is used outside a kernel",
+            expected="a call inside a function decorated with @T.prim_func, @T.macro or @tilecore.jit",
+        )
+    return builder
+
+
+@contextmanager
+def building(builder: Builder) -> Iterator[Builder]:
+    """Make ``builder`` the active one of this thread."""
+    before = active()
+    _active.builder = builder
+    try:
+        yield builder
+    except LanguageError as error:
+        error.at(builder.location)
+        raise
+    finally:
+        _active.builder = before

@@ -1,0 +1,142 @@
+"""Runs a rewritten function against a builder: the step from Python to tile IR."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from types import FunctionType
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.errors import LanguageError, TilecoreError
+from tilecore.frontend import hooks
+from tilecore.frontend.builder import Builder, building, current
+from tilecore.frontend.rewrite import rewrite
+from tilecore.frontend.signature import definition_of
+from tilecore.ir.nodes import PrimFunc, Var, tirx
+from tilecore.language.annotations import PtrType, TensorType
+from tilecore.language.symbols import ConstDim
+from tilecore.language.values import BufferHandle, as_expr, ir_dtype
+
+
+def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> PrimFunc:
+    """The tile IR of a function whose parameters are all annotated."""
+    builder = Builder(function.__name__)
+    place = definition_of(function)
+    params: list[Var] = []
+    values: list[Any] = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise LanguageError(f"T.prim_func {function.__name__}: *{name} cannot be a parameter", location=place)
+        if name not in annotations:
+            raise LanguageError(
+                f"parameter {name!r} of {function.__name__} has no annotation",
+                location=place,
+                expected=f"{name}: T.Tensor(shape, dtype), or {name}: T.int32 for a scalar",
+            )
+        try:
+            var, value = parameter_of(builder, name, annotations[name])
+        except LanguageError as error:
+            raise error.at(place) from None
+        params.append(var)
+        values.append(value)
+    run(builder, function, values)
+    return finish(builder, params)
+
+
+def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var, Any]:
+    """The IR parameter for an annotation, and what the function's body gets for it."""
+    if annotation in (int, float, bool):
+        annotation = DType(annotation)
+    if isinstance(annotation, TensorType):
+        buffer = tensor_var(builder.unique(name), annotation)
+        return buffer, BufferHandle(buffer)
+    if isinstance(annotation, DType):
+        var = Var(builder.unique(name), ir_dtype(annotation))
+        return var, var
+    if isinstance(annotation, Var):
+        builder.unique(str(annotation.name))
+        return annotation, annotation
+    if isinstance(annotation, PtrType):
+        raise LanguageError(f"parameter {name!r}: raw pointers are not supported", hint="pass the tensor itself")
+    if type(annotation).__name__ == "_TensorFactory":
+        raise LanguageError(f"parameter {name!r}: {annotation} needs a shape", expected=f"{annotation}(shape, dtype)")
+    raise LanguageError(
+        f"the annotation of parameter {name!r} is not one of the language's",
+        found=repr(annotation)[:80],
+        expected="T.Tensor(shape, dtype), T.StridedTensor(shape, strides, dtype), or an element type such as T.int32",
+    )
+
+
+def tensor_var(name: str, kind: TensorType) -> Var:
+    """A buffer variable for a tensor type."""
+    shape = [_size(s) for s in kind.shape]
+    strides = None if kind.strides is None else [_size(s) for s in kind.strides]
+    return tirx.decl_buffer(shape, ir_dtype(kind.dtype), name, strides=strides, scope=kind.scope, layout=None)
+
+
+def _size(size: Any) -> Any:
+    if isinstance(size, ConstDim):
+        size = size.value
+    value = as_expr(size)
+    if not str(value.ty.dtype).startswith(("int", "uint")):
+        raise LanguageError("a size is not an integer", found=f"{value} of {value.ty.dtype}")
+    return value
+
+
+def run(builder: Builder, function: FunctionType, values: list[Any], named: dict[str, Any] | None = None) -> Any:
+    """Run the function's body; what it emits lands in ``builder``."""
+    rewritten = rewrite(function, hooks)
+    with building(builder):
+        try:
+            return rewritten(*values, **(named or {}))
+        except TilecoreError:
+            raise
+        except Exception as error:
+            if _from_compiler(error):
+                message = str(error).strip().splitlines()
+                text = next((line for line in message if line.strip()), type(error).__name__)
+                raise LanguageError(text).at(builder.location) from error
+            raise
+
+
+def _from_compiler(error: BaseException) -> bool:
+    """Did the exception come out of TVM rather than the user's own code?"""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return False
+    last = frames[-1].filename.replace("\\", "/")
+    return any(part in last for part in ("/tvm/", "/tvm_ffi/", "tvm_ffi/cython", "src/"))
+
+
+def finish(builder: Builder, params: list[Var]) -> PrimFunc:
+    """The PrimFunc of everything built."""
+    function = PrimFunc(params, builder.frames[0].body())
+    function = function.with_attr("global_symbol", builder.name)
+    for key, value in builder.attributes.items():
+        if key == "compile_flags":
+            function = function.with_attr("tile.compile_flags", [str(v) for v in value])
+    return function
+
+
+def call_macro(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Build a macro's body at the current place; the place is the caller's again afterwards."""
+    builder = current(f"T.macro {function.__name__}")
+    place = builder.place
+    depth = builder.return_depth
+    builder.return_depth = len(builder.frames)
+    try:
+        return rewrite(function, hooks)(*args, **kwargs)
+    finally:
+        builder.return_depth = depth
+        if builder.frames and _undisturbed():
+            builder.place = place
+
+
+def _undisturbed() -> bool:
+    """Is no exception on its way? (Its report wants the macro's own line.)"""
+    import sys
+
+    return sys.exc_info()[0] is None
+
+

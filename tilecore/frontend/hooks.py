@@ -1,0 +1,259 @@
+"""What rewritten functions call: each hook looks at the values and does Python's thing or builds tile IR."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.frontend.branches import Branches, check_carried, snapshot
+from tilecore.frontend.builder import current
+from tilecore.frontend.loops import LoopSpec, open_loop
+from tilecore.frontend.source import SpanTable
+from tilecore.ir.nodes import Break, Continue, While
+from tilecore.language.values import (
+    BufferHandle,
+    LocalVar,
+    as_condition,
+    as_expr,
+    is_kernel_value,
+    select,
+)
+from tilecore.language.values import logical_and as _logical_and
+from tilecore.language.values import logical_not as _logical_not
+from tilecore.language.values import logical_or as _logical_or
+
+Probe = tuple[tuple[str, Callable[[], Any]], ...]
+
+
+def at(spans: SpanTable, index: int) -> None:
+    """The statement that runs next."""
+    current().place = (spans, index)
+
+
+# -- control flow --------------------------------------------------------------------------------------------
+
+
+def for_(iterable: Any, names: tuple[str, ...], probe: Probe, has_else: bool) -> Iterator[Any]:
+    builder = current()
+    spec = LoopSpec.of(iterable)
+    if spec is None:
+        for item in iterable:
+            with builder.block("unrolled"):
+                yield item
+        return
+    if has_else:
+        raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(builder.location)
+    place = builder.place
+    before = snapshot(probe)
+    with open_loop(builder, spec, names) as variables:
+        yield variables
+    builder.place = place
+    check_carried(probe, before, builder, "a loop")
+
+
+def range_(function: Any, *bounds: Any) -> Any:
+    """``range(...)`` as a loop's iterable: a loop of the kernel."""
+    if function is not range:
+        return function(*bounds)
+    from tilecore.language.loops import serial
+
+    return serial(*bounds)
+
+
+def while_(condition: Callable[[], Any], probe: Probe, has_else: bool) -> Iterator[None]:
+    builder = current()
+    value = condition()
+    if not is_kernel_value(value):
+        while value:
+            with builder.block("unrolled"):
+                yield None
+            value = condition()
+            if is_kernel_value(value):
+                raise LanguageError("the condition of `while` became a kernel value after its first iteration")
+        return
+    if has_else:
+        raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(builder.location)
+    test = as_condition(value)
+    place, span = builder.place, builder.span
+    before = snapshot(probe)
+    with builder.block("loop") as frame:
+        yield None
+    builder.emit(While(test, frame.body(), span=span))
+    builder.place = place
+    check_carried(probe, before, builder, "a while loop")
+
+
+def if_(test: Any, probe: Probe) -> Branches:
+    return Branches(current(), test, probe)
+
+
+def break_() -> bool:
+    return _jump("break", Break)
+
+
+def continue_() -> bool:
+    return _jump("continue", Continue)
+
+
+def _jump(word: str, node: Any) -> bool:
+    """True when the loop is Python's own and the jump should be taken right now."""
+    builder = current()
+    for frame in reversed(builder.frames):
+        if frame.kind == "unrolled":
+            if builder.frame.kind == "branch" and builder.frames.index(builder.frame) > builder.frames.index(frame):
+                raise LanguageError(
+                    f"`{word}` of a Python loop stands in an `if` that is decided in the kernel",
+                    hint="loop with T.serial, so that the loop itself runs in the kernel",
+                ).at(builder.location)
+            return True
+        if frame.kind == "loop":
+            if frame.facts.get("parallel"):
+                raise LanguageError(
+                    f"`{word}` in a T.Parallel loop, whose iterations have no order",
+                    hint="guard the rest of the body with `if`" if word == "continue" else "loop with T.serial",
+                ).at(builder.location)
+            builder.emit(node(span=builder.span))
+            builder.frame.closed = True
+            return False
+        if frame.kind in ("kernel", "function"):
+            break
+    raise LanguageError(f"`{word}` outside a loop").at(builder.location)
+
+
+def with_(manager: Any, names: tuple[str, ...]) -> AbstractContextManager:
+    if hasattr(manager, "set_names"):
+        manager.set_names(names)
+    return manager
+
+
+def return_(value: Any) -> Any:
+    builder = current()
+    depth = builder.return_depth
+    if any(frame.kind in ("loop", "branch") for frame in builder.frames[depth:]):
+        raise LanguageError(
+            "`return` inside a loop or `if` that runs in the kernel",
+            hint="turn the condition round: put what follows into `if`/`else`",
+        ).at(builder.location)
+    return value
+
+
+def assert_(test: Any, message: Callable[[], Any] | None) -> None:
+    from tilecore.language.debugging import device_assert
+
+    text = str(message()) if message else "assertion failed"
+    if is_kernel_value(test):
+        device_assert(test, text)
+    elif not test:
+        raise LanguageError(text).at(current().location)
+
+
+# -- assignments ---------------------------------------------------------------------------------------------
+
+
+def _old(probe: Callable[[], Any] | None) -> Any:
+    if probe is None:
+        return None
+    try:
+        return probe()
+    except NameError:
+        return None
+
+
+def bind(name: str, value: Any, old: Callable[[], Any] | None) -> Any:
+    """``name = value``: a store if the name is a T.alloc_var, a new variable of the kernel if the value is one of the
+    kernel's expressions, else Python's own assignment."""
+    builder = current()
+    if isinstance(value, (LocalVar, BufferHandle)) and value.name_once(builder, name):
+        return value
+    before = _old(old)
+    if isinstance(before, LocalVar) and before is not value and not isinstance(value, BufferHandle):
+        before.store(value)
+        return before
+    if not is_kernel_value(value) or isinstance(value, BufferHandle):
+        return value
+    expression = as_expr(value)
+    return builder.bind(name, expression) if not is_leaf(expression) else expression
+
+
+def is_leaf(expression: Any) -> bool:
+    from tilecore.ir.nodes import FloatImm, IntImm, StringImm, Var
+
+    return isinstance(expression, (Var, IntImm, FloatImm, StringImm))
+
+
+def annotate(name: str, annotation: Callable[[], Any], old: Callable[[], Any]) -> Any:
+    """``name: annotation`` without a value: in eager kernels the declaration of a parameter."""
+    builder = current()
+    if builder.on_annotation is None:
+        raise LanguageError(
+            f"`{name}: ...` declares a parameter, which belongs in the signature here",
+            hint="annotate the parameter in `def`, or drop @T.prim_func and use @tilecore.jit alone",
+        ).at(builder.location)
+    return builder.on_annotation(name, annotation(), _old(old))
+
+
+def annotated(annotation: Callable[[], Any], value: Any) -> Any:
+    """``name: annotation = value``: a cast when the annotation is an element type."""
+    from tilecore.dtypes import dtype
+    from tilecore.language.numeric import cast
+
+    kind = annotation()
+    return cast(value, kind) if isinstance(kind, dtype) and is_kernel_value(value) else value
+
+
+def augment(name: str, target: Any, value: Any) -> Any:
+    return getattr(operator, name)(target, value)
+
+
+def store(target: Any, index: Any, value: Any) -> None:
+    if isinstance(target, (BufferHandle, LocalVar)):
+        target.write(index, value)
+    else:
+        target[index] = value
+
+
+def augment_store(name: str, target: Any, index: Any, value: Any) -> None:
+    if isinstance(index, slice) and isinstance(target, BufferHandle):
+        raise LanguageError(f"{target.name}[slice] cannot be updated in place", hint="loop over it with T.Parallel")
+    store(target, index, getattr(operator, name)(target[index], value))
+
+
+# -- expressions ---------------------------------------------------------------------------------------------
+
+
+def and_(*parts: Callable[[], Any]) -> Any:
+    value = parts[0]()
+    for part in parts[1:]:
+        if not is_kernel_value(value):
+            if not value:
+                return value
+            value = part()
+        else:
+            value = _logical_and(value, part())
+    return value
+
+
+def or_(*parts: Callable[[], Any]) -> Any:
+    value = parts[0]()
+    for part in parts[1:]:
+        if not is_kernel_value(value):
+            if value:
+                return value
+            value = part()
+        else:
+            value = _logical_or(value, part())
+    return value
+
+
+def not_(value: Any) -> Any:
+    return _logical_not(value) if is_kernel_value(value) else not value
+
+
+def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """``then if test else orelse``"""
+    if not is_kernel_value(test):
+        return then() if test else orelse()
+    return select(test, then(), orelse())

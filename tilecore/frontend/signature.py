@@ -1,0 +1,56 @@
+"""The annotations of a function's parameters, also when they are strings (``from __future__ import annotations``)."""
+
+from __future__ import annotations
+
+import inspect
+from types import FrameType, FunctionType
+from typing import Any
+
+from tilecore.errors import LanguageError, Location
+
+
+def annotations_of(function: FunctionType) -> dict[str, Any]:
+    """Parameter annotations as they stand; strings where they have not been evaluated."""
+    if hasattr(function, "__annotate__") and function.__annotate__ is not None:  # Python 3.14: evaluated lazily
+        return dict(inspect.get_annotations(function))
+    return dict(function.__annotations__)
+
+
+def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller: FrameType | None) -> dict[str, Any]:
+    """Evaluate string annotations where the function was defined.
+
+    A name that only annotations use is in no closure, so the frame that runs the decorator is looked at too.
+    """
+    if not any(isinstance(a, str) for a in annotations.values()):
+        return annotations
+    names: dict[str, Any] = {}
+    frame = caller
+    while frame is not None and frame.f_code.co_name != "<module>":
+        names = {**frame.f_locals, **names}
+        if frame.f_globals is not function.__globals__:
+            break
+        frame = frame.f_back
+        if function.__qualname__.count("<locals>") <= 1:
+            break
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            names[name] = cell.cell_contents
+        except ValueError:
+            continue
+    made = {}
+    for name, annotation in annotations.items():
+        if isinstance(annotation, str):
+            try:
+                annotation = eval(annotation, function.__globals__, names)
+            except Exception as error:
+                raise LanguageError(
+                    f"the annotation of parameter {name!r} cannot be evaluated: {error}",
+                    location=definition_of(function),
+                    found=annotation,
+                ) from error
+        made[name] = annotation
+    return made
+
+
+def definition_of(function: FunctionType) -> Location:
+    return Location(function.__code__.co_filename, function.__code__.co_firstlineno)

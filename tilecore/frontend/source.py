@@ -1,0 +1,90 @@
+"""The source of a user's function: its syntax tree with the file's own line numbers, and its spans."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+from types import FunctionType
+
+from tilecore.errors import LanguageError, Location
+
+
+def parse_function(function: FunctionType) -> tuple[str, ast.FunctionDef | ast.Lambda]:
+    """File name and definition of ``function``; lines and columns are those of the file."""
+    file = inspect.getsourcefile(function) or function.__code__.co_filename
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise LanguageError(
+            f"the source of {function.__qualname__} cannot be read",
+            found=f"a function from {file}",
+            expected="a function in a file or a notebook cell",
+            hint="code made by exec() needs its text in linecache",
+        ) from None
+    text = "".join(lines)
+    dedented = textwrap.dedent(text)
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    tree = ast.parse(dedented)
+    ast.increment_lineno(tree, first - 1)
+    if margin:
+        _shift_columns(tree, margin)
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        raise LanguageError(
+            f"{function.__qualname__} is not a plain function definition",
+            location=Location(file, first),
+            expected="def name(...): ...",
+        )
+    return file, definition
+
+
+def _shift_columns(tree: ast.AST, margin: int) -> None:
+    for node in ast.walk(tree):
+        if hasattr(node, "col_offset"):
+            node.col_offset += margin
+            if getattr(node, "end_col_offset", None) is not None:
+                node.end_col_offset += margin
+
+
+class SpanTable:
+    """The statements of one rewritten function by number: their locations, and TVM spans made on demand."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.places: list[tuple[int, int, int, int]] = []
+        self._spans: dict[int, object] = {}
+
+    def add(self, node: ast.stmt | ast.expr) -> int:
+        end_line = node.end_lineno or node.lineno
+        end_column = node.end_col_offset or node.col_offset
+        if isinstance(node, (ast.For, ast.While, ast.If, ast.With)):  # a compound statement: its first line
+            end_line, end_column = node.lineno, len(linecache.getline(self.file, node.lineno).rstrip())
+        self.places.append((node.lineno, node.col_offset, end_line, end_column))
+        return len(self.places) - 1
+
+    def location(self, index: int) -> Location:
+        line, column, end_line, end_column = self.places[index]
+        return Location(self.file, line, column, end_line, end_column)
+
+    def span(self, index: int):
+        """The TVM span of statement ``index``: lines and columns 1-based."""
+        span = self._spans.get(index)
+        if span is None:
+            from tilecore.ir.nodes import SourceName, Span
+
+            line, column, end_line, end_column = self.places[index]
+            span = Span(SourceName(self.file), line, end_line, column + 1, end_column + 1)
+            self._spans[index] = span
+        return span
+
+
+def location_of_span(span: object | None) -> Location | None:
+    """The user's place that a node's span stands for."""
+    if span is None:
+        return None
+    name = getattr(getattr(span, "source_name", None), "name", None)
+    if not name:
+        return None
+    return Location(str(name), int(span.line), int(span.column) - 1, int(span.end_line), int(span.end_column) - 1)  # type: ignore[attr-defined]

@@ -1,0 +1,99 @@
+"""What stands in signatures: T.Tensor, T.StridedTensor, T.Buffer, T.ptr. They describe; nothing is built here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.errors import LanguageError
+
+
+class TensorType:
+    """A tensor parameter: shape (ints, T.dynamic sizes, expressions of them), element type and, if not contiguous
+    and row-major, strides in elements."""
+
+    def __init__(
+        self, shape: Any, dtype: Any = "float32", strides: Any = None, *, scope: str | None = None, name: str = "Tensor"
+    ) -> None:
+        self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        self.dtype = DType(dtype)
+        self.strides = None if strides is None else tuple(strides)
+        self.scope = scope or "global"
+        for size in self.shape:
+            if isinstance(size, (float, str)) or size is None or (isinstance(size, int) and size < 0):
+                raise LanguageError(
+                    f"T.{name}: {size!r} is not a size",
+                    found=f"shape {self.shape}",
+                    expected="non-negative ints and T.dynamic sizes",
+                )
+        if self.strides is not None and len(self.strides) != len(self.shape):
+            raise LanguageError(
+                f"T.{name} has {len(self.shape)} axes and {len(self.strides)} strides",
+                found=f"shape {self.shape}, strides {self.strides}",
+            )
+
+    def __repr__(self) -> str:
+        strides = "" if self.strides is None else f", strides={self.strides}"
+        return f"T.Tensor({self.shape}, {str(self.dtype)!r}{strides})"
+
+
+class _TensorFactory:
+    """Called or subscripted in annotations: ``T.Tensor((M, N), "float16")``, ``T.Tensor[[M, N], T.float16]``."""
+
+    def __init__(self, name: str, strided: bool) -> None:
+        self.name = name
+        self.strided = strided
+
+    def __call__(self, shape: Any, *args: Any, **kwargs: Any) -> TensorType:
+        if self.strided:
+            return self._with_strides(shape, *args, **kwargs)
+        return self._plain(shape, *args, **kwargs)
+
+    def _plain(
+        self,
+        shape: Any,
+        dtype: Any = "float32",
+        data: Any = None,
+        strides: Sequence[Any] | None = None,
+        scope: str | None = None,
+        **others: Any,
+    ) -> TensorType:
+        unknown = set(others) - {"elem_offset", "align", "offset_factor", "buffer_type", "axis_separators"}
+        if unknown or data is not None or others.get("elem_offset") is not None:
+            wrong = sorted(unknown) or (["data"] if data is not None else ["elem_offset"])
+            raise LanguageError(f"T.{self.name} does not take {', '.join(wrong)} here")
+        return TensorType(shape, dtype, strides or None, scope=scope, name=self.name)
+
+    def _with_strides(
+        self, shape: Any, strides: Any = None, dtype: Any = "float32", scope: str | None = None, *, data: Any = None
+    ) -> TensorType:
+        if strides is None or data is not None:
+            raise LanguageError(f"T.{self.name} takes (shape, strides, dtype)")
+        return TensorType(shape, dtype, strides, scope=scope, name=self.name)
+
+    def __getitem__(self, arguments: Any) -> TensorType:
+        return self(*arguments) if isinstance(arguments, tuple) else self(arguments)
+
+    def __repr__(self) -> str:
+        return f"T.{self.name}"
+
+
+Tensor = _TensorFactory("Tensor", strided=False)
+Buffer = _TensorFactory("Buffer", strided=False)
+StridedTensor = _TensorFactory("StridedTensor", strided=True)
+
+
+class Ref:
+    """Annotation of a macro's parameter that is a T.alloc_var, passed by reference: ``x: T.Ref``."""
+
+
+class PtrType:
+    """A raw pointer parameter."""
+
+    def __init__(self, dtype: Any = None, storage_scope: str = "global", *, is_size_var: bool = False) -> None:
+        self.dtype = None if dtype is None else DType(dtype)
+        self.scope = storage_scope
+
+
+ptr = PtrType

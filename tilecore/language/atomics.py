@@ -1,0 +1,142 @@
+"""Atomic operations on elements and tiles of shared or global memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.errors import LanguageError
+from tilecore.frontend.builder import current
+from tilecore.ir.nodes import Evaluate, Expr, TensorLoad
+from tilecore.ir.tile_ops import tile_call, tile_statement
+from tilecore.language.regions import check_same_shape, kind_of, region_of, region_pair
+from tilecore.language.values import BufferHandle, as_load, convert
+
+_ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
+
+
+def _atomic(kind: str, dst: Any, value: Any, order: str | None, return_prev: bool = False) -> Expr | None:
+    what = f"T.atomic_{kind}"
+    order = order or "relaxed"
+    if order not in _ORDERS:
+        raise LanguageError(f"{what}: memory_order {order!r}", expected=", ".join(_ORDERS))
+    element = as_load(dst)
+    is_tile = element is None or isinstance(value, BufferHandle) or _is_region(value)
+    if not is_tile:
+        return _element(kind, element, value, order, return_prev)
+    if return_prev:
+        raise LanguageError(f"{what}(return_prev=True) of a tile", hint="loop over its elements with T.Parallel")
+    _tile(kind, dst, value, order)
+    return None
+
+
+def _element(kind: str, element: TensorLoad, value: Any, order: str, return_prev: bool) -> Expr | None:
+    builder = current(f"T.atomic_{kind}")
+    dtype = DType(str(element.source.dtype))
+    call = tile_call("atomic_element", [element, convert(value, dtype), kind, order], dtype=str(dtype))
+    if return_prev:
+        return builder.bind("previous", call)
+    builder.emit(Evaluate(call, span=builder.span))
+    return None
+
+
+def _tile(kind: str, dst: Any, value: Any, order: str) -> None:
+    builder = current(f"T.atomic_{kind}")
+    if isinstance(value, (BufferHandle, TensorLoad)) or _is_region(value):
+        source, target = region_pair(value, dst, f"T.atomic_{kind}")
+        check_same_shape(source, target, f"T.atomic_{kind}")
+        operand: Any = source
+    else:
+        target = region_of(dst, f"T.atomic_{kind}")
+        operand = convert(value, kind_of(target))
+    builder.emit(tile_statement("atomic", [target, operand, kind, order], span=builder.span))
+
+
+def _is_region(value: Any) -> bool:
+    from tilecore.ir.nodes import TensorRegion
+
+    return isinstance(value, TensorRegion)
+
+
+def atomic_add(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False, use_tma: bool = False,
+    annotations: dict[str, Any] | None = None,
+) -> Expr | None:  # fmt: skip
+    """``dst += value`` as one step that no other thread can come between; returns the value before if asked.
+
+    dst: an element ``A[i]``, or a tile (a buffer, a slice, or an element where a tile of ``value``'s shape starts).
+    """
+    return _atomic("add", dst, value, memory_order, return_prev)
+
+
+def atomic_max(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False,
+    annotations: dict[str, Any] | None = None,
+) -> Expr | None:  # fmt: skip
+    """``dst = max(dst, value)`` as one step."""
+    return _atomic("max", dst, value, memory_order, return_prev)
+
+
+def atomic_min(
+    dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False,
+    annotations: dict[str, Any] | None = None,
+) -> Expr | None:  # fmt: skip
+    """``dst = min(dst, value)`` as one step."""
+    return _atomic("min", dst, value, memory_order, return_prev)
+
+
+def atomic_and(dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False) -> Expr | None:
+    """``dst &= value`` as one step."""
+    return _atomic("and", dst, value, memory_order, return_prev)
+
+
+def atomic_or(dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False) -> Expr | None:
+    """``dst |= value`` as one step."""
+    return _atomic("or", dst, value, memory_order, return_prev)
+
+
+def atomic_xor(dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = False) -> Expr | None:
+    """``dst ^= value`` as one step."""
+    return _atomic("xor", dst, value, memory_order, return_prev)
+
+
+def atomic_exchange(dst: Any, value: Any, memory_order: str | None = None, return_prev: bool = True) -> Expr | None:
+    """``dst = value`` as one step; returns the value before."""
+    return _atomic("exchange", dst, value, memory_order, return_prev)
+
+
+def atomic_store(dst: Any, value: Any, memory_order: str = "seq_cst") -> None:
+    """``dst = value`` as one step."""
+    _atomic("store", dst, value, memory_order)
+
+
+def atomic_load(src: Any, memory_order: str = "seq_cst") -> Expr:
+    """The value of ``src`` read as one step."""
+    element = as_load(src)
+    if element is None:
+        raise LanguageError("T.atomic_load reads one element", found=str(src), expected="A[i]")
+    result = _element("load", element, 0, memory_order, True)
+    assert result is not None
+    return result
+
+
+def _vector_add(lanes: int) -> Any:
+    def op(dst: Any, value: Any, return_prev: bool = False) -> None:
+        target, source = as_load(dst), as_load(value)
+        if target is None or source is None or return_prev:
+            raise LanguageError(f"T.atomic_addx{lanes} takes two elements", expected="T.atomic_addx(A[i], B[j])")
+        a, b = BufferHandle(target.source), BufferHandle(source.source)
+        for lane in range(lanes):
+            to = (*target.indices[:-1], target.indices[-1] + lane)
+            frm = (*source.indices[:-1], source.indices[-1] + lane)
+            _atomic("add", a[to], b[frm], None)
+
+    op.__name__ = f"atomic_addx{lanes}"
+    op.__doc__ = f"T.atomic_add of {lanes} neighbouring elements, each on its own one step."
+    return op
+
+
+atomic_addx2 = _vector_add(2)
+atomic_addx4 = _vector_add(4)
+
+

@@ -1,0 +1,98 @@
+"""Tiles moved and filled: T.copy, T.fill, T.clear, T.transpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.frontend.builder import current
+from tilecore.ir.nodes import TensorRegion
+from tilecore.ir.tile_ops import tile_statement
+from tilecore.language.regions import describe, extents, kind_of, region_of, region_pair, same_size, tile_shape
+from tilecore.language.values import BufferHandle, LocalVar, convert, is_kernel_value
+
+
+def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None) -> None:
+    """Append tile operation ``name`` at the current place."""
+    builder = current(f"T.{name}")
+    if builder.enclosing("kernel") is None:
+        raise LanguageError(f"T.{name} outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+    builder.emit(tile_statement(name, args, hints=plain_hints(hints), span=builder.span))
+
+
+def plain_hints(hints: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Hints that are given, as values that the IR can hold."""
+    made = {}
+    for key, value in (hints or {}).items():
+        if value is None or value is False:
+            continue
+        made[str(key)] = int(value) if isinstance(value, bool) else value
+    return made or None
+
+
+def copy(
+    src: Any,
+    dst: Any,
+    *,
+    coalesced_width: int | None = None,
+    disable_tma: bool = False,
+    eviction_policy: str | None = None,
+    prefer_instruction: str | None = None,
+    annotations: dict[str, Any] | None = None,
+    loop_layout: Any = None,
+) -> None:
+    """Copy a tile, converting its element type to the destination's.
+
+    src, dst: a buffer, a slice, or an element ``A[i, j]``: where the tile starts, its extents being the other side's.
+    Parts of a global buffer outside its bounds read as 0 and are not written. The keywords are hints.
+    """
+    left, right = region_pair(src, dst, "T.copy")
+    hints = {
+        "coalesced_width": coalesced_width,
+        "disable_tma": disable_tma,
+        "eviction_policy": eviction_policy,
+        "prefer_instruction": prefer_instruction,
+        **(annotations or {}),
+    }
+    if loop_layout is not None:
+        hints["loop_layout"] = loop_layout.to_ir() if hasattr(loop_layout, "to_ir") else loop_layout
+    emit("copy", [left, right], hints)
+
+
+async_copy = copy
+
+
+def write_region(region: TensorRegion, value: Any) -> None:
+    """``A[i0:i1, j] = value``: a copy of a tile, or a fill with one value."""
+    if isinstance(value, (BufferHandle, TensorRegion)):
+        source, target = region_pair(value, region, "assignment to a slice")
+        emit("copy", [source, target])
+    else:
+        emit("fill", [region, convert(value, kind_of(region))])
+
+
+def fill(buffer: Any, value: Any, annotations: dict[str, Any] | None = None) -> None:
+    """Set every element of a buffer or slice to ``value``."""
+    if isinstance(buffer, LocalVar):
+        buffer.store(value)
+        return
+    target = region_of(buffer, "T.fill")
+    if is_kernel_value(value) and isinstance(value, (BufferHandle, TensorRegion)):
+        raise LanguageError("T.fill takes one value", hint="T.copy copies a tile")
+    emit("fill", [target, convert(value, kind_of(target))], annotations)
+
+
+def clear(buffer: Any, annotations: dict[str, Any] | None = None) -> None:
+    """Set every element of a buffer or slice to 0."""
+    fill(buffer, 0, annotations)
+
+
+def transpose(src: Any, dst: Any) -> None:
+    """``dst[j, i] = src[i, j]`` for tiles of two axes."""
+    left, right = region_of(src, "T.transpose"), region_of(dst, "T.transpose")
+    a, b = extents(left), extents(right)
+    if len(tile_shape(left)) > 2 or len(a) < 2 or len(b) < 2 or not all(map(same_size, a[-2:], reversed(b[-2:]))):
+        raise LanguageError(
+            "T.transpose: the shapes do not fit", found=f"{describe(left)} to {describe(right)}", expected="[m, n] to [n, m]"
+        )
+    emit("transpose", [left, right])

@@ -1,0 +1,54 @@
+"""Looking inside a running kernel, and stating what must hold: T.print, T.device_assert, T.assume."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.frontend.builder import current
+from tilecore.language.copies import emit
+from tilecore.language.regions import region_of
+from tilecore.language.values import BufferHandle, as_condition, as_expr, is_kernel_value
+
+
+def print(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int = 0) -> None:
+    """Print a value or a whole buffer from the kernel, after ``msg``. ``T.print("text", value)`` works too."""
+    values = []
+    if isinstance(obj, str):
+        obj, msg = (None, obj) if not is_kernel_value(msg) else (msg, obj)
+    if isinstance(obj, BufferHandle):
+        values = [region_of(obj, "T.print")]
+        msg = msg or obj.name
+    elif obj is not None:
+        values = [as_expr(obj)]
+        msg = msg or str(values[0])
+    emit("print", [str(msg), *values])
+
+
+def device_assert(condition: Any, msg: str = "device assertion failed") -> None:
+    """Stop the kernel with ``msg`` where ``condition`` does not hold (on targets that can; the interpreter and cpu do)."""
+    if not is_kernel_value(condition):
+        if not condition:
+            from tilecore.errors import LanguageError
+
+            raise LanguageError(f"T.device_assert never holds: {msg}").at(current("T.device_assert").location)
+        return
+    emit("device_assert", [as_condition(condition), str(msg)])
+
+
+def assume(condition: Any) -> None:
+    """Promise the compiler that ``condition`` holds; the interpreter checks it."""
+    if is_kernel_value(condition):
+        emit("assume", [as_condition(condition)])
+
+
+def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
+    """Wait for all threads of the block. The compiler places the barriers that tile operations need by itself."""
+    emit("sync_threads", [])
+
+
+def evaluate(value: Any) -> None:
+    """Evaluate an expression for its effect."""
+    from tilecore.ir.nodes import Evaluate
+
+    builder = current("T.evaluate")
+    builder.emit(Evaluate(as_expr(value), span=builder.span))

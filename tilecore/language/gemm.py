@@ -1,0 +1,70 @@
+"""T.gemm: multiply two tiles and accumulate."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.ir.nodes import TensorRegion
+from tilecore.language.copies import emit
+from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
+from tilecore.language.values import as_condition, is_kernel_value
+
+
+class GemmWarpPolicy(IntEnum):
+    """How the warps of a block share the tile of C: in a square, along its rows, or along its columns."""
+
+    Square = 0
+    FullRow = 1
+    FullCol = 2
+
+
+def gemm(
+    A: Any,  # noqa: N803 - the language's names
+    B: Any,  # noqa: N803
+    C: Any,  # noqa: N803
+    transpose_A: bool = False,  # noqa: N803
+    transpose_B: bool = False,  # noqa: N803
+    policy: GemmWarpPolicy = GemmWarpPolicy.Square,
+    clear_accum: Any = False,
+    k_pack: int = 1,
+    mbar: Any = None,
+    annotations: dict[str, Any] | None = None,
+    wg_wait: int = 0,
+) -> None:
+    """``C += A @ B`` on tiles; accumulates in C's element type.
+
+    A: [M, K] ([K, M] with transpose_A). B: [K, N] ([N, K] with transpose_B). C: [M, N]. Tiles are buffers or slices
+    whose leading axes have extent 1. clear_accum: start from 0 rather than C; may be known only in the kernel.
+    policy, k_pack: hints.
+    """
+    if mbar is not None:
+        raise LanguageError("T.gemm(mbar=...) belongs to one chip", hint="use the dialect of that chip's plugin")
+    a, b, c = (region_of(x, "T.gemm") for x in (A, B, C))
+    m, k = _matrix(a, "A", transpose_A)
+    kb, n = _matrix(b, "B", transpose_B)
+    mc, nc = _matrix(c, "C", False)
+    for size, other, text in ((k, kb, "K of A ({}) does not match K of B ({})"), (m, mc, "M of A ({}) does not match M of C ({})"), (n, nc, "N of B ({}) does not match N of C ({})")):  # fmt: skip
+        if not same_size(size, other):
+            raise LanguageError(
+                "T.gemm: " + text.format(size, other),
+                found=f"A {describe(a)}, B {describe(b)}, C {describe(c)}"
+                + f", transpose_A={bool(transpose_A)}, transpose_B={bool(transpose_B)}",
+                expected="A [M, K] @ B [K, N] into C [M, N]",
+            )
+    if (kind_of(a).startswith("float64")) != (kind_of(b).startswith("float64")):
+        raise LanguageError("T.gemm: the element types do not go together", found=f"{kind_of(a)} @ {kind_of(b)}")
+    clear = as_condition(clear_accum) if is_kernel_value(clear_accum) else bool(clear_accum)
+    hints = {"k_pack": k_pack if k_pack != 1 else None, **(annotations or {})}
+    emit("gemm", [a, b, c, bool(transpose_A), bool(transpose_B), clear, int(policy)], hints)
+
+
+def _matrix(region: TensorRegion, name: str, transposed: bool) -> tuple[Any, Any]:
+    sizes = extents(region)
+    if len(sizes) < 2 or any(not (isinstance(s, int) and s == 1) for s in sizes[:-2]):
+        raise LanguageError(
+            f"T.gemm: {name} is not a matrix", found=describe(region), expected="two axes (leading ones of extent 1)"
+        )
+    rows, columns = sizes[-2:]
+    return (columns, rows) if transposed else (rows, columns)

@@ -1,0 +1,112 @@
+"""Hints that change speed, not meaning: accepted on every target, used where they apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.frontend.builder import current
+from tilecore.ir.nodes import BufferLoad, IntImm
+from tilecore.language.copies import emit
+from tilecore.language.values import BufferHandle, as_expr, convert
+
+
+def annotate(key: str, *values: Any) -> None:
+    """Record hint ``key`` with its values: buffers (as their first element), numbers, strings."""
+    made = []
+    for value in values:
+        if isinstance(value, BufferHandle):
+            zero = [IntImm("int32", 0)] * value.ndim
+            made.append(BufferLoad(value.buffer, zero))
+        else:
+            made.append(value if isinstance(value, (str, int)) else as_expr(value))
+    emit("annotate", [key, *made])
+
+
+def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> None:
+    """Run the blocks in panels of ``panel_size`` rows (or columns), so that neighbours share cached data."""
+    if order not in ("row", "column", "col"):
+        raise LanguageError(f"T.use_swizzle(order={order!r})", expected='"row" or "column"')
+    if enable:
+        annotate("use_swizzle", int(panel_size), "row" if order == "row" else "column")
+
+
+def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = False) -> None:
+    """Ask for memory layouts: ``{buffer: T.Layout or T.Fragment}``. Targets without such layouts pass over it."""
+    builder = current("T.annotate_layout")
+    wanted = builder.attributes.setdefault("layouts", {})
+    for buffer, layout in layout_map.items():
+        if not isinstance(buffer, BufferHandle):
+            raise LanguageError("T.annotate_layout maps buffers to layouts", found=repr(buffer))
+        wanted[buffer.buffer] = layout
+
+
+def annotate_safe_value(values: Mapping[Any, Any]) -> None:
+    """What reads outside a global buffer give, instead of 0: ``{buffer: value}``."""
+    for buffer, value in values.items():
+        if not isinstance(buffer, BufferHandle):
+            raise LanguageError("T.annotate_safe_value maps buffers to values", found=repr(buffer))
+        annotate("safe_value", buffer, convert(value, buffer.dtype))
+
+
+def annotate_l2_hit_ratio(ratios: Mapping[Any, float]) -> None:
+    """How much of each buffer should stay in the last-level cache."""
+    for buffer, ratio in ratios.items():
+        annotate("l2_hit_ratio", buffer, float(ratio))
+
+
+def annotate_padding(padding: Mapping[Any, int]) -> None:
+    """Extra elements at the end of each row of a shared buffer."""
+    for buffer, elements in padding.items():
+        annotate("padding", buffer, int(elements))
+
+
+def annotate_restrict_buffers(*buffers: Any) -> None:
+    """These parameters share no memory with others (which holds for all of them here)."""
+    for buffer in buffers:
+        annotate("restrict", buffer)
+
+
+def annotate_min_blocks_per_sm(count: int) -> None:
+    """How many blocks should fit on one core at once."""
+    annotate("min_blocks_per_core", int(count))
+
+
+def annotate_compile_flags(flags: Any) -> None:
+    """Flags for the vendor's compiler."""
+    words = [flags] if isinstance(flags, str) else list(flags)
+    current("T.annotate_compile_flags").attributes.setdefault("compile_flags", []).extend(words)
+
+
+def annotate_pass_configs(configs: Mapping[Any, Any]) -> None:
+    """Pass configuration for this kernel only."""
+    current("T.annotate_pass_configs").attributes.setdefault("pass_configs", {}).update(configs)
+
+
+def _register_hint(name: str) -> Any:
+    def op(*args: Any) -> None:
+        current(f"T.{name}")
+
+    op.__name__ = name
+    op.__doc__ = "A hint for chips that move registers between warps; others pass over it."
+    return op
+
+
+disable_warp_group_reg_alloc = _register_hint("disable_warp_group_reg_alloc")
+no_set_max_nreg = _register_hint("no_set_max_nreg")
+
+
+def set_max_nreg(reg_count: int, is_inc: int) -> None:
+    """A hint for chips that move registers between warps: ask for ``reg_count`` more (1) or give back (0)."""
+    annotate("set_max_nreg", int(reg_count), int(is_inc))
+
+
+def annotate_producer_reg_dealloc(reg_count: int = 24) -> None:
+    """A hint for warp-specialised kernels."""
+    set_max_nreg(reg_count, 0)
+
+
+def annotate_consumer_reg_alloc(reg_count: int = 240) -> None:
+    """A hint for warp-specialised kernels."""
+    set_max_nreg(reg_count, 1)

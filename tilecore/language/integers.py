@@ -1,0 +1,67 @@
+"""Integer helpers that work on Python ints (without importing TVM) and on expressions alike."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from tilecore.language.symbols import ConstDim
+
+_PLAIN = (numbers.Integral, ConstDim)
+
+
+def ceildiv(lhs: Any, rhs: Any) -> Any:
+    """``lhs / rhs`` rounded up."""
+    if isinstance(lhs, _PLAIN) and isinstance(rhs, _PLAIN):
+        return -(-int(lhs) // int(rhs))
+    from tilecore.language.values import as_expr
+
+    a, b = as_expr(lhs), as_expr(rhs)
+    return (a + b - 1) // b
+
+
+cdiv = ceildiv
+
+
+def align_up(value: Any, alignment: Any) -> Any:
+    """The smallest multiple of ``alignment`` that is at least ``value``."""
+    return ceildiv(value, alignment) * alignment
+
+
+def floordiv(a: Any, b: Any) -> Any:
+    """``a / b`` rounded towards minus infinity."""
+    return a // b
+
+
+def floormod(a: Any, b: Any) -> Any:
+    """The remainder of :func:`floordiv`; it has the sign of ``b``."""
+    return a % b
+
+
+def truncdiv(a: Any, b: Any) -> Any:
+    """``a / b`` rounded towards zero, as C's ``/``."""
+    if isinstance(a, _PLAIN) and isinstance(b, _PLAIN):
+        quotient = abs(int(a)) // abs(int(b))
+        return quotient if (int(a) < 0) == (int(b) < 0) else -quotient
+    from tilecore.ir.nodes import tirx
+    from tilecore.language.values import unify
+
+    return tirx.truncdiv(*unify(a, b))
+
+
+def truncmod(a: Any, b: Any) -> Any:
+    """The remainder of :func:`truncdiv`; it has the sign of ``a``."""
+    return a - truncdiv(a, b) * b
+
+
+def next_power_of_2(x: int) -> int:
+    """The smallest power of two that is at least ``x``."""
+    return 1 if x <= 1 else 1 << (int(x) - 1).bit_length()
+
+
+def shift_left(a: Any, b: Any) -> Any:
+    return a << b
+
+
+def shift_right(a: Any, b: Any) -> Any:
+    return a >> b

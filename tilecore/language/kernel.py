@@ -1,0 +1,160 @@
+"""T.Kernel: the grid of blocks, and the indices of the running block and thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.frontend.builder import Frame, current
+from tilecore.frontend.loops import Axis
+from tilecore.ir.nodes import Analyzer, AttrStmt, IntImm, IterVar, Range, Var
+from tilecore.language.values import as_expr
+
+_LETTERS = "xyz"
+DEFAULT_THREADS = 128
+
+
+class Kernel:
+    """``with T.Kernel(grid_x, grid_y, grid_z, threads=128) as (bx, by, bz):``: the body runs once for every block.
+
+    One to three grid extents, ints or expressions of sizes. threads: threads of a block, an int or up to three; a hint
+    to targets without threads. The order in which blocks run is not defined. A function may have several, one after
+    the other; each sees what the ones before it wrote.
+    """
+
+    def __init__(
+        self,
+        *blocks: Any,
+        threads: int | Sequence[int] | None = None,
+        prelude: str | None = None,
+        cluster_dims: Any = None,
+        is_cpu: bool = False,
+    ) -> None:
+        if not 1 <= len(blocks) <= 3:
+            raise LanguageError(f"T.Kernel has {len(blocks)} grid extents", expected="one to three")
+        self.blocks = [Analyzer().simplify(as_expr(b)) for b in blocks]
+        for extent, letter in zip(self.blocks, _LETTERS, strict=False):
+            if isinstance(extent, IntImm) and int(extent) < 0:
+                raise LanguageError(f"grid extent {letter} of T.Kernel is negative", found=str(extent))
+        self.threads = _threads(threads)
+        self.prelude = prelude
+        self.cluster_dims = cluster_dims
+        self.names: tuple[str, ...] = ()
+
+    def set_names(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def __enter__(self) -> Any:
+        builder = current("T.Kernel")
+        if builder.enclosing("kernel") is not None:
+            raise LanguageError("a T.Kernel inside a T.Kernel", hint="put them one after the other")
+        count = len(self.blocks)
+        if len(self.names) > 1 and len(self.names) != count:
+            raise LanguageError(
+                f"T.Kernel has {count} grid extents and {len(self.names)} names", found=", ".join(self.names)
+            )
+        names = self.names if len(self.names) == count else tuple(f"b{_LETTERS[i]}" for i in range(count))
+        names = tuple(f"b{_LETTERS[i]}" if n == "v" else n for i, n in enumerate(names))
+        self.span = builder.span
+        self.block_vars = [builder.variable(n) for n in names]
+        self.thread_vars = [builder.variable(f"t{_LETTERS[i]}") for i in range(3)]
+        self.frame = Frame("kernel", kernel=self)
+        builder.frames.append(self.frame)
+        if self.prelude:
+            from tilecore.language.hints import annotate
+
+            annotate("prelude", str(self.prelude))
+        if self.cluster_dims is not None and any(int(c) != 1 for c in _tuple(self.cluster_dims)):
+            raise UnsupportedError(
+                "T.Kernel(cluster_dims=...) belongs to one chip", hint="use the dialect of that chip's plugin"
+            ).at(builder.location)
+        return self.block_vars[0] if count == 1 else tuple(self.block_vars)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is not None:
+            return
+        builder = current()
+        builder.frames.pop()
+        body = self.frame.body()
+        for var, extent, letter in reversed(list(zip(self.thread_vars, self.threads, _LETTERS, strict=True))):
+            body = _extent_attr(var, IntImm("int32", extent), f"threadIdx.{letter}", body, self.span)
+        for var, extent, letter in reversed(list(zip(self.block_vars, self.blocks, _LETTERS, strict=False))):
+            body = _extent_attr(var, extent, f"blockIdx.{letter}", body, self.span)
+        builder.emit(body)
+
+
+def _extent_attr(var: Var, extent: Any, tag: str, body: Any, span: Any) -> AttrStmt:
+    axis = IterVar(Range.from_min_extent(IntImm("int32", 0), extent), var, IterVar.ThreadIndex, tag)
+    return AttrStmt(axis, "thread_extent", extent, body, span=span)
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _threads(threads: Any) -> tuple[int, int, int]:
+    given = _tuple(DEFAULT_THREADS if threads is None else threads)
+    try:
+        sizes = [int(t) for t in given]
+    except TypeError:
+        raise LanguageError("T.Kernel(threads=...) must be known when compiling", found=str(threads)) from None
+    if not 1 <= len(sizes) <= 3 or any(t < 1 for t in sizes):
+        raise LanguageError("T.Kernel(threads=...) is wrong", found=str(threads), expected="one to three positive ints")
+    x, y, z = (sizes + [1, 1])[:3]
+    return x, y, z
+
+
+def _kernel(what: str) -> Kernel:
+    frame = current(what).enclosing("kernel")
+    if frame is None:
+        raise LanguageError(f"{what} outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+    return frame.facts["kernel"]
+
+
+def get_thread_binding(dim: int = 0) -> Var:
+    """The index of the running thread along axis ``dim`` (0 = x), an int32 variable."""
+    return _kernel("T.get_thread_binding").thread_vars[_dim(dim)]
+
+
+def get_thread_bindings() -> list[Var]:
+    """The indices of the running thread along x, y and z."""
+    return list(_kernel("T.get_thread_bindings").thread_vars)
+
+
+def get_block_binding(dim: int = 0) -> Var:
+    """The index of the running block along grid axis ``dim`` (0 = x)."""
+    return _kernel("T.get_block_binding").block_vars[dim]
+
+
+def get_block_bindings() -> list[Var]:
+    """The indices of the running block."""
+    return list(_kernel("T.get_block_bindings").block_vars)
+
+
+def get_thread_extent(dim: int = 0) -> int:
+    """Threads of a block along axis ``dim``."""
+    return _kernel("T.get_thread_extent").threads[_dim(dim)]
+
+
+def _dim(dim: int) -> int:
+    if dim not in (0, 1, 2):
+        raise LanguageError(f"thread axis {dim}", expected="0, 1 or 2")
+    return dim
+
+
+def thread_loop(axis: Axis, tag: str) -> list[Any]:
+    """One iteration per thread: the loop's variable is the thread's index."""
+    names = [f"threadIdx.{letter}" for letter in _LETTERS]
+    if tag not in names:
+        raise LanguageError(f"T.thread_binding to {tag!r}", expected=", ".join(names))
+    kernel = _kernel("T.thread_binding")
+    dim = names.index(tag)
+    if not isinstance(axis.extent, IntImm) or int(axis.extent) != kernel.threads[dim]:
+        raise LanguageError(
+            f"T.thread_binding has {axis.extent} iterations along {tag}",
+            expected=f"the kernel's {kernel.threads[dim]} threads",
+        )
+    return [kernel.thread_vars[dim] + axis.start]
+
+

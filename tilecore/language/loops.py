@@ -1,0 +1,196 @@
+"""Loops: T.serial, T.Parallel, T.Pipelined, T.unroll, T.vectorized, T.grid, T.Persistent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.frontend.loops import Axis, LoopSpec
+from tilecore.ir.nodes import Analyzer, tirx
+from tilecore.language.integers import ceildiv
+from tilecore.language.values import as_expr, logical_and
+
+
+def _extent(value: Any) -> Any:
+    value = Analyzer().simplify(as_expr(value))
+    kind = str(value.ty.dtype)
+    if not kind.startswith(("int", "uint")):
+        raise LanguageError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
+    return value
+
+
+def _axis(start: Any, stop: Any, step: Any = None) -> Axis:
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    try:
+        step = int(step)
+    except (TypeError, ValueError):
+        raise LanguageError("the step of a loop is a kernel value", expected="a Python int other than 0") from None
+    if step == 0:
+        raise LanguageError("the step of a loop is 0", expected="a Python int other than 0")
+    low, high = (start, stop) if step > 0 else (stop, start)
+    extent = _extent(ceildiv(as_expr(high) - as_expr(low), abs(step)))
+    return Axis(as_expr(start) if not isinstance(start, int) else start, extent, step)
+
+
+def serial(start: Any, stop: Any = None, step: Any = None, *, annotations: dict[str, Any] | None = None) -> LoopSpec:
+    """A loop whose iterations run one after the other: ``for i in T.serial(stop)`` or ``(start, stop, step)``."""
+    return LoopSpec("serial", (_axis(start, stop, step),), annotations=dict(annotations or {}))
+
+
+Serial = serial
+
+
+def unroll(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    *,
+    explicit: bool = False,
+    unroll_factor: int | None = None,
+    annotations: dict[str, Any] | None = None,
+) -> LoopSpec:
+    """A serial loop that the compiler unrolls."""
+    notes = dict(annotations or {})
+    if unroll_factor is not None:
+        notes["unroll_factor"] = int(unroll_factor)
+    return LoopSpec("unrolled", (_axis(start, stop, step),), annotations=notes)
+
+
+Unroll = unroll
+
+
+def vectorized(start: Any, stop: Any = None, *, annotations: dict[str, Any] | None = None) -> LoopSpec:
+    """A loop whose iterations may run as the lanes of vector instructions; they must not depend on each other."""
+    return LoopSpec("vectorized", (_axis(start, stop),), annotations=dict(annotations or {}))
+
+
+Vectorized = vectorized
+
+
+def Parallel(  # noqa: N802 - the language's name
+    *extents: Any,
+    coalesced_width: int | None = None,
+    loop_layout: Any = None,
+    prefer_async: bool | None = None,
+    annotations: dict[str, Any] | None = None,
+) -> LoopSpec:
+    """A nest of independent iterations, spread over the threads or lanes of the block.
+
+    ``for i, j in T.Parallel(M, N)``. Two iterations must not touch one element if one of them writes it. Accesses of
+    global buffers outside their bounds are masked: reads give 0, writes are dropped.
+    """
+    if not extents:
+        raise LanguageError("T.Parallel needs at least one extent")
+    notes = dict(annotations or {})
+    for name, value in (("coalesced_width", coalesced_width), ("prefer_async", prefer_async)):
+        if value is not None:
+            notes[name] = int(value)
+    if loop_layout is not None:
+        notes["loop_layout"] = loop_layout.to_ir() if hasattr(loop_layout, "to_ir") else loop_layout
+    axes = tuple(_axis(extent, None) for extent in extents)
+    return LoopSpec("parallel", axes, single=len(axes) == 1, annotations=notes)
+
+
+def grid(*extents: Any) -> LoopSpec:
+    """Nested serial loops: ``for i, j in T.grid(M, N)``."""
+    axes = tuple(_axis(extent, None) for extent in extents)
+    return LoopSpec("serial", axes, single=len(axes) == 1)
+
+
+def Pipelined(  # noqa: N802 - the language's name
+    start: Any,
+    stop: Any = None,
+    num_stages: int = 0,
+    order: Sequence[int] | None = None,
+    stage: Sequence[int] | None = None,
+    annotations: dict[str, Any] | None = None,
+) -> LoopSpec:
+    """A serial loop whose copies run ahead of its computation, ``num_stages`` iterations deep.
+
+    order, stage: a schedule by hand, one number for each statement of the body. The result is that of T.serial.
+    """
+    notes: dict[str, Any] = {"num_stages": int(num_stages), **(annotations or {})}
+    if num_stages < 0:
+        raise LanguageError("num_stages is negative", found=str(num_stages))
+    for name, numbers in (("order", order), ("stage", stage)):
+        if numbers is not None:
+            notes[name] = [int(n) for n in numbers]
+    return LoopSpec("pipelined", (_axis(start, stop),), annotations=notes)
+
+
+def Persistent(  # noqa: N802 - the language's name
+    domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8
+) -> LoopSpec:
+    """Tiles of ``domain`` handed to ``wave_size`` blocks in waves: block ``index`` takes tiles ``index``,
+    ``index + wave_size``, ... Yields one coordinate an axis of ``domain``.
+
+    The last axis varies slowest within groups of ``group_size``, so that blocks of one wave share operands.
+    """
+    sizes = [as_expr(d) for d in domain]
+    total = sizes[0]
+    for size in sizes[1:]:
+        total = total * size
+    group = min(int(group_size), int(sizes[-1].value)) if hasattr(sizes[-1], "value") else int(group_size)
+
+    def guard(wave: Any) -> tuple[Any, Any]:
+        tile = wave * as_expr(wave_size) + as_expr(index)
+        return as_expr(tile < total), _coordinates(tile, sizes, group)
+
+    axis = Axis(0, _extent(ceildiv(total, as_expr(wave_size))))
+    return LoopSpec("serial", (axis,), single=False, guard=guard)
+
+
+def _coordinates(tile: Any, sizes: list[Any], group: int) -> tuple[Any, ...]:
+    """Coordinates of tile number ``tile``: the last axis split in groups, then the other axes, then within a group."""
+    from tilecore.frontend.builder import current
+
+    builder = current()
+    tile = builder.bind("tile", tile)
+    last, others = sizes[-1], sizes[:-1]
+    if not others:
+        return (tile,)
+    rest = others[0]
+    for size in others[1:]:
+        rest = rest * size
+    span = rest * group
+    number = tile // span
+    width = tirx.min(last - number * group, tirx.const(group, str(last.ty.dtype)))
+    within = tile % span
+    coordinates = [number * group + within % width]
+    flat = within // width
+    for size in reversed(others):
+        coordinates.append(flat % size)
+        flat = flat // size
+    return tuple(reversed(coordinates))
+
+
+def thread_binding(
+    start: Any, stop: Any = None, thread: str | None = None, *, annotations: dict[str, Any] | None = None
+) -> Any:
+    """A loop over the threads of the block along ``thread`` ("threadIdx.x", ...): every thread takes one iteration."""
+    from tilecore.language.kernel import thread_loop
+
+    if thread is None:
+        raise LanguageError("T.thread_binding needs thread=", expected='thread="threadIdx.x", .y or .z')
+    return thread_loop(_axis(start, stop), str(thread))
+
+
+def any_of(*conditions: Any) -> Any:
+    """Is one of the conditions true?"""
+    from tilecore.language.values import logical_or
+
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = logical_or(result, condition)
+    return result
+
+
+def all_of(*conditions: Any) -> Any:
+    """Are all the conditions true?"""
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = logical_and(result, condition)
+    return result

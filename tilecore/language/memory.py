@@ -1,0 +1,231 @@
+"""On-chip memory and workspaces: T.alloc_shared, T.alloc_fragment, T.alloc_local, T.alloc_var, T.alloc_global."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.errors import LanguageError
+from tilecore.frontend.builder import current
+from tilecore.ir.nodes import Analyzer, DeclBuffer, IntImm, tirx
+from tilecore.language.values import BufferHandle, LocalVar, as_expr, ir_dtype
+
+_STEMS = {"shared.dyn": "shared", "shared": "shared", "local.fragment": "fragment", "local": "local"}
+
+
+def _shape(shape: Any, what: str, static: bool = True) -> list[Any]:
+    sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    made = []
+    for size in sizes:
+        value = Analyzer().simplify(as_expr(size))
+        if static and not isinstance(value, IntImm):
+            raise LanguageError(
+                f"{what}: the size {value} is not known when compiling",
+                expected="constant sizes for on-chip memory",
+                hint="choose a tile size and loop over the axis",
+            )
+        if isinstance(value, IntImm) and int(value) < 1:
+            raise LanguageError(f"{what}: a size is {int(value)}", found=f"shape {tuple(sizes)}", expected="at least 1")
+        made.append(value)
+    return made
+
+
+class _Unnamed(BufferHandle):
+    """A buffer from T.alloc_* until the assignment that names it."""
+
+    def __init__(self, shape: list[Any], dtype: str, scope: str) -> None:
+        self._facts = (shape, dtype, scope)
+        self._buffer: Any = None
+
+    @property
+    def buffer(self) -> Any:  # type: ignore[override]
+        if self._buffer is None:
+            self._make(_STEMS.get(self._facts[2], "buffer"))
+        return self._buffer
+
+    def _make(self, name: str) -> None:
+        builder = current()
+        shape, kind, scope = self._facts
+        self._buffer = tirx.decl_buffer(shape, ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
+        builder.allocate(self._buffer)
+
+    def name_once(self, builder: Any, name: str) -> bool:
+        if self._buffer is None:
+            self._make(name)
+        return True
+
+
+def _allocate(shape: Any, dtype: Any, scope: str, what: str) -> BufferHandle:
+    current(what)
+    return _Unnamed(_shape(shape, what), str(DType(dtype)), scope)
+
+
+def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") -> BufferHandle:
+    """Memory shared by the threads of a block; uninitialised. shape: constant sizes."""
+    return _allocate(shape, dtype, scope, "T.alloc_shared")
+
+
+def alloc_fragment(shape: Any, dtype: Any = "float32", scope: str = "local.fragment") -> BufferHandle:
+    """A tile held in the registers of the whole block, spread over its threads by the compiler; uninitialised."""
+    return _allocate(shape, dtype, scope, "T.alloc_fragment")
+
+
+def alloc_local(shape: Any, dtype: Any = "float32", scope: str = "local") -> BufferHandle:
+    """Memory of one thread; uninitialised."""
+    return _allocate(shape, dtype, scope, "T.alloc_local")
+
+
+def alloc_buffer(shape: Any, dtype: Any = "float32", scope: str = "global", **others: Any) -> BufferHandle:
+    """Memory of the given scope ("shared", "local.fragment", "local"; "global" is a workspace)."""
+    if others:
+        raise LanguageError(f"T.alloc_buffer does not take {', '.join(others)}")
+    return alloc_global(shape, dtype) if scope == "global" else _allocate(shape, dtype, scope, "T.alloc_buffer")
+
+
+def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None) -> LocalVar:
+    """A scalar of the running thread that can change: ``x = T.alloc_var("int32", init=0)``, then ``x = x + 1``.
+
+    Without ``init`` it is uninitialised. ``T.alloc_var(dtype, init)`` and ``T.alloc_var(dtype, scope)`` work too.
+    """
+    builder = current("T.alloc_var")
+    for extra in args:
+        if isinstance(extra, str) and extra.startswith("local"):
+            scope = extra
+        else:
+            init = extra
+    return _FreshVar(builder, str(DType(dtype)), scope, init)
+
+
+class _FreshVar(LocalVar):
+    """A T.alloc_var until the assignment that names it."""
+
+    def __init__(self, builder: Any, kind: str, scope: str, init: Any) -> None:
+        self._facts = (kind, scope, init)
+        self._made: Any = None
+        self.fresh = True
+
+    @property
+    def dtype(self) -> DType:
+        return DType(self._facts[0])
+
+    @property
+    def buffer(self) -> Any:  # type: ignore[override]
+        if self._made is None:
+            self._make("var")
+        return self._made
+
+    def _make(self, name: str) -> None:
+        builder = current()
+        kind, scope, init = self._facts
+        self._made = tirx.decl_buffer([1], ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
+        builder.allocate(self._made)
+        if init is not None:
+            self.store(init)
+
+    def name_once(self, builder: Any, name: str) -> bool:
+        if self._made is None:
+            self._make(name)
+        return super().name_once(builder, name)
+
+
+def alloc_global(shape: Any, dtype: Any = "float32", scope: str = "global") -> BufferHandle:
+    """Workspace in global memory for the length of a call; uninitialised. Sizes may be T.dynamic."""
+    builder = current("T.alloc_global")
+    if builder.enclosing("kernel") is not None:
+        raise LanguageError("T.alloc_global inside T.Kernel", expected="before `with T.Kernel(...)`")
+    return _Workspace(_shape(shape, "T.alloc_global", static=False), str(DType(dtype)), scope)
+
+
+class _Workspace(_Unnamed):
+    def _make(self, name: str) -> None:
+        from tilecore.ir.nodes import AllocBuffer
+
+        builder = current()
+        shape, kind, scope = self._facts
+        self._buffer = tirx.decl_buffer(shape, ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
+        builder.emit(AllocBuffer(self._buffer, span=builder.span))
+
+
+def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | None = None) -> BufferHandle:
+    """A fragment that T.Parallel iterations may accumulate into together: ``r[i] += x`` (op "sum"), or
+    ``r[i] = T.max(r[i], x)`` / ``T.min``. Initialise it with T.fill or T.clear, finish with T.finalize_reducer."""
+    from tilecore.language.hints import annotate
+
+    if op not in ("sum", "max", "min"):
+        raise LanguageError(f"T.alloc_reducer(op={op!r})", expected='"sum", "max" or "min"')
+    handle = _Reducer(_shape(shape, "T.alloc_reducer"), str(DType(dtype)), "local.fragment")
+    handle.after = lambda made: annotate("reducer", made, op, replication or "none")
+    return handle
+
+
+class _Reducer(_Unnamed):
+    after: Any = None
+
+    def _make(self, name: str) -> None:
+        super()._make(name)
+        self.after(self)
+
+
+def reshape(src: BufferHandle, shape: Any) -> BufferHandle:
+    """The same memory with another shape; the number of elements stays."""
+    return view(src, shape)
+
+
+def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any = None) -> BufferHandle:
+    """The same memory with another shape or element type; the number of bytes stays."""
+    builder = current("T.view")
+    if not isinstance(src, BufferHandle):
+        raise LanguageError("T.view takes a buffer", found=type(src).__name__)
+    if strides is not None:
+        raise LanguageError("T.view(strides=...) is not supported", hint="declare the parameter a T.StridedTensor")
+    kind = str(src.dtype if dtype is None else DType(dtype))
+    sizes = list(src.shape) if shape is None else (list(shape) if isinstance(shape, (tuple, list)) else [shape])
+    if shape is None and DType(kind).bits != src.dtype.bits:
+        sizes[-1] = sizes[-1] * src.dtype.bits // DType(kind).bits
+    _check_same_bytes(src, sizes, kind)
+    made = _View([as_expr(s) for s in sizes], kind, src.scope())
+    made.source = src.buffer
+    _ = builder
+    return made
+
+
+def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
+    have, want = as_expr(src.dtype.bits), as_expr(DType(kind).bits)
+    for size in src.shape:
+        have = have * as_expr(size)
+    for size in sizes:
+        want = want * as_expr(size)
+    if isinstance(Analyzer().simplify(have - want), IntImm) and int(Analyzer().simplify(have - want)) != 0:
+        raise LanguageError(
+            f"a view of {src.name} has another size",
+            found=f"shape {tuple(sizes)} of {kind}",
+            expected=f"as many bytes as shape {src.shape} of {src.dtype}",
+        )
+
+
+class _View(_Unnamed):
+    source: Any = None
+
+    def _make(self, name: str) -> None:
+        builder = current()
+        shape, kind, scope = self._facts
+        self._buffer = tirx.decl_buffer(shape, ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
+        builder.emit(DeclBuffer(self._buffer, data=tirx.buffer_data(self.source), span=builder.span))
+
+
+def empty(*shape: Any, dtype: Any = "float32") -> Any:
+    """In an eager kernel: an output, allocated by the call and returned. ``T.empty((M, N), dtype)``."""
+    builder = current("T.empty")
+    if builder.on_empty is None:
+        raise LanguageError(
+            "T.empty belongs in an eager kernel (@tilecore.jit without @T.prim_func)",
+            hint="T.alloc_shared and T.alloc_fragment make on-chip memory",
+        )
+    sizes = list(shape)
+    if sizes and isinstance(sizes[0], (tuple, list)):
+        if len(sizes) == 2:
+            dtype = sizes[1]
+        sizes = list(sizes[0])
+    elif len(sizes) > 1 and isinstance(sizes[-1], str):
+        dtype = sizes.pop()
+    return builder.on_empty(sizes, DType(dtype))

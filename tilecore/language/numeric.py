@@ -1,0 +1,264 @@
+"""Arithmetic on values: mathematical functions, casts, limits, choices."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.errors import LanguageError
+from tilecore.ir.nodes import Broadcast as IRBroadcast
+from tilecore.ir.nodes import Call, Expr, tirx
+from tilecore.ir.nodes import Ramp as IRRamp
+from tilecore.ir.nodes import Select as IRSelect
+from tilecore.language.values import as_condition, as_expr, convert, ir_dtype, is_kernel_value, select, unify
+
+
+def _kind(expression: Expr) -> DType:
+    return DType(str(expression.ty.dtype))
+
+
+def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, integers: bool = False) -> Any:
+    def function(x: Any) -> Any:
+        if isinstance(x, numbers.Real) and plain is not None:
+            return plain(x)  # type: ignore[arg-type]
+        value = as_expr(x)
+        if not integers and not _kind(value).is_float:
+            value = convert(value, "float32")
+        return getattr(tirx, name)(value)
+
+    function.__name__ = name
+    function.__doc__ = doc + " Integers are taken as float32." * (not integers)
+    return function
+
+
+exp = _unary("exp", "e to the power x.", math.exp)
+exp2 = _unary("exp2", "2 to the power x.", lambda x: 2.0**x)
+exp10 = _unary("exp10", "10 to the power x.", lambda x: 10.0**x)
+log = _unary("log", "Natural logarithm.", math.log)
+log2 = _unary("log2", "Logarithm to base 2.", math.log2)
+log10 = _unary("log10", "Logarithm to base 10.", math.log10)
+log1p = _unary("log1p", "log(1 + x), accurate near 0.", math.log1p)
+sin = _unary("sin", "Sine of x in radians.", math.sin)
+cos = _unary("cos", "Cosine of x in radians.", math.cos)
+tan = _unary("tan", "Tangent of x in radians.", math.tan)
+asin = _unary("asin", "Arc sine.", math.asin)
+acos = _unary("acos", "Arc cosine.", math.acos)
+atan = _unary("atan", "Arc tangent.", math.atan)
+sinh = _unary("sinh", "Hyperbolic sine.", math.sinh)
+cosh = _unary("cosh", "Hyperbolic cosine.", math.cosh)
+tanh = _unary("tanh", "Hyperbolic tangent.", math.tanh)
+asinh = _unary("asinh", "Inverse hyperbolic sine.", math.asinh)
+acosh = _unary("acosh", "Inverse hyperbolic cosine.", math.acosh)
+atanh = _unary("atanh", "Inverse hyperbolic tangent.", math.atanh)
+erf = _unary("erf", "The error function.", math.erf)
+sqrt = _unary("sqrt", "Square root.", math.sqrt)
+rsqrt = _unary("rsqrt", "1 / sqrt(x).", lambda x: 1.0 / math.sqrt(x))
+sigmoid = _unary("sigmoid", "1 / (1 + exp(-x)).", lambda x: 1.0 / (1.0 + math.exp(-x)))
+floor = _unary("floor", "The largest whole number that is at most x, in x's type.", math.floor)
+ceil = _unary("ceil", "The smallest whole number that is at least x, in x's type.", math.ceil)
+trunc = _unary("trunc", "x without its fraction, in x's type.", math.trunc)
+round = _unary("round", "The nearest whole number in x's type; halves go to the even one.")
+nearbyint = _unary("nearbyint", "The nearest whole number in x's type; halves go to the even one.")
+popcount = _unary("popcount", "The number of bits that are 1.", integers=True)
+clz = _unary("clz", "The number of leading 0 bits.", integers=True)
+
+
+def abs(x: Any) -> Any:
+    """The absolute value."""
+    if isinstance(x, numbers.Real):
+        return x if x >= 0 else -x  # type: ignore[operator]
+    value = as_expr(x)
+    return value if _kind(value).facts.kind in ("uint", "bool") else tirx.abs(value)
+
+
+def _test(name: str, doc: str) -> Any:
+    def function(x: Any) -> Expr:
+        value = as_expr(x)
+        if not _kind(value).is_float:
+            raise LanguageError(f"T.{name} of {_kind(value)}", expected="a float")
+        return getattr(tirx, name)(value)
+
+    function.__name__ = name
+    function.__doc__ = doc
+    return function
+
+
+isnan = _test("isnan", "Is x not a number?")
+isinf = _test("isinf", "Is x plus or minus infinity?")
+isfinite = _test("isfinite", "Is x neither infinite nor not a number?")
+
+
+def _binary(name: str, doc: str, floats: bool = True) -> Any:
+    def function(x: Any, y: Any) -> Expr:
+        a, b = unify(x, y)
+        if floats and not _kind(a).is_float:
+            a, b = convert(a, "float32"), convert(b, "float32")
+        return getattr(tirx, name)(a, b)
+
+    function.__name__ = name
+    function.__doc__ = doc
+    return function
+
+
+pow = _binary("pow", "x to the power y.")
+power = pow
+atan2 = _binary("atan2", "The angle of the point (y, x): atan2(y, x), in radians.")
+fmod = _binary("fmod", "The remainder of x / y; it has the sign of x.")
+copysign = _binary("copysign", "The size of x with the sign of y.")
+hypot = _binary("hypot", "sqrt(x*x + y*y) without overflow.")
+nextafter = _binary("nextafter", "The float after x in the direction of y.")
+ldexp = _binary("ldexp", "x times 2 to the power y.")
+
+
+def _extreme(name: str, plain: Callable[..., Any]) -> Any:
+    def function(a: Any, b: Any, *more: Any) -> Any:
+        if isinstance(a, numbers.Real) and isinstance(b, numbers.Real):
+            result: Any = plain(a, b)
+        else:
+            result = getattr(tirx, name)(*unify(a, b))
+        return function(result, *more) if more else result
+
+    function.__name__ = name
+    function.__doc__ = f"The {name}imum of the arguments, in their common type."
+    return function
+
+
+max = _extreme("max", max)
+min = _extreme("min", min)
+
+
+def clamp(dst: Any, min_val: Any, max_val: Any) -> Any:
+    """``dst`` limited to [min_val, max_val]."""
+    return min(max(dst, min_val), max_val)
+
+
+def fma(a: Any, b: Any, c: Any) -> Expr:
+    """a * b + c, rounded once where the target can."""
+    x, y = unify(a, b)
+    x, z = unify(x, c)
+    return x * convert(y, str(_kind(x))) + z
+
+
+ieee_fmaf = fma
+
+
+def if_then_else(cond: Any, t: Any, f: Any) -> Any:
+    """``t`` where ``cond`` holds, else ``f``; only the chosen one is evaluated."""
+    if not is_kernel_value(cond):
+        return t if cond else f
+    return select(cond, t, f)
+
+
+def Select(condition: Any, true_value: Any, false_value: Any) -> Expr:  # noqa: N802 - the language's name
+    """As T.if_then_else, but both values are evaluated."""
+    a, b = unify(true_value, false_value)
+    return IRSelect(as_condition(condition), a, b)
+
+
+def cast(value: Any, dtype: Any, round: str = "", sat: bool = True, rbits: Any = None) -> Expr:
+    """``value`` converted to ``dtype``.
+
+    Float to integer truncates; out of range saturates and NaN gives 0. Float to narrower float rounds to nearest
+    even; to float8 it saturates at the largest finite value. ``round`` and ``rbits`` other than the default are a
+    chip's own.
+    """
+    if round not in ("", "rn") or rbits is not None or not sat:
+        raise LanguageError(
+            "T.cast: rounding modes other than to nearest even, with saturation, are a chip's own",
+            found=f"round={round!r}, sat={sat}",
+        )
+    return convert(value, str(DType(dtype)))
+
+
+def Cast(dtype: Any, value: Any) -> Expr:  # noqa: N802 - the language's name
+    """T.cast with its arguments the other way round."""
+    return cast(value, dtype)
+
+
+def reinterpret(value: Any, dtype: Any) -> Expr:
+    """The bits of ``value`` as another element type of the same width. ``T.reinterpret(dtype, value)`` works too."""
+    if isinstance(value, str) and not isinstance(dtype, str):
+        value, dtype = dtype, value
+    expression = as_expr(value)
+    kind = DType(dtype)
+    if _kind(expression).bits != kind.bits:
+        raise LanguageError(f"T.reinterpret of {_kind(expression)} as {kind}", expected="types of the same width")
+    return tirx.reinterpret(ir_dtype(kind), expression)
+
+
+def infinity(dtype: Any) -> Expr:
+    """Plus infinity; for float8_e4m3fn, which has none, an error."""
+    kind = DType(dtype)
+    if not kind.is_float or not kind.facts.has_infinity:
+        raise LanguageError(f"{kind} has no infinity", hint=f"use T.max_value({str(kind)!r})")
+    return tirx.const(float("inf"), ir_dtype(kind))
+
+
+def max_value(dtype: Any) -> Expr:
+    """The largest finite value of an element type."""
+    return _limit(DType(dtype), largest=True)
+
+
+def min_value(dtype: Any) -> Expr:
+    """The smallest (most negative) finite value of an element type."""
+    return _limit(DType(dtype), largest=False)
+
+
+def _limit(kind: DType, largest: bool) -> Expr:
+    facts = kind.facts
+    if facts.kind == "float":
+        return tirx.const(facts.max if largest else -facts.max, ir_dtype(kind))  # type: ignore[operator]
+    if facts.kind == "bool":
+        return tirx.const(largest, "bool")
+    signed = facts.kind == "int"
+    high = 2 ** (facts.bits - signed) - 1
+    return tirx.const(high if largest else (-high - 1 if signed else 0), str(kind))
+
+
+def bitwise_and(a: Any, b: Any) -> Expr:
+    return as_expr(a) & as_expr(b)
+
+
+def bitwise_or(a: Any, b: Any) -> Expr:
+    return as_expr(a) | as_expr(b)
+
+
+def bitwise_xor(a: Any, b: Any) -> Expr:
+    return as_expr(a) ^ as_expr(b)
+
+
+def bitwise_not(a: Any) -> Expr:
+    return ~as_expr(a)
+
+
+def Ramp(base: Any, stride: Any, lanes: int) -> Expr:  # noqa: N802 - the language's name
+    """The vector base, base + stride, ... of ``lanes`` values."""
+    return IRRamp(as_expr(base), as_expr(stride), lanes)
+
+
+def Broadcast(value: Any, lanes: int) -> Expr:  # noqa: N802 - the language's name
+    """A vector of ``lanes`` equal values."""
+    return IRBroadcast(as_expr(value), lanes)
+
+
+def dp4a(a: Any, b: Any, c: Any) -> Expr:
+    """``c`` plus the dot product of the four int8 in each of the int32 ``a`` and ``b``."""
+    total = as_expr(c)
+    for lane in range(4):
+        x = convert((as_expr(a) << (24 - 8 * lane)) >> 24, "int32")
+        y = convert((as_expr(b) << (24 - 8 * lane)) >> 24, "int32")
+        total = total + x * y
+    return total
+
+
+def likely(condition: Any) -> Expr:
+    """A condition that the compiler may assume mostly holds."""
+    return as_condition(condition)
+
+
+def call_intrin(dtype: Any, name: str, *args: Any) -> Expr:
+    """A call of a TVM intrinsic by name; targets that do not know it say so."""
+    return Call(name, [as_expr(a) for a in args], ret_ty=ir_dtype(dtype))

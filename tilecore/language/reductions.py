@@ -1,0 +1,112 @@
+"""Reductions and scans of tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.language.copies import emit
+from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
+
+_BITWISE = ("bitand", "bitor", "bitxor")
+
+
+def reduce(
+    buffer: Any, out: Any, reduce_type: str, dim: int = -1, clear: bool = True, nan_propagate: bool = False,
+    annotations: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """Reduce axis ``dim`` of a tile into ``out``, whose shape is the tile's without that axis (or with extent 1).
+
+    reduce_type: sum, max, min, abssum, absmax, bitand, bitor, bitxor. clear: forget what ``out`` held; else join it.
+    nan_propagate: max and min of a NaN are NaN; else NaN is passed over.
+    """
+    what = f"T.reduce_{reduce_type}"
+    source, target = region_of(buffer, what), region_of(out, what)
+    sizes = extents(source)
+    axis = dim + len(sizes) if dim < 0 else dim
+    if not 0 <= axis < len(sizes):
+        raise LanguageError(f"{what}: dim {dim} of a tile with {len(sizes)} axes", found=describe(source))
+    left = sizes[:axis] + sizes[axis + 1 :]
+    kept = sizes[:axis] + [1] + sizes[axis + 1 :]
+    got = extents(target)
+    if not (_fits(left, got) or _fits(kept, got) or (not left and got == [1])):
+        raise LanguageError(
+            f"{what}: the output's shape does not fit",
+            found=f"{describe(source)} along dim {axis} into {describe(target)}",
+            expected=f"shape {tuple(left) or (1,)} or {tuple(kept)}",
+        )
+    for kind in (kind_of(source), kind_of(target)):
+        if reduce_type in _BITWISE and kind.startswith(("float", "bfloat")):
+            raise LanguageError(f"{what} of {kind}", expected="integers or bool")
+    args = [source, target, reduce_type, axis, bool(clear), bool(nan_propagate)]
+    emit("reduce", args, annotations)
+
+
+def _fits(want: list[Any], got: list[Any]) -> bool:
+    return len(want) == len(got) and all(map(same_size, want, got))
+
+
+def _clearable(kind: str) -> Any:
+    def op(
+        buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False,
+        annotations: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        reduce(buffer, out, kind, dim, clear, nan_propagate, annotations)
+
+    op.__name__ = f"reduce_{kind}"
+    op.__doc__ = f"T.reduce with reduce_type={kind!r}."
+    return op
+
+
+reduce_sum = _clearable("sum")
+reduce_max = _clearable("max")
+reduce_min = _clearable("min")
+reduce_absmax = _clearable("absmax")
+reduce_bitand = _clearable("bitand")
+reduce_bitor = _clearable("bitor")
+reduce_bitxor = _clearable("bitxor")
+
+
+def reduce_abssum(
+    buffer: Any, out: Any, dim: int = -1, batch: int = 1, annotations: dict[str, Any] | None = None, clear: bool = True
+) -> None:
+    """T.reduce with reduce_type="abssum": the sum of absolute values."""
+    reduce(buffer, out, "abssum", dim, clear, False, annotations)
+
+
+def _scan(kind: str, src: Any, dst: Any, dim: int, reverse: bool, annotations: dict[str, Any] | None) -> None:
+    what = f"T.cum{kind}"
+    source = region_of(src, what)
+    target = source if dst is None else region_of(dst, what)
+    sizes = extents(source)
+    axis = dim + len(sizes) if dim < 0 else dim
+    if not 0 <= axis < len(sizes):
+        raise LanguageError(f"{what}: dim {dim} of a tile with {len(sizes)} axes", found=describe(source))
+    if not _fits(sizes, extents(target)):
+        raise LanguageError(f"{what}: the shapes differ", found=f"{describe(source)} and {describe(target)}")
+    emit("scan", [source, target, kind, axis, bool(reverse)], annotations)
+
+
+def cumsum(
+    src: Any, dst: Any = None, dim: int = 0, reverse: bool = False, annotations: dict[str, Any] | None = None
+) -> None:
+    """Inclusive prefix sums along ``dim``, from the end if ``reverse``; in place without ``dst``."""
+    _scan("sum", src, dst, dim, reverse, annotations)
+
+
+def cummax(
+    src: Any, dst: Any = None, dim: int = 0, reverse: bool = False, annotations: dict[str, Any] | None = None
+) -> None:
+    """Inclusive prefix maxima along ``dim``, from the end if ``reverse``; in place without ``dst``."""
+    _scan("max", src, dst, dim, reverse, annotations)
+
+
+def finalize_reducer(
+    reducer: Any, dst: Any = None, batch: int = 1, annotations: dict[str, Any] | None = None
+) -> None:
+    """Join what the threads accumulated in a T.alloc_reducer; afterwards it is an ordinary fragment."""
+    emit("finalize_reducer", [region_of(reducer, "T.finalize_reducer")], annotations)
+    if dst is not None:
+        from tilecore.language.copies import copy
+
+        copy(reducer, dst)

@@ -1,0 +1,103 @@
+"""Operands of tile operations: buffers, slices and elements, as regions whose extents are the tile's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.ir.nodes import Analyzer, BufferRegion, IntImm, Range, TensorLoad, TensorRegion
+from tilecore.language.values import BufferHandle, LocalVar, as_expr
+
+
+def region_of(value: Any, what: str) -> TensorRegion:
+    """A whole buffer or a slice of one; an element is a tile of one."""
+    known = _known_region(value, what)
+    if known is not None:
+        return known
+    return _from_start(value, [1] * len(value.indices))
+
+
+def _known_region(value: Any, what: str) -> TensorRegion | None:
+    if isinstance(value, BufferHandle):
+        zero = IntImm("int32", 0)
+        return BufferRegion(value.buffer, [Range.from_min_extent(zero, as_expr(s)) for s in value.shape])
+    if isinstance(value, TensorRegion):
+        return value
+    if isinstance(value, LocalVar):
+        return BufferRegion(value.buffer, [Range.from_min_extent(0, 1)])
+    if isinstance(value, TensorLoad):
+        return None
+    raise LanguageError(
+        f"{what} takes buffers", found=f"{type(value).__name__} {str(value)[:60]}", expected="a buffer, or a slice of one"
+    )
+
+
+def _from_start(load: TensorLoad, extents: list[Any]) -> TensorRegion:
+    ranges = [Range.from_min_extent(i, as_expr(e)) for i, e in zip(load.indices, extents, strict=True)]
+    return BufferRegion(load.source, ranges)
+
+
+def region_pair(src: Any, dst: Any, what: str) -> tuple[TensorRegion, TensorRegion]:
+    """Source and destination of a copy. ``A[i, j]`` is where the tile starts; its extents are the other side's."""
+    left, right = _known_region(src, what), _known_region(dst, what)
+    if left is None and right is None:
+        return region_of(src, what), region_of(dst, what)
+    if left is None:
+        left = _from_start(src, _padded(extents(right), len(src.indices), what))
+    if right is None:
+        right = _from_start(dst, _padded(extents(left), len(dst.indices), what))
+    check_same_shape(left, right, what)
+    return left, right
+
+
+def extents(region: TensorRegion) -> list[Any]:
+    return [int(r.extent) if isinstance(r.extent, IntImm) else r.extent for r in region.region]
+
+
+def tile_shape(region: TensorRegion) -> list[Any]:
+    """The extents without the axes of extent 1."""
+    return [e for e in extents(region) if not (isinstance(e, int) and e == 1)]
+
+
+def _padded(sizes: list[Any], rank: int, what: str) -> list[Any]:
+    while len(sizes) > rank and isinstance(sizes[0], int) and sizes[0] == 1:
+        sizes = sizes[1:]
+    if len(sizes) > rank:
+        real = [s for s in sizes if not (isinstance(s, int) and s == 1)]
+        if len(real) > rank:
+            raise LanguageError(
+                f"{what}: a tile of {len(sizes)} axes does not fit a buffer of {rank}", found=f"tile shape {tuple(sizes)}"
+            )
+        sizes = real
+    return [1] * (rank - len(sizes)) + sizes
+
+
+def check_same_shape(left: TensorRegion, right: TensorRegion, what: str) -> None:
+    a, b = tile_shape(left), tile_shape(right)
+    if len(a) != len(b) or any(not same_size(x, y) for x, y in zip(a, b, strict=True)):
+        raise LanguageError(
+            f"{what}: the shapes differ",
+            found=f"{describe(left)} and {describe(right)}",
+            expected="tiles of one shape (axes of extent 1 do not count)",
+        )
+
+
+def same_size(a: Any, b: Any) -> bool:
+    """False only when the two are known to differ."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
+    difference = Analyzer().simplify(as_expr(a) - as_expr(b))
+    return not isinstance(difference, IntImm) or int(difference) == 0
+
+
+def describe(region: TensorRegion) -> str:
+    sizes = ", ".join(str(e) for e in extents(region))
+    return f"{region.source.name}[{sizes}]"
+
+
+def kind_of(region: TensorRegion) -> str:
+    return str(region.source.dtype)
+
+
+def scope_of(region: TensorRegion) -> str:
+    return str(region.source.scope())
