@@ -1,0 +1,31 @@
+"""An adapter loads binaries, and nothing builds them.
+
+step: resolve
+says: nothing builds the binaries that it loads
+"""
+
+from tile_healthy import HealthyAdapter
+
+from tilecore.plugins.backend import Codegen, Lowering, Presence, TargetSpec
+from tilecore.plugins.hookspecs import hookimpl
+
+
+class Broken:
+    @hookimpl
+    def tilecore_target(self):
+        return TargetSpec("no_builder", "builds nothing", lambda target: None, lambda: Presence(False, ""))
+
+    @hookimpl
+    def tilecore_lowering(self):
+        return Lowering("none", dict)
+
+    @hookimpl
+    def tilecore_codegen(self):
+        return Codegen("target.build.tilecore_no_builder", "txt", lambda: None)
+
+    @hookimpl
+    def tilecore_adapters(self):
+        return [HealthyAdapter()]
+
+
+plugin = Broken()

@@ -1,0 +1,20 @@
+"""tilecore_adapters returns the wrong thing.
+
+step: resolve
+says: tilecore_adapters returned something else
+"""
+
+from tile_healthy import Healthy, HealthyAdapter
+
+from tilecore.plugins.hookspecs import hookimpl
+
+
+class Broken(Healthy):
+    kind = "nonsense_from_adapters"
+
+    @hookimpl
+    def tilecore_adapters(self):
+        return [HealthyAdapter]
+
+
+plugin = Broken()

@@ -1,0 +1,17 @@
+"""build returns the wrong thing when it is called.
+
+step: build
+says: Toolchain.build returned the wrong thing
+"""
+
+from tile_healthy import Healthy
+
+
+class Broken(Healthy):
+    kind = "nonsense_later_from_build"
+
+    def build(self, request):
+        return request.source
+
+
+plugin = Broken()

@@ -1,0 +1,17 @@
+"""version returns the wrong thing when it is called.
+
+step: version
+says: Toolchain.version returned the wrong thing
+"""
+
+from tile_healthy import Healthy
+
+
+class Broken(Healthy):
+    kind = "nonsense_later_from_version"
+
+    def version(self, target):
+        return (1, 2)
+
+
+plugin = Broken()

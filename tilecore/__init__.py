@@ -1,0 +1,74 @@
+"""tilecore: tile kernels on every chip. A small compiler core over stock TVM; backends are pip packages.
+
+Every public name is imported when it is first used, so that ``import tilecore`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilecore import errors as errors
+    from tilecore import language as language
+    from tilecore import testing as testing
+    from tilecore.cache import disable_cache as disable_cache
+    from tilecore.cache import enable_cache as enable_cache
+    from tilecore.dtypes import dtype as dtype
+    from tilecore.ir.nodes import tvm as tvm
+    from tilecore.target import Target as Target
+
+    __version__: str
+
+# Public name: the module it comes from, and its name there ("" is the module itself).
+_LAZY: dict[str, tuple[str, str]] = {
+    "Target": ("tilecore.target", "Target"),
+    "disable_cache": ("tilecore.cache", "disable_cache"),
+    "dtype": ("tilecore.dtypes", "dtype"),
+    "enable_cache": ("tilecore.cache", "enable_cache"),
+    "errors": ("tilecore.errors", ""),
+    "language": ("tilecore.language", ""),
+    "testing": ("tilecore.testing", ""),
+    "tvm": ("tilecore.ir.nodes", "tvm"),
+}
+_FALLBACK_VERSION = "0.1.0"  # of a checkout that is not installed
+
+__all__ = ["__version__", *sorted(_LAZY)]
+
+
+class _Package(ModuleType):
+    """Importing the submodule ``tilecore.jit`` sets the attribute ``jit`` of this package; the public name wins."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__version__":
+            value: Any = _version()
+        elif name in _LAZY:
+            module, attribute = _LAZY[name]
+            value = import_module(module)
+            value = getattr(value, attribute) if attribute else value
+        else:
+            raise AttributeError(f"module 'tilecore' has no attribute {name!r}")
+        super().__setattr__(name, value)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        hidden = _LAZY.get(name, ("", ""))[1] and isinstance(value, ModuleType) and value.__name__ == f"tilecore.{name}"
+        if not hidden:
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *__all__})
+
+
+def _version() -> str:
+    from importlib_metadata import PackageNotFoundError, version
+
+    try:
+        return version("tilecore")
+    except PackageNotFoundError:
+        return _FALLBACK_VERSION
+
+
+sys.modules[__name__].__class__ = _Package

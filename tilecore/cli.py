@@ -1,0 +1,123 @@
+"""The command line.
+
+Built on argparse: a listing has to appear in 200 ms, and typer's own imports take most of that.
+Each command lives in a module of tilecore/commands with ``run(arguments) -> exit code``, imported when it is called.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Entry point of the ``tilecore`` script; tilecore's own errors are shown without a traceback."""
+    from tilecore.errors import TilecoreError
+
+    arguments = _parser().parse_args(words)
+    try:
+        code = import_module(arguments.module).run(arguments)
+        sys.stdout.flush()
+    except TilecoreError as error:
+        print(f"tilecore: {error}", file=sys.stderr)
+        code = 1
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tilecore",
+        description="Tile kernels on every chip. A backend is a pip package: install one, then compile for its target.",
+        epilog="`tilecore COMMAND --help` shows examples.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version, help="print the version and exit")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_targets(commands)
+    _add_doctor(commands)
+    _add_cache(commands)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Unlike argparse's own action, it reads the version only when it is asked for."""
+
+    def __init__(self, *names: object, **facts: object) -> None:
+        super().__init__(*names, nargs=0, **facts)  # type: ignore[arg-type, misc]
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: object) -> None:
+        import tilecore
+
+        print(f"tilecore {tilecore.__version__}")
+        parser.exit()
+
+
+def _add(commands: argparse._SubParsersAction, name: str, text: str, examples: str) -> argparse.ArgumentParser:
+    """A command: the first line of ``text`` is its line in the list of commands."""
+    parser = commands.add_parser(
+        name,
+        help=text.partition("\n")[0],
+        description=text,
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.set_defaults(module=f"tilecore.commands.{name}")
+    return parser
+
+
+def _add_targets(commands: argparse._SubParsersAction) -> None:
+    parser = _add(
+        commands,
+        "targets",
+        "list the installed targets: status, device, aliases, package\n\n"
+        "A broken backend is listed with its reason and what to do; the command still succeeds.\n"
+        "Status: ok, slow, broken, clash (two packages), hung, crashed.",
+        "  tilecore targets\n  tilecore targets --json",
+    )
+    _add_json(parser)
+    _add_timeout(parser)
+
+
+def _add_doctor(commands: argparse._SubParsersAction) -> None:
+    parser = _add(
+        commands,
+        "doctor",
+        "check the installation and say how to fix it\n\n"
+        "Versions, every backend with its tools and devices, the launcher, the cache, the environment.\n"
+        "Each backend is loaded in a process of its own, so one that hangs or crashes is only reported.\n"
+        "Exits with 1 when something is broken; optional tools that are missing are listed with their fix.",
+        "  tilecore doctor\n  tilecore doctor --json > report.json",
+    )
+    _add_json(parser)
+    _add_timeout(parser)
+
+
+def _add_cache(commands: argparse._SubParsersAction) -> None:
+    parser = _add(
+        commands,
+        "cache",
+        "show, check or empty the cache of compiled kernels\n\n"
+        "stats   where it is, how much it holds (the default)\n"
+        "verify  read every entry; damaged ones are set aside, to be rebuilt; exits with 1 if there were any\n"
+        "clear   remove every entry\n"
+        "path    print the directory",
+        "  tilecore cache\n  tilecore cache verify\n  TILECORE_CACHE_DIR=/somewhere tilecore cache clear",
+    )
+    parser.add_argument("action", nargs="?", default="stats", choices=("stats", "verify", "clear", "path"))
+    _add_json(parser)
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def _add_timeout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout", type=float, default=20.0, metavar="SECONDS", help="how long each backend may take (default 20)"
+    )

@@ -1,0 +1,64 @@
+"""``tilecore cache``: the cache of compiled kernels."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+from typing import Any
+
+from tilecore import cache
+from tilecore.commands.text import dump, note, size
+
+
+def run(arguments: Namespace) -> int:
+    """Do ``arguments.action``; with ``--json`` print its outcome as one JSON object."""
+    facts, code = _ACTIONS[arguments.action]()
+    if arguments.json:
+        dump(facts)
+    else:
+        _PRINTERS[arguments.action](facts)
+    return code
+
+
+def _stats() -> tuple[dict[str, Any], int]:
+    return asdict(cache.stats()), 0
+
+
+def _verify() -> tuple[dict[str, Any], int]:
+    found = asdict(cache.verify())
+    return found, 1 if found["damaged"] else 0
+
+
+def _clear() -> tuple[dict[str, Any], int]:
+    return {"path": cache.path(), "removed": cache.clear()}, 0
+
+
+def _path() -> tuple[dict[str, Any], int]:
+    return {"path": cache.path()}, 0
+
+
+def _print_stats(facts: dict[str, Any]) -> None:
+    print(f"{facts['path'] or 'no directory'}{'' if facts['enabled'] else ' (turned off by TILECORE_DISABLE_CACHE)'}")
+    print(f"{facts['entries']} kernels, {facts['links']} links, {size(facts['bytes'])} of {size(facts['limit'])}")
+    if facts["quarantined"]:
+        print(f"{facts['quarantined']} damaged entries set aside")
+    if facts["problem"]:
+        note("problem", facts["problem"], [("help", "set TILECORE_CACHE_DIR to a directory of your own")])
+
+
+def _print_verify(facts: dict[str, Any]) -> None:
+    for path in facts["damaged"]:
+        note("damaged", f"{path} (set aside)")
+    print(f"{facts['entries']} kernels and {facts['links']} links read, {len(facts['damaged'])} damaged")
+
+
+def _print_clear(facts: dict[str, Any]) -> None:
+    print(f"removed {facts['removed']} kernels from {facts['path']}")
+
+
+def _print_path(facts: dict[str, Any]) -> None:
+    print(facts["path"] or "")
+
+
+_ACTIONS = {"stats": _stats, "verify": _verify, "clear": _clear, "path": _path}
+_PRINTERS = {"stats": _print_stats, "verify": _print_verify, "clear": _print_clear, "path": _print_path}

@@ -1,0 +1,74 @@
+"""A target's attributes: checked against the target's own table, defaults filled in, then resolved by the plugin."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from tilecore.errors import PluginError, TargetError
+from tilecore.plugins.backend import AttributeSpec, Backend
+from tilecore.plugins.guard import remedy, title
+from tilecore.target import Attribute, Target
+
+
+def complete(backend: Backend, target: Target) -> Target:
+    """``target`` with every attribute that its kind has. Raises TargetError for what the user typed wrong."""
+    table = backend.target.attributes
+    filled: dict[str, Attribute] = {}
+    for name, value in target.attributes.items():
+        if name not in table:
+            raise _unknown(backend, name, table)
+        filled[name] = _checked(backend.kind, name, value, table[name])
+    for name, spec in table.items():
+        if spec.default is not None:
+            filled.setdefault(name, spec.default)
+    return _check_resolved(backend, backend.target.resolve(Target(backend.kind, filled)))
+
+
+def _unknown(backend: Backend, name: str, table: Mapping[str, AttributeSpec]) -> TargetError:
+    close = difflib.get_close_matches(name, table, 1)
+    known = ", ".join(f"-{key} ({spec.doc})" for key, spec in sorted(table.items()))
+    return TargetError(
+        f'target "{backend.kind}" has no attribute {name!r}',
+        found=f"-{name}",
+        expected=known or "no attributes",
+        hint=f"did you mean -{close[0]}?" if close else None,
+    )
+
+
+def _checked(kind: str, name: str, value: Attribute, spec: AttributeSpec) -> Attribute:
+    wanted = _type(spec)
+    if wanted is str and isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)  # -model=5: the text of a target cannot tell a number from a name
+    if wanted is not None and type(value) is not wanted:
+        word = {str: "text", int: "an integer", bool: "a flag: true or false"}[wanted]
+        raise TargetError(f'attribute {name!r} of target "{kind}" is {word}', found=repr(value), expected=spec.doc)
+    if spec.choices and value not in spec.choices:
+        close = difflib.get_close_matches(str(value), map(str, spec.choices), 1)
+        raise TargetError(
+            f'attribute {name!r} of target "{kind}" cannot be {value!r}',
+            found=f"-{name}={value}",
+            expected=f"one of {', '.join(map(str, spec.choices))}",
+            hint=f"did you mean -{name}={close[0]}?" if close else None,
+        )
+    return value
+
+
+def _type(spec: AttributeSpec) -> type | None:
+    """The type of an attribute's values; None when its spec does not tell."""
+    examples = spec.choices if spec.default is None else (spec.default,)
+    kinds = {type(example) for example in examples}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _check_resolved(backend: Backend, target: Target) -> Target:
+    """The contract: same kind, every declared attribute and no other."""
+    declared = set(backend.target.attributes)
+    if target.kind == backend.kind and set(target.attributes) == declared:
+        return target
+    raise PluginError(
+        f"{title(backend)}: TargetSpec.resolve returned the wrong target",
+        found=f"{target} with attributes {sorted(target.attributes)}",
+        expected=f'kind "{backend.kind}" with attributes {sorted(declared)}',
+        hint=remedy(backend),
+    )

@@ -1,0 +1,165 @@
+"""The rules that the answers of the hooks must obey: a table for each record, field by field."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.errors import PluginError
+from tilecore.plugins.backend import (
+    SUPPORTED_CONTRACTS,
+    AttributeSpec,
+    Codegen,
+    Lowering,
+    TargetSpec,
+    Toolchain,
+)
+from tilecore.plugins.guard import Origin, remedy, title
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """words: what is expected, for the message. holds: does a value obey?"""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_attribute(value: Any) -> bool:
+    return isinstance(value, (str, int, bool))
+
+
+def _takes(arguments: int) -> Rule:
+    def holds(value: Any) -> bool:
+        if not callable(value):
+            return False
+        try:
+            inspect.signature(value).bind(*range(arguments))
+        except TypeError:
+            return False
+        except ValueError:  # a builtin that does not tell its signature
+            return True
+        return True
+
+    return Rule(f"a function of {arguments} argument{'s' * (arguments != 1)}", holds)
+
+
+def _mapping(words: str, key: Callable[[Any], bool], value: Callable[[Any], bool]) -> Rule:
+    return Rule(words, lambda table: isinstance(table, Mapping) and all(key(k) and value(v) for k, v in table.items()))
+
+
+def _is_implied(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(_is_name(k) and _is_attribute(v) for k, v in value.items())
+
+
+def _is_attribute_spec(value: Any) -> bool:
+    return (
+        isinstance(value, AttributeSpec)
+        and _is_text(value.doc)
+        and (value.default is None or _is_attribute(value.default))
+        and isinstance(value.choices, tuple)
+        and all(map(_is_attribute, value.choices))
+        and (value.default is None or not value.choices or value.default in value.choices)
+    )
+
+
+TEXT = Rule("a non-empty str", _is_text)
+NAME = Rule("a name: letters, digits and _ . + - after a letter", _is_name)
+SEQUENCE = Rule("a list or tuple", lambda value: isinstance(value, Sequence) and not isinstance(value, (str, bytes)))
+
+RULES: dict[type, dict[str, Rule]] = {
+    TargetSpec: {
+        "kind": NAME,
+        "doc": TEXT,
+        "capabilities": _takes(1),
+        "detect": _takes(0),
+        "resolve": _takes(1),
+        "attributes": _mapping("a dict of names to whole AttributeSpecs", _is_name, _is_attribute_spec),
+        "aliases": _mapping("a dict of names to dicts of attributes", _is_name, _is_implied),
+        "device": Rule("a DLPack device type, a positive int", lambda value: _is_int(value) and value > 0),
+        "torch_device": TEXT,
+    },
+    Lowering: {"family": TEXT, "stand_in": _takes(1), "edits": SEQUENCE, "implementations": SEQUENCE},
+    Codegen: {"function": TEXT, "emits": TEXT, "register": _takes(0)},
+    Toolchain: {"find": _takes(0), "build": _takes(1), "version": _takes(1)},
+}
+
+
+def check_record(origin: Origin, hook: str, answer: Any, kind: type) -> None:
+    """Raise PluginError unless ``answer`` is a whole record of type ``kind``."""
+    if not isinstance(answer, kind):
+        found = f"the class {answer.__name__} itself" if isinstance(answer, type) else _shown(answer)
+        raise wrong(origin, f"{hook} must return a {kind.__name__}", found, f"tilecore.plugins.backend.{kind.__name__}")
+    if isinstance(answer, TargetSpec):
+        _check_contract(origin, answer.contract)
+    for field, rule in RULES[kind].items():
+        value = getattr(answer, field)
+        if not rule.holds(value):
+            raise wrong(origin, f"{hook}: field {field!r} of {kind.__name__} is wrong", _shown(value), rule.words)
+    if isinstance(answer, TargetSpec):
+        _check_target(origin, answer)
+    if isinstance(answer, Codegen) and answer.function != f"target.build.tilecore_{origin.kind}":
+        expected = f"target.build.tilecore_{origin.kind}"
+        raise wrong(origin, f"{hook}: field 'function' of Codegen is wrong", answer.function, expected)
+
+
+def wrong(origin: Origin, message: str, found: str, expected: str) -> PluginError:
+    return PluginError(f"{title(origin)}: {message}", found=found, expected=expected, hint=remedy(origin))
+
+
+def _check_contract(origin: Origin, contract: Any) -> None:
+    if not _is_int(contract):
+        raise wrong(origin, "field 'contract' of TargetSpec is wrong", _shown(contract), "an int")
+    if contract in SUPPORTED_CONTRACTS:
+        return
+    newer = contract > max(SUPPORTED_CONTRACTS)
+    raise PluginError(
+        f"{title(origin)}: it speaks version {contract} of the backend contract, which this tilecore does not",
+        found=f"contract {contract}",
+        expected=f"one of {', '.join(map(str, SUPPORTED_CONTRACTS))}",
+        hint=(
+            f"upgrade tilecore (pip install --upgrade tilecore), or install an older {origin.package}"
+            if newer
+            else f"upgrade the package (pip install --upgrade {origin.package}), or install an older tilecore"
+        ),
+    )
+
+
+def _check_target(origin: Origin, spec: TargetSpec) -> None:
+    if spec.kind != origin.kind:
+        raise wrong(
+            origin,
+            "its entry point and its tilecore_target name different kinds",
+            f"TargetSpec.kind {spec.kind!r}",
+            f"{origin.kind!r}, the entry point's name",
+        )
+    for alias, implied in spec.aliases.items():
+        unknown = sorted(set(implied) - set(spec.attributes))
+        if unknown:
+            known = str(sorted(spec.attributes))
+            raise wrong(origin, f"alias {alias!r} implies unknown attributes", str(unknown), known)
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"an object of type {type(value).__name__}"
+    return text if len(text) <= 200 else text[:197] + "..."

@@ -1,0 +1,215 @@
+"""From one entry to its Backend, in stages: module, target, the other hooks. Each stage runs once.
+
+The target is enough for listings. The lowering is asked for last, on first use, as it is the one hook whose answer
+may need TVM: a kernel that comes from the cache runs without it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pluggy
+
+from tilecore.errors import PluginError
+from tilecore.plugins import hookspecs
+from tilecore.plugins.backend import Backend, Codegen, Lowering, TargetSpec, Toolchain
+from tilecore.plugins.checking import check_record, wrong
+from tilecore.plugins.discovery import Entry
+from tilecore.plugins.guard import calling, remedy, title
+from tilecore.plugins.guarded_adapter import check_formats, guard_adapter
+from tilecore.plugins.guarded_records import (
+    guard_codegen,
+    guard_lowering,
+    guard_target,
+    guard_toolchain,
+    no_toolchain,
+)
+from tilecore.plugins.isolation import LoadReport, watched
+from tilecore.runtime.adapter import KernelAdapter
+
+HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("tilecore_"))
+OPTIONAL = ("tilecore_toolchain",)
+
+
+class Loader:
+    """Loads one entry. Thread-safe; a failure is remembered and raised again on every later use."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.report: LoadReport | None = None
+        self._hooks: Any = None
+        self._target = Once(entry, self._load_target)
+        self._backend = Once(entry, self._load_backend)
+        self._lowering = Once(entry, self._load_lowering)
+
+    def target(self) -> TargetSpec:
+        """Imports the plugin's module and asks ``tilecore_target``."""
+        return self._target.get()
+
+    def backend(self) -> Backend:
+        """The joined record; all of it is checked but the lowering's answer, which is checked when first read."""
+        return self._backend.get()
+
+    def _load_target(self) -> TargetSpec:
+        entry = self.entry
+        with calling(entry, f"importing {entry.value}", loading=True):
+            plugin, self.report = watched(title(entry), entry.load)
+        self._hooks = _register(entry, plugin)
+        spec = self._ask("tilecore_target", TargetSpec)
+        return guard_target(entry, spec)
+
+    def _load_backend(self) -> Backend:
+        entry = self.entry
+        known: dict[str, Any] = {"package": entry.package, "version": entry.version, "target": self.target()}
+        known["codegen"] = guard_codegen(entry, self._ask("tilecore_codegen", Codegen))
+        toolchain = no_toolchain(entry)
+        if self._has("tilecore_toolchain"):
+            toolchain = guard_toolchain(entry, self._ask("tilecore_toolchain", Toolchain))
+        known["toolchain"] = toolchain
+        known["adapters"] = self._load_adapters()
+        return LoadedBackend.join(known, self._lowering)
+
+    def _load_lowering(self) -> Lowering:
+        return guard_lowering(self.entry, self._ask("tilecore_lowering", Lowering))
+
+    def _load_adapters(self) -> dict[str, KernelAdapter]:
+        entry, hook = self.entry, "tilecore_adapters"
+        answer = self._call(hook)
+        if isinstance(answer, (str, bytes)) or not isinstance(answer, Sequence) or not answer:
+            raise wrong(entry, f"{hook} must return at least one KernelAdapter", repr(answer)[:200], "a list of them")
+        adapters: dict[str, KernelAdapter] = {}
+        for adapter in answer:
+            if not isinstance(adapter, KernelAdapter):
+                raise wrong(entry, f"{hook} returned something else", repr(adapter)[:200], "KernelAdapter instances")
+            name = getattr(adapter, "name", None)
+            if not isinstance(name, str) or not name:
+                raise wrong(entry, f"{hook}: an adapter has no name", repr(name), "a non-empty str as its name")
+            if name in adapters:
+                raise wrong(entry, f"{hook} returned two adapters named {name!r}", name, "one adapter for each name")
+            with calling(entry, f"{name}.binary_formats", loading=True):
+                formats = adapter.binary_formats()
+            if check_formats(entry, f"{name}.binary_formats", formats) and not self._has("tilecore_toolchain"):
+                found = f"adapter {name!r} loads {', '.join(formats)}, and there is no tilecore_toolchain"
+                raise wrong(entry, "nothing builds the binaries that it loads", found, "a tilecore_toolchain hook")
+            adapters[name] = guard_adapter(entry, adapter)
+        return adapters
+
+    def _has(self, hook: str) -> bool:
+        return bool(getattr(self._hooks, hook).get_hookimpls())
+
+    def _call(self, hook: str) -> Any:
+        with calling(self.entry, hook, loading=True):
+            return getattr(self._hooks, hook)()
+
+    def _ask(self, hook: str, kind: type) -> Any:
+        answer = self._call(hook)
+        check_record(self.entry, hook, answer, kind)
+        return answer
+
+
+class LoadedBackend(Backend):
+    """A Backend whose ``lowering`` is asked for when it is first read; equal only to itself."""
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    @staticmethod
+    def join(known: dict[str, Any], lowering: Once) -> LoadedBackend:
+        """``known``: every field but the lowering, which ``lowering`` gives as its one stage."""
+        backend = object.__new__(LoadedBackend)
+        vars(backend).update(known, _lowering=lowering)
+        return backend
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "lowering":
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return vars(self).setdefault("lowering", vars(self)["_lowering"].get())
+
+    def __repr__(self) -> str:
+        return f"<backend {self.kind} of {self.package} {self.version}>"
+
+
+class Once:
+    """Runs a loading step once, also with many threads, and remembers how it went."""
+
+    def __init__(self, entry: Entry, run: Callable[[], Any]) -> None:
+        self._entry = entry
+        self._run = run
+        self._lock = threading.RLock()
+        self._running = False
+        self._result: Any = None
+        self._failure: PluginError | None = None
+
+    def get(self) -> Any:
+        if self._result is not None:
+            return self._result
+        with self._lock:
+            if self._failure is not None:
+                raise _again(self._failure)
+            if self._result is None:
+                self._result = self._guarded_run()
+            return self._result
+
+    def _guarded_run(self) -> Any:
+        if self._running:  # this very thread, further up: the lock is reentrant
+            raise PluginError(
+                f"{title(self._entry)}: it uses its own target while that is being loaded",
+                hint=f"a plugin must not compile or look up targets from its hooks; {remedy(self._entry)}",
+            )
+        self._running = True
+        try:
+            return self._run()
+        except PluginError as error:
+            self._failure = error
+            raise
+        finally:
+            self._running = False
+
+
+def _again(error: PluginError) -> PluginError:
+    """A fresh copy: raising one object again and again would pile up its traceback."""
+    copy = PluginError(error.message, found=error.found, expected=error.expected, hint=error.hint)
+    copy.__cause__ = error.__cause__
+    return copy
+
+
+def _register(entry: Entry, plugin: Any) -> Any:
+    """pluggy's hook caller for this one plugin; pluggy checks the hooks' names and signatures."""
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    with calling(entry, f"registering {entry.value}", loading=True):
+        try:
+            manager.register(plugin)
+            manager.check_pending()
+        except pluggy.PluginValidationError as error:
+            raise _invalid(entry, plugin, error) from error
+    missing = [h for h in HOOKS if h not in OPTIONAL and not getattr(manager.hook, h).get_hookimpls()]
+    if missing:
+        bare = [hook for hook in missing if callable(getattr(plugin, hook, None))]
+        found = f"{', '.join(bare)} without the @hookimpl decorator" if bare else f"no {', '.join(missing)}"
+        expected = f"@hookimpl functions {', '.join(h for h in HOOKS if h not in OPTIONAL)}"
+        raise wrong(entry, f"{entry.value} lacks a hook that every backend needs", found, expected)
+    return manager.hook
+
+
+def _invalid(entry: Entry, plugin: Any, error: Exception) -> PluginError:
+    names = [name for name in dir(plugin) if name.startswith("tilecore_") and name not in HOOKS]
+    close = [match for name in names for match in difflib.get_close_matches(name, HOOKS, 1)]
+    reason = " ".join(line.strip() for line in str(error).splitlines() if line.strip())
+    expected = f"{close[0]}()" if close else f"hooks {', '.join(HOOKS)}, all without arguments"
+    return wrong(entry, f"{entry.value} defines a hook that does not fit the contract", reason, expected)
+
+
+def kind_of(entry: Entry) -> str:
+    """The kind that a plugin names itself, for one that is registered without saying."""
+    with calling(entry, f"importing {entry.value}", loading=True):
+        plugin = entry.load()
+    hooks = _register(entry, plugin)
+    with calling(entry, "tilecore_target", loading=True):
+        spec = hooks.tilecore_target()
+    if not isinstance(spec, TargetSpec) or not isinstance(spec.kind, str):
+        raise wrong(entry, "tilecore_target must return a TargetSpec", repr(spec)[:200], "a TargetSpec")
+    return spec.kind

@@ -1,0 +1,118 @@
+"""Looks at each plugin in a process of its own, so that one that hangs, exits or crashes is only reported.
+
+``targets`` forks where that is safe (a few milliseconds each); ``doctor`` starts fresh interpreters, which shows
+what each import really costs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tilecore.errors import TilecoreError
+from tilecore.plugins import manager
+from tilecore.plugins.isolation import SLOW_SECONDS
+
+CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"  # Objective-C runtimes do not survive a fork
+
+Facts = dict[str, Any]
+
+
+def look(kind: str, whole: bool) -> Facts:
+    """What is known of ``kind``, as JSON data; loads its plugin in this process.
+
+    whole: also asks every hook but ``tilecore_lowering`` (which may need TVM), the toolchain and the adapters.
+    """
+    status = manager.status(kind, whole=whole)
+    facts = _claim(kind) | {"state": status.state}
+    if status.report is not None:
+        facts |= {"seconds": round(status.report.seconds, 3), "side_effects": list(status.report.side_effects)}
+    if status.error is not None:
+        return facts | _error(status.error)
+    try:
+        spec = manager.target_spec(kind)
+        facts |= {"doc": spec.doc, "aliases": sorted(spec.aliases), "attributes": sorted(spec.attributes)}
+        start = time.perf_counter()
+        facts["device"] = asdict(spec.detect())
+        facts["detect_seconds"] = round(time.perf_counter() - start, 3)
+        if whole:
+            facts |= _whole(kind)
+    except TilecoreError as error:
+        return facts | {"state": "broken"} | _error(error)
+    slow = max(facts["seconds"], facts["detect_seconds"]) > SLOW_SECONDS
+    return facts | ({"state": "slow", "reason": _slow_reason(facts)} if slow else {})
+
+
+def look_all(kinds: Sequence[str], *, whole: bool = False, fork: bool = False, timeout: float) -> list[Facts]:
+    """:func:`look` at each kind in a process of its own, for at most ``timeout`` seconds each.
+
+    A plugin that ends or outlives its process has state "crashed" or "hung". Clashes need no process.
+    """
+    if fork and CAN_FORK:
+        from tilecore.plugins.forking import fork_all
+
+        answers = fork_all(kinds, lambda kind: look(kind, whole), timeout)
+    else:
+        from tilecore.plugins.spawning import spawn_all
+
+        answers = spawn_all(kinds, whole, timeout)
+    return [
+        answer if isinstance(answer, dict) else _claim(kind) | _ended(kind, answer, timeout)
+        for kind, answer in zip(kinds, answers, strict=True)
+    ]
+
+
+def _claim(kind: str) -> Facts:
+    entries = manager.claims(kind)
+    packages = [{"name": entry.package, "version": entry.version, "module": entry.value} for entry in entries]
+    return {"kind": kind, "packages": packages}
+
+
+def _error(error: TilecoreError) -> Facts:
+    return {"reason": error.message, "found": error.found, "expected": error.expected, "fix": error.hint}
+
+
+def _slow_reason(facts: Facts) -> str:
+    package = facts["packages"][0]["name"]
+    if facts["seconds"] > SLOW_SECONDS:
+        return f"package {package} takes {facts['seconds']:.1f} s to import"
+    return f"package {package} takes {facts['detect_seconds']:.1f} s to look for its device"
+
+
+def _whole(kind: str) -> Facts:
+    backend, target = manager.resolve(kind)
+    adapters = []
+    for name, adapter in backend.adapters.items():
+        adapters.append({"name": name, **asdict(adapter.available(target))})
+    return {
+        "target": str(target),
+        "toolchain": [asdict(found) for found in backend.toolchain.find()],
+        "toolchain_version": backend.toolchain.version(target),
+        "adapters": adapters,
+    }
+
+
+def _ended(kind: str, code: int | None, timeout: float) -> Facts:
+    package = ", ".join(entry.package for entry in manager.claims(kind))
+    if code is None:
+        state, reason = "hung", f"package {package} did not finish loading within {timeout:.0f} s"
+    else:
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        state, reason = "crashed", f"package {package} ended the whole process while it was loaded ({how})"
+    fix = f"upgrade it (pip install --upgrade {package}) or remove it (pip uninstall {package})"
+    return {"state": state, "reason": reason, "fix": fix}
+
+
+def main() -> None:
+    """A spawned child: answers for one kind. See :mod:`tilecore.plugins.spawning`."""
+    _, _, kind, whole, answer = sys.argv
+    facts = look(kind, whole == "1")
+    with open(answer + ".part", "w", encoding="utf-8") as file:
+        json.dump(facts, file)
+    os.replace(answer + ".part", answer)
+    os._exit(0)  # a plugin's threads or exit handlers cannot hold us up
