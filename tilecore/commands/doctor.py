@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from typing import Any
 
 from tilecore.commands import checks
@@ -10,6 +11,7 @@ from tilecore.commands.targets import packages as claimants
 from tilecore.commands.targets import reasons, shared_aliases
 from tilecore.commands.text import coloured, dump, note, size, table
 from tilecore.plugins import manager, probe
+from tilecore.plugins.guard import describe
 
 
 def run(arguments: Namespace) -> int:
@@ -33,21 +35,30 @@ def examine(timeout: float) -> dict[str, Any]:
         "packages": checks.packages(),
         "targets": targets,
         "problems": [*manager.problems(), *shared_aliases(targets)],
-        "launcher": checks.launcher(),
-        "cache": checks.cache(),
+        "launcher": _surely(checks.launcher),
+        "cache": _surely(checks.cache),
         "environment": checks.environment(),
     }
     facts["broken"] = _broken(facts)
     return facts
 
 
+def _surely(check: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A check's facts; a damaged installation may fail in any way, and the report must come all the same."""
+    try:
+        return check()
+    except Exception as error:
+        return {"state": "wrong", "reason": describe(error), "fix": "pip install --force-reinstall tilecore"}
+
+
 def _broken(facts: dict[str, Any]) -> list[str]:
     broken = [f"package {p['name']} is {p['state']}" for p in facts["packages"] if p["state"] in ("missing", "wrong")]
     broken += [t["reason"] for t in facts["targets"] if t["state"] not in ("ok", "slow")]
     broken += facts["problems"]
-    if facts["cache"]["state"] == "wrong":
-        broken.append(f"the cache cannot be used: {facts['cache']['reason']}")
-    broken += [f"{v['name']}={v['value']}: {v['reason']}" for v in facts["environment"] if v["state"] != "ok"]
+    for part in ("launcher", "cache"):
+        if facts[part]["state"] == "wrong":
+            broken.append(f"the {part} cannot be used: {facts[part]['reason']}")
+    broken += [f"{v['name']}={v['value']}: {v['reason']}" for v in facts["environment"] if v["state"] == "wrong"]
     return broken
 
 

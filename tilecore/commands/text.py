@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _GREEN, _YELLOW, _RED = "32", "33", "31"
-COLOURS = {"ok": _GREEN, "slow": _YELLOW, "missing": _YELLOW, "optional": _YELLOW}
+COLOURS = {"ok": _GREEN, "slow": _YELLOW, "missing": _YELLOW, "optional": _YELLOW, "unknown": _YELLOW, "off": _YELLOW}
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

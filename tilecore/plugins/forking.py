@@ -29,8 +29,8 @@ def fork_all(
             _child(function, item, write)
         os.close(write)
         children[read] = (item, pid)
-    texts = _read_all(list(children), time.monotonic() + timeout)
-    return [_answer(texts.get(read), pid) for read, (_, pid) in children.items()]
+    texts, ended = _read_all(list(children), time.monotonic() + timeout)
+    return [_answer(texts[read], read in ended, pid) for read, (_, pid) in children.items()]
 
 
 def _child(function: Callable[[str], dict[str, Any]], item: str, write: int) -> None:
@@ -48,31 +48,32 @@ def _child(function: Callable[[str], dict[str, Any]], item: str, write: int) -> 
         os._exit(code)
 
 
-def _read_all(reads: list[int], deadline: float) -> dict[int, bytes]:
-    """What came through each pipe that was closed in time."""
-    parts: dict[int, list[bytes]] = {read: [] for read in reads}
-    done: dict[int, bytes] = {}
+def _read_all(reads: list[int], deadline: float) -> tuple[dict[int, bytes], set[int]]:
+    """What came through each pipe in time, and the pipes that ended."""
+    texts = dict.fromkeys(reads, b"")
+    ended: set[int] = set()
     with selectors.DefaultSelector() as selector:
         for read in reads:
             selector.register(read, selectors.EVENT_READ)
         while selector.get_map() and time.monotonic() < deadline:
             for key, _ in selector.select(max(0.0, deadline - time.monotonic())):
-                part = os.read(key.fd, 1 << 16)
-                parts[key.fd].append(part)
+                part = os.read(key.fd, 1 << 20)
+                texts[key.fd] += part
                 if not part:
                     selector.unregister(key.fd)
-                    done[key.fd] = b"".join(parts[key.fd])
+                    ended.add(key.fd)
     for read in reads:
         os.close(read)
-    return done
+    return texts, ended
 
 
-def _answer(text: bytes | None, pid: int) -> dict[str, Any] | int | None:
-    code = _exit_code(pid, GRACE_SECONDS if text == b"" else 0.0)
+def _answer(text: bytes, ended: bool, pid: int) -> dict[str, Any] | int | None:
+    """A whole answer counts even when its pipe did not end: something that the plugin started may hold it open."""
+    code = _exit_code(pid, GRACE_SECONDS if ended and not text else 0.0)
     try:
-        return json.loads(text or b"")
+        return json.loads(text)
     except ValueError:
-        return None if text is None else code
+        return code if ended else None
 
 
 def _exit_code(pid: int, grace: float) -> int | None:

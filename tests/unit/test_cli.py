@@ -1,0 +1,205 @@
+"""The command line, run as users run it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tilecore.commands.text import short, size, table
+
+REPOSITORY = Path(__file__).parents[2]
+HEAVY = ("tvm", "tvm_ffi", "torch", "numpy", "typer", "rich")
+
+
+def run(*words: str, program: tuple[str, ...] = ("-m", "tilecore"), **environment: str):
+    settings = {name: value for name, value in os.environ.items() if not name.startswith("TILECORE_")}
+    settings |= {"PYTHONPATH": str(REPOSITORY), **environment}
+    return subprocess.run([sys.executable, *program, *words], env=settings, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def cache_dir(tmp_path):
+    return {"TILECORE_CACHE_DIR": str(tmp_path / "cache")}
+
+
+def test_version():
+    ended = run("--version")
+    assert ended.returncode == 0
+    assert ended.stdout.startswith("tilecore 0.")
+
+
+@pytest.mark.parametrize("command", ["targets", "doctor", "cache"])
+def test_help_has_examples(command):
+    assert command in run("--help").stdout
+    text = run(command, "--help").stdout
+    assert f"  tilecore {command}" in text.partition("examples:")[2]
+
+
+@pytest.mark.parametrize("words", [[], ["nonsense"], ["cache", "nonsense"], ["targets", "--timeout", "soon"]])
+def test_wrong_usage(words):
+    ended = run(*words)
+    assert ended.returncode == 2
+    assert "usage: tilecore" in ended.stderr
+
+
+def test_targets():
+    ended = run("targets")
+    assert ended.returncode == 0, ended.stderr
+    head, *rows = ended.stdout.splitlines()
+    assert head.split() == ["TARGET", "STATUS", "DEVICE", "ALIASES", "PACKAGE"]
+    assert any(row.startswith("cpu ") for row in rows)
+    assert "\033" not in ended.stdout, "no colours but on a terminal"
+
+
+def test_targets_json():
+    facts = json.loads(run("targets", "--json").stdout)
+    (host,) = [target for target in facts["targets"] if target["kind"] == "cpu"]
+    assert host["packages"][0]["name"] == "tilecore"
+
+
+@pytest.mark.parametrize("words", [("targets",), ("--version",), ("--help",), ("cache", "path"), ("doctor", "--json")])
+def test_nothing_heavy_is_imported(words):
+    code = (
+        "import sys, atexit\n"
+        f"atexit.register(lambda: print([m for m in {HEAVY} if m in sys.modules], file=sys.stderr))\n"
+        "from tilecore.cli import main\nmain()"
+    )
+    assert run(*words, program=("-c", code)).stderr.splitlines()[-1] == "[]"
+
+
+def test_importing_tilecore_costs_little():
+    """60 ms is the bar; modules that the interpreter has anyway are not counted, and the best of five is taken."""
+    code = "import time; t = time.perf_counter(); import tilecore; print(time.perf_counter() - t)"
+    assert min(float(run(program=("-c", code)).stdout) for _ in range(5)) < 0.06
+
+
+def test_doctor_reports_each_part(cache_dir):
+    ended = run("doctor", "--json", **cache_dir)
+    facts = json.loads(ended.stdout)
+    assert ended.returncode == (1 if facts["broken"] else 0)
+    assert facts["python"]["executable"] == sys.executable
+    versions = {package["name"]: package for package in facts["packages"]}
+    assert versions["apache-tvm"]["state"] == "ok"
+    assert versions["numpy"]["version"]
+    (host,) = [target for target in facts["targets"] if target["kind"] == "cpu"]
+    assert {"state", "packages"} <= set(host)
+    assert facts["cache"]["path"] == cache_dir["TILECORE_CACHE_DIR"]
+    assert facts["cache"]["state"] == "ok"
+    assert facts["launcher"]["state"] in ("ok", "optional")
+
+
+def test_doctor_text_names_what_is_broken(cache_dir):
+    ended = run("doctor", TILECORE_DEBUG="abc", TILECORE_DEBUGG="1", **cache_dir)
+    assert ended.returncode == 1
+    assert "TILECORE_DEBUG=abc: wrong, expected a whole number from 0 to 6" in ended.stdout
+    assert "TILECORE_DEBUGG=1: unknown" in ended.stdout
+    assert "  TILECORE_DEBUG=abc" in ended.stdout.partition("broken:\n")[2]
+    assert "DEBUGG" not in ended.stdout.partition("broken:\n")[2]
+
+
+def test_doctor_finds_an_unusable_cache(tmp_path):
+    (tmp_path / "file").write_text("")
+    facts = json.loads(run("doctor", "--json", TILECORE_CACHE_DIR=str(tmp_path / "file" / "below")).stdout)
+    assert facts["cache"]["state"] == "wrong"
+    assert any("cache" in sentence for sentence in facts["broken"])
+
+
+def test_doctor_survives_a_check_that_fails(monkeypatch):
+    from tilecore.commands import checks, doctor
+
+    monkeypatch.setattr(checks, "launcher", lambda: 1 // 0)
+    monkeypatch.setattr(doctor.probe, "look_all", lambda *a, **k: [])
+    facts = doctor.examine(1.0)
+    assert facts["launcher"]["state"] == "wrong"
+    assert any("ZeroDivisionError" in sentence for sentence in facts["broken"])
+
+
+def test_doctor_knows_versions_that_do_not_work(monkeypatch):
+    import importlib_metadata
+
+    from tilecore.commands import checks
+
+    monkeypatch.setattr(importlib_metadata, "version", lambda name: {"apache-tvm-ffi": "0.1.15"}.get(name, "0.27.0"))
+    found = {package["name"]: package for package in checks.packages()}
+    assert found["apache-tvm-ffi"]["state"] == "wrong"
+    assert "0.1.14" in found["apache-tvm-ffi"]["fix"]
+    assert found["apache-tvm"]["state"] == "ok"
+
+
+def test_doctor_tells_missing_from_optional(monkeypatch):
+    import importlib_metadata
+
+    from tilecore.commands import checks
+
+    def version(name):
+        raise importlib_metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib_metadata, "version", version)
+    found = {package["name"]: package["state"] for package in checks.packages()}
+    assert found["torch"] == "optional"
+    assert found["apache-tvm"] == "missing"
+
+
+def test_cache_commands(cache_dir):
+    assert run("cache", "path", **cache_dir).stdout.strip() == cache_dir["TILECORE_CACHE_DIR"]
+    facts = json.loads(run("cache", "--json", **cache_dir).stdout)
+    assert (facts["entries"], facts["path"]) == (0, cache_dir["TILECORE_CACHE_DIR"])
+    assert "0 kernels" in run("cache", "stats", **cache_dir).stdout
+    assert json.loads(run("cache", "clear", "--json", **cache_dir).stdout)["removed"] == 0
+    ended = run("cache", "verify", **cache_dir)
+    assert (ended.returncode, ended.stdout) == (0, "0 kernels and 0 links read, 0 damaged\n")
+
+
+def test_cache_holds_what_was_put(cache_dir):
+    """Through the commands: one entry is counted, damaged behind the cache's back, found, and cleared."""
+    code = (
+        "from tilecore.cache import disk_cache, kernel_key\nfrom tilecore.runtime.artifact import Artifact\n"
+        "a = Artifact('k', 'null', 'p', 'null', (), (), (), (), (), 'source', 'txt', b'binary', 'text')\n"
+        "disk_cache().put(kernel_key({'a': 1}), a)"
+    )
+    ended = run(program=("-c", code), **cache_dir)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(run("cache", "--json", **cache_dir).stdout)["entries"] == 1
+    assert json.loads(run("cache", "verify", "--json", **cache_dir).stdout)["damaged"] == []
+    (entry,) = [f for f in Path(cache_dir["TILECORE_CACHE_DIR"]).rglob("*") if f.is_file() and f.stat().st_size > 200]
+    entry.write_bytes(entry.read_bytes()[:-5])
+    ended = run("cache", "verify", **cache_dir)
+    assert ended.returncode == 1
+    assert "damaged" in ended.stdout
+    assert json.loads(run("cache", "--json", **cache_dir).stdout)["entries"] == 0
+
+
+def test_own_errors_are_shown_without_a_traceback():
+    ended = run("cache", "stats", TILECORE_CACHE_SIZE="much")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("tilecore: environment variable TILECORE_CACHE_SIZE")
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    command = f"{sys.executable} -m tilecore doctor --help | head -1"
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    ended = subprocess.run(command, shell=True, env=environment, capture_output=True, text=True, timeout=60)
+    assert ended.stdout.startswith("usage:")
+    assert ended.stderr == ""
+
+
+def test_table_columns_are_aligned():
+    text = table(("A", "LONG"), [("wide cell", "x"), ("b", "")])
+    assert text.splitlines() == ["A          LONG", "wide cell  x", "b"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (2**20, "1.0 MiB"), (5 * 2**40, "5120.0 GiB")]
+)
+def test_sizes(count, text):
+    assert size(count) == text
+
+
+def test_short():
+    assert short("a\n b") == "a b"
+    assert short("x" * 100, 10) == "xxxxxxx..."
