@@ -1,0 +1,234 @@
+"""Facts about a function or a part of it that compiling it needs beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilecore.errors import UnsupportedError
+from tilecore.interpreter.state import location_of
+from tilecore.interpreter.values import value_type
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Bind,
+    Break,
+    BufferStore,
+    Call,
+    Continue,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    Return,
+    Stmt,
+    TensorLoad,
+    TensorRegion,
+    Var,
+    structural_walk,
+)
+from tilecore.ir.tile_ops import as_tile_call
+
+ON_CHIP = ("shared", "shared.dyn", "local.fragment", "local", "local.var")
+PRIVATE = ("local", "local.var")
+
+
+@dataclass
+class FunctionFacts:
+    """Of a whole function.
+
+    roots: for a buffer that is a view, the buffer whose memory it looks into in the end.
+    units: for a root, the bytes of the smallest element type that looks into its memory.
+    safe_values, reducers: what hints say of buffers. written: roots of the buffers that something writes.
+    """
+
+    roots: dict[Var, Var] = field(default_factory=dict)
+    units: dict[Var, int] = field(default_factory=dict)
+    safe_values: dict[Var, Any] = field(default_factory=dict)
+    reducers: dict[Var, str] = field(default_factory=dict)
+    written: set[Var] = field(default_factory=set)
+
+    def root(self, buffer: Var) -> Var:
+        while buffer in self.roots:
+            buffer = self.roots[buffer]
+        return buffer
+
+
+def facts_of(body: Stmt) -> FunctionFacts:
+    facts = FunctionFacts()
+
+    def declare(statement: DeclBuffer) -> None:
+        facts.roots[statement.buffer] = viewed_buffer(statement)
+
+    def store(statement: BufferStore) -> None:
+        facts.written.add(statement.buffer)
+
+    def tile(node: Call) -> None:
+        facts.written |= written_operands(node)
+
+    def evaluate(statement: Evaluate) -> None:
+        call = as_tile_call(statement)
+        if call is None or call.op.name != "annotate" or not call.rest:
+            return
+        if call.key in ("safe_value", "reducer") and isinstance(call.rest[0], TensorLoad):
+            buffer = call.rest[0].source
+            if call.key == "safe_value":
+                facts.safe_values[buffer] = call.rest[1]
+            else:
+                facts.reducers[buffer] = str(call.rest[1].value)
+
+    structural_walk(body, [(DeclBuffer, declare), (BufferStore, store), (Call, tile), (Evaluate, evaluate)])
+    facts.written = {facts.root(buffer) for buffer in facts.written}
+    for view in facts.roots:
+        root = facts.root(view)
+        sizes = [value_type(str(b.dtype)) for b in (view, root)]
+        if sizes[0].name != sizes[1].name and any(kind.packed for kind in sizes):
+            raise UnsupportedError(
+                f"{view.name} views packed 4-bit elements as another type", found=f"{sizes[1].name} as {sizes[0].name}"
+            )
+        unit = min(kind.storage.itemsize for kind in sizes)
+        facts.units[root] = min(unit, facts.units.get(root, unit))
+    return facts
+
+
+def written_operands(node: Call) -> set[Var]:
+    """The buffers that a call of a tile operation writes."""
+    tile = as_tile_call(node)
+    if tile is None:
+        return set()
+    if tile.op.name == "atomic_element":
+        return {tile.dst.source} if tile.kind != "load" else set()
+    return {getattr(tile, name).source for name in tile.op.writes}
+
+
+def viewed_buffer(statement: DeclBuffer) -> Var:
+    """The buffer whose memory a DeclBuffer looks into."""
+    data = statement.data
+    if isinstance(data, Call) and getattr(data.op, "name", "") == "tirx.buffer_data":
+        return data.args[0]
+    raise UnsupportedError(
+        f"{statement.buffer.name} is declared over something that is not a buffer's data",
+        location=location_of(statement.span),
+        found=str(data),
+        expected="buffer_data(another buffer)",
+    )
+
+
+@dataclass
+class RegionFacts:
+    """Of a T.Parallel nest. depth: loops that are nested in it. Buffers by variable.
+
+    scratch: buffers written at an index that does not depend on the iteration, so at one element by all of them.
+    """
+
+    depth: int = 0
+    written: set[Var] = field(default_factory=set)
+    touched: set[Var] = field(default_factory=set)
+    allocated: set[Var] = field(default_factory=set)
+    scratch: set[Var] = field(default_factory=set)
+
+
+def region_facts(nest: For) -> RegionFacts:
+    facts = RegionFacts(depth=_parallel_depth(nest))
+    moving = _moving_variables(nest)
+
+    def load(node: TensorLoad) -> None:
+        facts.touched.add(node.source)
+
+    def region(node: TensorRegion) -> None:
+        facts.touched.add(node.source)
+
+    def store(node: BufferStore) -> None:
+        facts.touched.add(node.buffer)
+        facts.written.add(node.buffer)
+        if not any(depends_on(index, moving) for index in node.indices):
+            facts.scratch.add(node.buffer)
+
+    def call(node: Call) -> None:
+        facts.written |= written_operands(node)
+
+    structural_walk(nest, [(TensorLoad, load), (TensorRegion, region), (BufferStore, store), (Call, call)])
+    structural_walk(nest, [(AllocBuffer, lambda node: facts.allocated.add(node.buffer))])
+    return facts
+
+
+def _moving_variables(nest: For) -> set[Var]:
+    """The variables in a T.Parallel nest whose value may depend on the iteration."""
+    moving: set[Var] = set()
+
+    def loop(node: For) -> None:
+        if node.kind == ForKind.PARALLEL or depends_on(node.min, moving):
+            moving.add(node.loop_var)
+
+    def bind(node: Bind) -> None:
+        if depends_on(node.value, moving):
+            moving.add(node.var)
+
+    known = -1
+    while len(moving) > known:
+        known = len(moving)
+        structural_walk(nest, [(For, loop), (Bind, bind)])
+    return moving
+
+
+def _parallel_depth(node: Any) -> int:
+    """The largest number of T.Parallel loops around one statement in ``node``."""
+    if isinstance(node, For):
+        return _parallel_depth(node.body) + (node.kind == ForKind.PARALLEL)
+    children = [getattr(node, name, None) for name in ("body", "then_case", "else_case")]
+    children += list(getattr(node, "seq", ()))
+    return max((_parallel_depth(child) for child in children if child is not None), default=0)
+
+
+def depends_on(expression: Any, variables: set[Var]) -> bool:
+    """Whether a variable of the set, or any load from memory, stands in ``expression``."""
+    found = False
+
+    def variable(node: Var) -> None:
+        nonlocal found
+        found = found or node in variables
+
+    def load(node: TensorLoad) -> None:
+        nonlocal found
+        found = True
+
+    structural_walk(expression, [(Var, variable), (TensorLoad, load)])
+    return found
+
+
+def mentions(node: Any, variables: set[Var]) -> bool:
+    """Whether one of ``variables`` stands in ``node``."""
+    found = False
+
+    def variable(var: Var) -> None:
+        nonlocal found
+        found = found or var in variables
+
+    structural_walk(node, [(Var, variable)])
+    return found
+
+
+def has_jump(node: Any) -> bool:
+    """Whether a break, continue or return stands in ``node``."""
+    found = False
+
+    def jump(_: Any) -> None:
+        nonlocal found
+        found = True
+
+    def call(node: Call) -> None:
+        nonlocal found
+        found = found or getattr(node.op, "name", "") in ("tirx.thread_return", "tirx.break_loop", "tirx.continue_loop")
+
+    structural_walk(node, [(Break, jump), (Continue, jump), (Return, jump), (Call, call)])
+    return found
+
+
+def calls_tile_op(node: Any, name: str) -> bool:
+    found = False
+
+    def call(node: Call) -> None:
+        nonlocal found
+        found = found or getattr(node.op, "name", "") == f"tile.{name}"
+
+    structural_walk(node, [(Call, call)])
+    return found

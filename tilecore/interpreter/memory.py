@@ -1,0 +1,241 @@
+"""Memory: allocations, the buffers that look into them, and checked loads and stores of many elements at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tilecore.errors import OutOfBoundsError, UninitialisedReadError
+from tilecore.interpreter.races import RaceLog
+from tilecore.interpreter.state import Mask, Site, State
+from tilecore.interpreter.values import Value, ValueType
+
+POISON = 0xFF  # every byte of fresh memory: NaN in floats, -1 in signed integers
+
+
+class Storage:
+    """One allocation: its bytes, which units of it have been written, and who touched them in a T.Parallel.
+
+    unit: bytes that are tracked together, the smallest element of the buffers that look into it.
+    written: a bool for each unit; None when everything counts as written (function arguments, unchecked runs).
+    spoiled: some units count as unwritten because the iterations of a T.Parallel left different values in them.
+    """
+
+    __slots__ = ("complete", "data", "log", "spoiled", "unit", "written")
+
+    def __init__(self, data: np.ndarray, unit: int, written: np.ndarray | None) -> None:
+        self.data = data  # bytes, 1-D
+        self.unit = unit
+        self.written = written
+        self.complete = written is None
+        self.spoiled = False
+        self.log: RaceLog | None = None
+
+    @staticmethod
+    def fresh(nbytes: int, unit: int, tracked: bool, poison: int = POISON) -> Storage:
+        data = np.full(nbytes, poison, np.uint8)
+        return Storage(data, unit, np.zeros(nbytes // unit, bool) if tracked else None)
+
+    @staticmethod
+    def of_array(array: np.ndarray) -> Storage:
+        """The memory of a contiguous array, which counts as written."""
+        return Storage(array.reshape(-1).view(np.uint8), array.itemsize, None)
+
+    def race_log(self) -> RaceLog:
+        if self.log is None:
+            self.log = RaceLog(len(self.data) // self.unit)
+        return self.log
+
+
+@dataclass(frozen=True)
+class Access:
+    """How one place in the code accesses a buffer.
+
+    masked: out of bounds reads give ``safe`` (or 0) and writes are dropped, rather than an error.
+    tracked: it takes part in the race check of the T.Parallel that it stands in.
+    """
+
+    site: Site
+    masked: bool = False
+    tracked: bool = False
+    safe: Callable[[State], Value] | None = None
+
+
+class View:
+    """A buffer while it lives: a shape and element type over a storage.
+
+    lanes: the lanes that each have their own copy, () when there is one; copies follow each other in the storage.
+    """
+
+    __slots__ = ("base", "data", "factor", "kind", "lanes", "name", "shape", "size", "storage", "strides")
+
+    def __init__(
+        self, name: str, kind: ValueType, shape: tuple[int, ...], storage: Storage, lanes: tuple[int, ...] = ()
+    ) -> None:
+        self.name, self.kind, self.shape, self.storage, self.lanes = name, kind, shape, storage, lanes
+        self.size = prod(shape)
+        strides, step = [], 1
+        for extent in reversed(shape):
+            strides.append(step)
+            step *= extent
+        self.strides = tuple(reversed(strides))
+        self.data = storage.data.view(kind.storage)
+        self.factor = kind.storage.itemsize // storage.unit
+        self.base: Any = np.arange(prod(lanes)).reshape(lanes) * self.size if lanes else 0
+
+    def place(
+        self, state: State, indices: Sequence[Value], mask: Mask, access: Access, base: Any = None
+    ) -> tuple[Any, Mask]:
+        """Offsets of the elements at ``indices`` (one value an axis, broadcast together), and the lanes of ``mask``
+        that are inside the buffer. Offsets of other lanes are valid but mean nothing."""
+        offset = self.base if base is None else base
+        inside: Any = None
+        for value, extent, stride in zip(indices, self.shape, self.strides, strict=True):
+            if not isinstance(value, np.ndarray):
+                position = int(value)
+                if 0 <= position < extent:
+                    offset = offset + position * stride
+                    continue
+                fits: Any = np.bool_(False)
+            else:
+                value = value.astype(np.int64, copy=False)
+                if value.size == 0 or (value.min() >= 0 and value.max() < extent):
+                    offset = offset + value * stride
+                    continue
+                fits = (value >= 0) & (value < extent)
+                offset = offset + np.where(fits, value, 0) * stride
+            inside = fits if inside is None else inside & fits
+        if inside is None:
+            return offset, mask
+        outside = ~inside if mask is None else ~inside & mask
+        if not outside.any():
+            return (offset if self.size else np.zeros_like(offset)), mask
+        if not access.masked or state.options.strict:
+            raise self._out_of_bounds(state, indices, outside, access)
+        reached = inside if mask is None else inside & mask
+        return offset, reached if reached.any() else False
+
+    def load(self, state: State, indices: Sequence[Value], access: Access) -> Value:
+        """The elements at ``indices`` in the active lanes; inactive lanes get some value."""
+        offset, reached = self.place(state, indices, state.mask, access)
+        return self.fetch(state, offset, reached, indices, access)
+
+    def fetch(self, state: State, offset: Any, reached: Mask, indices: Sequence[Value], access: Access) -> Value:
+        """Read the elements at ``offset`` where ``reached``; elsewhere the safe value."""
+        if reached is False or self.size == 0:
+            return np.broadcast_to(self._safe(state, access), np.shape(offset))[()]
+        if not self.storage.complete:
+            self.require_written(state, offset, reached, indices, access)
+        if access.tracked and state.options.check and state.coordinates and self.lanes != state.lanes:
+            self.storage.race_log().read(state, self, offset, reached, access.site)
+        value = self.kind.decode(self.data[offset])
+        if reached is None or (reached is state.mask and access.safe is None):
+            return value
+        return np.where(reached, value, self._safe(state, access))
+
+    def store(self, state: State, indices: Sequence[Value], value: Value, access: Access) -> None:
+        """Write ``value`` to the elements at ``indices`` in the active lanes."""
+        offset, reached = self.place(state, indices, state.mask, access)
+        alone = not state.options.check or bool(self.lanes and self.lanes == state.lanes)
+        self.put(state, offset, reached, value, access, state.lanes, alone)
+
+    def put(
+        self,
+        state: State,
+        offset: Any,
+        reached: Mask,
+        value: Value,
+        access: Access,
+        lanes: tuple[int, ...],
+        alone: bool,
+    ) -> None:
+        """Write ``value`` at ``offset`` where ``reached``; all three broadcast to ``lanes``. alone: no two lanes can
+        meet at one element, or nobody wants to know."""
+        if reached is False or self.size == 0:
+            return
+        raw = self.kind.encode(value)
+        if not lanes:
+            self.data[offset] = raw
+            self.mark_written(offset)
+            return
+        where, bits = select(offset, reached, lanes), select(raw, reached, lanes)
+        if alone:
+            self.data[where] = bits
+        else:
+            tracked = access.tracked and bool(state.coordinates)
+            self.storage.race_log().write(state, self, where, bits, reached, access.site, lanes, tracked)
+        self.mark_written(where)
+
+    def mark_written(self, offset: Any) -> None:
+        storage = self.storage
+        if storage.complete or storage.written is None:
+            return
+        if self.factor == 1:
+            storage.written[offset] = True
+        else:
+            storage.written.reshape(-1, self.factor)[offset] = True
+        if np.size(offset) * self.factor * 2 >= storage.written.size:
+            storage.complete = bool(storage.written.all())
+
+    # -- checks ----------------------------------------------------------------------------------------------
+
+    def _safe(self, state: State, access: Access) -> Value:
+        return self.kind.carrier.type(0) if access.safe is None else access.safe(state)
+
+    def require_written(
+        self, state: State, offset: Any, reached: Mask, indices: Sequence[Value], access: Access
+    ) -> None:
+        written = self.storage.written
+        assert written is not None
+        done = written[offset] if self.factor == 1 else written.reshape(-1, self.factor)[offset].all(axis=-1)
+        missing = ~done if reached is None else ~done & reached
+        if not np.any(missing):
+            return
+        lane, index = _first(missing, indices)
+        hint = f"fill it first, as by T.clear({self.name})"
+        if self.storage.spoiled:
+            hint = "iterations of a T.Parallel left different values in it: each had its own copy"
+        raise access.site.error(
+            state,
+            UninitialisedReadError,
+            f"{self.name}[{_text(index)}] is read before anything was written to it",
+            lane=lane,
+            found=f"{self.name} has shape {self.shape}; {int(np.sum(missing))} of the elements read here are unwritten",
+            hint=hint,
+        )
+
+    def _out_of_bounds(self, state: State, indices: Sequence[Value], outside: Any, access: Access) -> Exception:
+        lane, index = _first(outside, indices)
+        axis = next(i for i, (at, extent) in enumerate(zip(index, self.shape, strict=True)) if not 0 <= at < extent)
+        return access.site.error(
+            state,
+            OutOfBoundsError,
+            f"{self.name}[{_text(index)}] is outside {self.name}",
+            lane=lane,
+            found=f"index {index[axis]} on axis {axis}",
+            expected=f"0 to {self.shape[axis] - 1}; {self.name} has shape {self.shape}",
+        )
+
+
+def select(value: Any, mask: Mask, lanes: tuple[int, ...]) -> np.ndarray:
+    """The elements of ``value`` in the active lanes, in lane order, as a 1-D array."""
+    if mask is None:
+        return np.broadcast_to(value, lanes).reshape(-1)
+    return np.broadcast_to(value, lanes)[np.broadcast_to(mask, lanes)]
+
+
+def _first(bad: Any, indices: Sequence[Value]) -> tuple[tuple[int, ...] | None, list[int]]:
+    """The first lane where ``bad`` holds, and the indices there."""
+    shape = np.broadcast_shapes(np.shape(bad), *(np.shape(i) for i in indices))
+    if not shape:
+        return None, [int(i) for i in indices]
+    lane = tuple(int(i) for i in np.unravel_index(int(np.argmax(np.broadcast_to(bad, shape))), shape))
+    return lane, [int(np.broadcast_to(i, shape)[lane]) for i in indices]
+
+
+def _text(index: Sequence[int]) -> str:
+    return ", ".join(map(str, index))

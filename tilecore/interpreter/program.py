@@ -1,0 +1,127 @@
+"""The way in: a function compiled to closures, and run on arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from tilecore.errors import ArgumentError
+from tilecore.interpreter.analysis import facts_of
+from tilecore.interpreter.arguments import (
+    TensorArgument,
+    check_layout,
+    scalar_argument,
+    scalar_type,
+    tensor_argument,
+)
+from tilecore.interpreter.memory import Storage, View
+from tilecore.interpreter.scope import Scope, VariableInfo
+from tilecore.interpreter.sizes import Equation, equation, solve
+from tilecore.interpreter.state import Options, State
+from tilecore.ir.nodes import PrimFunc, is_buffer_var
+
+
+class Program:
+    """A tile IR function ready to be interpreted, any number of times.
+
+    The function is compiled once; UnsupportedError or LanguageError says where it uses what has no meaning.
+    """
+
+    def __init__(self, func: PrimFunc) -> None:
+        func = getattr(func, "ir", func)
+        self.params = list(func.params)
+        self.names = [str(param.name) for param in self.params]
+        self.scope = Scope(facts_of(func.body))
+        self.symbols: dict[str, VariableInfo] = {}
+        self.shapes: dict[int, list[Equation]] = {}
+        self.strides: dict[int, list[Equation]] = {}
+        for param in self.params:
+            if is_buffer_var(param):
+                self.scope.define_buffer(param)
+            else:
+                scalar_type(str(param.name), param)
+                self.scope.define(param)
+        for position, param in enumerate(self.params):
+            if is_buffer_var(param):
+                self.shapes[position] = self._equations(position, "shape", param.shape)
+                self.strides[position] = self._equations(position, "stride", param.strides)
+        self.body = self.scope.statement(func.body)
+
+    def _equations(self, position: int, what: str, sizes: Any) -> list[Equation]:
+        made = []
+        for axis, size in enumerate(sizes):
+            made.append(equation(self.scope, size, (position, what, axis), self.symbols))
+        return made
+
+    def __call__(self, *args: Any, options: Options | None = None) -> None:
+        """Run on ``args``, one for each parameter in order; outputs are written in place."""
+        if len(args) != len(self.params):
+            raise ArgumentError(
+                f"{len(args)} arguments were given",
+                expected=f"{len(self.params)}: {', '.join(self.names)}",
+            )
+        state = State(self.scope.slots, options or Options())
+        with np.errstate(all="ignore"):
+            tensors = self._bind(state, args)
+            self.body(state)
+        for position, tensor in tensors.items():
+            if self.params[position] in self.scope.facts.written:
+                tensor.write_back()
+
+    def _bind(self, state: State, args: tuple[Any, ...]) -> dict[int, TensorArgument]:
+        tensors: dict[int, TensorArgument] = {}
+        for position, (param, name, arg) in enumerate(zip(self.params, self.names, args, strict=True)):
+            if is_buffer_var(param):
+                info = self.scope.buffer(param)
+                written = param in self.scope.facts.written
+                tensors[position] = tensor_argument(name, info.kind, info.rank, arg, written)
+            else:
+                variable = self.scope.variable(param)
+                state.env[variable.slot] = scalar_argument(name, variable.kind, arg)
+        self._solve(state, tensors)
+        for position, tensor in tensors.items():
+            declared = self.strides[position]
+            check_layout(tensor, tuple(int(item.expression(state)) for item in declared) if declared else None)
+            info = self.scope.buffer(self.params[position])
+            unit = self.scope.facts.units.get(info.var, info.kind.storage.itemsize)
+            storage = Storage(tensor.contiguous.view(np.uint8), unit, None)
+            state.env[info.slot] = View(info.name, info.kind, tensor.shape, storage)
+        return tensors
+
+    def _solve(self, state: State, tensors: dict[int, TensorArgument]) -> None:
+        facts = []
+        for position, tensor in tensors.items():
+            name = self.names[position]
+            for axis, (item, size) in enumerate(zip(self.shapes[position], tensor.shape, strict=True)):
+                facts.append((item, size, f"{name}.shape[{axis}]"))
+            for axis, item in enumerate(self.strides[position]):
+                if tensor.shape[axis] > 1:
+                    facts.append((item, tensor.strides[axis], f"{name}.strides[{axis}]"))
+        solve(state, self.symbols, facts)
+
+
+def interpret(
+    func: PrimFunc,
+    *args: Any,
+    check: bool = True,
+    strict: bool = False,
+    block_order: Literal["natural", "seeded"] = "natural",
+    seed: int = 0,
+    print_hook: Callable[[str], None] = print,
+) -> None:
+    """Run the tile IR function ``func`` on ``args``, one for each parameter in order; outputs are written in place.
+
+    args: numpy arrays (ml_dtypes for bfloat16, float8 and int4), torch tensors on the CPU, and Python numbers for
+    scalar parameters. 4-bit tensors may be int8 or uint8 with pairs along a halved last axis, the even element low.
+    check: raise UninitialisedReadError and RaceError. strict: raise OutOfBoundsError even where an access outside a
+    global buffer is masked. block_order: "natural" (x fastest) or "seeded" (shuffled with ``seed``).
+    print_hook: gets every line of T.print.
+
+    Raises ArgumentError, and errors of the kernel (InterpreterError and its kinds) with the line that went wrong.
+    """
+    if block_order not in ("natural", "seeded"):
+        raise ArgumentError(f"block_order {block_order!r}", expected='"natural" or "seeded"')
+    options = Options(check, strict, seed if block_order == "seeded" else None, print_hook)
+    Program(func)(*args, options=options)

@@ -1,0 +1,1 @@
+"""The tile operations: each group in a file of its own."""

@@ -1,0 +1,207 @@
+"""Atomic updates of elements and tiles, and accumulation into reducers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilecore.errors import LanguageError
+from tilecore.interpreter.memory import Access, View, select
+from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
+from tilecore.interpreter.state import Mask, State
+from tilecore.interpreter.tiles.joins import ATOMICS, Join
+from tilecore.interpreter.tiles.operands import Region, acting_lanes, without_units
+from tilecore.interpreter.values import Value, ValueType, cast
+from tilecore.ir.nodes import TensorLoad, TensorRegion
+from tilecore.ir.tile_ops import TileCall
+
+_REPLACING = ("exchange", "store")
+
+
+def _check_kind(scope: Scope, name: str, kind: ValueType, others: tuple[str, ...] = ()) -> None:
+    if name in _REPLACING or name in others:
+        return
+    join = ATOMICS.get(name)
+    if join is None:
+        raise scope.error(LanguageError, f"no atomic is called {name!r}", expected=", ".join([*ATOMICS, *_REPLACING]))
+    try:
+        join.ufunc(kind)
+    except TypeError as error:
+        raise scope.error(LanguageError, str(error)) from None
+
+
+def update(
+    state: State,
+    view: View,
+    offset: Any,
+    reached: Mask,
+    value: Value,
+    name: str,
+    access: Access,
+    lanes: tuple[int, ...] | None = None,
+) -> None:
+    """Apply atomic ``name`` with ``value`` (of the view's type) at ``offset`` in the lanes that are ``reached``.
+
+    Several lanes may meet at one element: sums of them are rounded once, of exchanges the last lane's stays.
+    lanes: the shape that the rest broadcasts to, when it is not that of the state's lanes.
+    """
+    if reached is False or view.size == 0:
+        return
+    if name not in _REPLACING:
+        _require_written(state, view, offset, reached, access)
+    shape = state.lanes if lanes is None else lanes
+    track(state, view, offset, reached, access)
+    where, values = np.atleast_1d(select(offset, reached, shape)), np.atleast_1d(select(value, reached, shape))
+    order = np.argsort(where, kind="stable")
+    where, values = where[order], values[order]
+    starts = np.flatnonzero(np.concatenate(([True], where[1:] != where[:-1])))
+    targets = where[starts]
+    if name in _REPLACING:
+        ends = np.concatenate((starts[1:], [len(where)])) - 1
+        new = values[ends]
+    else:
+        join = ATOMICS[name]
+        new = _joined(join, view.kind, view.kind.decode(view.data[targets]), join.by_group(view.kind, values, starts))
+    view.data[targets] = view.kind.encode(new)
+    view.mark_written(targets)
+
+
+def _joined(join: Join, kind: ValueType, old: Value, more: Any) -> Value:
+    return join.finish(kind, join.ufunc(kind)(old.astype(join.working(kind)), more))
+
+
+def track(state: State, view: View, offset: Any, reached: Mask, access: Access) -> None:
+    if access.tracked and state.options.check and state.coordinates and view.lanes != state.lanes:
+        view.storage.race_log().update(state, view, offset, reached, access.site)
+
+
+def _require_written(state: State, view: View, offset: Any, reached: Mask, access: Access) -> None:
+    if not view.storage.complete:
+        inside = np.unravel_index(np.asarray(offset) % max(view.size, 1), view.shape) if view.shape else ()
+        view.require_written(state, offset, reached, list(inside), access)
+
+
+# -- statements --------------------------------------------------------------------------------------------------
+
+
+def compile_atomic(scope: Scope, call: TileCall) -> Statement:
+    """Every element of dst is updated with the value, or with the element of the value's tile in its place."""
+    target = Region.of(scope, call.dst)
+    _check_kind(scope, call.kind, target.kind)
+    if target.is_element:
+        return _one_element(scope, call, target)
+    if scope.lanes == "parallel":
+        raise scope.error(
+            LanguageError,
+            "an atomic of a whole tile stands inside T.Parallel",
+            found=str(call.dst)[:120],
+            expected="one element for each iteration",
+        )
+    return _whole_tile(scope, call, target)
+
+
+def _one_element(scope: Scope, call: TileCall, target: Region) -> Statement:
+    operand, kind = _element_operand(scope, call.value)
+
+    def run(state: State) -> None:
+        value = cast(kind, target.kind, operand(state))
+        view, indices = target.element(state)
+        offset, reached = view.place(state, indices, state.mask, target.access)
+        update(state, view, offset, reached, value, call.kind, target.access)
+
+    return run
+
+
+def _element_operand(scope: Scope, node: Any) -> tuple[Expression, ValueType]:
+    if not isinstance(node, TensorRegion):
+        return scope.expression(node), type_of(node)
+    source = Region.of(scope, node)
+    if not source.is_element:
+        raise scope.error(LanguageError, "an atomic of one element takes one value", found=str(node)[:120])
+
+    def read(state: State) -> Value:
+        view, indices = source.element(state)
+        return view.load(state, indices, source.access)
+
+    return read, source.kind
+
+
+def _whole_tile(scope: Scope, call: TileCall, target: Region) -> Statement:
+    source = Region.of(scope, call.value) if isinstance(call.value, TensorRegion) else None
+    scalar = None if source else scope.expression(call.value)
+    kind = source.kind if source else type_of(call.value)
+    regions = [target, *([source] if source else [])]
+
+    def run(state: State) -> None:
+        lanes = acting_lanes(state, regions, "an atomic of a tile")
+        dst = target.tile(state, lanes)
+        offset, reached = dst.place()
+        if reached is False:
+            return
+        if source is not None:
+            src = source.tile(state, lanes)
+            if without_units(src.extents) != without_units(dst.extents):
+                src.require_shape(dst.extents, "atomic")
+            needed = None if reached is None else np.broadcast_to(reached, dst.shape).reshape(src.shape)
+            value = src.read(needed).reshape(dst.shape)
+        else:
+            assert scalar is not None
+            value = target.access.site.uniform(state, scalar(state), "the value of an atomic of a tile")
+        update(state, dst.view, offset, reached, cast(kind, target.kind, value), call.kind, target.access, dst.shape)
+
+    return run
+
+
+# -- expressions -------------------------------------------------------------------------------------------------
+
+
+def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
+    """The value of an element before it is updated; lanes that meet at one element take turns in their order."""
+    if not isinstance(call.dst, TensorLoad):
+        raise scope.error(LanguageError, "an atomic updates an element of a buffer", found=str(call.dst)[:120])
+    info = scope.buffer(call.dst.source)
+    _check_kind(scope, call.kind, info.kind, ("load",))
+    indices = [scope.expression(index) for index in call.dst.indices]
+    value, kind, access, name = scope.expression(call.value), type_of(call.value), scope.access(info), call.kind
+
+    def run(state: State) -> Value:
+        view = state.env[info.slot]
+        given = cast(kind, info.kind, value(state))
+        where = [index(state) for index in indices]
+        offset, reached = view.place(state, where, state.mask, access)
+        if reached is False or view.size == 0:
+            return info.kind.carrier.type(0)
+        if name != "store" and not view.storage.complete:
+            view.require_written(state, offset, reached, where, access)
+        if name == "load":
+            track(state, view, offset, reached, access)
+            return view.kind.decode(view.data[offset])
+        if not state.lanes:
+            old = view.kind.decode(view.data[offset])
+            update(state, view, offset, reached, given, name, access)
+            return old
+        return _in_turn(state, view, offset, reached, given, name, access)
+
+    return run
+
+
+def _in_turn(state: State, view: View, offset: Any, reached: Mask, value: Value, name: str, access: Access) -> Value:
+    full = np.broadcast_to(offset, state.lanes)
+    where = select(offset, reached, state.lanes)
+    if np.unique(where).size == where.size:
+        before = view.kind.decode(view.data[full])
+        update(state, view, offset, reached, value, name, access)
+        return before
+    track(state, view, offset, reached, access)
+    values = select(value, reached, state.lanes)
+    seen = np.empty(where.shape, view.kind.carrier)
+    for turn, (at, given) in enumerate(zip(where, values, strict=True)):
+        old = view.kind.decode(view.data[at])
+        seen[turn] = old
+        new = given if name in _REPLACING else ATOMICS[name].pair(view.kind, old, given)
+        view.data[at] = view.kind.encode(new)
+    result = np.zeros(state.lanes, view.kind.carrier)
+    active = np.ones(state.lanes, bool) if reached is None else np.broadcast_to(reached, state.lanes)
+    result[active] = seen
+    return result

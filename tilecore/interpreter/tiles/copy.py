@@ -1,0 +1,74 @@
+"""copy, transpose, fill."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilecore.errors import LanguageError
+from tilecore.interpreter.scope import Scope, Statement, type_of
+from tilecore.interpreter.state import State
+from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes, without_units
+from tilecore.interpreter.values import cast
+from tilecore.ir.tile_ops import TileCall
+
+
+def compile_copy(scope: Scope, call: TileCall) -> Statement:
+    """dst = cast(src), axes of extent 1 aside; the source is read whole before anything is written."""
+    source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
+
+    def run(state: State) -> None:
+        lanes = acting_lanes(state, (source, target), "a copy")
+        src, dst = source.tile(state, lanes), target.tile(state, lanes)
+        if without_units(src.extents) != without_units(dst.extents):
+            raise _shapes_differ(state, src, dst)
+        placed = dst.place()
+        if placed[1] is False:
+            return
+        needed = None if placed[1] is None else np.broadcast_to(placed[1], dst.shape).reshape(src.shape)
+        value = cast(source.kind, target.kind, src.read(needed))
+        dst.write(value.reshape(dst.shape), placed)
+
+    return run
+
+
+def compile_transpose(scope: Scope, call: TileCall) -> Statement:
+    """dst[j, i] = cast(src[i, j])"""
+    source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
+
+    def run(state: State) -> None:
+        lanes = acting_lanes(state, (source, target), "a transpose")
+        src, dst = source.tile(state, lanes), target.tile(state, lanes)
+        if src.matrix("transpose") != dst.matrix("transpose")[::-1]:
+            raise _shapes_differ(state, src, dst)
+        turned = np.swapaxes(src.read_matrix("transpose"), -1, -2)
+        dst.write(cast(source.kind, target.kind, turned).reshape(dst.shape))
+
+    return run
+
+
+def _shapes_differ(state: State, src: Tile, dst: Tile) -> Exception:
+    return src.access.site.error(
+        state,
+        LanguageError,
+        "the shapes of source and destination do not fit",
+        found=f"{src.view.name} {src.extents} and {dst.view.name} {dst.extents}",
+        expected="shapes that agree when axes of extent 1 are left out",
+    )
+
+
+def compile_fill(scope: Scope, call: TileCall) -> Statement:
+    """Every element of dst = cast(value)."""
+    target, kind = Region.of(scope, call.dst), type_of(call.value)
+    value = scope.expression(call.value)
+
+    def run(state: State) -> None:
+        lanes = acting_lanes(state, (target,), "a fill")
+        dst = target.tile(state, lanes)
+        given = cast(kind, target.kind, value(state))
+        if lanes and np.ndim(given):
+            given = given.reshape(given.shape + (1,) * len(dst.extents))
+        else:
+            given = target.access.site.uniform(state, given, "the value of a fill")
+        dst.write(given)
+
+    return run

@@ -1,0 +1,75 @@
+"""gemm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilecore.errors import LanguageError
+from tilecore.interpreter.scope import Scope, Statement
+from tilecore.interpreter.state import State
+from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes
+from tilecore.interpreter.values import Value, ValueType, cast, round_to, value_type, wrap
+from tilecore.ir.tile_ops import TileCall
+
+_EXACT = float(2**53)
+
+
+def compile_gemm(scope: Scope, call: TileCall) -> Statement:
+    """c = (0 if clear_accum else c) + op(a) @ op(b).
+
+    Floats are multiplied and summed in float64 and rounded once to c's type; integers wrap in it.
+    """
+    regions = [Region.of(scope, operand) for operand in (call.a, call.b, call.c)]
+    a_kind, b_kind, c_kind = (region.kind for region in regions)
+    if (a_kind.is_float or b_kind.is_float) and not c_kind.is_float:
+        raise scope.error(
+            LanguageError,
+            "gemm of floats accumulates into an integer",
+            found=f"{a_kind.name} @ {b_kind.name} into {c_kind.name}",
+            expected="a float accumulator",
+        )
+    clear = scope.expression(call.clear_accum)
+
+    def run(state: State) -> None:
+        lanes = acting_lanes(state, regions, "a gemm")
+        a, b, c = (region.tile(state, lanes) for region in regions)
+        left, right = a.read_matrix("gemm"), b.read_matrix("gemm")
+        left = np.swapaxes(left, -1, -2) if call.transpose_a else left
+        right = np.swapaxes(right, -1, -2) if call.transpose_b else right
+        _check_shapes(state, (a, b, c), left.shape[-2:], right.shape[-2:])
+        product = _product(left, right)
+        forget = bool(c.access.site.uniform(state, clear(state), "clear_accum of a gemm"))
+        c.write(_accumulate(c_kind, None if forget else c.read_matrix("gemm"), product).reshape(c.shape))
+
+    return run
+
+
+def _check_shapes(state: State, tiles: tuple[Tile, Tile, Tile], left: tuple[int, ...], right: tuple[int, ...]) -> None:
+    a, b, c = tiles
+    if left[1] != right[0] or c.matrix("gemm") != (left[0], right[1]):
+        raise c.access.site.error(
+            state,
+            LanguageError,
+            "the shapes of a gemm do not fit",
+            found=f"op({a.view.name}) {left}, op({b.view.name}) {right}, {c.view.name} {c.matrix('gemm')}",
+            expected="(M, K), (K, N) and (M, N)",
+        )
+
+
+def _product(left: np.ndarray, right: np.ndarray) -> Any:
+    """The matrix product in float64, or in int64 when the products of integers may not be exact in it."""
+    if left.dtype.kind != "f" and right.dtype.kind != "f":
+        largest = [float(np.abs(m.astype(np.float64)).max(initial=0.0)) for m in (left, right)]
+        if largest[0] * largest[1] * left.shape[-1] >= _EXACT:
+            return left.astype(np.int64) @ right.astype(np.int64)
+        return (left.astype(np.float64) @ right.astype(np.float64)).astype(np.int64)
+    return left.astype(np.float64) @ right.astype(np.float64)
+
+
+def _accumulate(kind: ValueType, old: Value | None, product: Any) -> Value:
+    if kind.is_float:
+        return round_to(kind, product.astype(np.float64) + (0.0 if old is None else old.astype(np.float64)))
+    total = cast(value_type("int64"), kind, product)
+    return total if old is None else wrap(kind, old + total)

@@ -1,0 +1,96 @@
+"""Ways to join many values into one: sums, extremes and bitwise operations, as reductions and atomics use them.
+
+Floats are summed in float64 and rounded once; integers wrap; extremes pass over NaN unless asked to propagate it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilecore.interpreter.values import Value, ValueType, round_to, wrap
+
+
+@dataclass(frozen=True)
+class Join:
+    """An associative operation: ``floats`` and ``others`` are its ufuncs by kind of element (None: no meaning)."""
+
+    name: str
+    floats: np.ufunc | None
+    others: np.ufunc
+    identity: Callable[[ValueType], Any]
+
+    def ufunc(self, kind: ValueType) -> np.ufunc:
+        chosen = self.floats if kind.is_float else self.others
+        if chosen is None or (kind.kind == "bool" and chosen is np.add):
+            raise TypeError(f"{self.name} of {kind.name} values has no meaning")
+        return chosen
+
+    def working(self, kind: ValueType) -> np.dtype:
+        """The type to join values of ``kind`` in."""
+        return np.dtype(np.float64) if kind.is_float else kind.carrier
+
+    def finish(self, kind: ValueType, value: Any) -> Value:
+        """A joined value brought back to ``kind``."""
+        return round_to(kind, value) if kind.is_float else wrap(kind, value)
+
+    def reduce(self, kind: ValueType, value: Any, axis: int | tuple[int, ...] | None) -> Any:
+        """``value`` joined along ``axis``, starting from the identity, in the working type."""
+        work = self.working(kind)
+        first = work.type(self.identity(kind))
+        return self.ufunc(kind).reduce(value.astype(work), axis=axis, dtype=work, initial=first)
+
+    def accumulate(self, kind: ValueType, value: Any, axis: int) -> Any:
+        work = self.working(kind)
+        return self.ufunc(kind).accumulate(value.astype(work), axis=axis, dtype=work)
+
+    def pair(self, kind: ValueType, left: Value, right: Value) -> Value:
+        work = self.working(kind)
+        return self.finish(kind, self.ufunc(kind)(left.astype(work), right.astype(work)))
+
+    def by_group(self, kind: ValueType, value: np.ndarray, starts: np.ndarray) -> Any:
+        """Runs of ``value`` that begin at ``starts``, joined, in the working type."""
+        work = self.working(kind)
+        return self.ufunc(kind).reduceat(value.astype(work), starts, dtype=work)
+
+
+def _nothing(kind: ValueType) -> Any:
+    return 0
+
+
+def _lowest(kind: ValueType) -> Any:
+    return -np.inf if kind.is_float else kind.low
+
+
+def _highest(kind: ValueType) -> Any:
+    return np.inf if kind.is_float else kind.high
+
+
+def _ones(kind: ValueType) -> Any:
+    return True if kind.kind == "bool" else (kind.high if kind.kind == "uint" else -1)
+
+
+SUM = Join("sum", np.add, np.add, _nothing)
+MAX = Join("max", np.fmax, np.maximum, _lowest)
+MIN = Join("min", np.fmin, np.minimum, _highest)
+MAX_OR_NAN = Join("max", np.maximum, np.maximum, _lowest)
+MIN_OR_NAN = Join("min", np.minimum, np.minimum, _highest)
+AND = Join("and", None, np.bitwise_and, _ones)
+OR = Join("or", None, np.bitwise_or, _nothing)
+XOR = Join("xor", None, np.bitwise_xor, _nothing)
+
+REDUCTIONS = {
+    "sum": SUM,
+    "abssum": SUM,
+    "max": MAX,
+    "absmax": MAX,
+    "min": MIN,
+    "bitand": AND,
+    "bitor": OR,
+    "bitxor": XOR,
+}
+ATOMICS = {"add": SUM, "max": MAX, "min": MIN, "and": AND, "or": OR, "xor": XOR}
+PROPAGATING = {"max": MAX_OR_NAN, "min": MIN_OR_NAN, "absmax": MAX_OR_NAN}

@@ -1,0 +1,110 @@
+"""reduce, scan, finalize_reducer, allreduce."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilecore.errors import LanguageError
+from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
+from tilecore.interpreter.state import State
+from tilecore.interpreter.tiles.joins import PROPAGATING, REDUCTIONS, Join
+from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
+from tilecore.interpreter.values import Value, ValueType, cast, wrap
+from tilecore.ir.tile_ops import TileCall
+
+
+def _join(scope: Scope, name: str, kind: ValueType, propagate: bool = False) -> Join:
+    join = (PROPAGATING.get(name) if propagate else None) or REDUCTIONS.get(name)
+    if join is None:
+        raise scope.error(LanguageError, f"no reduction is called {name!r}", expected=", ".join(REDUCTIONS))
+    try:
+        join.ufunc(kind)
+    except TypeError as error:
+        raise scope.error(LanguageError, str(error)) from None
+    return join
+
+
+def compile_reduce(scope: Scope, call: TileCall) -> Statement:
+    """dst = the elements of src joined along dim, and with the old dst unless clear.
+
+    src is converted to dst's type first; absmax and abssum take absolute values then. max, min and absmax pass over
+    NaN (of NaN alone the result is the identity, -inf, +inf or 0) unless nan_propagate.
+    """
+    source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
+    kind, name, clear = target.kind, call.kind, bool(call.clear)
+    join = _join(scope, name, kind, bool(call.nan_propagate))
+    axis = call.dim + source.info.rank if call.dim < 0 else call.dim
+    if not 0 <= axis < source.info.rank:
+        raise scope.error(LanguageError, f"{source.name} has no axis {call.dim} to reduce")
+
+    def run(state: State) -> None:
+        lanes = acting_lanes(state, (source, target), "a reduction")
+        src, dst = source.tile(state, lanes), target.tile(state, lanes)
+        left = src.extents[:axis] + src.extents[axis + 1 :]
+        kept = (*src.extents[:axis], 1, *src.extents[axis + 1 :])
+        if dst.extents not in (left, kept, left or (1,)):
+            dst.require_shape(left or (1,), "reduce")
+        value = _prepared(source.kind, kind, name, src.read())
+        result = join.finish(kind, join.reduce(kind, value, axis + len(lanes))).reshape(dst.shape)
+        if not clear:
+            result = join.pair(kind, dst.read(), result)
+        dst.write(result)
+
+    return run
+
+
+def _prepared(source: ValueType, kind: ValueType, name: str, value: Value) -> Value:
+    converted = cast(source, kind, value)
+    return wrap(kind, np.abs(converted)) if name.startswith("abs") and kind.kind != "bool" else converted
+
+
+def compile_scan(scope: Scope, call: TileCall) -> Statement:
+    """dst = the inclusive prefix sums or maxima of src along dim, from the end if reverse."""
+    source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
+    kind = target.kind
+    if call.kind not in ("sum", "max"):
+        raise scope.error(LanguageError, f"no scan is called {call.kind!r}", expected="sum or max")
+    join = _join(scope, call.kind, kind)
+    axis = call.dim + source.info.rank if call.dim < 0 else call.dim
+    if not 0 <= axis < source.info.rank:
+        raise scope.error(LanguageError, f"{source.name} has no axis {call.dim} to scan")
+    reverse = bool(call.reverse)
+
+    def run(state: State) -> None:
+        lanes = acting_lanes(state, (source, target), "a scan")
+        src, dst = source.tile(state, lanes), target.tile(state, lanes)
+        dst.require_shape(src.extents, "scan")
+        along = axis + len(lanes)
+        value = cast(source.kind, kind, src.read())
+        value = np.flip(value, along) if reverse else value
+        scanned = join.finish(kind, join.accumulate(kind, value, along))
+        dst.write(np.flip(scanned, along) if reverse else scanned)
+
+    return run
+
+
+def compile_finalize(scope: Scope, call: TileCall) -> Statement:
+    """Nothing is left to join here, but the buffer must have been initialised."""
+    region = Region.of(scope, call.buffer)
+
+    def run(state: State) -> None:
+        region.tile(state, acting_lanes(state, (region,), "finalize_reducer")).read()
+
+    return run
+
+
+def compile_allreduce(scope: Scope, call: TileCall) -> Expression:
+    """One value of every thread of the block, joined."""
+    kind, site = type_of(call.value), scope.site
+    join, value = _join(scope, call.kind, kind), scope.expression(call.value)
+    absolute = call.kind.startswith("abs")
+    if scope.lanes == "single":
+        raise scope.error(LanguageError, "allreduce joins the threads of a block", expected="a call in T.Kernel")
+
+    def run(state: State) -> Value:
+        require_block(state, site, "allreduce")
+        values = np.broadcast_to(value(state), state.lanes)
+        values = wrap(kind, np.abs(values)) if absolute else values
+        return join.finish(kind, join.reduce(kind, values, None))
+
+    return run

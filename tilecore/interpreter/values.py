@@ -1,0 +1,196 @@
+"""Element types as the interpreter carries them: how a value is held, rounded, converted, stored and loaded.
+
+A value is *carried* in a numpy array (or scalar) of the type's carrier: integers and bool in themselves (int4 and
+uint4 in int8 and uint8), float64 and float32 in themselves, every narrower float in float32 that holds a value which
+the narrow type represents exactly. It is *stored* in an array of its own size: bfloat16 and the 8-bit floats as their
+bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from tilecore.dtypes import FACTS
+from tilecore.errors import UnsupportedError
+
+Value = Any  # a numpy scalar (the same in all lanes) or an array that broadcasts to the lanes
+_INT4 = ("int4", "uint4")
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """One element type.
+
+    carrier: numpy dtype of values. storage: numpy dtype of memory. element: the numpy dtype that callers pass.
+    low, high: range of an integer; of a float, its lowest and largest finite value.
+    """
+
+    name: str
+    kind: str  # "int" | "uint" | "float" | "bool"
+    bits: int
+    carrier: np.dtype
+    storage: np.dtype
+    element: np.dtype
+    low: Any
+    high: Any
+    saturates: bool = False
+    decode: Callable[[Value], Value] = field(default=lambda raw: raw, compare=False, repr=False)
+    encode: Callable[[Value], Value] = field(default=lambda value: value, compare=False, repr=False)
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def packed(self) -> bool:
+        """Whether two elements share one byte of a caller's array."""
+        return self.name in _INT4
+
+    def const(self, value: Any) -> Value:
+        """A Python number as a value of this type: integers wrap, floats round."""
+        if self.kind == "bool":
+            return np.bool_(bool(value))
+        if self.is_float:
+            return round_to(self, np.float64(value))
+        span = 1 << self.bits
+        value = int(value) % span
+        if self.kind == "int" and value >= span // 2:
+            value -= span
+        return self.carrier.type(value)
+
+
+@cache
+def value_type(name: str) -> ValueType:
+    """The element type of this name; raises UnsupportedError for handles, vectors and types that are not in the
+    language."""
+    facts = FACTS.get(name)
+    if facts is None:
+        raise UnsupportedError(
+            f"the interpreter has no values of type {name!r}", expected="a scalar of " + ", ".join(FACTS)
+        )
+    if facts.kind == "bool":
+        plain = np.dtype(bool)
+        return ValueType(name, "bool", 8, plain, plain, plain, False, True)
+    if facts.kind in ("int", "uint"):
+        return _integer(name, facts.kind, facts.bits)
+    return _float(name, facts.bits, float(facts.max or 0.0))
+
+
+def _integer(name: str, kind: str, bits: int) -> ValueType:
+    carrier = np.dtype(f"{kind}{max(bits, 8)}")
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if kind == "int" else (0, (1 << bits) - 1)
+    element = np.dtype(getattr(ml_dtypes, name)) if name in _INT4 else carrier
+    return ValueType(name, kind, bits, carrier, carrier, element, low, high)
+
+
+def _float(name: str, bits: int, largest: float) -> ValueType:
+    if name == "float64":
+        plain = np.dtype(np.float64)
+        return ValueType(name, "float", bits, plain, plain, plain, -largest, largest)
+    single = np.dtype(np.float32)
+    if name in ("float32", "tfloat32"):
+        return ValueType(name, "float", bits, single, single, single, -largest, largest)
+    if name == "float16":
+        half = np.dtype(np.float16)
+        return ValueType(
+            name, "float", bits, single, half, half, -largest, largest, False, _from_half, lambda x: x.astype(half)
+        )
+    element = np.dtype(getattr(ml_dtypes, name))
+    storage = np.dtype(f"uint{bits}")
+
+    def encode(value: Value) -> Value:
+        return value.astype(element).view(storage)
+
+    decode = _from_bfloat16 if name == "bfloat16" else _table_decoder(element)
+    return ValueType(name, "float", bits, single, storage, element, -largest, largest, bits == 8, decode, encode)
+
+
+def _from_half(raw: Value) -> Value:
+    return raw.astype(np.float32)
+
+
+def _from_bfloat16(raw: Value) -> Value:
+    return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def _table_decoder(element: np.dtype) -> Callable[[Value], Value]:
+    table = np.arange(256, dtype=np.uint8).view(element).astype(np.float32)
+    return lambda raw: table[raw]
+
+
+def wrap(kind: ValueType, value: Value) -> Value:
+    """``value``, an integer in the carrier of ``kind``, brought into its range modulo 2**bits."""
+    if kind.bits >= 8:
+        return value
+    high = value & kind.carrier.type(15)
+    return (high ^ kind.carrier.type(8)) - kind.carrier.type(8) if kind.kind == "int" else high
+
+
+def round_to(kind: ValueType, value: Value) -> Value:
+    """A float32 or float64 value rounded once, to nearest even, to the float type ``kind``.
+
+    The 8-bit floats saturate: what is beyond their largest finite value becomes that value. The others overflow to
+    infinity.
+    """
+    if kind.storage == kind.carrier:
+        return value.astype(kind.carrier)
+    if kind.saturates:
+        value = np.clip(value, kind.low, kind.high)
+    if value.dtype == np.float64 and kind.name != "float16":
+        value = _to_single_odd(value)
+    return kind.decode(kind.encode(value))
+
+
+def _to_single_odd(value: Value) -> Value:
+    """float64 to float32, rounded to odd when inexact, so that rounding once more to a narrower type is as if it had
+    been done at once."""
+    near = value.astype(np.float32)
+    uneven = (near.astype(np.float64) != value) & ~np.isnan(value) & (near.view(np.uint32) & np.uint32(1) == 0)
+    if not np.any(uneven):
+        return near
+    towards = np.where(near.astype(np.float64) > value, np.float32(-np.inf), np.float32(np.inf))
+    return np.where(uneven, np.nextafter(near, towards, dtype=np.float32), near)
+
+
+def cast(source: ValueType, target: ValueType, value: Value) -> Value:
+    """``value`` of type ``source`` converted to ``target``.
+
+    To a float: rounded once to nearest even, as :func:`round_to`. Float to integer: towards zero; out of range goes to
+    the nearest end of the range and NaN to 0. Integer to integer: modulo 2**bits. To bool: whether it is not zero.
+    """
+    if source is target:
+        return value
+    if target.kind == "bool":
+        return value != source.carrier.type(0)
+    if target.is_float:
+        if source.is_float or target.carrier == target.storage:
+            return round_to(target, value)
+        return round_to(target, value.astype(np.float64))
+    if source.is_float:
+        return _truncate(target, value)
+    return wrap(target, value.astype(target.carrier))
+
+
+def _truncate(target: ValueType, value: Value) -> Value:
+    whole = np.trunc(value.astype(np.float64))
+    below, above = whole < float(target.low), whole >= float(target.high) + 1.0
+    odd = below | above | np.isnan(whole)
+    if not np.any(odd):
+        return whole.astype(target.carrier)
+    inside = np.where(odd, 0.0, whole).astype(target.carrier)
+    low, high = target.carrier.type(target.low), target.carrier.type(target.high)
+    return np.where(below, low, np.where(above, high, inside))
+
+
+def zero(kind: ValueType) -> Value:
+    return kind.carrier.type(0)
