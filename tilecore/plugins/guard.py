@@ -21,7 +21,8 @@ from typing import Any, Protocol
 from tilecore.errors import PluginError, TilecoreError
 
 _MACHINERY = ("<frozen ", os.path.dirname(importlib.__file__), os.path.dirname(__file__))
-_PASS = (TilecoreError, KeyboardInterrupt, GeneratorExit, MemoryError)
+# What the guard lets through as it is.
+PASS = (TilecoreError, KeyboardInterrupt, GeneratorExit, MemoryError)
 
 
 class Origin(Protocol):
@@ -64,7 +65,7 @@ def guarded(origin: Origin, what: str, function: Callable[..., Any], check: Call
     def call(*args: Any, **keywords: Any) -> Any:
         try:
             result = function(*args, **keywords)
-        except _PASS:
+        except PASS:
             raise
         except BaseException as error:
             raise blame(origin, what, error) from error

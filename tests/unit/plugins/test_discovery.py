@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-import importlib_metadata  # noqa: F401  (before a test empties sys.path)
+import importlib_metadata  # noqa: F401  (before a test takes it off sys.path)
 import pytest
 
 from tilecore.plugins import discovery
@@ -14,7 +14,8 @@ from tilecore.plugins.discovery import CHECKOUT_ENTRIES, discover, import_value
 @pytest.fixture
 def install(tmp_path, monkeypatch):
     """install(package, entry_points) puts a .dist-info on sys.path; nothing else is installed."""
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    library = [folder for folder in sys.path if "python" in folder and "-packages" not in folder]
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *library])
     monkeypatch.setattr(discovery, "_core_version", lambda: "0.9")
 
     def put(package, entry_points, folder="", version="1.0", metadata=True):
