@@ -16,20 +16,28 @@ if TYPE_CHECKING:
     from tilecore import testing as testing
     from tilecore.cache import disable_cache as disable_cache
     from tilecore.cache import enable_cache as enable_cache
+    from tilecore.cache import is_cache_enabled as is_cache_enabled
     from tilecore.dtypes import dtype as dtype
     from tilecore.ir.nodes import tvm as tvm
+    from tilecore.language.gemm import GemmWarpPolicy as GemmWarpPolicy
+    from tilecore.language.integers import cdiv as cdiv
+    from tilecore.language.integers import next_power_of_2 as next_power_of_2
     from tilecore.target import Target as Target
 
     __version__: str
 
 # Public name: the module it comes from, and its name there ("" is the module itself).
 _LAZY: dict[str, tuple[str, str]] = {
+    "GemmWarpPolicy": ("tilecore.language", "GemmWarpPolicy"),
     "Target": ("tilecore.target", "Target"),
+    "cdiv": ("tilecore.language.integers", "cdiv"),
     "disable_cache": ("tilecore.cache", "disable_cache"),
     "dtype": ("tilecore.dtypes", "dtype"),
     "enable_cache": ("tilecore.cache", "enable_cache"),
     "errors": ("tilecore.errors", ""),
+    "is_cache_enabled": ("tilecore.cache", "is_cache_enabled"),
     "language": ("tilecore.language", ""),
+    "next_power_of_2": ("tilecore.language.integers", "next_power_of_2"),
     "testing": ("tilecore.testing", ""),
     "tvm": ("tilecore.ir.nodes", "tvm"),
 }
