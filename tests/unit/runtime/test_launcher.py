@@ -1,0 +1,419 @@
+"""What a launch passes on, returns and raises; the same for both launchers."""
+
+import contextlib
+import ctypes
+import gc
+import sys
+import threading
+import time
+import weakref
+
+import ml_dtypes
+import numpy
+import pytest
+import torch
+from launch_kit import HOST, HostAdapter, Recorder, address, expr, kernel, native, recorded
+
+from tilecore.errors import ArgumentError, LanguageError, LaunchError, LoweringError
+from tilecore.runtime.adapter import LoadedKernel
+from tilecore.runtime.artifact import Entry, ScalarParam, Symbol, TensorParam, Workspace
+
+N = expr("n")
+FROM_FIRST = [Symbol("n", ("shape", 0, 0))]
+
+
+def test_slots_and_grids(kind):
+    artifact = kernel(
+        [
+            TensorParam("A", "float32", (N, 3), access="r"),
+            ScalarParam("alpha", "float64"),
+            TensorParam("B", "bfloat16", (N,), access="w"),
+            ScalarParam("steps", "uint8"),
+        ],
+        [Symbol("n", ("shape", 0, 0)), Symbol("s", ("scalar", 3, 0))],
+        [
+            Entry("first", (expr(("//", ("+", "n", 3), 4)), expr("s"), 2), (32, 1, 1), expr(("*", "n", 16))),
+            Entry("second", (1, 1, 1)),
+        ],
+        workspaces=[Workspace("W", "float32", (16,)), Workspace("V", "int8", (N,))],
+    )
+    launcher, recorder = recorded(kind, artifact)
+    a, b = torch.zeros(9, 3), torch.zeros(9, dtype=torch.bfloat16)
+    assert launcher(a, 0.5, b, 255) is None
+    slots = recorder.slots
+    assert slots[:2] == [a.data_ptr(), b.data_ptr()]
+    assert 0 not in slots[2:4]
+    assert slots[2] != slots[3]
+    assert slots[4:] == [0x3FE0000000000000, 255, 9, 255]
+    assert recorder.grids == [3, 255, 2, 144, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "make", [torch.zeros, lambda n: numpy.zeros(n, "f4"), lambda n: torch.nn.Parameter(torch.zeros(n))]
+)
+def test_tensors_of_any_library_give_their_pointer(kind, make):
+    launcher, recorder = recorded(kind, kernel([TensorParam("A", "float32", (N,))], FROM_FIRST))
+    tensor = make(5)
+    launcher(tensor)
+    pointer = tensor.ctypes.data if isinstance(tensor, numpy.ndarray) else tensor.data_ptr()
+    assert recorder.slots == [address(pointer), 5]
+
+
+def test_narrow_numpy_types(kind):
+    for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "int64", "uint16", "bool"):
+        launcher, recorder = recorded(kind, kernel([TensorParam("A", name, (N,))], FROM_FIRST))
+        array = numpy.zeros(5, getattr(ml_dtypes, name, name))
+        launcher(array)
+        assert recorder.slots == [address(array.ctypes.data), 5]
+
+
+def test_an_entry_without_blocks_does_not_stop_the_others(kind):
+    artifact = kernel(
+        [TensorParam("A", "float32", (N,))],
+        FROM_FIRST,
+        [Entry("one", (N, 1, 1)), Entry("two", (1, expr(("-", "n", 1)), 1))],
+    )
+    launcher, recorder = recorded(kind, artifact)
+    launcher(torch.zeros(1))
+    assert recorder.grids == [1, 1, 1, 0, 1, 0, 1, 0]
+
+
+def test_nothing_is_launched_when_no_entry_has_blocks(kind):
+    launcher, recorder = recorded(
+        kind, kernel([TensorParam("A", "float32", (N,))], FROM_FIRST, [Entry("e", (N, 1, 1))])
+    )
+    assert launcher(torch.zeros(0)) is None
+    assert not recorder.calls
+
+
+def test_outputs_are_allocated_and_returned(kind):
+    params = [
+        TensorParam("A", "float32", (N,), access="r"),
+        TensorParam("B", "float16", (expr(("*", "n", 2)), 3), access="w"),
+        TensorParam("C", "int4", (8,), access="w", packed=2),
+    ]
+    launcher, recorder = recorded(kind, kernel(params, FROM_FIRST, out_idx=[1]))
+    a = torch.zeros(4)
+    c = torch.zeros(4, dtype=torch.uint8)
+    made = launcher(a, c)
+    assert (made.shape, made.dtype) == ((8, 3), torch.float16)
+    assert recorder.slots[:3] == [a.data_ptr(), made.data_ptr(), c.data_ptr()]
+    launcher, recorder = recorded(kind, kernel(params, FROM_FIRST, out_idx=[2, 1]))
+    made = launcher(a)
+    assert [(t.shape, t.dtype) for t in made] == [((4,), torch.int8), ((8, 3), torch.float16)]
+    assert recorder.slots[:3] == [a.data_ptr(), made[1].data_ptr(), made[0].data_ptr()]
+
+
+def test_outputs_that_cannot_be_made(kind):
+    params = [
+        TensorParam("A", "float32", (N,), access="r"),
+        TensorParam("B", "float32", (expr(("-", "n", 4)),), access="w"),
+        TensorParam("C", "int4", (N,), access="w", packed=2),
+    ]
+    launcher, _ = recorded(kind, kernel(params[:2], FROM_FIRST, out_idx=[1]))
+    with pytest.raises(ArgumentError, match="the shape of B, which the call allocates, is negative"):
+        launcher(torch.zeros(3))
+    launcher, _ = recorded(kind, kernel([params[0], params[2]], FROM_FIRST, out_idx=[1]))
+    assert launcher(torch.zeros(4)).shape == (2,)
+    with pytest.raises(ArgumentError, match="the last axis of C, which the call allocates, cannot be packed"):
+        launcher(torch.zeros(3))
+
+
+def test_a_size_that_only_an_output_has_is_refused_when_the_launcher_is_made(kind):
+    params = [TensorParam("A", "float32", (4,), access="r"), TensorParam("B", "float32", (N,), access="w")]
+    with pytest.raises(LanguageError) as caught:
+        recorded(kind, kernel(params, [Symbol("n", ("shape", 1, 0))], out_idx=[1]))
+    assert caught.value.message == (
+        "n cannot be known when gemm is called: it stands only in B, which the call allocates"
+    )
+
+
+def test_a_size_that_stands_in_an_output_first_is_read_elsewhere(kind):
+    params = [
+        TensorParam("B", "float32", (N,), access="w"),
+        TensorParam("A", "float32", (expr(("+", ("*", 3, "n"), 1)),), access="r"),
+    ]
+    launcher, recorder = recorded(kind, kernel(params, [Symbol("n", ("shape", 0, 0))], out_idx=[0]))
+    assert launcher(torch.zeros(13)).shape == (4,)
+    assert recorder.slots[2] == 4
+    scalar = kernel([params[0], ScalarParam("n", "int32")], [Symbol("n", ("shape", 0, 0))], out_idx=[0])
+    launcher, recorder = recorded(kind, scalar)
+    assert launcher(6).shape == (6,)
+
+
+@pytest.mark.parametrize(
+    ("params", "symbols", "out_idx"),
+    [
+        ([TensorParam("A", "float32", (N,))], [], []),
+        ([TensorParam("A", "float32", (3,), strides=(1, 1))], [], []),
+        ([TensorParam("A", "int4", (), packed=2)], [], []),
+        ([ScalarParam("s", "float32")], [Symbol("n", ("scalar", 0, 0))], []),
+        ([TensorParam("A", "float32", (N,))], [Symbol("n", ("shape", 0, 0), scale=0)], []),
+    ],
+)
+def test_an_artifact_at_odds_with_itself_is_refused(kind, params, symbols, out_idx):
+    with pytest.raises(LoweringError):
+        recorded(kind, kernel(params, symbols, out_idx=out_idx))
+
+
+def test_a_scalar_cannot_be_an_output(kind):
+    with pytest.raises(LanguageError, match="out_idx names parameter 0"):
+        recorded(kind, kernel([ScalarParam("s", "float32")], out_idx=[0]))
+
+
+def test_the_error_of_a_failed_launch(kind):
+    artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST, [Entry("e", (N, 2, 1), (128, 1, 1), 512)])
+    loaded = native(Recorder(artifact, code=7), lambda code: f"the device said {code}")
+    launcher = kind(artifact, loaded, HostAdapter(), HOST)
+    with pytest.raises(LaunchError) as caught:
+        launcher(torch.zeros(3))
+    assert caught.value.message == "gemm failed: the device said 7"
+    assert caught.value.found == "code 7; launched e: grid (3, 2, 1), threads (128, 1, 1), 512 bytes of shared memory"
+    unnamed = kind(artifact, native(Recorder(artifact, code=7)), HostAdapter(), HOST)
+    with pytest.raises(LaunchError, match="gave no reason"):
+        unnamed(torch.zeros(3))
+
+
+def test_the_state_is_handed_back(kind):
+    seen = []
+    loaded = native(lambda state, slots, grids, stream: seen.append(state) or 0, state=0x1234)
+    kind(kernel([]), loaded, HostAdapter(), HOST)()
+    assert seen == [0x1234]
+
+
+def test_a_launch_in_python(kind):
+    artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST, [Entry("e", (N, 1, 1))])
+    seen = []
+
+    def launch(slots, grids, stream):
+        words = ctypes.c_int64 * 4
+        seen.append((list(words.from_address(slots))[:2], list(words.from_address(grids)), stream))
+        return 5 if seen[-1][0][1] == 2 else 0
+
+    launcher = kind(artifact, LoadedKernel(launch), HostAdapter(), HOST)
+    tensor = torch.zeros(3)
+    launcher(tensor)
+    assert seen == [([tensor.data_ptr(), 3], [3, 1, 1, 0], 0)]
+    with pytest.raises(LaunchError, match="code 5"):
+        launcher(torch.zeros(2))
+
+
+def test_errors_of_a_launch_in_python_pass(kind):
+    def launch(slots, grids, stream):
+        raise KeyError("inside")
+
+    with pytest.raises(KeyError, match="inside"):
+        kind(kernel([]), LoadedKernel(launch), HostAdapter(), HOST)()
+
+
+class Streams(HostAdapter):
+    def __init__(self):
+        self.asked = []
+
+    def current_stream(self, device_index):
+        self.asked.append(device_index)
+        return 0xABC0
+
+
+def test_the_stream_of_an_adapter_that_has_streams(kind):
+    adapter = Streams()
+    launcher, recorder = recorded(kind, kernel([TensorParam("A", "float32", (N,))], FROM_FIRST), adapter)
+    launcher(torch.zeros(3))
+    assert [call[2] for call in recorder.calls] == [0xABC0]
+    assert adapter.asked == [0]
+
+
+def test_errors_of_the_adapter_pass(kind):
+    class Broken(Streams):
+        def current_stream(self, device_index):
+            raise OSError("no device")
+
+        def empty(self, shape, dtype, device_index=0):
+            raise MemoryError("no memory")
+
+    launcher, _ = recorded(kind, kernel([]), Broken())
+    with pytest.raises(OSError, match="no device"):
+        launcher()
+    out = kernel([TensorParam("A", "float32", (3,))], out_idx=[0])
+    launcher, _ = recorded(kind, out, Broken())
+    with pytest.raises(MemoryError, match="no memory"):
+        launcher()
+
+
+def test_static_workspaces_are_kept_per_thread_and_dynamic_ones_are_not(kind):
+    made = []
+
+    class Counting(HostAdapter):
+        def empty(self, shape, dtype, device_index=0):
+            made.append((shape, dtype))
+            return super().empty(shape, dtype, device_index)
+
+    artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST, workspaces=[Workspace("W", "float32", (4, 8))])
+    launcher, recorder = recorded(kind, artifact, Counting())
+    for size in (2, 3):
+        launcher(torch.zeros(size))
+    assert made == [((4, 8), "float32")]
+    assert recorder.calls[0][0][1] == recorder.calls[1][0][1] != 0
+    thread = threading.Thread(target=launcher, args=(torch.zeros(2),))
+    thread.start()
+    thread.join()
+    assert len(made) == 2
+    made.clear()
+    artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST, workspaces=[Workspace("W", "float32", (N, 8))])
+    launcher, recorder = recorded(kind, artifact, Counting())
+    for size in (2, 3):
+        launcher(torch.zeros(size))
+    assert made == [((2, 8), "float32"), ((3, 8), "float32")]
+
+
+def test_it_can_be_subclassed(kind):
+    class Kernel(kind):
+        def __init__(self, artifact, loaded):
+            super().__init__(artifact, loaded, HostAdapter(), HOST)
+            self.latency = 3.5
+
+    artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST)
+    recorder = Recorder(artifact)
+    made = Kernel(artifact, native(recorder))
+    tensor = torch.zeros(3)
+    made(tensor)
+    assert recorder.slots == [tensor.data_ptr(), 3]
+    assert (made.latency, made.artifact, made.device_type) == (3.5, artifact, HOST)
+    with pytest.raises(ArgumentError):
+        made()
+
+
+def test_a_launcher_without_init_says_so(kind):
+    class Kernel(kind):
+        def __init__(self):
+            pass
+
+    with pytest.raises((RuntimeError, AttributeError)):
+        Kernel()()
+
+
+def test_it_is_freed_with_what_it_holds(kind):
+    artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST)
+    launcher, recorder = recorded(kind, artifact)
+    launcher(torch.zeros(3))
+    held = weakref.ref(recorder)
+    del launcher, recorder
+    gc.collect()
+    assert held() is None
+
+
+def test_calls_leak_no_references(kind):
+    artifact = kernel(
+        [
+            TensorParam("A", "float32", (N,), access="r"),
+            TensorParam("B", "float32", (N,), access="w"),
+            ScalarParam("s", "int64"),
+        ],
+        FROM_FIRST,
+    )
+    launcher, _ = recorded(kind, artifact)
+    good, array, number = torch.zeros(5), numpy.zeros(5, "f4"), 10**12
+    calls = [
+        (good, torch.zeros(5), number),
+        (array, good, number),
+        (array, good[:3], number),
+        (array, array[1:], number),
+        (good, array, "x"),
+        (good, array.astype("f8"), number),
+        (array, number, array),
+        (array, good),
+    ]
+
+    def run():
+        for args in calls:
+            with contextlib.suppress(ArgumentError):
+                launcher(*args)
+
+    run()
+    counted = [good, array, number]
+    before = [sys.getrefcount(value) for value in counted]
+    for _ in range(50):
+        run()
+    gc.collect()
+    assert [sys.getrefcount(value) for value in counted] == before
+    array.resize(6, refcheck=False)  # refused while a buffer is held
+
+
+def test_the_gil_is_released_for_long_kernels_and_kept_for_short_ones(kind):
+    """A native launch that waits for another Python thread can only end when the GIL is free."""
+    libc = ctypes.CDLL(None)
+    sleep = ctypes.cast(libc.usleep, ctypes.c_void_p).value
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    name = b"tilecore.launch"
+
+    def progress(work):
+        """Steps that another thread makes while a launch sleeps for 60 ms."""
+        loaded = LoadedKernel(new(sleep, name, None), 60_000)
+        launcher = kind(kernel([], entries=[Entry("e", (1, 1, 1), work=work)]), loaded, HostAdapter(), HOST)
+        steps, stop = [0], threading.Event()
+
+        def count():
+            while not stop.is_set():
+                steps[0] += 1
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        time.sleep(0.01)
+        before = steps[0]
+        launcher()
+        made = steps[0] - before
+        stop.set()
+        thread.join()
+        return made
+
+    assert progress(work=0) >= 10
+    assert progress(work=1_000_000) >= 10
+    assert progress(work=100) <= 2
+
+
+def test_threads_may_share_a_launcher(kind):
+    artifact = kernel(
+        [TensorParam("A", "float32", (N,)), ScalarParam("s", "int64")],
+        FROM_FIRST,
+        workspaces=[Workspace("W", "int8", (N,))],
+    )
+    seen, errors = [], []
+
+    def launch(state, slots, grids, stream):
+        seen.append((slots[0], slots[2], slots[3]))
+        return 0
+
+    launcher = kind(artifact, native(launch), HostAdapter(), HOST)
+    tensors = {size: torch.zeros(size) for size in range(1, 9)}
+
+    def work(size):
+        for _ in range(100):
+            try:
+                launcher(tensors[size], size)
+                with pytest.raises(ArgumentError):
+                    launcher(tensors[size], "x")
+            except BaseException as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(size,)) for size in tensors]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(seen) == 800
+    assert {(t.data_ptr(), size, size) for size, t in tensors.items()} == set(seen)
+
+
+def test_many_parameters(kind):
+    """More than a call's place on the stack holds."""
+    params = [TensorParam(f"T{i}", "float32", (N, 2, 2), access="r") for i in range(60)]
+    launcher, recorder = recorded(kind, kernel([*params, ScalarParam("s", "int32")], FROM_FIRST))
+    tensors = [torch.zeros(3, 2, 2) if i % 2 else numpy.zeros((3, 2, 2), "f4") for i in range(60)]
+    launcher(*tensors, 9)
+    wanted = [t.data_ptr() if i % 2 else t.ctypes.data for i, t in enumerate(tensors)]
+    assert recorder.slots == [*wanted, 9, 3]
+    with pytest.raises(ArgumentError, match=r"T59.shape\[0\]"):
+        launcher(*tensors[:59], torch.zeros(4, 2, 2), 9)

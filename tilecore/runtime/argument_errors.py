@@ -1,0 +1,194 @@
+"""The messages about arguments. Each function makes the error that the checks in ``arguments.py`` raise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.dtypes import FACTS
+from tilecore.errors import ArgumentError
+from tilecore.runtime.artifact import Param, TensorParam
+from tilecore.runtime.call_plan import CallPlan
+from tilecore.runtime.dlpack import contiguous_strides
+from tilecore.runtime.scalars import UnfitScalar
+from tilecore.runtime.size_text import shape_text, storage_text, tuple_text
+from tilecore.runtime.tensors import TensorView, UnreadableTensor
+
+
+def count(plan: CallPlan, given: int) -> ArgumentError:
+    names = plan.argument_names
+    noun = "argument" if len(names) == 1 else "arguments"
+    listed = f" ({', '.join(names)})" if names else ""
+    made = ", ".join(plan.params[p].name for p in plan.outputs)
+    hint = f"{made} {'is' if len(plan.outputs) == 1 else 'are'} allocated by the call and returned (out_idx)"
+    return ArgumentError(
+        f"{plan.name}() takes {len(names)} {noun}{listed}, {given} {'was' if given == 1 else 'were'} given",
+        hint=hint if plan.outputs else None,
+    )
+
+
+def unknown_name(plan: CallPlan, name: str) -> ArgumentError:
+    import difflib
+
+    names = plan.argument_names
+    if name in (plan.params[p].name for p in plan.outputs):
+        hint: str | None = f"the call allocates {name} and returns it (out_idx)"
+    else:
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {close[0]}?" if close else None
+    expected = ", ".join(names) if names else "no arguments"
+    return ArgumentError(f"{plan.name}() has no parameter {name}", expected=expected, hint=hint)
+
+
+def not_a_tensor(plan: CallPlan, declared: TensorParam, value: Any) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} must be a tensor",
+        found=_value(value),
+        expected=f"a {storage_text(declared)} tensor of shape {shape_text(declared)} (torch, numpy or any DLPack)",
+    )
+
+
+def scalar(plan: CallPlan, declared: Param, value: Any, unfit: UnfitScalar) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} does not take this value",
+        found=_value(value),
+        expected=unfit.expected,
+        hint=unfit.hint,
+    )
+
+
+def unreadable(plan: CallPlan, declared: TensorParam, error: UnreadableTensor) -> ArgumentError:
+    return ArgumentError(f"{plan.name}(): {declared.name} cannot be used: {error.reason}", hint=error.hint)
+
+
+def dtype(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} has the wrong dtype",
+        found=found.dtype_name,
+        expected=storage_text(declared),
+        hint=_dtype_hint(declared, found),
+    )
+
+
+def _dtype_hint(declared: TensorParam, found: TensorView) -> str:
+    if declared.packed > 1:
+        return (
+            f"{declared.dtype} is passed packed: {declared.packed} elements of the last axis in one of "
+            f"{storage_text(declared)}, the even one in the low bits"
+        )
+    name = declared.dtype
+    if found.library == "torch":
+        return f"{declared.name}.to(torch.{FACTS[name].torch})"
+    if found.library == "numpy":
+        module = "ml_dtypes" if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2") else "numpy"
+        return f"{declared.name}.astype({module}.{FACTS[name].numpy})"
+    return f"convert {declared.name} to {name}"
+
+
+def rank(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
+    have, want = len(found.shape), len(declared.shape)
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} has {have} {'axis' if have == 1 else 'axes'}, {want} expected",
+        found=f"shape {tuple_text(found.shape)}",
+        expected=shape_text(declared),
+    )
+
+
+def packed_stride(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): the last axis of {declared.name} is not contiguous",
+        found=f"strides {tuple_text(found.strides)}",
+        expected=f"1 for the last axis, since {declared.dtype} elements are packed along it",
+        hint=_contiguous_hint(declared, found),
+    )
+
+
+def device(plan: CallPlan, name: str, found: TensorView, expected: str) -> ArgumentError:
+    hint = f'{name}.to("{expected}")' if found.library == "torch" else f"copy {name} to {expected}"
+    return ArgumentError(
+        f"{plan.name}(): {name} is on the wrong device", found=found.device_name, expected=expected, hint=hint
+    )
+
+
+def devices_differ(plan: CallPlan, first: str, seen: TensorView, name: str, found: TensorView) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {first} is on {seen.device_name} but {name} is on {found.device_name}",
+        expected="all tensors on one device",
+    )
+
+
+def read_only(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} is written by the kernel, but it is read-only",
+        hint=f"pass a copy of {declared.name}",
+    )
+
+
+def no_memory(plan: CallPlan, declared: TensorParam) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} has elements but no memory",
+        expected="a tensor with data, not a fake, lazy or deferred one",
+    )
+
+
+def alignment(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
+    rest = found.address % declared.align
+    copy = ".clone()" if found.library == "torch" else ".copy()"
+    return ArgumentError(
+        f"{plan.name}(): the data of {declared.name} is not aligned",
+        found=f"address 0x{found.address:x}, {rest} bytes past a multiple of {declared.align}",
+        expected=f"a multiple of {declared.align} bytes",
+        hint=f"pass {declared.name}{copy} instead of a view that starts inside another tensor",
+    )
+
+
+def not_contiguous(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} is not contiguous",
+        found=f"strides {tuple_text(found.strides)} for shape {tuple_text(found.shape)}",
+        expected=f"strides {tuple_text(contiguous_strides(found.shape))}",
+        hint=f"{_contiguous_hint(declared, found)} or declare T.StridedTensor",
+    )
+
+
+def self_overlap(plan: CallPlan, declared: TensorParam, found: TensorView, axis: int) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} is written by the kernel, but its elements along axis {axis} share memory",
+        found=f"strides {tuple_text(found.strides)} for shape {tuple_text(found.shape)}",
+        hint=f"pass {_contiguous_hint(declared, found)}",
+    )
+
+
+def negated(plan: CallPlan, declared: TensorParam) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} is a view that torch negates when it is read; its memory holds other values",
+        hint=f"{declared.name}.resolve_neg()",
+    )
+
+
+def overlapping(plan: CallPlan, written: TensorParam, other: TensorParam, shared: str) -> ArgumentError:
+    both = "w" in other.access
+    how = "are the same memory" if shared == "same" else "share a part of their memory"
+    why = "the kernel writes both" if both else f"the kernel writes {written.name}"
+    in_place = "" if both else ", or the very same tensor for a call in place"
+    return ArgumentError(
+        f"{plan.name}(): {written.name} and {other.name} {how}, and {why}", expected=f"tensors apart{in_place}"
+    )
+
+
+def _contiguous_hint(declared: TensorParam, found: TensorView) -> str:
+    if found.library == "numpy":
+        return f"numpy.ascontiguousarray({declared.name})"
+    return f"{declared.name}.contiguous()"
+
+
+def _value(value: Any) -> str:
+    kind = type(value).__name__
+    if value is None:
+        return "None"
+    if isinstance(value, (int, float, complex, str, bytes)):
+        text = repr(value)
+        return f"{kind} {text if len(text) <= 60 else text[:57] + '...'}"
+    shape = getattr(value, "shape", None)
+    if shape is not None and hasattr(value, "dtype"):
+        return f"a {value.dtype} tensor of shape {tuple_text(tuple(shape))}"
+    return kind

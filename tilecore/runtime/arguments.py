@@ -1,0 +1,292 @@
+"""The checks of a call: the one definition of which arguments a kernel takes and of every message about them.
+
+The built launcher makes the same checks in C for plain cases and comes here for all others, so it may accept less
+than :func:`bind`, never more.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.errors import ArgumentError
+from tilecore.runtime import argument_errors as errors
+from tilecore.runtime import size_errors
+from tilecore.runtime.adapter import KernelAdapter
+from tilecore.runtime.artifact import TensorParam
+from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
+from tilecore.runtime.dims import Dim, evaluate
+from tilecore.runtime.dlpack import HOST, HOST_KINDS
+from tilecore.runtime.memory_overlap import overlap
+from tilecore.runtime.scalars import UnfitScalar, slot_of
+from tilecore.runtime.tensors import TensorView, UnreadableTensor, is_tensor, view
+from tilecore.runtime.workspaces import Workspaces
+
+WORD = range(-(2**63), 2**63)
+
+
+@dataclass
+class BoundCall:
+    """A call that passed its checks, ready to launch.
+
+    slots, grids: int64 arrays as LoadedKernel describes them. stream: of the adapter, 0 without one.
+    blocks: of all entries. work: estimated nanoseconds of all blocks, -1 when not known.
+    results: the tensors that the call allocated. owners: what must live until the launch has returned.
+    """
+
+    slots: Any
+    grids: Any
+    stream: int
+    blocks: int
+    work: int
+    results: list[Any]
+    owners: list[Any]
+
+
+class Binder:
+    """The arguments of one call on their way through the checks."""
+
+    def __init__(self, plan: CallPlan, adapter: KernelAdapter, has_streams: bool) -> None:
+        self.plan = plan
+        self.adapter = adapter
+        self.has_streams = has_streams
+        self.views: dict[int, TensorView] = {}
+        self.scalars: dict[int, int] = {}
+        self.symbols: dict[str, int] = {}
+        self.results: list[Any] = []
+
+    @property
+    def device_index(self) -> int:
+        return next((v.device[1] for v in self.views.values() if v.device[0] not in HOST_KINDS), 0)
+
+    def stream(self, device_index: int) -> int:
+        return self.adapter.current_stream(device_index) if self.has_streams else 0
+
+    def read(self, args: Sequence[Any]) -> None:
+        for param, value in zip(self.plan.inputs, args, strict=True):
+            if isinstance(self.plan.params[param], TensorParam):
+                self._read_tensor(param, value)
+            else:
+                self._read_scalar(param, value)
+
+    def _read_scalar(self, param: int, value: Any) -> None:
+        declared = self.plan.params[param]
+        try:
+            self.scalars[param] = slot_of(value, declared.dtype)
+        except UnfitScalar as unfit:
+            raise errors.scalar(self.plan, declared, value, unfit) from None
+
+    def _read_tensor(self, param: int, value: Any) -> None:
+        declared = self.plan.tensor(param)
+        if not is_tensor(value):
+            raise errors.not_a_tensor(self.plan, declared, value)
+        try:
+            found = view(value, self.stream)
+        except UnreadableTensor as unreadable:
+            raise errors.unreadable(self.plan, declared, unreadable) from unreadable.__cause__
+        self._check_kind(param, declared, found)
+        self._check_device(param, found)
+        self.views[param] = found
+
+    def _check_kind(self, param: int, declared: TensorParam, found: TensorView) -> None:
+        if found.dtype not in self.plan.element_types[param]:
+            raise errors.dtype(self.plan, declared, found)
+        if len(found.shape) != len(declared.shape):
+            raise errors.rank(self.plan, declared, found)
+        if declared.packed > 1 and found.shape[-1] > 1 and found.strides[-1] != 1 and found.elements:
+            raise errors.packed_stride(self.plan, declared, found)
+
+    def _check_device(self, param: int, found: TensorView) -> None:
+        kind, index = found.device
+        if kind != self.plan.device_type and not (self.plan.device_type == HOST and kind in HOST_KINDS):
+            raise errors.device(self.plan, self.plan.params[param].name, found, self.adapter.torch_device(0))
+        for other, seen in self.views.items():
+            if kind not in HOST_KINDS and seen.device[1] != index:
+                raise errors.devices_differ(
+                    self.plan, self.plan.params[other].name, seen, self.plan.params[param].name, found
+                )
+
+    def bind_symbols(self) -> None:
+        for symbol in self.plan.symbols:
+            self.symbols[symbol.name] = self._value_of(symbol)
+
+    def _value_of(self, symbol: BoundSymbol) -> int:
+        size = self._size_at(symbol)
+        value, rest = divmod(size - symbol.offset, symbol.scale)
+        if rest:
+            raise size_errors.not_linear(self.plan, symbol, size)
+        if not symbol.low <= value <= symbol.high:
+            raise size_errors.symbol_range(self.plan, symbol, size, value)
+        return value
+
+    def _size_at(self, symbol: BoundSymbol) -> int:
+        if symbol.kind == "scalar":
+            value = self.scalars[symbol.param]
+            return value % 2**64 if self.plan.params[symbol.param].dtype == "uint64" else value
+        declared, found = self.plan.tensor(symbol.param), self.views[symbol.param]
+        sizes = logical_shape(declared, found) if symbol.kind == "shape" else logical_strides(declared, found)
+        return sizes[symbol.axis]
+
+    def size(self, dim: Dim, place: str, *parts: Any) -> int:
+        """``dim`` for this call's symbols; ``place.format(*parts)`` names it in the message when it has no value."""
+        try:
+            value = evaluate(dim, self.symbols)
+            problem = None if value in WORD else f"{value}, which does not fit 64 bits"
+        except ZeroDivisionError:
+            value, problem = 0, "a division by zero"
+        if problem:
+            raise size_errors.no_size(self.plan, place.format(*parts), dim, self.symbols, problem)
+        return value
+
+    def make_outputs(self) -> None:
+        for param in self.plan.outputs:
+            declared = self.plan.tensor(param)
+            shape = [self.size(d, "the shape of {}", declared.name) for d in declared.shape]
+            if any(size < 0 for size in shape):
+                raise size_errors.negative_output(self.plan, declared, shape, self.symbols)
+            if declared.packed > 1:
+                if shape[-1] % declared.packed:
+                    raise size_errors.odd_packed_output(self.plan, declared, shape)
+                shape[-1] //= declared.packed
+            made = self.adapter.empty(tuple(shape), storage_dtypes(declared)[0], self.device_index)
+            self.results.append(made)
+            self._read_tensor(param, made)
+
+    def check_tensors(self) -> None:
+        for param in self.plan.tensors:
+            self._check_tensor(self.plan.tensor(param), self.views[param])
+        self._check_overlap()
+
+    def _check_tensor(self, declared: TensorParam, found: TensorView) -> None:
+        shape = logical_shape(declared, found)
+        for axis, dim in enumerate(declared.shape):
+            expected = self.size(dim, "{}.shape[{}]", declared.name, axis)
+            if shape[axis] != expected:
+                raise size_errors.shape(self.plan, declared, found, axis, shape[axis], expected, self.symbols)
+        if "w" in declared.access and found.read_only:
+            raise errors.read_only(self.plan, declared, found)
+        if found.elements == 0:
+            return
+        if not found.address:
+            raise errors.no_memory(self.plan, declared)
+        if found.address % declared.align:
+            raise errors.alignment(self.plan, declared, found)
+        self._check_strides(declared, found)
+        # torch negates lazily: only views that it makes itself (z.conj().imag) can be so, and those are strided
+        if (declared.strides is not None or found.elements == 1) and found.is_negated:
+            raise errors.negated(self.plan, declared)
+
+    def _check_strides(self, declared: TensorParam, found: TensorView) -> None:
+        if declared.strides is None:
+            if not found.is_contiguous:
+                raise errors.not_contiguous(self.plan, declared, found)
+            return
+        strides = logical_strides(declared, found)
+        for axis, dim in enumerate(declared.strides):
+            if found.shape[axis] == 1:
+                continue
+            expected = self.size(dim, "{}.stride[{}]", declared.name, axis)
+            if strides[axis] != expected:
+                raise size_errors.stride(self.plan, declared, found, axis, strides[axis], expected, self.symbols)
+            if expected == 0 and "w" in declared.access:
+                raise errors.self_overlap(self.plan, declared, found, axis)
+
+    def _check_overlap(self) -> None:
+        tensors = [(self.plan.tensor(p), self.views[p]) for p in self.plan.tensors]
+        for number, (declared, found) in enumerate(tensors):
+            if "w" not in declared.access:
+                continue
+            for other_number, (other, seen) in enumerate(tensors):
+                if other_number == number:
+                    continue
+                shared = overlap(found, seen)
+                if shared == "part" or (shared == "same" and "w" in other.access):
+                    raise errors.overlapping(self.plan, declared, other, shared)
+
+    def grids(self) -> tuple[list[int], int, int]:
+        """(x, y, z, shared bytes of every entry; blocks of all; their estimated nanoseconds or -1)."""
+        words: list[int] = []
+        blocks = work = 0
+        for entry in self.plan.entries:
+            sizes = [self.size(dim, "grid {} of {}", "xyz"[axis], entry.symbol) for axis, dim in enumerate(entry.grid)]
+            shared = self.size(entry.shared_bytes, "the shared memory of {}", entry.symbol)
+            here = sizes[0] * sizes[1] * sizes[2]
+            if min(sizes) < 0 or shared < 0 or blocks + here not in WORD:
+                raise size_errors.grid(self.plan, entry, sizes, shared, self.symbols)
+            words += (*sizes, shared)
+            blocks += here
+            if here:
+                work = work + here * entry.work if entry.work and work >= 0 else -1
+        return words, blocks, work if work in WORD else -1
+
+
+def bind(
+    plan: CallPlan, args: Sequence[Any], adapter: KernelAdapter, workspaces: Workspaces, has_streams: bool
+) -> BoundCall:
+    """Check ``args`` and lay them out. Raises ArgumentError."""
+    if len(args) != len(plan.inputs):
+        raise errors.count(plan, len(args))
+    binder = Binder(plan, adapter, has_streams)
+    binder.read(args)
+    binder.bind_symbols()
+    binder.make_outputs()
+    binder.check_tensors()
+    grids, blocks, work = binder.grids()
+    index = binder.device_index
+    stream = binder.stream(index)
+    addresses, owners = workspaces.get(binder.symbols, index, stream) if plan.workspaces else ((), [])
+    slots = [
+        *(_signed(binder.views[p].address) for p in plan.tensors),
+        *map(_signed, addresses),
+        *(binder.scalars[p] for p in plan.scalars),
+        *(binder.symbols[s.name] for s in plan.symbols),
+    ]
+    kept = [*owners, *(v.owner for v in binder.views.values())]
+    return BoundCall(_words(slots), _words(grids), stream, blocks, work, binder.results, kept)
+
+
+def by_position(plan: CallPlan, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:
+    """``args`` completed by ``keywords``, in the order of the parameters. Raises ArgumentError."""
+    names = plan.argument_names
+    if len(args) > len(names):
+        raise errors.count(plan, len(args) + len(keywords))
+    values = dict(zip(names, args, strict=False))
+    for name, value in keywords.items():
+        if name not in names:
+            raise errors.unknown_name(plan, name)
+        if name in values:
+            raise ArgumentError(
+                f"{plan.name}() got two values for {name}", hint="pass it by position or by name, not both"
+            )
+        values[name] = value
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise ArgumentError(
+            f"{plan.name}() takes {len(names)} arguments ({', '.join(names)}), {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing"
+        )
+    return tuple(values[name] for name in names)
+
+
+def logical_shape(declared: TensorParam, found: TensorView) -> tuple[int, ...]:
+    """The shape as the kernel sees it: the last axis of packed storage counts its elements."""
+    if declared.packed == 1:
+        return found.shape
+    return (*found.shape[:-1], found.shape[-1] * declared.packed)
+
+
+def logical_strides(declared: TensorParam, found: TensorView) -> tuple[int, ...]:
+    """The strides as the kernel sees them, in elements."""
+    if declared.packed == 1:
+        return found.strides
+    return (*(stride * declared.packed for stride in found.strides[:-1]), found.strides[-1])
+
+
+def _signed(address: int) -> int:
+    return address - 2**64 if address >= 2**63 else address
+
+
+def _words(values: Sequence[int]) -> Any:
+    return (ctypes.c_int64 * max(1, len(values)))(*values)

@@ -1,0 +1,200 @@
+"""What a launcher prepares once from an artifact: which argument goes where, and where every symbol comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tilecore.dtypes import FACTS
+from tilecore.errors import LanguageError, LoweringError
+from tilecore.runtime.artifact import Artifact, Entry, Param, ScalarParam, Symbol, TensorParam, Workspace
+from tilecore.runtime.dims import Dim, DimExpr
+from tilecore.runtime.scalars import integer_range
+
+INTERFACE = 1  # changes when the built launcher and the Python around it must change together
+
+
+@dataclass(frozen=True)
+class BoundSymbol:
+    """A symbol and where its value is read: ``kind`` "shape", "stride" or "scalar" of parameter ``param``, ``axis``.
+
+    What stands there is ``scale * symbol + offset``; the symbol must lie in low..high.
+    """
+
+    name: str
+    kind: str
+    param: int
+    axis: int
+    scale: int
+    offset: int
+    low: int
+    high: int
+    place: str  # for people: "A.shape[0]"
+
+
+@dataclass(frozen=True)
+class CallPlan:
+    """inputs: parameters in the order of the call's arguments. outputs: those that the call allocates.
+    tensors, scalars: parameters by kind, in order; all of these are indices into ``params``."""
+
+    name: str
+    params: tuple[Param, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    tensors: tuple[int, ...]
+    scalars: tuple[int, ...]
+    symbols: tuple[BoundSymbol, ...]
+    workspaces: tuple[Workspace, ...]
+    entries: tuple[Entry, ...]
+    device_type: int
+
+    @cached_property
+    def symbol_index(self) -> dict[str, int]:
+        return {symbol.name: number for number, symbol in enumerate(self.symbols)}
+
+    @cached_property
+    def argument_names(self) -> tuple[str, ...]:
+        return tuple(self.params[p].name for p in self.inputs)
+
+    @cached_property
+    def element_types(self) -> dict[int, list[tuple[int, int, int]]]:
+        """The DLPack element types that each tensor parameter takes."""
+        return {i: [(*FACTS[name].dlpack, 1) for name in storage_dtypes(self.tensor(i))] for i in self.tensors}
+
+    @property
+    def slot_count(self) -> int:
+        return len(self.params) + len(self.workspaces) + len(self.symbols)
+
+    def tensor(self, param: int) -> TensorParam:
+        found = self.params[param]
+        assert isinstance(found, TensorParam)
+        return found
+
+
+def make_plan(artifact: Artifact, device_type: int) -> CallPlan:
+    """Raises LanguageError when a size cannot be known at the call, LoweringError when the artifact is at odds."""
+    outputs = tuple(artifact.out_idx)
+    params = artifact.params
+    tensors = tuple(i for i, p in enumerate(params) if isinstance(p, TensorParam))
+    for out in outputs:
+        if out not in tensors:
+            raise LanguageError(f"{artifact.name}: out_idx names parameter {out}, which is not a tensor")
+    for index in tensors:
+        _check_tensor_param(artifact.name, params[index])
+    plan = CallPlan(
+        artifact.name,
+        params,
+        tuple(i for i in range(len(params)) if i not in outputs),
+        outputs,
+        tensors,
+        tuple(i for i in range(len(params)) if i not in tensors),
+        tuple(_bound(artifact, symbol) for symbol in artifact.symbols),
+        artifact.workspaces,
+        artifact.entries,
+        device_type,
+    )
+    _check_names(plan)
+    return plan
+
+
+def storage_dtypes(param: TensorParam) -> tuple[str, ...]:
+    """The element types of the tensors that a parameter takes; the first is what outputs are made with."""
+    if param.packed == 1:
+        return (param.dtype,)
+    first = str(FACTS[param.dtype].torch)
+    return (first, "uint8" if first == "int8" else "int8")
+
+
+def _check_tensor_param(kernel: str, param: Any) -> None:
+    if param.strides is not None and len(param.strides) != len(param.shape):
+        raise LoweringError(f"{kernel}: {param.name} has {len(param.shape)} axes but {len(param.strides)} strides")
+    if param.packed > 1 and not param.shape:
+        raise LoweringError(f"{kernel}: {param.name} is packed, so it needs an axis")
+    if param.packed > 1 and param.strides is not None and param.strides[-1] != 1:
+        raise LanguageError(f"{kernel}: the last stride of {param.name} must be 1, since {param.dtype} is packed")
+
+
+def _bound(artifact: Artifact, symbol: Symbol) -> BoundSymbol:
+    kind, param, axis = symbol.source
+    scale, offset = symbol.scale, symbol.offset
+    if param in artifact.out_idx:
+        kind, param, axis, scale, offset = _site_in_inputs(artifact, symbol.name)
+    if scale == 0:
+        raise LoweringError(f"{artifact.name}: the size {symbol.name} has scale 0")
+    low, high = integer_range(symbol.dtype)
+    if kind == "shape":
+        low = 0
+    owner = artifact.params[param].name
+    if kind == "scalar" and FACTS[artifact.params[param].dtype].kind not in ("int", "uint"):
+        raise LoweringError(f"{artifact.name}: the size {symbol.name} comes from {owner}, which is not an integer")
+    place = owner if kind == "scalar" else f"{owner}.{kind}[{axis}]"
+    return BoundSymbol(symbol.name, kind, param, axis, scale, offset, low, high, place)
+
+
+def _site_in_inputs(artifact: Artifact, name: str) -> tuple[str, int, int, int, int]:
+    """Another place to read a symbol whose first one is in a tensor that the call allocates."""
+    for kind in ("shape", "stride"):
+        for index, param in enumerate(artifact.params):
+            if index in artifact.out_idx:
+                continue
+            if isinstance(param, ScalarParam):
+                if param.name == name:
+                    return "scalar", index, 0, 1, 0
+                continue
+            for axis, dim in enumerate(param.shape if kind == "shape" else param.strides or ()):
+                linear = _linear(dim, name)
+                if linear is not None:
+                    return kind, index, axis, *linear
+    outputs = [artifact.params[i] for i in artifact.out_idx]
+    where = ", ".join(p.name for p in outputs if name in set(_names_of(p)))
+    raise LanguageError(
+        f"{name} cannot be known when {artifact.name} is called: it stands only in {where}, which the call allocates",
+        expected=f"{name} in the shape of a tensor that is passed, or a scalar parameter named {name}",
+        hint=f"take {where} out of out_idx, or add a parameter that gives {name}",
+    )
+
+
+def _linear(dim: Dim, name: str) -> tuple[int, int] | None:
+    """(scale, offset) when ``dim`` is scale * name + offset, scale not 0."""
+    tree = dim if isinstance(dim, int) else dim.tree
+    found = _coefficients(tree, name)
+    return found if found is not None and found[0] != 0 else None
+
+
+def _coefficients(tree: Any, name: str) -> tuple[int, int] | None:
+    if isinstance(tree, int):
+        return 0, tree
+    if isinstance(tree, str):
+        return (1, 0) if tree == name else None
+    if tree[0] not in ("+", "-", "*"):
+        return None
+    left, right = _coefficients(tree[1], name), _coefficients(tree[2], name)
+    if left is None or right is None:
+        return None
+    if tree[0] == "*":
+        if left[0] and right[0]:
+            return None
+        return left[0] * right[1] + right[0] * left[1], left[1] * right[1]
+    sign = 1 if tree[0] == "+" else -1
+    return left[0] + sign * right[0], left[1] + sign * right[1]
+
+
+def _names_of(param: Param | Workspace) -> Iterator[str]:
+    dims: Sequence[Dim] = ()
+    if not isinstance(param, ScalarParam):
+        dims = (*param.shape, *(getattr(param, "strides", None) or ()))
+    for dim in dims:
+        if isinstance(dim, DimExpr):
+            yield from dim.names()
+
+
+def _check_names(plan: CallPlan) -> None:
+    used = {name for item in (*plan.params, *plan.workspaces) for name in _names_of(item)}
+    for entry in plan.entries:
+        for dim in (*entry.grid, entry.shared_bytes):
+            used |= dim.names() if isinstance(dim, DimExpr) else set()
+    missing = sorted(used - set(plan.symbol_index))
+    if missing:
+        raise LoweringError(f"{plan.name}: the sizes {', '.join(missing)} are used but are no symbols of the kernel")

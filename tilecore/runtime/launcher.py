@@ -1,0 +1,52 @@
+"""Chooses the launcher: the built extension, or the one in plain Python where it was not built.
+
+``TILECORE_PURE_PYTHON=1`` forces the latter.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from tilecore.runtime.call_plan import INTERFACE
+
+__all__ = ["Launcher", "built"]
+
+
+def _choose() -> tuple[Any, bool, str]:
+    """(the class, whether it is the built one, why)."""
+    from tilecore.runtime import launcher_py
+
+    if os.environ.get("TILECORE_PURE_PYTHON", "").strip().lower() in ("1", "true", "yes", "on"):
+        return launcher_py.Launcher, False, "TILECORE_PURE_PYTHON is set"
+    try:
+        from tilecore.runtime import _launcher  # type: ignore[attr-defined]
+    except ImportError as error:
+        reason = f"the extension tilecore.runtime._launcher is not built ({error}); python setup.py build_ext --inplace"
+        _note(reason)
+        return launcher_py.Launcher, False, reason
+    if _launcher.INTERFACE != INTERFACE:
+        reason = "the extension tilecore.runtime._launcher is of another version; python setup.py build_ext --inplace"
+        _note(reason)
+        return launcher_py.Launcher, False, reason
+    return _launcher.Launcher, True, f"built: {_launcher.__file__}"
+
+
+def _note(reason: str) -> None:
+    from tilecore import settings
+
+    try:
+        wanted = settings.verbose() or settings.debug() >= 1
+    except settings.SettingError:  # reported by whoever needs the setting
+        return
+    if wanted:
+        print(f"tilecore: launching from plain Python: {reason}", file=sys.stderr)
+
+
+Launcher, _built, _reason = _choose()
+
+
+def built() -> tuple[bool, str]:
+    """Whether the built launcher is in use, and where it is or why it is not."""
+    return _built, _reason

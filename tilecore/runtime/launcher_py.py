@@ -1,0 +1,67 @@
+"""The launcher in plain Python: same calls, same errors as the built one, some microseconds slower a call."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.runtime.arguments import BoundCall, bind, by_position
+from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.call_plan import make_plan
+from tilecore.runtime.dlpack import capsule_address
+from tilecore.runtime.launch_failure import launch_failure
+from tilecore.runtime.workspaces import Workspaces
+
+CAPSULE = b"tilecore.launch"
+GIL_KEPT = 5_000  # nanoseconds of work up to which other Python threads are kept waiting
+
+_SIGNATURE = (ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class Launcher:
+    """A loaded kernel as a callable: checks every argument and launches all entries.
+
+    ``launcher(*args)`` takes a tensor or a number for each parameter that is not in ``artifact.out_idx``; those are
+    allocated and returned (one tensor, or a list of several). Raises ArgumentError, LaunchError.
+    device_type: DLPack device type of the tensors.
+    """
+
+    def __init__(self, artifact: Artifact, loaded: LoadedKernel, adapter: KernelAdapter, device_type: int) -> None:
+        self.artifact = artifact
+        self.loaded = loaded
+        self.adapter = adapter
+        self.device_type = device_type
+        self._plan = make_plan(artifact, device_type)
+        self._workspaces = Workspaces(artifact.workspaces, adapter)
+        self._has_streams = overrides_streams(adapter)
+        self._native: tuple[Any, Any] | None = None
+        if not callable(loaded.launch):
+            address = capsule_address(loaded.launch, CAPSULE)
+            # the first keeps the GIL during the call, the second releases it
+            self._native = (ctypes.PYFUNCTYPE(*_SIGNATURE)(address), ctypes.CFUNCTYPE(*_SIGNATURE)(address))
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        if keywords:
+            args = by_position(self._plan, args, keywords)
+        call = bind(self._plan, args, self.adapter, self._workspaces, self._has_streams)
+        if call.blocks:
+            code = self._launch(call)
+            if code:
+                raise launch_failure(self.artifact.name, self.artifact.entries, self.loaded, code, list(call.grids))
+        if not call.results:
+            return None
+        return call.results[0] if len(call.results) == 1 else call.results
+
+    def _launch(self, call: BoundCall) -> int:
+        slots, grids = ctypes.addressof(call.slots), ctypes.addressof(call.grids)
+        if self._native is None:
+            return self.loaded.launch(slots, grids, call.stream)
+        function = self._native[0 if 0 <= call.work <= GIL_KEPT else 1]
+        return function(self.loaded.state, slots, grids, call.stream)
+
+
+def overrides_streams(adapter: KernelAdapter) -> bool:
+    """Whether the adapter has streams; one that does not is never asked for the current one."""
+    method = getattr(adapter.current_stream, "__func__", None)
+    return method is not KernelAdapter.current_stream

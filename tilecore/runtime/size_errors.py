@@ -1,0 +1,119 @@
+"""The messages about sizes: symbols, shapes, strides and grids that do not agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tilecore.errors import ArgumentError
+from tilecore.runtime.artifact import Entry, TensorParam
+from tilecore.runtime.call_plan import BoundSymbol, CallPlan
+from tilecore.runtime.dims import Dim
+from tilecore.runtime.size_text import (
+    bindings_text,
+    expression_text,
+    is_plain,
+    shape_text,
+    sizes_text,
+    source_text,
+    tuple_text,
+    where_text,
+)
+from tilecore.runtime.tensors import TensorView
+
+
+def not_linear(plan: CallPlan, symbol: BoundSymbol, size: int) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {symbol.place} is {size}, which is not {source_text(symbol)} for any whole {symbol.name}"
+    )
+
+
+def symbol_range(plan: CallPlan, symbol: BoundSymbol, size: int, value: int) -> ArgumentError:
+    where = f"{symbol.place} is {size}"
+    gives = "" if value == size else f", which makes {symbol.name} {value}"
+    wide = -(2**31) <= value < 2**31
+    hint = None if wide or symbol.high > 2**31 else f'declare it with 64 bits: T.dynamic("{symbol.name}", "int64")'
+    return ArgumentError(
+        f"{plan.name}(): {where}{gives}",
+        expected=f"{symbol.name} from {symbol.low} to {symbol.high}",
+        hint=hint,
+    )
+
+
+def no_size(plan: CallPlan, what: str, dim: Dim, symbols: Mapping[str, int], result: str) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {what} has no value: {dim} gives {result}", found=bindings_text(plan, (dim,), symbols)
+    )
+
+
+def negative_output(
+    plan: CallPlan, declared: TensorParam, shape: Sequence[int], symbols: Mapping[str, int]
+) -> ArgumentError:
+    where = where_text(bindings_text(plan, declared.shape, symbols))
+    return ArgumentError(
+        f"{plan.name}(): the shape of {declared.name}, which the call allocates, is negative",
+        found=f"{shape_text(declared)} is {tuple_text(shape)}{where}",
+    )
+
+
+def odd_packed_output(plan: CallPlan, declared: TensorParam, shape: Sequence[int]) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): the last axis of {declared.name}, which the call allocates, cannot be packed",
+        found=f"shape {tuple_text(shape)}",
+        expected=f"a multiple of {declared.packed}",
+    )
+
+
+def shape(
+    plan: CallPlan,
+    declared: TensorParam,
+    found: TensorView,
+    axis: int,
+    size: int,
+    expected: int,
+    symbols: Mapping[str, int],
+) -> ArgumentError:
+    have = f"shape {tuple_text(found.shape)}"
+    if declared.packed > 1:
+        have += f", each element of the last axis holding {declared.packed}"
+    place = f"{declared.name}.shape[{axis}]"
+    return _size_error(plan, place, declared.shape[axis], (size, expected), symbols, have, shape_text(declared))
+
+
+def stride(
+    plan: CallPlan,
+    declared: TensorParam,
+    found: TensorView,
+    axis: int,
+    size: int,
+    expected: int,
+    symbols: Mapping[str, int],
+) -> ArgumentError:
+    assert declared.strides is not None
+    have = f"strides {tuple_text(found.strides)} for shape {tuple_text(found.shape)}"
+    place, wanted = f"{declared.name}.stride[{axis}]", f"strides {sizes_text(declared.strides)}"
+    return _size_error(plan, place, declared.strides[axis], (size, expected), symbols, have, wanted)
+
+
+def _size_error(
+    plan: CallPlan, place: str, dim: Dim, sizes: tuple[int, int], symbols: Mapping[str, int], found: str, wanted: str
+) -> ArgumentError:
+    """``sizes``: what stands at ``place``, and what ``dim`` gives."""
+    size, expected = sizes
+    if isinstance(dim, int):
+        message = f"{place} is {size}, expected {expected}"
+    elif isinstance(dim.tree, str):
+        source = plan.symbols[plan.symbol_index[dim.tree]]
+        origin = source.place if is_plain(source) else f"{source.place} = {source_text(source)}"
+        message = f"{dim.tree} is {expected} from {origin} but {size} from {place}"
+    else:
+        message = f"{place} is {size}, expected {expression_text(dim)} = {expected}"
+        wanted += where_text(bindings_text(plan, (dim,), symbols))
+    return ArgumentError(f"{plan.name}(): {message}", found=found, expected=wanted)
+
+
+def grid(plan: CallPlan, entry: Entry, sizes: Sequence[int], shared: int, symbols: Mapping[str, int]) -> ArgumentError:
+    negative = min(*sizes, shared) < 0
+    message = "the sizes of the launch are negative" if negative else "the launch has too many blocks"
+    where = where_text(bindings_text(plan, (*entry.grid, entry.shared_bytes), symbols))
+    have = f"grid {tuple_text(sizes)}, {shared} bytes of shared memory{where}"
+    return ArgumentError(f"{plan.name}(): {message}", found=have)
