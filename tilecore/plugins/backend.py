@@ -98,7 +98,8 @@ class Codegen:
     """Answer of ``tilecore_codegen``.
 
     function: name of the TVM global function (``target.build.tilecore_<kind>``): called with the lowered IRModule and
-    the target's canonical text, it returns the source text of the whole module.
+    the target's canonical text, it returns the source text of the whole module; or a dict of two texts, "source" and
+    "entries": JSON ``{symbol: {"shared_bytes": int, "attributes": {...}}}`` for the artifact's entries.
     register: registers that function; called once, before its first use (it may import TVM).
     emits: format of the source: "llvm", "c", ... ; the extension of dumped files.
     """
@@ -125,7 +126,8 @@ class Found:
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """What a toolchain gets: ``source`` of format ``Codegen.emits`` with these entry symbols, and the user's flags."""
+    """What a toolchain gets: ``source`` of format ``Codegen.emits`` with these entry symbols, the user's flags, and the
+    execution backend that will load the binary."""
 
     name: str
     source: str
@@ -133,6 +135,7 @@ class BuildRequest:
     target: Target
     flags: tuple[str, ...] = ()
     verbose: bool = False
+    adapter: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,45 @@
+"""The execution backend ``native``: loads the object into this process and runs it on a pool of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilecore.errors import UnsupportedError
+from tilecore.plugins.backend import Presence
+from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.runtime.artifact import Artifact
+from tilecore.target import Target
+
+
+class NativeAdapter(KernelAdapter):
+    """Kernels as machine code of this process."""
+
+    name = "native"
+    device = 1
+
+    def available(self, target: Target) -> Presence:
+        from tilecore.backends.cpu.elf import supported
+
+        ok, detail = supported()
+        return Presence(ok, detail)
+
+    def binary_formats(self) -> Sequence[str]:
+        return ("object",)
+
+    def load(self, artifact: Artifact) -> LoadedKernel:
+        from tilecore.backends.cpu.elf import load_object
+        from tilecore.backends.cpu.pool import launch_of
+
+        if artifact.binary_format != "object":
+            raise UnsupportedError(f"the binary of {artifact.name} is {artifact.binary_format!r}", expected="object")
+        loaded = load_object(artifact.binary, {})
+        addresses = [loaded.address(entry.symbol) for entry in artifact.entries]
+        assertions = [text for entry in artifact.entries for text in entry.attributes.get("assertions", ())]
+        launch, state, owner = launch_of(addresses, [entry.work for entry in artifact.entries])
+
+        def error(code: int) -> str:
+            if 1 <= code <= len(assertions):
+                return f"device assertion failed: {assertions[code - 1]}"
+            return "out of memory for scratch" if code == -1 else f"the kernel returned {code}"
+
+        return LoadedKernel(launch, state, error, (loaded, owner))

@@ -1,0 +1,31 @@
+"""Emission of LLVM IR, registered with TVM as ``target.build.tilecore_cpu``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tilecore.plugins.backend import Codegen
+
+FUNCTION = "target.build.tilecore_cpu"
+
+
+def register() -> None:
+    from tilecore.ir.nodes import tvm_ffi
+
+    tvm_ffi.register_global_func(FUNCTION, build, override=True)
+
+
+def build(mod: Any, target: str) -> dict[str, str]:
+    """The module's source, and facts of its entries: {symbol: {"shared_bytes": ..., "attributes": {...}}} as JSON."""
+    from tilecore.backends.cpu.llvm.module import emit_module
+
+    emitted = emit_module(mod)
+    facts = {
+        symbol: {"shared_bytes": scratch, "attributes": {"assertions": emitted.assertions}}
+        for symbol, scratch in emitted.scratch.items()
+    }
+    return {"source": emitted.text, "entries": json.dumps(facts)}
+
+
+CODEGEN = Codegen(function=FUNCTION, emits="ll", register=register)

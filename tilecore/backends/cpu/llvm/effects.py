@@ -1,0 +1,169 @@
+"""Statements that act on the world outside the block's own memory: atomics, prints, assertions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilecore.backends.cpu.llvm.function import Memory
+from tilecore.backends.cpu.llvm.narrow import widen
+from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_float, is_narrow, is_signed, stored
+from tilecore.frontend.source import location_of_span
+
+if TYPE_CHECKING:
+    from tilecore.backends.cpu.llvm.expressions import Expressions
+    from tilecore.backends.cpu.llvm.statements import Statements
+
+_ORDERS = {"relaxed": "monotonic", "consume": "acquire"}
+
+
+def order_of(word: str) -> str:
+    """LLVM's word for a memory order."""
+    return _ORDERS.get(word, word)
+
+
+def atomic_element(emit: Expressions, node: Any) -> Value:
+    """One atomic operation on an element; the value before it."""
+    element, operand, kind, order = node.args
+    memory = emit.memory[element.source]
+    pointer = emit.fn.address(memory, emit.value(element.indices[0]))
+    word, ordering = str(kind.value), order_of(str(order.value))
+    value = emit.lazy(operand)
+    if word == "load":
+        return _load(emit, memory, pointer, "acquire" if ordering in ("release", "acq_rel") else ordering)
+    if word == "store":
+        return _store(emit, memory, pointer, value, "release" if ordering in ("acquire", "acq_rel") else ordering)
+    if is_narrow(memory.dtype) or memory.dtype == "bool":
+        return _exchange_loop(emit, memory, pointer, word, value, ordering)
+    name = {"exchange": "xchg", "add": "fadd" if is_float(memory.dtype) else "add"}.get(word, word)
+    if word in ("max", "min"):
+        name = f"f{word}" if is_float(memory.dtype) else (word if is_signed(memory.dtype) else f"u{word}")
+    kind_text = computed(memory.dtype)
+    text = emit.fn.op(f"atomicrmw {name} ptr {pointer}, {kind_text} {widen(emit.fn, value).text} {ordering}")
+    return Value(text, memory.dtype)
+
+
+def _as_bits(emit: Expressions, value: Value) -> tuple[str, str]:
+    """The stored form of a value as an integer, and its type."""
+    raw = emit.stored_form(value)
+    kind = stored(value.dtype)
+    bits = f"i{bytes_of(value.dtype) * 8}"
+    return (raw if kind == bits else emit.fn.op(f"bitcast {kind} {raw} to {bits}")), bits
+
+
+def _from_bits(emit: Expressions, bits: str, dtype: str) -> Value:
+    kind = stored(dtype)
+    width = f"i{bytes_of(dtype) * 8}"
+    text = bits if kind == width else emit.fn.op(f"bitcast {width} {bits} to {kind}")
+    return emit.loaded(text, dtype, 1)
+
+
+def _load(emit: Expressions, memory: Memory, pointer: str, ordering: str) -> Value:
+    bits = f"i{bytes_of(memory.dtype) * 8}"
+    text = emit.fn.op(f"load atomic {bits}, ptr {pointer} {ordering}, align {bytes_of(memory.dtype)}")
+    return _from_bits(emit, text, memory.dtype)
+
+
+def _store(emit: Expressions, memory: Memory, pointer: str, value: Value, ordering: str) -> Value:
+    raw, bits = _as_bits(emit, value)
+    emit.fn.line(f"store atomic {bits} {raw}, ptr {pointer} {ordering}, align {bytes_of(memory.dtype)}")
+    return value
+
+
+def _exchange_loop(
+    emit: Expressions, memory: Memory, pointer: str, word: str, value: Value, ordering: str
+) -> Value:
+    """Types without an atomic instruction: compute, and try again if the element changed in between."""
+    fn = emit.fn
+    bits = f"i{bytes_of(memory.dtype) * 8}"
+    first = fn.op(f"load atomic {bits}, ptr {pointer} monotonic, align {bytes_of(memory.dtype)}")
+    before, head, end = fn.block, fn.new_label("retry"), fn.new_label("done")
+    fn.jump(head)
+    fn.label(head)
+    seen, found = fn.fresh(), fn.fresh()
+    fn.line(f"{seen} = phi {bits} [ {first}, %{before} ], [ {found}, %{head} ]")
+    old = _from_bits(emit, seen, memory.dtype)
+    joined = _combined(emit, word, widen(fn, old) if not old.text else old, widen(fn, value))
+    new, _ = _as_bits(emit, joined)
+    failure = "monotonic" if ordering in ("monotonic", "release") else "acquire"
+    pair = fn.op(f"cmpxchg ptr {pointer}, {bits} {seen}, {bits} {new} {ordering} {failure}")
+    fn.line(f"{found} = extractvalue {{ {bits}, i1 }} {pair}, 0")
+    fn.branch(fn.op(f"extractvalue {{ {bits}, i1 }} {pair}, 1"), end, head)
+    fn.label(end)
+    return _from_bits(emit, seen, memory.dtype)
+
+
+def _combined(emit: Expressions, word: str, old: Value, value: Value) -> Value:
+    from tilecore.backends.cpu.llvm import mathematics
+
+    fn = emit.fn
+    if word == "exchange":
+        return value
+    if is_float(old.dtype) and word in ("max", "min"):
+        return mathematics.call(fn, f"{word}num", [old, value])
+    name = {"add": "fadd" if is_float(old.dtype) else "or", "max": "or", "min": "and"}.get(word, word)
+    return Value(fn.op(f"{name} {old.type} {old.text}, {value.text}"), old.dtype)
+
+
+# -- statements ----------------------------------------------------------------------------------------------
+
+
+def _print(emit: Statements, node: Any) -> None:
+    """``message: value, value`` on standard output, through the C library's printf."""
+    fn = emit.fn
+    message = str(node.value.args[0].value)
+    words, operands = [], []
+    for arg in node.value.args[1:]:
+        value = emit.value(arg)
+        word, text = _printable(emit, value)
+        words.append(word)
+        operands.append(text)
+    fn.module.declare("printf", "i32 {}(ptr, ...)")
+    fn.module.declare("fflush", "i32 {}(ptr)")
+    line = message.replace("%", "%%") + (": " if words and message else "") + " ".join(words) + "\n"
+    arguments = ", ".join([f"ptr {fn.module.string(line)}", *operands])
+    fn.op(f"call i32 (ptr, ...) @printf({arguments})")
+    fn.op("call i32 @fflush(ptr null)")
+
+
+def _printable(emit: Statements, value: Value) -> tuple[str, str]:
+    fn = emit.fn
+    if is_float(value.dtype):
+        text = value.text if value.type == "double" else fn.op(f"fpext {value.type} {value.text} to double")
+        return "%g", f"double {text}"
+    word = "sext" if is_signed(value.dtype) else "zext"
+    text = value.text if value.type == "i64" else fn.op(f"{word} {value.type} {value.text} to i64")
+    return ("%lld" if is_signed(value.dtype) or value.dtype == "bool" else "%llu"), f"i64 {text}"
+
+
+def _device_assert(emit: Statements, node: Any) -> None:
+    """Leaves the kernel with the number of the assertion that failed; the adapter turns it into words."""
+    fn = emit.fn
+    condition = emit.value(node.value.args[0])
+    place = location_of_span(node.span)
+    text = str(node.value.args[1].value) + (f" ({place})" if place else "")
+    fn.module.assertions.append(text)
+    bad, good = fn.new_label("failed"), fn.new_label("held")
+    fn.branch(condition.text, good, bad)
+    fn.label(bad)
+    fn.line(f"store i32 {len(fn.module.assertions)}, ptr %scratch")
+    fn.line("ret void")
+    fn.ended = True
+    fn.label(good)
+
+
+def _assume(emit: Statements, node: Any) -> None:
+    fn = emit.fn
+    fn.module.declare("llvm.assume", "void {}(i1)")
+    fn.line(f"call void @llvm.assume(i1 {emit.value(node.value.args[0]).text})")
+
+
+def _atomic(emit: Statements, node: Any) -> None:
+    atomic_element(emit.expressions, node.value)
+
+
+EFFECTS = {
+    "tile.print": _print,
+    "tile.device_assert": _device_assert,
+    "tile.assume": _assume,
+    "tile.atomic_element": _atomic,
+}

@@ -1,0 +1,190 @@
+"""Mathematical functions: LLVM's intrinsics, our polynomials for float32, the C library's for the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilecore.backends.cpu.llvm import polynomials
+from tilecore.backends.cpu.llvm.function import Function
+from tilecore.backends.cpu.llvm.types import Value, computed, is_float, is_signed, literal, split, vector
+
+if TYPE_CHECKING:
+    from tilecore.backends.cpu.llvm.expressions import Expressions
+
+# tirx name -> LLVM intrinsic on floats
+_INTRINSICS = {
+    "sqrt": "sqrt",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "round": "roundeven",
+    "nearbyint": "nearbyint",
+    "fabs": "fabs",
+    "abs": "fabs",
+    "copysign": "copysign",
+    "minnum": "minnum",
+    "maxnum": "maxnum",
+    "fma": "fma",
+}
+_LIBRARY = (
+    "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf pow atan2 fmod "
+    "hypot nextafter"
+).split()
+
+
+def _element(kind: str) -> str:
+    return {"float": "f32", "double": "f64", "half": "f16"}.get(kind, kind)
+
+
+def overload(value: Value) -> str:
+    """The type of ``value`` as it stands in the name of an intrinsic."""
+    kind = _element(computed(value.dtype))
+    return kind if value.lanes == 1 else f"v{value.lanes}{kind}"
+
+
+def intrinsic(fn: Function, word: str, args: list[Value], *more: str) -> Value:
+    """Call ``llvm.<word>`` overloaded on the type of its arguments; ``more`` are further typed operands."""
+    first = args[0]
+    name = f"llvm.{word}.{overload(first)}"
+    kinds = [a.type for a in args] + [m.split(" ")[0] for m in more]
+    fn.module.declare(name, f"{first.type} {{}}({', '.join(kinds)})")
+    operands = [f"{a.type} {a.text}" for a in args] + list(more)
+    return Value(fn.op(f"call {first.type} @{name}({', '.join(operands)})"), first.dtype, first.lanes)
+
+
+def call(fn: Function, name: str, args: list[Value]) -> Value:
+    """A function of floats by its LLVM name (floor, maxnum, ...)."""
+    return intrinsic(fn, _INTRINSICS.get(name, name), args)
+
+
+def saturating(fn: Function, word: str, value: Value, target: str) -> Value:
+    """Float to integer: truncated, out of range to the nearest limit, NaN to 0."""
+    made = Value("", target, value.lanes)
+    name = f"llvm.{word}.sat.{overload(made)}.{overload(value)}"
+    fn.module.declare(name, f"{made.type} {{}}({value.type})")
+    made.text = fn.op(f"call {made.type} @{name}({value.type} {value.text})")
+    return made
+
+
+def function(emit: Expressions, name: str, node: Any) -> Value | None:
+    """``tirx.<name>(...)``, or None when there is no such function here."""
+    handler = _SPECIAL.get(name)
+    if handler is not None:
+        return handler(emit, node)
+    if name not in _INTRINSICS and name not in _LIBRARY and name not in polynomials.FUNCTIONS:
+        return None
+    args = [emit.value(arg) for arg in node.args]
+    kind, _ = split(str(node.ty.dtype))
+    if not is_float(kind):
+        return intrinsic(emit.fn, "abs", args, "i1 false") if name == "abs" else None
+    if name in _INTRINSICS:
+        made = call(emit.fn, name, args)
+    elif name in polynomials.FUNCTIONS and computed(kind) == "float":
+        made = polynomials.emit(emit.fn, name, args[0])
+    else:
+        made = _library(emit.fn, name, args)
+    return Value(made.text, kind, made.lanes)
+
+
+def _library(fn: Function, name: str, args: list[Value]) -> Value:
+    """The C library's function, lane by lane."""
+    kind = computed(args[0].dtype)
+    symbol = name + ("f" if kind == "float" else "")
+    fn.module.declare(symbol, f"{kind} {{}}({', '.join([kind] * len(args))})")
+    lanes = args[0].lanes
+    if lanes == 1:
+        operands = ", ".join(f"{kind} {a.text}" for a in args)
+        return Value(fn.op(f"call {kind} @{symbol}({operands})"), args[0].dtype)
+    total = "poison"
+    for lane in range(lanes):
+        parts = [fn.op(f"extractelement {a.type} {a.text}, i64 {lane}") for a in args]
+        operands = ", ".join(f"{kind} {p}" for p in parts)
+        one = fn.op(f"call {kind} @{symbol}({operands})")
+        total = fn.op(f"insertelement {args[0].type} {total}, {kind} {one}, i64 {lane}")
+    return Value(total, args[0].dtype, lanes)
+
+
+# -- functions with their own form ---------------------------------------------------------------------------
+
+
+def _rsqrt(emit: Expressions, node: Any) -> Value:
+    value = emit.value(node.args[0])
+    root = call(emit.fn, "sqrt", [value])
+    one = literal(1.0, value.dtype, value.lanes)
+    return Value(emit.fn.op(f"fdiv {value.type} {one.text}, {root.text}"), value.dtype, value.lanes)
+
+
+def _isnan(emit: Expressions, node: Any) -> Value:
+    value = emit.value(node.args[0])
+    if not is_float(value.dtype):
+        return literal(False, "bool", value.lanes)
+    return Value(emit.fn.op(f"fcmp uno {value.type} {value.text}, {value.text}"), "bool", value.lanes)
+
+
+def _popcount(emit: Expressions, node: Any) -> Value:
+    value = intrinsic(emit.fn, "ctpop", [emit.value(node.args[0])])
+    return emit.convert(value, split(str(node.ty.dtype))[0])
+
+
+def _clz(emit: Expressions, node: Any) -> Value:
+    value = intrinsic(emit.fn, "ctlz", [emit.value(node.args[0])], "i1 false")
+    return emit.convert(value, split(str(node.ty.dtype))[0])
+
+
+def _ldexp(emit: Expressions, node: Any) -> Value:
+    value, power = (emit.value(arg) for arg in node.args)
+    powers = emit.convert(power, "int32") if is_float(power.dtype) else power
+    name = f"llvm.ldexp.{overload(value)}.{overload(powers)}"
+    emit.fn.module.declare(name, f"{value.type} {{}}({value.type}, {powers.type})")
+    operands = f"{value.type} {value.text}, {powers.type} {powers.text}"
+    return Value(emit.fn.op(f"call {value.type} @{name}({operands})"), value.dtype, value.lanes)
+
+
+_SPECIAL = {
+    "rsqrt": _rsqrt,
+    "isnan": _isnan,
+    "popcount": _popcount,
+    "clz": _clz,
+    "ldexp": _ldexp,
+}
+
+
+# -- across lanes ---------------------------------------------------------------------------------------------
+
+
+def across(fn: Function, value: Value, kind: str) -> Value:
+    """All lanes of a vector joined to one value, halves at a time."""
+    lanes, current = value.lanes, value
+    while lanes > 1:
+        lanes //= 2
+        low = _part(fn, current, 0, lanes)
+        high = _part(fn, current, lanes, lanes)
+        current = _join(fn, kind, low, high)
+    text = current.text
+    if current.type.startswith("<"):
+        text = fn.op(f"extractelement {current.type} {text}, i64 0")
+    return Value(text, value.dtype, 1)
+
+
+def _part(fn: Function, value: Value, start: int, lanes: int) -> Value:
+    if lanes == 1:
+        return Value(fn.op(f"extractelement {value.type} {value.text}, i64 {start}"), value.dtype, 1)
+    numbers = ", ".join(f"i32 {start + i}" for i in range(lanes))
+    text = f"shufflevector {value.type} {value.text}, {value.type} poison, <{lanes} x i32> <{numbers}>"
+    return Value(fn.op(text), value.dtype, lanes)
+
+
+def _join(fn: Function, kind: str, a: Value, b: Value) -> Value:
+    floats = is_float(a.dtype)
+    if kind == "sum" and a.dtype == "bool":
+        text = f"or {a.type} {a.text}, {b.text}"
+    elif kind == "sum":
+        text = f"{'fadd' if floats else 'add'} {a.type} {a.text}, {b.text}"
+    elif kind in ("max", "min"):
+        sign = "o" if floats else ("s" if is_signed(a.dtype) else "u")
+        word = f"{'fcmp' if floats else 'icmp'} {sign}{'gt' if kind == 'max' else 'lt'}"
+        test = fn.op(f"{word} {a.type} {b.text}, {a.text}")
+        text = f"select {vector('i1', a.lanes)} {test}, {a.type} {b.text}, {a.type} {a.text}"
+    else:
+        text = f"{kind.removeprefix('bit')} {a.type} {a.text}, {b.text}"
+    return Value(fn.op(text), a.dtype, a.lanes)

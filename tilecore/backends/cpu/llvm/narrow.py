@@ -1,0 +1,142 @@
+"""Conversions between narrow floats as they are stored and float32 as they are computed.
+
+float16 has an LLVM type; bfloat16 and float8 are made from integer arithmetic on the bits, rounding to nearest even.
+float8 layouts: OCP 8-bit floating point specification 1.0, section 5.
+"""
+
+from __future__ import annotations
+
+from tilecore.backends.cpu.llvm.function import Function
+from tilecore.backends.cpu.llvm.types import Value, vector
+
+
+def widen(fn: Function, value: Value) -> Value:
+    """The computed form of a narrow float; a value that has it is returned as it is."""
+    if value.text:
+        return value
+    text = _WIDEN[value.dtype](fn, value.raw, value.lanes)
+    value.text = text
+    return value
+
+
+def narrow(fn: Function, value: Value) -> str:
+    """The stored form of a narrow float."""
+    if not value.raw:
+        value.raw = _NARROW[value.dtype](fn, value.text, value.lanes)
+    return value.raw
+
+
+class _Bits:
+    """Short names for integer arithmetic on vectors of 32 bits."""
+
+    def __init__(self, fn: Function, lanes: int) -> None:
+        self.fn = fn
+        self.lanes = lanes
+        self.int = vector("i32", lanes)
+        self.float = vector("float", lanes)
+
+    def const(self, number: int) -> str:
+        number = number - 2**32 if number >= 2**31 else number
+        return str(number) if self.lanes == 1 else f"splat (i32 {number})"
+
+    def op(self, name: str, a: str, b: str | int) -> str:
+        other = self.const(b) if isinstance(b, int) else b
+        return self.fn.op(f"{name} {self.int} {a}, {other}")
+
+    def cast(self, name: str, value: str, frm: str, to: str) -> str:
+        return self.fn.op(f"{name} {vector(frm, self.lanes)} {value} to {vector(to, self.lanes)}")
+
+    def select(self, test: str, a: str, b: str | int) -> str:
+        other = self.const(b) if isinstance(b, int) else b
+        return self.fn.op(f"select {vector('i1', self.lanes)} {test}, {self.int} {a}, {self.int} {other}")
+
+    def compare(self, name: str, a: str, b: int) -> str:
+        return self.fn.op(f"icmp {name} {self.int} {a}, {self.const(b)}")
+
+    def add_float(self, bits: str, number: int) -> str:
+        """The float of ``bits`` plus the float whose bits are ``number``, as bits."""
+        a = self.cast("bitcast", bits, "i32", "float")
+        b = self.cast("bitcast", self.const(number), "i32", "float")
+        return self.cast("bitcast", self.fn.op(f"fadd {self.float} {a}, {b}"), "float", "i32")
+
+
+def _widen_half(fn: Function, raw: str, lanes: int) -> str:
+    return fn.op(f"fpext {vector('half', lanes)} {raw} to {vector('float', lanes)}")
+
+
+def _narrow_half(fn: Function, text: str, lanes: int) -> str:
+    return fn.op(f"fptrunc {vector('float', lanes)} {text} to {vector('half', lanes)}")
+
+
+def _widen_bfloat(fn: Function, raw: str, lanes: int) -> str:
+    b = _Bits(fn, lanes)
+    return b.cast("bitcast", b.op("shl", b.cast("zext", raw, "i16", "i32"), 16), "i32", "float")
+
+
+def _narrow_bfloat(fn: Function, text: str, lanes: int) -> str:
+    b = _Bits(fn, lanes)
+    bits = b.cast("bitcast", text, "float", "i32")
+    odd = b.op("and", b.op("lshr", bits, 16), 1)
+    rounded = b.op("lshr", b.op("add", b.op("add", bits, 0x7FFF), odd), 16)
+    quiet = b.op("or", b.op("lshr", bits, 16), 0x40)
+    unordered = fn.op(f"fcmp uno {b.float} {text}, {text}")
+    return b.cast("trunc", b.select(unordered, quiet, rounded), "i32", "i16")
+
+
+def _widen_e5m2(fn: Function, raw: str, lanes: int) -> str:
+    b = _Bits(fn, lanes)
+    wide = fn.op(f"zext {vector('i8', lanes)} {raw} to {vector('i16', lanes)}")
+    eight = "8" if lanes == 1 else "splat (i16 8)"
+    shifted = fn.op(f"shl {vector('i16', lanes)} {wide}, {eight}")
+    return b.cast("fpext", b.cast("bitcast", shifted, "i16", "half"), "half", "float")
+
+
+def _widen_e4m3(fn: Function, raw: str, lanes: int) -> str:
+    """Exponent and fraction moved into place, then scaled by 2^120, which also makes denormals right."""
+    b = _Bits(fn, lanes)
+    bits = b.cast("zext", raw, "i8", "i32")
+    size = b.op("shl", b.op("and", bits, 0x7F), 20)
+    scale = b.cast("bitcast", b.const((127 + 120) << 23), "i32", "float")
+    value = fn.op(f"fmul {b.float} {b.cast('bitcast', size, 'i32', 'float')}, {scale}")
+    made = b.cast("bitcast", value, "float", "i32")
+    is_nan = b.compare("eq", b.op("and", bits, 0x7F), 0x7F)
+    made = b.select(is_nan, b.const(0x7FC00000), made)
+    sign = b.op("shl", b.op("and", bits, 0x80), 24)
+    return b.cast("bitcast", b.op("or", made, sign), "i32", "float")
+
+
+def _narrow_float8(fn: Function, text: str, lanes: int, fraction: int, bias: int, largest: int, nan: int) -> str:
+    """Saturating conversion. fraction: its bits; bias: of the exponent; largest: bits of the largest finite float32."""
+    b = _Bits(fn, lanes)
+    bits = b.cast("bitcast", text, "float", "i32")
+    size = b.op("and", bits, 0x7FFFFFFF)
+    size = b.select(b.compare("ugt", size, largest), b.const(largest), size)
+    drop = 23 - fraction
+    odd = b.op("and", b.op("lshr", size, drop), 1)
+    rounded = b.op("lshr", b.op("add", b.op("add", size, (1 << (drop - 1)) - 1), odd), drop)
+    normal = b.op("sub", rounded, (127 - bias) << fraction)
+    # adding 2^k aligns the last kept bit of a denormal with the last bit of the float
+    aligner = (127 + (1 - bias - fraction) + 23) << 23
+    denormal = b.op("sub", b.add_float(size, aligner), aligner)
+    is_normal = b.compare("uge", size, (127 + 1 - bias) << 23)
+    made = b.select(is_normal, normal, denormal)
+    made = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(nan), made)
+    sign = b.op("and", b.op("lshr", bits, 24), 0x80)
+    return b.cast("trunc", b.op("or", made, sign), "i32", "i8")
+
+
+def _narrow_e4m3(fn: Function, text: str, lanes: int) -> str:
+    return _narrow_float8(fn, text, lanes, 3, 7, 0x43E00000, 0x7F)
+
+
+def _narrow_e5m2(fn: Function, text: str, lanes: int) -> str:
+    return _narrow_float8(fn, text, lanes, 2, 15, 0x47600000, 0x7F)
+
+
+_WIDEN = {"float16": _widen_half, "bfloat16": _widen_bfloat, "float8_e4m3fn": _widen_e4m3, "float8_e5m2": _widen_e5m2}
+_NARROW = {
+    "float16": _narrow_half,
+    "bfloat16": _narrow_bfloat,
+    "float8_e4m3fn": _narrow_e4m3,
+    "float8_e5m2": _narrow_e5m2,
+}

@@ -1,0 +1,223 @@
+"""Statements of the target IR as LLVM basic blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilecore.backends.cpu.llvm import effects
+from tilecore.backends.cpu.llvm.expressions import Expressions, suffix
+from tilecore.backends.cpu.llvm.function import Function, Memory
+from tilecore.backends.cpu.llvm.types import Value, bytes_of, literal, split
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import constant, is_nothing
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    AttrStmt,
+    Bind,
+    Break,
+    BufferStore,
+    Call,
+    Continue,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    Ramp,
+    SeqStmt,
+    Stmt,
+    While,
+)
+from tilecore.lowering.lane_ops import MASKED_STORE
+
+# buffers up to this size live on the stack, where LLVM can keep them in registers; larger ones in the scratch memory
+STACK_BYTES = 8192
+STACK_TOTAL = 65536
+
+
+class Statements:
+    """Emits statements into a function."""
+
+    def __init__(self, fn: Function) -> None:
+        self.fn = fn
+        self.expressions = Expressions(fn)
+        self.stack_used = 0
+
+    def emit(self, node: Stmt) -> None:
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            raise UnsupportedError(
+                f"{type(node).__name__} has no form on target cpu",
+                location=location_of_span(getattr(node, "span", None)),
+            )
+        handler(self, node)
+
+    def value(self, node: Any) -> Value:
+        return self.expressions.value(node)
+
+    def _seq(self, node: SeqStmt) -> None:
+        for part in node.seq:
+            self.emit(part)
+
+    # -- control flow -----------------------------------------------------------------------------------------
+
+    def _for(self, node: For) -> None:
+        fn = self.fn
+        start, extent = self.value(node.min), self.value(node.extent)
+        stop = extent
+        if start.text != "0":
+            stop = Value(fn.op(f"add nsw {start.type} {start.text}, {extent.text}"), start.dtype)
+        head, body, latch, end = (fn.new_label(s) for s in ("for", "body", "next", "end"))
+        before = fn.block
+        fn.jump(head)
+        fn.label(head)
+        var, following = fn.fresh(_plain(node.loop_var.name)), fn.fresh("next")
+        fn.line(f"{var} = phi {start.type} [ {start.text}, %{before} ], [ {following}, %{latch} ]")
+        fn.branch(fn.op(f"icmp slt {start.type} {var}, {stop.text}"), body, end)
+        fn.label(body)
+        self.expressions.env[node.loop_var] = Value(var, start.dtype)
+        fn.loops.append((latch, end))
+        self.emit(node.body)
+        fn.loops.pop()
+        fn.jump(latch)
+        fn.label(latch)
+        fn.line(f"{following} = add nsw {start.type} {var}, 1")
+        fn.jump(head)
+        fn.label(end)
+
+    def _while(self, node: While) -> None:
+        fn = self.fn
+        head, body, end = (fn.new_label(s) for s in ("while", "body", "end"))
+        fn.jump(head)
+        fn.label(head)
+        fn.branch(self.value(node.condition).text, body, end)
+        fn.label(body)
+        fn.loops.append((head, end))
+        self.emit(node.body)
+        fn.loops.pop()
+        fn.jump(head)
+        fn.label(end)
+
+    def _if(self, node: IfThenElse) -> None:
+        fn = self.fn
+        yes, no, end = (fn.new_label(s) for s in ("then", "else", "join"))
+        fn.branch(self.value(node.condition).text, yes, no if node.else_case is not None else end)
+        fn.label(yes)
+        self.emit(node.then_case)
+        fn.jump(end)
+        if node.else_case is not None:
+            fn.label(no)
+            self.emit(node.else_case)
+            fn.jump(end)
+        fn.label(end)
+
+    def _break(self, node: Break) -> None:
+        self.fn.jump(self.fn.loops[-1][1])
+
+    def _continue(self, node: Continue) -> None:
+        self.fn.jump(self.fn.loops[-1][0])
+
+    def _attr(self, node: AttrStmt) -> None:
+        self.emit(node.body)
+
+    # -- memory -----------------------------------------------------------------------------------------------
+
+    def _bind(self, node: Bind) -> None:
+        self.expressions.env[node.var] = self.expressions.lazy(node.value)
+
+    def _alloc(self, node: AllocBuffer) -> None:
+        buffer = node.buffer
+        dtype, lanes = split(str(buffer.dtype))
+        count = 1
+        for size in buffer.shape:
+            count *= constant(size) or 1
+        size = count * lanes * bytes_of(dtype)
+        if size <= STACK_BYTES and self.stack_used + size <= STACK_TOTAL:
+            self.stack_used += size
+            pointer = self.fn.allocate(dtype, lanes, count, str(buffer.name))
+        else:
+            pointer = self.fn.fresh(_plain(buffer.name) + "_")
+            self.fn.stack.append(f"  {pointer} = getelementptr inbounds i8, ptr %scratch, i64 {self.fn.scratch}")
+            self.fn.scratch += -(-size // 64) * 64
+        self.expressions.memory[buffer] = Memory(pointer, dtype, lanes, self._scope())
+
+    def _scope(self) -> int:
+        self.fn.module.scopes += 1
+        return self.fn.module.scopes - 1
+
+    def _alias(self, node: DeclBuffer) -> None:
+        source = self.expressions.memory[node.data.args[0]]
+        dtype, lanes = split(str(node.buffer.dtype))
+        self.expressions.memory[node.buffer] = Memory(source.pointer, dtype, lanes, source.scope)
+
+    def _store(self, node: BufferStore) -> None:
+        memory = self.expressions.memory[node.buffer]
+        value = self.expressions.lazy(node.value)
+        raw = self.expressions.stored_form(value)
+        (index,) = node.indices
+        if memory.lanes > 1 or value.lanes == 1:
+            pointer = self.fn.address(memory, self.value(index))
+        elif isinstance(index, Ramp) and constant(index.stride) == 1:
+            pointer = self.fn.address(memory, self.value(index.base))
+        else:
+            self._scatter(memory, index, value, raw, literal(True, "bool", value.lanes).text)
+            return
+        kind = value.stored_type
+        self.fn.line(f"store {kind} {raw}, ptr {pointer}, align {self.fn.align(memory)}{self.fn.tag(memory)}")
+
+    def _scatter(self, memory: Memory, index: Any, value: Value, raw: str, mask: str) -> None:
+        lanes, kind = value.lanes, value.stored_type
+        places = self.expressions.pointers(memory, self.value(index))
+        name = f"llvm.masked.scatter.{suffix(kind)}.v{lanes}p0"
+        self.fn.module.declare(name, f"void {{}}({kind}, <{lanes} x ptr>, i32, <{lanes} x i1>)")
+        arguments = f"{kind} {raw}, <{lanes} x ptr> {places}, i32 {self.fn.align(memory)}, <{lanes} x i1> {mask}"
+        self.fn.line(f"call void @{name}({arguments}){self.fn.tag(memory)}")
+
+    def _masked_store(self, call: Call) -> None:
+        element, payload, mask = call.args
+        memory = self.expressions.memory[element.source]
+        value = self.expressions.lazy(payload)
+        raw = self.expressions.stored_form(value)
+        active = self.value(mask)
+        (index,) = element.indices
+        if not (isinstance(index, Ramp) and constant(index.stride) == 1):
+            self._scatter(memory, index, value, raw, active.text)
+            return
+        pointer = self.fn.address(memory, self.value(index.base), inbounds=False)
+        kind = value.stored_type
+        name = f"llvm.masked.store.{suffix(kind)}.p0"
+        self.fn.module.declare(name, f"void {{}}({kind}, ptr, i32, <{value.lanes} x i1>)")
+        arguments = f"{kind} {raw}, ptr {pointer}, i32 {self.fn.align(memory)}, {active.type} {active.text}"
+        self.fn.line(f"call void @{name}({arguments}){self.fn.tag(memory)}")
+
+    def _evaluate(self, node: Evaluate) -> None:
+        if is_nothing(node):
+            return
+        name = str(getattr(getattr(node.value, "op", None), "name", ""))
+        if name == MASKED_STORE:
+            self._masked_store(node.value)
+        elif name in effects.EFFECTS:
+            effects.EFFECTS[name](self, node)
+        else:
+            self.value(node.value)
+
+
+def _plain(name: Any) -> str:
+    return "".join(c if c.isalnum() or c == "_" else "_" for c in str(name))
+
+
+_HANDLERS: dict[type, Callable[[Statements, Any], None]] = {
+    SeqStmt: Statements._seq,
+    For: Statements._for,
+    While: Statements._while,
+    IfThenElse: Statements._if,
+    Break: Statements._break,
+    Continue: Statements._continue,
+    AttrStmt: Statements._attr,
+    Bind: Statements._bind,
+    AllocBuffer: Statements._alloc,
+    DeclBuffer: Statements._alias,
+    BufferStore: Statements._store,
+    Evaluate: Statements._evaluate,
+}

@@ -1,0 +1,96 @@
+"""Element types as LLVM knows them: in memory, and in registers.
+
+Narrow floats (float16, bfloat16, float8) are stored as they are and computed as float32; int4 is held as int8.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+from tilecore.dtypes import FACTS
+
+_STORED = {"float64": "double", "float32": "float", "float16": "half", "bfloat16": "i16", "bool": "i8"}
+_COMPUTED = {"float64": "double", "bool": "i1"}
+
+
+def stored(dtype: str) -> str:
+    """LLVM type of one element in memory."""
+    known = _STORED.get(dtype)
+    if known:
+        return known
+    facts = FACTS[dtype]
+    return "i8" if facts.bits < 8 or facts.kind == "float" else f"i{facts.bits}"
+
+
+def computed(dtype: str) -> str:
+    """LLVM type of one element in a register."""
+    known = _COMPUTED.get(dtype)
+    if known:
+        return known
+    facts = FACTS[dtype]
+    if facts.kind == "float":
+        return "float"
+    return f"i{max(8, facts.bits)}"
+
+
+def is_float(dtype: str) -> bool:
+    return FACTS[dtype].kind == "float"
+
+
+def is_signed(dtype: str) -> bool:
+    return FACTS[dtype].kind == "int"
+
+
+def is_narrow(dtype: str) -> bool:
+    """A float that is computed wider than it is stored."""
+    return is_float(dtype) and FACTS[dtype].bits < 32
+
+
+def vector(element: str, lanes: int) -> str:
+    return element if lanes == 1 else f"<{lanes} x {element}>"
+
+
+def bytes_of(dtype: str) -> int:
+    return max(1, FACTS[dtype].bits // 8)
+
+
+def split(dtype: str) -> tuple[str, int]:
+    """``"float32x16"`` as ``("float32", 16)``."""
+    name, mark, lanes = dtype.rpartition("x")
+    return (name, int(lanes)) if mark and lanes.isdigit() and name in FACTS else (dtype, 1)
+
+
+@dataclass
+class Value:
+    """A value in a register. text: in its computed form ("" until needed); raw: in its stored form, if known."""
+
+    text: str
+    dtype: str
+    lanes: int = 1
+    raw: str = field(default="")
+
+    @property
+    def type(self) -> str:
+        return vector(computed(self.dtype), self.lanes)
+
+    @property
+    def stored_type(self) -> str:
+        return vector(stored(self.dtype), self.lanes)
+
+
+def literal(value: float | int | bool, dtype: str, lanes: int = 1) -> Value:
+    """A constant, the same in all lanes."""
+    element = computed(dtype)
+    if is_float(dtype):
+        number = float(value)
+        if element == "float" and number == number and abs(number) != float("inf"):
+            number = struct.unpack("f", struct.pack("f", number))[0]
+        text = f"0x{struct.unpack('>Q', struct.pack('>d', number))[0]:016X}"
+    elif dtype == "bool":
+        text = "true" if value else "false"
+    else:
+        bits = int(element[1:])
+        number = int(value) % (1 << bits)
+        text = str(number - (1 << bits) if number >= 1 << (bits - 1) else number)
+    return Value(text if lanes == 1 else f"splat ({element} {text})", dtype, lanes)

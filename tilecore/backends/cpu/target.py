@@ -1,0 +1,109 @@
+"""The target ``cpu``: what the host's processor offers, read without TVM."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+
+from tilecore.dtypes import FACTS
+from tilecore.ir.names import TILE_OP_NAMES
+from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
+from tilecore.target import Target
+
+# extensions that change the code we emit, as /proc/cpuinfo and LLVM spell them, and the vector bits that they bring
+_EXTENSIONS = {
+    "avx512f": ("avx512f", 512),
+    "avx512bw": ("avx512bw", 0),
+    "avx512vl": ("avx512vl", 0),
+    "avx512dq": ("avx512dq", 0),
+    "avx512_bf16": ("avx512bf16", 0),
+    "avx512_vnni": ("avx512vnni", 0),
+    "avx2": ("avx2", 256),
+    "fma": ("fma", 0),
+    "f16c": ("f16c", 0),
+}
+
+
+@functools.lru_cache(maxsize=1)
+def _cpuinfo() -> dict[str, str]:
+    """The first processor's entries of /proc/cpuinfo; empty where there is none."""
+    found: dict[str, str] = {}
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            for line in file:
+                if not line.strip():
+                    break
+                name, _, value = line.partition(":")
+                found[name.strip()] = value.strip()
+    except OSError:
+        pass
+    return found
+
+
+def host_features() -> tuple[str, ...]:
+    """The extensions present, in LLVM's spelling, sorted."""
+    flags = _cpuinfo().get("flags", "").split()
+    return tuple(sorted(name for flag, (name, _) in _EXTENSIONS.items() if flag in flags))
+
+
+def host_model() -> str:
+    """A name for the processor's kind; it goes into cache keys, as the code is made for it."""
+    info = _cpuinfo()
+    words = [info.get(k, "") for k in ("vendor_id", "cpu family", "model")]
+    text = "-".join(w.replace(" ", "_") for w in words if w)
+    return text or platform.machine() or "unknown"
+
+
+def _bits_of(features: tuple[str, ...]) -> int:
+    widths = [bits for name, bits in _EXTENSIONS.values() if name in features]
+    return max([128, *widths])
+
+
+def resolve(target: Target) -> Target:
+    """``-march=native`` becomes the machine's own facts; ``-march=generic`` the least that every machine has."""
+    attributes = dict(target.attributes)
+    if attributes.get("march", "native") == "native":
+        features = tuple(str(attributes.get("features") or ",".join(host_features())).split(","))
+        attributes.setdefault("model", host_model())
+    else:
+        features = tuple(str(attributes.get("features") or "").split(","))
+        attributes.setdefault("model", "generic")
+    features = tuple(sorted(f for f in features if f))
+    attributes["features"] = ",".join(features)
+    attributes.setdefault("vector_bits", _bits_of(features))
+    attributes.setdefault("march", "native")
+    return Target(target.kind, {k: v for k, v in attributes.items() if v is not None})
+
+
+def detect() -> Presence:
+    """The host is always there."""
+    name = _cpuinfo().get("model name") or platform.processor() or platform.machine()
+    return Presence(True, f"{name}, {os.cpu_count()} cores, {_bits_of(host_features())}-bit vectors")
+
+
+def capabilities(target: Target) -> Capabilities:
+    return Capabilities(
+        dtypes=frozenset(FACTS),
+        scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
+        tile_ops=frozenset(TILE_OP_NAMES) - {"allreduce"},
+        features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes"}),
+    )
+
+
+SPEC = TargetSpec(
+    kind="cpu",
+    doc="the host's processor, through the LLVM that comes with apache-tvm; needs no compiler",
+    capabilities=capabilities,
+    detect=detect,
+    resolve=resolve,
+    attributes={
+        "march": AttributeSpec("whose instructions to use", "native", ("native", "generic")),
+        "features": AttributeSpec("instruction set extensions, comma separated, in LLVM's spelling"),
+        "vector_bits": AttributeSpec("width of the vectors that loops are made into", choices=(128, 256, 512)),
+        "model": AttributeSpec("the processor's kind"),
+    },
+    aliases={"llvm": {}, "c": {}, "host": {}},
+    device=1,
+    torch_device="cpu",
+)

@@ -1,0 +1,73 @@
+"""LLVM IR to an object file, by the LLVM inside the apache-tvm wheel: nothing else needs to be installed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tilecore.errors import ToolchainError
+from tilecore.plugins.backend import BuildRequest, Found, Toolchain
+from tilecore.target import Target
+
+
+def find() -> Sequence[Found]:
+    from importlib import metadata
+
+    try:
+        version = metadata.version("apache-tvm")
+    except metadata.PackageNotFoundError:
+        fix = "pip install 'apache-tvm==0.27.*'"
+        return [Found("LLVM (in apache-tvm)", False, "the installed packages", allows="compile", fix=fix)]
+    return [Found("LLVM (in apache-tvm)", True, "apache-tvm", version, "compile")]
+
+
+def llvm_target(target: Target) -> dict[str, Any]:
+    """The TVM target that makes LLVM emit code for ``target``."""
+    from tilecore.ir.nodes import tvm
+
+    made: dict[str, Any] = {"kind": "llvm", "opt-level": 3}
+    features = [f for f in str(target.get("features", "")).split(",") if f]
+    if target.get("march") == "native" and _is_this_machine(target):
+        made["mcpu"] = tvm.target.codegen.llvm_get_system_cpu()
+        bits = int(target.get("vector_bits") or 128)
+        if bits == 512 and "avx512f" in features:
+            made["mattr"] = ["-prefer-256-bit"]
+    elif features:
+        made["mattr"] = [f"+{f}" for f in features]
+    return made
+
+
+def _is_this_machine(target: Target) -> bool:
+    from tilecore.backends.cpu.target import host_features, host_model
+
+    return target.get("model") == host_model() and str(target.get("features")) == ",".join(host_features())
+
+
+def build(request: BuildRequest) -> tuple[bytes, str]:
+    """Compile the module to a relocatable object."""
+    module = _compile(request)
+    with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
+        path = Path(folder) / "kernel.o"
+        module.write_to_file(os.fspath(path), "o")
+        return path.read_bytes(), "object"
+
+
+def _compile(request: BuildRequest) -> Any:
+    from tilecore.backends.cpu.wrapper import wrap
+    from tilecore.ir.nodes import tvm, tvm_ffi
+
+    target = tvm.target.Target(llvm_target(request.target))
+    mod = wrap(request.source, request.symbols, target)
+    try:
+        return tvm_ffi.get_global_func("target.build.llvm")(mod, target)
+    except Exception as error:
+        raise ToolchainError(
+            f"LLVM refused the code of {request.name}: {str(error).strip().splitlines()[-1]}",
+            hint="TILECORE_DUMP=dir keeps the source; please report it",
+        ) from error
+
+
+TOOLCHAIN = Toolchain(find=find, build=build)

@@ -1,0 +1,177 @@
+"""The way of a kernel from tile IR to an artifact: the page that shows it all."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tilecore import debug
+from tilecore.errors import TargetError
+from tilecore.plugins.backend import Backend, BuildRequest
+from tilecore.runtime.artifact import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
+from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.ir.nodes import IRModule, PrimFunc
+    from tilecore.lowering.passes import PassEnv
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What a compilation depends on besides the kernel and the target; all of it goes into the cache key.
+
+    out_idx: parameters that the call allocates. pass_configs: by key. compile_flags: for the vendor's compiler.
+    """
+
+    out_idx: tuple[int, ...] = ()
+    pass_configs: Mapping[str, Any] = field(default_factory=dict)
+    compile_flags: tuple[str, ...] = ()
+    verbose: bool = False
+
+
+def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: str, options: CompileOptions) -> Artifact:
+    """Compile tile IR for a target: lower, emit, build."""
+    report: dict[str, Any] = {}
+    debug.tile_ir(func)
+    with _timed(report, "lower"):
+        module, env = lower(func, backend, target, options)
+    with _timed(report, "emit"):
+        source, facts = emit(module, backend, target)
+    with _timed(report, "build"):
+        binary, binary_format = build(func, module, source, backend, target, adapter, options)
+    report.update(env.report)
+    return assemble(func, module, env, backend, target, adapter, options, source, facts, binary, binary_format, report)
+
+
+def lower(func: PrimFunc, backend: Backend, target: Target, options: CompileOptions) -> tuple[IRModule, PassEnv]:
+    """Tile IR to target IR: one PrimFunc for each T.Kernel."""
+    from tilecore.lowering.implementations import implementations_of
+    from tilecore.lowering.passes import PassEnv
+    from tilecore.lowering.pipeline import lower as run_passes
+
+    capabilities = backend.target.capabilities(target)
+    env = PassEnv(target, capabilities, implementations_of(backend), options.pass_configs)
+    return run_passes(func, backend, env), env
+
+
+def emit(module: IRModule, backend: Backend, target: Target) -> tuple[str, dict[str, Any]]:
+    """Target IR to source text, and what the code generator says of each entry."""
+    from tilecore.ir.nodes import tvm_ffi
+
+    backend.codegen.register()
+    made = tvm_ffi.get_global_func(backend.codegen.function)(module, str(target))
+    if isinstance(made, str):
+        source, facts = str(made), {}
+    else:
+        source, facts = str(made["source"]), json.loads(str(made["entries"]))
+    debug.source(source, backend.codegen.emits)
+    return source, facts
+
+
+def build(
+    func: PrimFunc, module: IRModule, source: str, backend: Backend, target: Target, adapter: str, options: CompileOptions
+) -> tuple[bytes, str]:
+    """Source to binary, where the adapter wants one."""
+    if not backend.adapters[adapter].binary_formats():
+        return b"", ""
+    flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get("tile.compile_flags", ()))
+    symbols = tuple(str(v.name_hint) for v in module.functions)
+    name = str(func.attrs["global_symbol"])
+    request = BuildRequest(name, source, symbols, target, flags, options.verbose, adapter)
+    binary, binary_format = backend.toolchain.build(request)
+    debug.dump("binary", binary, "o" if binary_format == "object" else binary_format)
+    return binary, binary_format
+
+
+def assemble(
+    func: PrimFunc, module: IRModule, env: PassEnv, backend: Backend, target: Target, adapter: str,
+    options: CompileOptions, source: str, facts: dict[str, Any], binary: bytes, binary_format: str, report: dict[str, Any],
+) -> Artifact:  # fmt: skip
+    """The record of everything made."""
+    from tilecore.cache.versions import versions_for_key
+    from tilecore.ir.build import dtype_of
+    from tilecore.ir.sizes import symbols_of_params, to_dim
+
+    params = params_of(func)
+    workspaces = tuple(
+        Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in env.facts.get("workspaces", ())
+    )
+    return Artifact(
+        name=str(func.attrs["global_symbol"]),
+        target=str(target),
+        backend=backend.package,
+        adapter=adapter,
+        params=params,
+        symbols=symbols_of_params(func.params),
+        workspaces=workspaces,
+        entries=tuple(_entry(v, f, facts) for v, f in module.functions.items()),
+        out_idx=checked_out_idx(options.out_idx, params),
+        source=source,
+        source_format=backend.codegen.emits,
+        binary=binary,
+        binary_format=binary_format,
+        versions=versions_for_key(backend.package, backend.version),
+        report=report,
+    )
+
+
+def params_of(func: PrimFunc) -> tuple[Param, ...]:
+    """The parameters as the user declared them, with how the kernel uses each."""
+    from tilecore.dtypes import dtype as DType
+    from tilecore.ir.accesses import access_modes
+    from tilecore.ir.build import dtype_of
+    from tilecore.ir.nodes import is_buffer_var
+    from tilecore.ir.sizes import to_dim
+
+    modes = access_modes(func)
+    made: list[Param] = []
+    for param in func.params:
+        kind = dtype_of(param)
+        if not is_buffer_var(param):
+            made.append(ScalarParam(str(param.name), kind))
+            continue
+        packed = 8 // DType(kind).bits if DType(kind).bits < 8 else 1
+        strides = tuple(to_dim(s) for s in param.strides) or None
+        shape = tuple(to_dim(s) for s in param.shape)
+        made.append(TensorParam(str(param.name), kind, shape, strides, modes.get(param, "r"), DType(kind).bytes, packed))
+    return tuple(made)
+
+
+def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tuple[int, ...]:
+    """Output positions from 0; negative ones count from the end."""
+    made = []
+    for number in out_idx:
+        position = number + len(params) if number < 0 else number
+        if not 0 <= position < len(params) or not isinstance(params[position], TensorParam):
+            raise TargetError(
+                f"out_idx {number} names no tensor parameter",
+                found=", ".join(p.name for p in params),
+                expected=f"{-len(params)} to {len(params) - 1}",
+            )
+        made.append(position)
+    return tuple(sorted(set(made)))
+
+
+def _entry(var: Any, func: PrimFunc, facts: dict[str, Any]) -> Entry:
+    from tilecore.ir.sizes import to_dim
+    from tilecore.lowering.cost import block_cost
+
+    symbol = str(var.name_hint)
+    known = facts.get(symbol, {})
+    x, y, z = (to_dim(e) for e in func.attrs["tile.grid"])
+    tx, ty, tz = (int(t) for t in func.attrs["tile.threads"])
+    shared = known.get("shared_bytes", 0)
+    return Entry(symbol, (x, y, z), (tx, ty, tz), shared, block_cost(func), known.get("attributes", {}))
+
+
+@contextmanager
+def _timed(report: dict[str, Any], step: str) -> Any:
+    start = time.perf_counter()
+    yield
+    milliseconds = (time.perf_counter() - start) * 1e3
+    report.setdefault("steps", {})[step] = round(milliseconds, 3)
+    debug.say(debug.TIMES, f"{step}: {milliseconds:.1f} ms")

@@ -1,0 +1,45 @@
+"""How an index moves with a loop variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import Add, Cast, Expr, Mul, Sub, Var
+from tilecore.ir.visit import reads_variable
+
+
+class Strided:
+    """Step that is not a constant: ``step`` elements of the index for one of the variable."""
+
+    def __init__(self, step: Expr) -> None:
+        self.step = step
+
+
+def coefficient(index: Any, var: Var) -> int | Strided | None:
+    """``c`` where ``index = c * var + rest`` with ``rest`` free of ``var``; None where it is not of that form."""
+    if isinstance(index, Var):
+        return 1 if index.same_as(var) else 0
+    if isinstance(index, Cast):
+        return coefficient(index.value, var)
+    if isinstance(index, (Add, Sub)):
+        left, right = coefficient(index.a, var), coefficient(index.b, var)
+        if isinstance(left, int) and isinstance(right, int):
+            return left + right if isinstance(index, Add) else left - right
+        if isinstance(left, Strided) and right == 0:
+            return left
+        if isinstance(right, Strided) and left == 0 and isinstance(index, Add):
+            return right
+        return None
+    if isinstance(index, Mul):
+        left, right = coefficient(index.a, var), coefficient(index.b, var)
+        if left == 0 and right == 0:
+            return 0
+        for inner, factor in ((left, index.b), (right, index.a)):
+            known = constant(factor)
+            if isinstance(inner, int) and inner and known is not None:
+                return inner * known
+            if inner == 1 and not reads_variable(factor, var):
+                return Strided(factor)
+        return None
+    return None if reads_variable(index, var) else 0

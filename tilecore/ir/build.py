@@ -1,0 +1,128 @@
+"""Short ways to make IR: sequences, loops, loads and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilecore.ir.nodes import (
+    BufferLoad,
+    BufferStore,
+    Cast,
+    Evaluate,
+    Expr,
+    For,
+    ForKind,
+    IntImm,
+    SeqStmt,
+    Stmt,
+    Var,
+    tirx,
+)
+
+
+def seq(statements: Sequence[Stmt]) -> Stmt:
+    """One statement that does all of them in order."""
+    flat: list[Stmt] = []
+    for statement in statements:
+        if isinstance(statement, SeqStmt):
+            flat.extend(statement.seq)
+        elif not is_nothing(statement):
+            flat.append(statement)
+    if len(flat) == 1:
+        return flat[0]
+    return SeqStmt(flat) if flat else nothing()
+
+
+def nothing() -> Stmt:
+    return Evaluate(IntImm("int32", 0))
+
+
+def is_nothing(statement: Stmt) -> bool:
+    return isinstance(statement, Evaluate) and isinstance(statement.value, IntImm)
+
+
+def statements_of(body: Stmt) -> list[Stmt]:
+    """The statements of a block, nested sequences opened."""
+    if isinstance(body, SeqStmt):
+        return [inner for statement in body.seq for inner in statements_of(statement)]
+    return [] if is_nothing(body) else [body]
+
+
+def loop(
+    extent: Any,
+    body: Callable[[Var], Stmt],
+    *,
+    name: str = "i",
+    kind: int = ForKind.SERIAL,
+    span: Any = None,
+    notes: dict[str, Any] | None = None,
+) -> Stmt:
+    """A loop from 0 to ``extent``; ``body`` gets its variable. A constant extent of 1 needs no loop."""
+    size = constant(extent)
+    if size == 1:
+        return body(IntImm("int32", 0))
+    dtype = "int32" if size is not None else str(extent.ty.dtype)
+    var = Var(name, dtype)
+    return For(var, IntImm(dtype, 0), extent, kind, body(var), annotations=notes, span=span)
+
+
+def nest(
+    extents: Sequence[Any],
+    body: Callable[[list[Any]], Stmt],
+    *,
+    names: Sequence[str] = ("i", "j", "k", "l", "m", "n"),
+    kind: int = ForKind.PARALLEL,
+    span: Any = None,
+) -> Stmt:
+    """Nested loops over ``extents``; ``body`` gets their variables. Parallel by default."""
+
+    def level(depth: int, variables: list[Any]) -> Stmt:
+        if depth == len(extents):
+            return body(variables)
+        return loop(
+            extents[depth],
+            lambda var: level(depth + 1, [*variables, var]),
+            name=names[depth] if depth < len(names) else f"i{depth}",
+            kind=kind,
+            span=span,
+        )
+
+    return level(0, [])
+
+
+def constant(value: Any) -> int | None:
+    """The integer that ``value`` is known to be, or None."""
+    if isinstance(value, int):
+        return value
+    return int(value) if isinstance(value, IntImm) else None
+
+
+def load(buffer: Any, indices: Sequence[Any], span: Any = None) -> Expr:
+    return BufferLoad(buffer, list(indices), span=span)
+
+
+def store(buffer: Any, value: Expr, indices: Sequence[Any], span: Any = None) -> Stmt:
+    return BufferStore(buffer, value, list(indices), span=span)
+
+
+def cast(value: Expr, dtype: str) -> Expr:
+    """``value`` in another element type; nothing when it has it."""
+    return value if str(value.ty.dtype) == dtype else Cast(dtype, value)
+
+
+def op_name(node: Any) -> str:
+    """What a call calls, without TVM's namespace ("exp", "if_then_else"); tile operations keep theirs. "" if no call."""
+    name = str(getattr(getattr(node, "op", None), "name", ""))
+    return name.removeprefix("tirx.").removeprefix("prim.")
+
+
+def const(value: Any, dtype: str) -> Expr:
+    return tirx.const(value, dtype)
+
+
+def dtype_of(value: Any) -> str:
+    """Element type of an expression or a buffer."""
+    kind = getattr(value, "ty", None)
+    inner = getattr(kind, "dtype", None)
+    return str(value.dtype) if inner is None else str(getattr(inner, "dtype", inner))

@@ -1,0 +1,67 @@
+"""The kinds of reduction: identity, and how two partial results join."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import cast, const
+from tilecore.ir.nodes import Expr, Select, tirx
+
+KINDS = ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
+_JOINED = {"abssum": "sum", "absmax": "max"}
+
+
+def joiner(kind: str) -> str:
+    """The kind that joins partial results: that of absolute values is the plain one."""
+    return _JOINED.get(kind, kind)
+
+
+def element(kind: str, value: Expr) -> Expr:
+    """What is joined for one element: its absolute value, or itself."""
+    return tirx.abs(value) if kind in _JOINED and not str(value.ty.dtype).startswith(("uint", "bool")) else value
+
+
+def accumulator(dtype: str) -> str:
+    """The type that a reduction into ``dtype`` accumulates in: float32 for narrower floats."""
+    kind = DType(dtype)
+    return "float32" if kind.is_float and kind.bits < 32 else dtype
+
+
+def identity(kind: str, dtype: str) -> Expr:
+    """The value that joins to nothing."""
+    facts = DType(dtype).facts
+    kind = joiner(kind)
+    if kind in ("sum", "bitor", "bitxor"):
+        return const(False if facts.kind == "bool" else 0, dtype)
+    if kind == "bitand":
+        return const(True if facts.kind == "bool" else (-1 if facts.kind == "int" else 2**facts.bits - 1), dtype)
+    sign = -1 if kind == "max" else 1
+    if facts.kind == "float":
+        return const(sign * float("inf"), dtype) if facts.has_infinity else const(sign * facts.max, dtype)  # type: ignore[operator]
+    if facts.kind == "bool":
+        return const(kind == "min", dtype)
+    signed = facts.kind == "int"
+    high = 2 ** (facts.bits - signed) - 1
+    return const((-high - 1 if signed else 0) if kind == "max" else high, dtype)
+
+
+def join(kind: str, total: Expr, value: Expr, nan_propagate: bool = False) -> Expr:
+    """``total`` joined with one more value. A NaN in max and min is passed over, or kept if ``nan_propagate``."""
+    kind = joiner(kind)
+    dtype = str(total.ty.dtype)
+    value = cast(value, dtype)
+    if kind == "sum":
+        return tirx.Or(total, value) if dtype == "bool" else total + value
+    if kind in ("bitand", "bitor", "bitxor"):
+        if dtype == "bool":
+            return {"bitand": tirx.And, "bitor": tirx.Or, "bitxor": _different}[kind](total, value)
+        return {"bitand": tirx.bitwise_and, "bitor": tirx.bitwise_or, "bitxor": tirx.bitwise_xor}[kind](total, value)
+    better = value > total if kind == "max" else value < total
+    if nan_propagate and "float" in dtype:
+        better = tirx.Or(better, tirx.isnan(value))
+    return Select(better, value, total)
+
+
+def _different(a: Expr, b: Expr) -> Expr:
+    return (a != b).asobject()

@@ -1,0 +1,110 @@
+"""Sizes in the IR as :data:`~tilecore.runtime.dims.Dim` programs, and where each symbol gets its value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.nodes import Analyzer, Cast, Expr, Var, is_buffer_var
+from tilecore.ir.visit import collect
+from tilecore.runtime.artifact import Symbol
+from tilecore.runtime.dims import Dim, DimExpr
+
+_OPERATORS = {
+    "Add": "+",
+    "Sub": "-",
+    "Mul": "*",
+    "FloorDiv": "//",
+    "Div": "//",
+    "FloorMod": "%",
+    "Mod": "%",
+    "Min": "min",
+    "Max": "max",
+    "LT": "<",
+    "LE": "<=",
+    "EQ": "==",
+    "NE": "!=",
+    "And": "and",
+    "Or": "or",
+}
+_TURNED = {"GT": "<", "GE": "<="}
+
+
+def to_dim(expr: Any) -> Dim:
+    """An integer expression over symbols as a size program."""
+    known = constant(expr)
+    return known if known is not None else DimExpr(_tree(expr))
+
+
+def _tree(expr: Any) -> Any:
+    known = constant(expr)
+    if known is not None:
+        return known
+    name = type(expr).__name__
+    if isinstance(expr, Var):
+        return str(expr.name)
+    if isinstance(expr, Cast):
+        return _tree(expr.value)
+    if name in _OPERATORS:
+        return (_OPERATORS[name], _tree(expr.a), _tree(expr.b))
+    if name in _TURNED:
+        return (_TURNED[name], _tree(expr.b), _tree(expr.a))
+    if name == "Select":
+        return ("select", _tree(expr.condition), _tree(expr.true_value), _tree(expr.false_value))
+    if name == "Call" and op_name(expr) == "if_then_else":
+        return ("select", *(_tree(arg) for arg in expr.args))
+    raise LanguageError(
+        "a size cannot be worked out before the kernel runs",
+        found=str(expr),
+        expected="integers, sizes of the arguments and scalars, joined by + - * // % min max",
+    )
+
+
+def symbols_of_params(params: Any) -> tuple[Symbol, ...]:
+    """For every symbol in the parameters' shapes and strides: the argument that tells its value."""
+    order: list[Var] = []
+    plain: dict[Var, Symbol] = {}
+    linear: dict[Var, Symbol] = {}
+    scalars = {p for p in params if not is_buffer_var(p)}
+    for kind in ("shape", "stride"):
+        for number, param in enumerate(params):
+            if not is_buffer_var(param):
+                continue
+            for axis, size in enumerate(param.shape if kind == "shape" else param.strides):
+                for var in collect(size, Var):
+                    if var not in order and var not in scalars:
+                        order.append(var)
+                _solve(size, (kind, number, axis), plain, linear)
+    found = []
+    for var in order:
+        symbol = plain.get(var) or linear.get(var)
+        if symbol is None:
+            raise LanguageError(
+                f"nothing tells the value of T.dynamic {str(var.name)!r}",
+                expected="an axis of a parameter whose size is the symbol, or a multiple of it plus a constant",
+            )
+        found.append(symbol)
+    return tuple(found)
+
+
+def _solve(size: Expr, source: tuple[str, int, int], plain: dict, linear: dict) -> None:
+    names = set(collect(size, Var))
+    if len(names) != 1:
+        return
+    (var,) = names
+    dtype = dtype_of(var)
+    if isinstance(size, Var):
+        plain.setdefault(var, Symbol(str(var.name), source, dtype))
+        return
+    at = [_value_at(size, var, n) for n in (0, 1, 2)]
+    if None in at or at[2] - at[1] != at[1] - at[0] or at[1] == at[0]:  # type: ignore[operator]
+        return
+    linear.setdefault(var, Symbol(str(var.name), source, dtype, at[1] - at[0], at[0]))  # type: ignore[operator, arg-type]
+
+
+def _value_at(size: Expr, var: Var, number: int) -> int | None:
+    from tilecore.ir.build import const
+    from tilecore.ir.visit import substitute
+
+    return constant(Analyzer().simplify(substitute(size, {var: const(number, dtype_of(var))})))

@@ -1,0 +1,69 @@
+"""Walking and changing IR: substitution, and the accesses of a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tilecore.ir.nodes import (
+    BufferStore,
+    Expr,
+    IRModule,
+    Stmt,
+    TensorLoad,
+    TensorRegion,
+    Var,
+    structural_map,
+    structural_walk,
+)
+
+Node = Stmt | Expr | IRModule
+
+
+def substitute(node: Any, values: Mapping[Var, Any]) -> Any:
+    """``node`` with variables replaced; one pass (the replacements are not looked into)."""
+    if not values:
+        return node
+    return structural_map(node, (Var, lambda var: values.get(var, var)))
+
+
+def collect(node: Any, *kinds: type) -> list[Any]:
+    """All nodes of these types inside ``node`` (itself included), outermost first."""
+    found: list[Any] = []
+    structural_walk(node, (kinds if len(kinds) > 1 else kinds[0], found.append), order="pre")
+    return found
+
+
+def variables(node: Any) -> set[Var]:
+    """Every variable that stands in ``node``."""
+    return set(collect(node, Var))
+
+
+def reads_variable(node: Any, var: Var) -> bool:
+    return var in variables(node)
+
+
+def loads(node: Any) -> list[TensorLoad]:
+    return collect(node, TensorLoad)
+
+
+def stores(node: Any) -> list[BufferStore]:
+    return collect(node, BufferStore)
+
+
+def regions(node: Any) -> list[TensorRegion]:
+    return collect(node, TensorRegion)
+
+
+def transform(node: Any, kinds: type | tuple[type, ...], change: Callable[[Any], Any]) -> Any:
+    """``node`` with every node of ``kinds`` replaced by ``change(node)``, innermost first."""
+    return structural_map(node, (kinds, change))
+
+
+def children(statement: Stmt) -> Iterator[Stmt]:
+    """The statements directly inside a compound statement."""
+    for name in ("body", "then_case", "else_case"):
+        inner = getattr(statement, name, None)
+        if isinstance(inner, Stmt):
+            yield inner
+    yield from getattr(statement, "seq", ())

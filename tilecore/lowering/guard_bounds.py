@@ -1,0 +1,139 @@
+"""Masks accesses of global buffers that may lie outside their bounds: reads give the safe value, writes are dropped.
+
+A condition is left out where the analyzer proves it, from the ranges of loops and blocks and from enclosing ``if``s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import const, dtype_of, op_name
+from tilecore.ir.nodes import (
+    Analyzer,
+    AttrStmt,
+    BufferStore,
+    Call,
+    Evaluate,
+    Expr,
+    For,
+    IfThenElse,
+    IterVar,
+    PrimFunc,
+    Range,
+    Stmt,
+    TensorLoad,
+    Var,
+    is_buffer_var,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.visit import variables
+from tilecore.lowering.passes import Pass, PassEnv
+
+
+def guard_bounds(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    return func.with_body(_Guard(func, env).run(func.body))
+
+
+class _Guard:
+    def __init__(self, func: PrimFunc, env: PassEnv) -> None:
+        self.safe_values = env.facts.get("safe_values", {})
+        self.analyzer = Analyzer()
+        for symbol in sizes_of(func):
+            self.analyzer.bind(symbol, Range.from_min_extent(const(0, dtype_of(symbol)), const(2**31 - 1, dtype_of(symbol))))
+
+    def run(self, body: Stmt) -> Stmt:
+        return structural_mutate(
+            body,
+            [
+                (AttrStmt, self.attr),
+                (For, self.loop),
+                (IfThenElse, self.branch),
+                (BufferStore, self.store),
+                (Evaluate, self.evaluate),
+                (TensorLoad, self.load),
+                (Call, self.call),
+            ],
+        )
+
+    # -- what is known ----------------------------------------------------------------------------------------
+
+    def attr(self, node: AttrStmt, mutator: Any) -> Any:
+        if isinstance(node.node, IterVar) and node.attr_key == "thread_extent":
+            self.analyzer.bind(node.node.var, Range.from_min_extent(const(0, dtype_of(node.node.var)), node.value))
+        return mutator.default_mutate(node)
+
+    def loop(self, node: For, mutator: Any) -> Any:
+        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
+        return mutator.default_mutate(node)
+
+    def branch(self, node: IfThenElse, mutator: Any) -> Any:
+        condition = mutator.mutate(node.condition)
+        with self.analyzer.constraint_scope(node.condition):
+            then = mutator.mutate(node.then_case)
+        other = None if node.else_case is None else mutator.mutate(node.else_case)
+        return IfThenElse(condition, then, other, span=node.span)
+
+    def call(self, node: Call, mutator: Any) -> Any:
+        if op_name(node) != "if_then_else":
+            return mutator.default_mutate(node)
+        condition, then, other = node.args
+        made = mutator.mutate(condition)
+        with self.analyzer.constraint_scope(condition):
+            then = mutator.mutate(then)
+        return tirx.if_then_else(made, then, mutator.mutate(other))
+
+    # -- accesses ---------------------------------------------------------------------------------------------
+
+    def load(self, node: TensorLoad, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        condition = self.condition(node)
+        if condition is None:
+            return made
+        dtype = dtype_of(node)
+        return tirx.if_then_else(condition, made, self.safe_values.get(node.source, const(0, dtype)))
+
+    def store(self, node: BufferStore, mutator: Any) -> Any:
+        condition = self.condition(node)
+        made = mutator.default_mutate(node)
+        return made if condition is None else IfThenElse(condition, made, None, span=node.span)
+
+    def evaluate(self, node: Evaluate, mutator: Any) -> Any:
+        """An atomic's element is not a load: the whole step is dropped when it lies outside."""
+        call = node.value
+        if getattr(getattr(call, "op", None), "name", "") != "tile.atomic_element":
+            return mutator.default_mutate(node)
+        element = call.args[0]
+        condition = self.condition(element)
+        indices = [mutator.mutate(i) for i in element.indices]
+        made = Call(call.op, [tirx.BufferLoad(element.source, indices), mutator.mutate(call.args[1]), *call.args[2:]], ret_ty=dtype_of(call))
+        step = Evaluate(made, span=node.span)
+        return step if condition is None else IfThenElse(condition, step, None, span=node.span)
+
+    def condition(self, access: Any) -> Expr | None:
+        """What has to hold for the access to be inside; None when it is known to be."""
+        buffer = access.source if isinstance(access, TensorLoad) else access.buffer
+        if str(buffer.scope()) != "global":
+            return None
+        needed = []
+        for index, size in zip(access.indices, buffer.shape, strict=True):
+            if not self.analyzer.can_prove(index >= 0):
+                needed.append((index >= 0))
+            if not self.analyzer.can_prove(index < size):
+                needed.append((index < size))
+        if not needed:
+            return None
+        return tirx.all(*needed) if len(needed) > 1 else needed[0]
+
+
+def sizes_of(func: PrimFunc) -> set[Var]:
+    """The symbols that stand in the parameters' shapes."""
+    found: set[Var] = set()
+    for param in func.params:
+        if is_buffer_var(param):
+            for size in param.shape:
+                found |= variables(size)
+    return found
+
+
+GUARD_BOUNDS = Pass("guard_bounds", guard_bounds)

@@ -1,0 +1,58 @@
+"""Implementations of tile operations: they compete, and the best one whose predicates hold is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
+
+if TYPE_CHECKING:
+    from tilecore.ir.nodes import Stmt
+    from tilecore.ir.tile_ops import TileCall
+    from tilecore.lowering.passes import PassEnv
+
+
+@dataclass(frozen=True)
+class TileOpImpl:
+    """One way to carry out a tile operation.
+
+    op: name without prefix. matches: None when it applies, else the reason why it declines. layouts: the layouts that
+    it wants for operands ({buffer: layout}). lower: the statement that does it. priority: the highest that matches wins.
+    """
+
+    op: str
+    name: str
+    lower: Callable[[TileCall, PassEnv], Stmt]
+    matches: Callable[[TileCall, PassEnv], str | None] = lambda call, env: None
+    priority: int = 0
+    layouts: Callable[[TileCall, PassEnv], dict[Any, Any]] = field(default=lambda call, env: {})
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An operation, the implementation taken, and why each better one declined."""
+
+    call: TileCall
+    impl: TileOpImpl
+    declined: tuple[tuple[str, str], ...]
+
+
+def choose(call: TileCall, candidates: Sequence[TileOpImpl], env: PassEnv) -> Choice:
+    """The implementation of highest priority that matches; an UnsupportedError lists all reasons when none does."""
+    declined: list[tuple[str, str]] = []
+    named = [impl for impl in candidates if impl.op == call.op.name]
+    for impl in sorted(named, key=lambda i: -i.priority):
+        reason = impl.matches(call, env)
+        if reason is None:
+            return Choice(call, impl, tuple(declined))
+        declined.append((impl.name, reason))
+    reasons = "; ".join(f"{name}: {why}" for name, why in declined)
+    raise UnsupportedError(
+        f"T.{call.op.name} has no implementation on target {env.target}",
+        location=location_of_span(call.span),
+        found=reasons or "the target implements none",
+        expected="a supported form of the operation",
+    )

@@ -1,0 +1,29 @@
+"""Puts the value of integer variables in their place, so that later passes see through index arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import dtype_of, nothing
+from tilecore.ir.nodes import Bind, Call, PrimFunc, TensorLoad, Var, structural_mutate
+from tilecore.ir.visit import collect, substitute
+from tilecore.lowering.passes import Pass, PassEnv
+
+
+def inline_binds(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    values: dict[Var, Any] = {}
+
+    def bind(node: Bind, mutator: Any) -> Any:
+        value = substitute(node.value, values)
+        if dtype_of(node.var).startswith(("int", "uint")) and not collect(value, TensorLoad, Call):
+            values[node.var] = value
+            return nothing()
+        return Bind(node.var, value, span=node.span)
+
+    def var(node: Var, mutator: Any) -> Any:
+        return values.get(node, node)
+
+    return func.with_body(structural_mutate(func.body, [(Bind, bind), (Var, var)]))
+
+
+INLINE_BINDS = Pass("inline_binds", inline_binds)

@@ -1,0 +1,36 @@
+"""Operations on the lanes of a vector that TVM has no node for: masked, gathered and scattered accesses, and sums
+across lanes. Code generators of targets with vectors implement them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import dtype_of
+from tilecore.ir.nodes import BufferLoad, Call, CallEffectKind, Evaluate, Expr, Stmt, register_op_attr
+
+# (element: BufferLoad at the vector's indices, mask, other): lanes whose mask is false are not read and give `other`
+MASKED_LOAD = "tile.masked_load"
+# (element: BufferLoad at the vector's indices, value, mask): lanes whose mask is false are not written
+MASKED_STORE = "tile.masked_store"
+# (vector, kind): all lanes joined to one scalar
+ACROSS = "tile.across_lanes"
+
+for _name in (MASKED_LOAD, MASKED_STORE, ACROSS):
+    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Opaque.value)
+    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
+
+
+def masked_load(buffer: Any, index: Expr, mask: Expr, other: Expr) -> Expr:
+    element = BufferLoad(buffer, [index])
+    return Call(MASKED_LOAD, [element, mask, other], ret_ty=dtype_of(element))
+
+
+def masked_store(buffer: Any, index: Expr, value: Expr, mask: Expr, span: Any = None) -> Stmt:
+    call = Call(MASKED_STORE, [BufferLoad(buffer, [index]), value, mask], ret_ty="void")
+    return Evaluate(call, span=span)
+
+
+def across_lanes(vector: Expr, kind: str) -> Expr:
+    from tilecore.ir.nodes import StringImm
+
+    return Call(ACROSS, [vector, StringImm(kind)], ret_ty=str(vector.ty.dtype).rsplit("x", 1)[0])

@@ -1,0 +1,56 @@
+"""Operations that blocks of one thread need little or nothing for: barriers, hints, reducers, atomics of tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import cast, dtype_of, load, nest, nothing
+from tilecore.ir.nodes import Evaluate, Stmt, TensorRegion
+from tilecore.ir.tile_ops import TileCall, tile_call
+from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.loops.moves import axes_of, indices_of
+from tilecore.lowering.passes import PassEnv
+
+
+def lower_to_nothing(call: TileCall, env: PassEnv) -> Stmt:
+    """A block runs in sequence: there is nobody to wait for."""
+    return nothing()
+
+
+def lower_annotate(call: TileCall, env: PassEnv) -> Stmt:
+    """Hints: a safe value is noted for the bounds guards, others have no effect here."""
+    key = str(call.key)
+    if key == "safe_value":
+        env.facts.setdefault("safe_values", {})[call.rest[0].source] = call.rest[1]
+    elif key == "prelude":
+        raise UnsupportedError(
+            "T.Kernel(prelude=...) is source code for another kind of target", location=location_of_span(call.span)
+        )
+    return nothing()
+
+
+def lower_atomic(call: TileCall, env: PassEnv) -> Stmt:
+    target, value = call.dst, call.value
+    to_axes = axes_of(target)
+    dtype = dtype_of(target.source)
+
+    def body(variables: list[Any]) -> Stmt:
+        if isinstance(value, TensorRegion):
+            operand = cast(load(value.source, indices_of(value, axes_of(value), variables), call.span), dtype)
+        else:
+            operand = value
+        element = load(target.source, indices_of(target, to_axes, variables), call.span)
+        step = tile_call("atomic_element", [element, operand, call.kind, call.order], dtype=dtype)
+        return Evaluate(step, span=call.span)
+
+    return nest([target.region[axis].extent for axis in to_axes], body, span=call.span)
+
+
+IMPLEMENTATIONS = (
+    TileOpImpl("sync_threads", "nothing", lower_to_nothing),
+    TileOpImpl("finalize_reducer", "nothing", lower_to_nothing),
+    TileOpImpl("annotate", "hint", lower_annotate),
+    TileOpImpl("atomic", "loops", lower_atomic),
+)

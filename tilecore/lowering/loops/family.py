@@ -1,0 +1,26 @@
+"""The loops family: targets that run a block as plain (vector) loops on one core."""
+
+from __future__ import annotations
+
+from tilecore.lowering.flatten_buffers import FLATTEN_BUFFERS
+from tilecore.lowering.guard_bounds import GUARD_BOUNDS
+from tilecore.lowering.inline_binds import INLINE_BINDS
+from tilecore.lowering.lower_tile_ops import LOWER_TILE_OPS
+from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
+from tilecore.lowering.passes import Gap, Pass
+from tilecore.lowering.unroll_loops import UNROLL_LOOPS
+from tilecore.lowering.vectorize_loops import VECTORIZE_LOOPS
+
+STEPS: tuple[Pass | Gap, ...] = (
+    INLINE_BINDS,
+    Gap("before_tile_ops"),
+    LOWER_TILE_OPS,
+    Gap("after_tile_ops"),
+    GUARD_BOUNDS,
+    FLATTEN_BUFFERS,
+    Gap("before_vectorize"),
+    VECTORIZE_LOOPS,
+    UNROLL_LOOPS,
+    Gap("before_outline"),
+    OUTLINE_KERNELS,
+)

@@ -1,0 +1,164 @@
+"""gemm with a register tile: rows of A broadcast, vectors of B, C held in registers along K.
+
+The tile is MR rows by NR columns (two native vectors): with 8 x 32 float32 on 512-bit vectors LLVM keeps all 16
+accumulators in registers and issues nothing but fused multiply-adds, broadcasts and two loads (docs/notes/cpu.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import cast, constant, dtype_of, load, loop, nest, seq, store
+from tilecore.ir.nodes import AllocBuffer, Expr, ForKind, IntImm, Stmt, TensorRegion, tirx
+from tilecore.ir.reductions import accumulator
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.passes import PassEnv
+
+ROWS = 8
+
+# element of B at (k, n0 + j): the column as the start of its register tile and the place in it
+ReadB = Callable[[Any, Any, Any], Expr]
+
+
+def vector_bits(env: PassEnv) -> int:
+    """Width of the target's vector registers in bits."""
+    return int(env.target.get("vector_bits", 128) or 128)
+
+
+class Operands:
+    """The matrices of one gemm: element (m, k), (k, n) and (m, n) of A, B and C, whatever their transposition."""
+
+    def __init__(self, call: TileCall) -> None:
+        self.call = call
+        self.m, self.n = (constant(r.extent) for r in call.c.region[-2:])
+        self.k = constant(call.a.region[-2 if call.transpose_a else -1].extent)
+        self.total = accumulator(dtype_of(call.c.source))
+
+    def a(self, m: Any, k: Any) -> Expr:
+        return cast(self._element(self.call.a, (k, m) if self.call.transpose_a else (m, k)), self.total)
+
+    def b(self, k: Any, n: Any) -> Expr:
+        return cast(self._element(self.call.b, (n, k) if self.call.transpose_b else (k, n)), self.total)
+
+    def c(self, m: Any, n: Any) -> Expr:
+        return cast(self._element(self.call.c, (m, n)), self.total)
+
+    def store_c(self, m: Any, n: Any, value: Expr) -> Stmt:
+        buffer = self.call.c.source
+        return store(buffer, cast(value, dtype_of(buffer)), self._indices(self.call.c, (m, n)), self.call.span)
+
+    def _element(self, region: TensorRegion, at: tuple[Any, Any]) -> Expr:
+        return load(region.source, self._indices(region, at), self.call.span)
+
+    @staticmethod
+    def _indices(region: TensorRegion, at: tuple[Any, Any]) -> list[Any]:
+        where = [r.min for r in region.region]
+        where[-2], where[-1] = where[-2] + at[0], where[-1] + at[1]
+        return where
+
+
+def needs_constant_sizes(call: TileCall, env: PassEnv) -> str | None:
+    sizes = [r.extent for region in (call.a, call.b, call.c) for r in region.region]
+    return None if all(constant(s) is not None for s in sizes) else "a tile size is not known when compiling"
+
+
+def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
+    operands = Operands(call)
+    width = 2 * max(1, vector_bits(env) // DType(operands.total).bits)
+    prepare: list[Stmt] = []
+    read_b: ReadB = lambda k, n0, j: operands.b(k, n0 + j)  # noqa: E731
+    if call.transpose_b:
+        prepare, read_b = pack_transposed(operands, width)
+    tiles = [
+        _tiles(operands, read_b, rows, columns)
+        for columns in pieces(operands.n, width)
+        for rows in pieces(operands.m, ROWS)
+    ]
+    return seq([*prepare, *tiles])
+
+
+class Piece(NamedTuple):
+    """``count`` steps of ``width`` from ``start`` on."""
+
+    start: int
+    count: int
+    width: int
+
+
+def pieces(size: int, step: int) -> list[Piece]:
+    """``size`` cut into whole steps, then what is left as one narrower piece."""
+    whole = size // step
+    cut = [Piece(0, whole, step)] if whole else []
+    return [*cut, Piece(whole * step, 1, size % step)] if size % step else cut
+
+
+def pack_transposed(operands: Operands, width: int) -> tuple[list[Stmt], ReadB]:
+    """B, given as rows of K, rearranged so that ``width`` neighbours along N lie side by side for each k."""
+    panels = -(-operands.n // width)
+    shape = [panels, operands.k, width]
+    packed = tirx.decl_buffer(shape, operands.total, "b_panels", scope="local.fragment", layout=None)
+
+    def fill(piece: Piece) -> Stmt:
+        def body(at: list[Any]) -> Stmt:
+            p, k, n = at
+            value = operands.b(k, piece.start + p * width + n)
+            return store(packed, value, [piece.start // width + p, k, n], operands.call.span)
+
+        extents = [IntImm("int32", e) for e in (piece.count, operands.k, piece.width)]
+        return nest(extents, body, names=("p", "k", "n"), span=operands.call.span)
+
+    def read(k: Any, n0: Any, j: Any) -> Expr:
+        return load(packed, [n0 // width, k, j])
+
+    return [AllocBuffer(packed), *(fill(piece) for piece in pieces(operands.n, width))], read
+
+
+def _tiles(operands: Operands, read_b: ReadB, rows: Piece, columns: Piece) -> Stmt:
+    """All register tiles of one size."""
+
+    def tile(mi: Any, ni: Any) -> Stmt:
+        m0, n0 = rows.start + mi * rows.width, columns.start + ni * columns.width
+        return _register_tile(operands, read_b, m0, n0, rows.width, columns.width)
+
+    def row_of_tiles(ni: Any) -> Stmt:
+        return loop(IntImm("int32", rows.count), lambda mi: tile(mi, ni), name="mi")
+
+    return loop(IntImm("int32", columns.count), row_of_tiles, name="ni")
+
+
+def _register_tile(operands: Operands, read_b: ReadB, m0: Any, n0: Any, mr: int, nr: int) -> Stmt:
+    call = operands.call
+    acc = tirx.decl_buffer([mr, nr], operands.total, "acc", scope="local", layout=None)
+
+    def over_tile(body: Any) -> Stmt:
+        def row(i: Any) -> Stmt:
+            return loop(IntImm("int32", nr), lambda j: body(i, j), name="j", kind=ForKind.VECTORIZED)
+
+        return loop(IntImm("int32", mr), row, name="i", kind=ForKind.UNROLLED)
+
+    def start(i: Any, j: Any) -> Stmt:
+        zero, old = tirx.const(0, operands.total), operands.c(m0 + i, n0 + j)
+        known = constant(call.clear_accum)
+        if known is None:
+            return store(acc, tirx.if_then_else(call.clear_accum, zero, old), [i, j], call.span)
+        return store(acc, zero if known else old, [i, j], call.span)
+
+    def step(k: Any) -> Stmt:
+        def multiply(i: Any, j: Any) -> Stmt:
+            product = operands.a(m0 + i, k) * read_b(k, n0, j)
+            return store(acc, load(acc, [i, j]) + product, [i, j], call.span)
+
+        return over_tile(multiply)
+
+    def finish(i: Any, j: Any) -> Stmt:
+        return operands.store_c(m0 + i, n0 + j, load(acc, [i, j]))
+
+    return seq(
+        [AllocBuffer(acc), over_tile(start), loop(IntImm("int32", operands.k), step, name="k"), over_tile(finish)]
+    )
+
+
+IMPLEMENTATIONS = (TileOpImpl("gemm", "register tile", lower_gemm, needs_constant_sizes),)

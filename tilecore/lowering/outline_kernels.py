@@ -1,0 +1,87 @@
+"""Splits a function into its kernels: one PrimFunc for each T.Kernel, with its grid and threads as attributes.
+
+Every kernel takes the same parameters: the function's buffers, its workspaces, its scalars, then its symbols. The
+attributes are ``tile.grid`` (extents along x, y, z), ``tile.block_vars`` (the variables of the block's indices),
+``tile.threads`` and ``tile.thread_vars``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import const, constant, statements_of
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, IntImm, IRModule, IterVar, PrimFunc, Stmt, Var, is_buffer_var
+from tilecore.lowering.passes import Pass, PassEnv
+
+
+def outline_kernels(func: PrimFunc, env: PassEnv) -> IRModule:
+    name = str(func.attrs["global_symbol"])
+    workspaces, kernels = [], []
+    for statement in statements_of(func.body):
+        if isinstance(statement, AllocBuffer) and str(statement.buffer.scope()) == "global":
+            workspaces.append(statement.buffer)
+        elif isinstance(statement, AttrStmt) and statement.attr_key == "thread_extent":
+            kernels.append(statement)
+        else:
+            raise UnsupportedError(
+                "a statement stands outside T.Kernel",
+                location=location_of_span(getattr(statement, "span", None)),
+                expected="T.Kernel and T.alloc_global only",
+                hint="move it into a kernel",
+            )
+    params = slot_params(func, workspaces, env.facts.get("original_params", func.params))
+    env.facts["workspaces"] = workspaces
+    made = {}
+    for number, kernel in enumerate(kernels):
+        symbol = f"{name}_kernel" if len(kernels) == 1 else f"{name}_kernel_{number}"
+        made[symbol] = _kernel(kernel, params, symbol)
+    return IRModule(made)
+
+
+def slot_params(func: PrimFunc, workspaces: list[Var], originals: Any) -> list[Var]:
+    """The parameters of every kernel, in the order of an artifact's slots."""
+    buffers = [p for p in func.params if is_buffer_var(p)]
+    scalars = [p for p in func.params if not is_buffer_var(p)]
+    return [*buffers, *workspaces, *scalars, *symbols_of(originals)]
+
+
+def symbols_of(params: Any) -> list[Var]:
+    """Sizes known at the call: the variables of the parameters' shapes and strides, in order of appearance."""
+    from tilecore.ir.visit import collect
+
+    scalars = {p for p in params if not is_buffer_var(p)}
+    found: list[Var] = []
+    for param in params:
+        if is_buffer_var(param):
+            for size in [*param.shape, *param.strides]:
+                for var in collect(size, Var):
+                    if var not in found and var not in scalars:
+                        found.append(var)
+    return found
+
+
+def _kernel(node: AttrStmt, params: list[Var], symbol: str) -> PrimFunc:
+    extents: dict[str, Any] = {}
+    names: dict[str, Var] = {}
+    body: Stmt = node
+    while isinstance(body, AttrStmt) and body.attr_key == "thread_extent" and isinstance(body.node, IterVar):
+        extents[str(body.node.thread_tag)] = body.value
+        names[str(body.node.thread_tag)] = body.node.var
+        body = body.body
+    one = IntImm("int32", 1)
+    func = PrimFunc(params, body)
+    attributes = {
+        "global_symbol": symbol,
+        "tile.grid": [extents.get(f"blockIdx.{x}", one) for x in "xyz"],
+        "tile.block_vars": [names.get(f"blockIdx.{x}", Var(f"b{x}", "int32")) for x in "xyz"],
+        "tile.threads": [const(constant(extents.get(f"threadIdx.{x}", one)), "int32") for x in "xyz"],
+        "tile.thread_vars": [names.get(f"threadIdx.{x}", Var(f"t{x}", "int32")) for x in "xyz"],
+    }
+    for key, value in attributes.items():
+        func = func.with_attr(key, value)
+    return func
+
+
+OUTLINE_KERNELS = Pass("outline_kernels", outline_kernels)
