@@ -1,0 +1,34 @@
+"""The kernel cache: keys, memory, disk.
+
+    source key ─ links ─► kernel key ─ entries ─► Artifact
+
+A fresh process that meets a known kernel goes this way without TVM: ``source_key(function, args, kwargs)`` reads the
+function's source and everything it depends on, and the two look-ups take a fraction of a millisecond.
+"""
+
+from tilecore.cache.admin import CacheCheck, CacheStats, clear, path, stats, verify
+from tilecore.cache.current import disable_cache, disk_cache, enable_cache, is_cache_enabled
+from tilecore.cache.disk import DiskCache
+from tilecore.cache.key import UncacheableError, kernel_key
+from tilecore.cache.memory import MemoryCache
+from tilecore.cache.versions import versions_for_key
+from tilecore.cache.warning import CacheWarning
+
+__all__ = [
+    "CacheCheck",
+    "CacheStats",
+    "CacheWarning",
+    "DiskCache",
+    "MemoryCache",
+    "UncacheableError",
+    "clear",
+    "disable_cache",
+    "disk_cache",
+    "enable_cache",
+    "is_cache_enabled",
+    "kernel_key",
+    "path",
+    "stats",
+    "verify",
+    "versions_for_key",
+]

@@ -1,0 +1,166 @@
+"""What ``tilecore cache`` shows and does: plain functions on the cache directory of the current settings."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilecore import settings
+from tilecore.cache.current import is_cache_enabled
+from tilecore.cache.entry_format import BadEntryError, decode, decode_link
+from tilecore.cache.eviction import stored
+from tilecore.cache.layout import Layout, read_file, require_private
+from tilecore.cache.publish import remove_abandoned
+from tilecore.cache.quarantine import quarantine
+from tilecore.errors import CacheError
+
+
+@dataclass(frozen=True)
+class CacheStats:
+    """The state of the cache directory. Sizes in bytes, rounded up to pages.
+
+    problem: why the directory cannot be used, or None. enabled: False when a setting turned the cache off.
+    """
+
+    path: str | None
+    enabled: bool
+    problem: str | None
+    entries: int
+    links: int
+    bytes: int
+    limit: int
+    quarantined: int
+
+
+@dataclass(frozen=True)
+class CacheCheck:
+    """What :func:`verify` found. damaged: paths that were set aside. dangling: links whose entry is gone, removed."""
+
+    entries: int
+    links: int
+    damaged: tuple[str, ...]
+    dangling: int
+
+
+def path() -> str | None:
+    """The cache directory; None when no home directory is known and TILECORE_CACHE_DIR is not set."""
+    return settings.cache_dir()
+
+
+def stats() -> CacheStats:
+    """Counts and sizes; makes and changes nothing."""
+    root = settings.cache_dir()
+    limit = settings.cache_size()
+    if root is None:
+        return CacheStats(None, is_cache_enabled(), "no home directory is known", 0, 0, 0, limit, 0)
+    layout = Layout(root)
+    entries, links = stored(layout.entries), stored(layout.links)
+    quarantined = 0
+    with contextlib.suppress(OSError):
+        quarantined = len(os.listdir(layout.quarantine))
+    return CacheStats(
+        path=root,
+        enabled=is_cache_enabled(),
+        problem=_problem(root),
+        entries=len(entries),
+        links=len(links),
+        bytes=sum(file.size for file in entries) + sum(file.size for file in links),
+        limit=limit,
+        quarantined=quarantined,
+    )
+
+
+def clear() -> int:
+    """Remove every entry, link and quarantined file; returns how many entries went. Raises CacheError."""
+    layout = _existing_layout()
+    if layout is None:
+        return 0
+    removed = sum(_remove(file.path) for file in stored(layout.entries))
+    for file in stored(layout.links):
+        _remove(file.path)
+    with contextlib.suppress(OSError):
+        for name in os.listdir(layout.quarantine):
+            _remove(os.path.join(layout.quarantine, name))
+    remove_abandoned(layout.staging)
+    _remove(layout.growth)
+    return removed
+
+
+def verify() -> CacheCheck:
+    """Read every entry and link; what is damaged is quarantined. Raises CacheError."""
+    layout = _existing_layout()
+    if layout is None:
+        return CacheCheck(0, 0, (), 0)
+    entries, links = stored(layout.entries), stored(layout.links)
+    damaged = [file.path for file in entries if not _intact(layout, file.path, decode)]
+    dangling = 0
+    for file in links:
+        if not _intact(layout, file.path, decode_link):
+            damaged.append(file.path)
+        elif _dangles(layout, file.path):
+            dangling += _remove(file.path)
+    return CacheCheck(len(entries), len(links), tuple(damaged), dangling)
+
+
+def _intact(layout: Layout, path: str, decoder: Callable[[bytes, str], object]) -> bool:
+    """Whether the file is what its name says (or is gone meanwhile); quarantines it if not."""
+    try:
+        data, facts = read_file(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    try:
+        decoder(data, _key_of(path))
+        return True
+    except BadEntryError:
+        quarantine(path, facts.st_ino, layout.quarantine)
+        return False
+
+
+def _dangles(layout: Layout, path: str) -> bool:
+    try:
+        return not os.path.exists(layout.entry(decode_link(read_file(path)[0], _key_of(path))))
+    except (OSError, BadEntryError):
+        return False
+
+
+def _existing_layout() -> Layout | None:
+    root = settings.cache_dir()
+    if root is None:
+        raise CacheError("no home directory is known", hint="set TILECORE_CACHE_DIR")
+    layout = Layout(root)
+    if not os.path.isdir(layout.base):
+        return None
+    require_private(root)
+    require_private(layout.base)
+    return layout
+
+
+def _problem(root: str) -> str | None:
+    try:
+        if os.path.isdir(root):
+            require_private(root)
+    except OSError as error:
+        return str(error)
+    place = root
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        return f"{place} is not a directory"
+    if not os.access(place, os.W_OK | os.X_OK):
+        return f"{place} is not writable"
+    return None
+
+
+def _key_of(path: str) -> str:
+    return os.path.basename(os.path.dirname(path)) + os.path.basename(path)
+
+
+def _remove(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+        return True
+    return False

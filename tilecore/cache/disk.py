@@ -1,0 +1,174 @@
+"""The cache on disk: content-addressed artifacts, and an index from source keys to their keys.
+
+Whatever goes wrong with the disk, compilation goes on: reading becomes a miss, writing becomes nothing, and one
+warning says why. What is read has been checked against its digests and its key before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from tilecore.cache import eviction
+from tilecore.cache.entry_format import BadEntryError, decode, decode_link, encode, encode_link
+from tilecore.cache.layout import Layout, check_key, read_file
+from tilecore.cache.publish import publish, remove_abandoned
+from tilecore.cache.quarantine import quarantine
+from tilecore.cache.warning import WarnOnce, warn
+from tilecore.errors import CacheError
+from tilecore.runtime.artifact import Artifact
+
+DEFAULT_LIMIT = 4 * 2**30
+
+
+class DiskCache:
+    """Artifacts in a directory, shared by any number of processes and threads.
+
+    Parameters
+    ----------
+    path: the directory; made when it is missing. None: no directory can be had (every read is a miss).
+    limit: most bytes to keep; the least recently used go first.
+    reason: why ``path`` is None, for the warning.
+
+    No method raises on account of the disk. Keys are 64 hexadecimal digits; others raise CacheError.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, limit: int = DEFAULT_LIMIT, reason: str = "") -> None:
+        self.path = None if path is None else os.fspath(path)
+        self.limit = limit
+        self._layout = None if self.path is None else Layout(self.path)
+        self._reason = reason
+        self._usable: bool | None = None
+        self._cleaned = False
+        self._warn_once = WarnOnce()
+
+    def get(self, key: str) -> Artifact | None:
+        """The artifact of ``key``, or None; a damaged entry is quarantined and counts as missing."""
+        check_key(key)
+        layout = self._open()
+        return None if layout is None else self._read_entry(layout, key)
+
+    def put(self, key: str, artifact: Artifact) -> bool:
+        """Store ``artifact``, replacing an entry of the same key; True when it is on disk."""
+        check_key(key)
+        layout = self._open()
+        if layout is None:
+            return False
+        try:
+            data = encode(key, artifact)
+        except (TypeError, ValueError, RecursionError) as error:
+            warn(f"kernel {artifact.name} is not cached: its artifact is not plain data ({error})")
+            return False
+        return self._write(layout, layout.entry(key), data, durable=True)
+
+    def resolve(self, source_key: str) -> str | None:
+        """The key that ``source_key`` was linked to, or None."""
+        check_key(source_key)
+        layout = self._open()
+        if layout is None:
+            return None
+        path = layout.link(source_key)
+        try:
+            data, facts = read_file(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._warn_reading(layout, error)
+            return None
+        try:
+            key = decode_link(data, source_key)
+        except BadEntryError:
+            quarantine(path, facts.st_ino, layout.quarantine)
+            warn(f"a damaged link of the kernel cache was set aside and will be rebuilt: {path}")
+            return None
+        eviction.note_use(path, facts.st_mtime)
+        return key
+
+    def link(self, source_key: str, key: str) -> bool:
+        """Record that ``source_key`` stands for ``key``; True when it is on disk."""
+        check_key(source_key)
+        check_key(key)
+        layout = self._open()
+        if layout is None:
+            return False
+        # Not flushed: a link that a power cut damages fails its digest, and costs one compilation's front half.
+        return self._write(layout, layout.link(source_key), encode_link(source_key, key), durable=False)
+
+    def _open(self) -> Layout | None:
+        """The directory's layout, made and checked once; None (after one warning) when it cannot be used."""
+        if self._usable is None:
+            self._usable = self._try_open()
+        return self._layout if self._usable else None
+
+    def _try_open(self) -> bool:
+        if self._layout is None:
+            if self._reason:
+                self._warn_once("open", f"compiled kernels are kept in memory only: {self._reason}")
+            return False
+        try:
+            self._layout.prepare()
+            return True
+        except OSError as error:
+            hint = f" ({error.hint})" if isinstance(error, CacheError) and error.hint else ""
+            self._warn_once(
+                "open",
+                f"compiled kernels are kept in memory only: {_reason(error)}{hint}; "
+                "set TILECORE_CACHE_DIR to a directory of yours that only you can write to",
+            )
+            return False
+
+    def _read_entry(self, layout: Layout, key: str) -> Artifact | None:
+        path = layout.entry(key)
+        try:
+            data, facts = read_file(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._warn_reading(layout, error)
+            return None
+        try:
+            artifact = decode(data, key)
+        except BadEntryError as error:
+            quarantine(path, facts.st_ino, layout.quarantine)
+            warn(f"a damaged entry of the kernel cache was set aside and will be rebuilt: {path}: {error}")
+            return None
+        eviction.note_use(path, facts.st_mtime)
+        return artifact
+
+    def _write(self, layout: Layout, path: str, data: bytes, *, durable: bool) -> bool:
+        try:
+            if not self._cleaned:
+                self._cleaned = True
+                remove_abandoned(layout.staging)
+            try:
+                publish(data, layout.staging, path, durable=durable)
+            except FileNotFoundError:  # the cache was deleted under our feet
+                layout.prepare()
+                publish(data, layout.staging, path, durable=durable)
+            if eviction.is_due(eviction.note_growth(layout, len(data)), self.limit):
+                eviction.evict(layout, self.limit)
+                remove_abandoned(layout.staging)
+            return True
+        except OSError as error:
+            self._warn_once(
+                "write",
+                f"compiled kernels are not written to the cache in {layout.root}: {error.strerror or error}; "
+                f"{_advice(error)}, or set TILECORE_CACHE_DIR to another directory",
+            )
+            return False
+
+    def _warn_reading(self, layout: Layout, error: OSError) -> None:
+        self._warn_once("read", f"the kernel cache in {layout.root} cannot be read: {_reason(error)}")
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, CacheError):
+        return error.message
+    where = f" ({error.filename})" if error.filename else ""
+    return f"{error.strerror or error}{where}"
+
+
+def _advice(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
+        return "free some space or lower TILECORE_CACHE_SIZE"
+    return "make it writable"

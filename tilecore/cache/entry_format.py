@@ -1,0 +1,102 @@
+"""The cache's files as bytes. An entry is a header line, the manifest, the emitted source and the binary:
+
+    tilecore-entry 1 <bytes of the manifest> <sha256 of the manifest>\\n
+    {"key": ..., "members": {"source": [bytes, sha256], "binary": [bytes, sha256]}, "artifact": {...}}
+    <source, UTF-8><binary>
+
+An entry is a single file, so that one rename publishes the whole group at once, replacing an entry of the same key
+included (a directory cannot be replaced that way), and a warm start opens one file instead of three.
+
+A link, from a source key to the key of an entry, is one line: ``tilecore-link 1 <sha256 of both> <source key> <key>``.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+
+from tilecore.runtime.artifact import Artifact
+
+_MAGIC = b"tilecore-entry 1 "
+_LINK_MAGIC = b"tilecore-link 1 "
+_LONGEST_HEADER = 128
+
+
+class BadEntryError(ValueError):
+    """The bytes are not an intact entry or link of the key that was asked for; the message says what is wrong."""
+
+
+def encode(key: str, artifact: Artifact) -> bytes:
+    """The bytes of an entry. Raises TypeError or ValueError when the artifact is not plain data."""
+    source = artifact.source.encode("utf-8")
+    binary = bytes(artifact.binary)
+    facts = {
+        "key": key,
+        "members": {"source": _seal(source), "binary": _seal(binary)},
+        "artifact": artifact.to_json(),
+    }
+    manifest = json.dumps(facts, separators=(",", ":")).encode("utf-8")
+    size, digest = _seal(manifest)
+    return b"".join((_MAGIC, f"{size} {digest}\n".encode("ascii"), manifest, source, binary))
+
+
+def decode(data: bytes, key: str) -> Artifact:
+    """The artifact, once every size, digest and the key have been checked; raises BadEntryError otherwise."""
+    facts, start = _manifest(data)
+    if facts.get("key") != key:
+        raise BadEntryError("it holds another key")
+    try:
+        source_seal, binary_seal = facts["members"]["source"], facts["members"]["binary"]
+        middle, end = start + source_seal[0], start + source_seal[0] + binary_seal[0]
+        source, binary = data[start:middle], data[middle:end]
+        if len(data) != end:
+            raise BadEntryError(f"it has {len(data)} bytes instead of {end}")
+        if _seal(source) != source_seal:
+            raise BadEntryError("its source does not match its digest")
+        if _seal(binary) != binary_seal:
+            raise BadEntryError("its binary does not match its digest")
+        return Artifact.from_json(facts["artifact"], source.decode("utf-8"), binary)
+    except BadEntryError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:
+        raise BadEntryError(f"its manifest cannot be understood ({type(error).__name__}: {error})") from error
+
+
+def encode_link(source_key: str, key: str) -> bytes:
+    pair = f"{source_key} {key}".encode("ascii")
+    return b"%b%b %b\n" % (_LINK_MAGIC, sha256(pair).hexdigest().encode("ascii"), pair)
+
+
+def decode_link(data: bytes, source_key: str) -> str:
+    """The key that the link leads to; raises BadEntryError unless it is intact and belongs to ``source_key``."""
+    key = data[-1 - len(source_key) : -1].decode("ascii", "replace")
+    if not key.isascii() or data != encode_link(source_key, key):
+        raise BadEntryError("it is not an intact link of this source key")
+    return key
+
+
+def _manifest(data: bytes) -> tuple[dict, int]:
+    """The manifest and the offset of what follows it."""
+    if not data.startswith(_MAGIC):
+        raise BadEntryError("it does not begin as an entry of this format")
+    line_end = data.find(b"\n", 0, _LONGEST_HEADER)
+    words = data[len(_MAGIC) : max(line_end, 0)].split(b" ")
+    if len(words) != 2 or not words[0].isdigit():
+        raise BadEntryError("its header is damaged")
+    start = line_end + 1
+    end = start + int(words[0])
+    manifest = data[start:end]
+    if sha256(manifest).hexdigest().encode("ascii") != words[1]:
+        raise BadEntryError("its manifest does not match its digest")
+    try:
+        facts = json.loads(manifest)
+    except (ValueError, RecursionError) as error:
+        raise BadEntryError(f"its manifest is not JSON ({error})") from None
+    if not isinstance(facts, dict):
+        raise BadEntryError("its manifest is not a JSON object")
+    return facts, end
+
+
+def _seal(data: bytes) -> list:
+    """Size and digest of a member, as the manifest has them."""
+    return [len(data), sha256(data).hexdigest()]

@@ -1,0 +1,91 @@
+"""Where the cache's files lie, and whether its directory may be trusted.
+
+    <cache>/v1/entries/ab/cdef...    one file per kernel, see entry_format
+    <cache>/v1/links/ab/cdef...      source key -> kernel key, see links
+    <cache>/v1/staging/...           files being written; renamed into place when whole
+    <cache>/v1/quarantine/...        damaged entries, a bounded number
+    <cache>/v1/growth                one byte per page written since the last eviction
+
+Directories are 0700 and files 0600. A directory that somebody else owns or could write to is refused, as what lies
+in it is loaded into the process.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from tilecore.errors import CacheError
+
+FORMAT = "v1"
+KEY_LENGTH = 64
+_HEX = "0123456789abcdef"
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Layout:
+    """The paths of one cache directory; makes nothing by itself."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.base = os.path.join(root, FORMAT)
+        self.entries = os.path.join(self.base, "entries")
+        self.links = os.path.join(self.base, "links")
+        self.staging = os.path.join(self.base, "staging")
+        self.quarantine = os.path.join(self.base, "quarantine")
+        self.growth = os.path.join(self.base, "growth")
+
+    def entry(self, key: str) -> str:
+        return f"{self.entries}/{key[:2]}/{key[2:]}"
+
+    def link(self, source_key: str) -> str:
+        return f"{self.links}/{source_key[:2]}/{source_key[2:]}"
+
+    def prepare(self) -> None:
+        """Make the directories and check that nobody else can write to them; raises OSError (CacheError is one)."""
+        os.makedirs(self.root, mode=0o700, exist_ok=True)
+        require_private(self.root)
+        for path in (self.base, self.entries, self.links, self.staging, self.quarantine):
+            try:
+                os.mkdir(path, 0o700)
+            except FileExistsError:
+                require_private(path)
+
+
+def check_key(key: str) -> None:
+    """Raises CacheError unless ``key`` is 64 lower-case hexadecimal digits."""
+    if not isinstance(key, str) or len(key) != KEY_LENGTH or key.strip(_HEX):
+        raise CacheError("not a cache key", found=repr(key), expected=f"{KEY_LENGTH} hexadecimal digits")
+
+
+def require_private(path: str) -> None:
+    """Raises CacheError unless ``path`` is a directory that only this user can write to."""
+    facts = os.stat(path)
+    if not stat.S_ISDIR(facts.st_mode):
+        raise CacheError(f"{path} is not a directory")
+    if not hasattr(os, "geteuid"):
+        return
+    if facts.st_uid != os.geteuid():
+        raise CacheError(f"{path} belongs to another user", found=f"user {facts.st_uid}", expected=f"{os.geteuid()}")
+    if facts.st_mode & 0o022:
+        raise CacheError(f"{path} can be written to by others", hint=f"chmod go-w {path}")
+
+
+def read_file(path: str) -> tuple[bytes, os.stat_result]:
+    """The whole of a regular file of this user that nobody else can write to; raises OSError (CacheError is one)."""
+    handle = os.open(path, os.O_RDONLY | _NO_FOLLOW)
+    try:
+        facts = os.fstat(handle)
+        if not stat.S_ISREG(facts.st_mode):
+            raise CacheError(f"{path} is not a file")
+        if hasattr(os, "geteuid") and (facts.st_uid != os.geteuid() or facts.st_mode & 0o022):
+            raise CacheError(f"{path} could have been written by others")
+        data = os.read(handle, facts.st_size + 1)
+        if len(data) == facts.st_size:
+            return data, facts
+        pieces = [data]
+        while piece := os.read(handle, 1 << 20):
+            pieces.append(piece)
+        return b"".join(pieces), facts
+    finally:
+        os.close(handle)

@@ -1,0 +1,117 @@
+"""Publishing a file: written whole in the staging directory, flushed to disk, then renamed into place.
+
+A writer holds a lock on its staging file until it is done; the kernel drops the lock when the process dies, so that
+a file that can be locked belongs to nobody and is removed by whoever comes next. Nobody ever waits for a lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: age alone decides
+    fcntl = None  # type: ignore[assignment]
+
+_WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+# A file this young may be between its creation and its lock.
+YOUNG_SECONDS = 60.0
+# Where files cannot be locked, one this old is taken for abandoned.
+ABANDONED_SECONDS = 3600.0
+
+
+def publish(data: bytes, staging: str, path: str, *, durable: bool) -> None:
+    """Make ``path`` hold ``data``, all of it or as before; raises OSError and leaves nothing half-written.
+
+    durable: wait until the data and the name are on disk. Whoever reads must verify in either case.
+    """
+    staged = os.path.join(staging, f"{os.getpid()}-{os.urandom(8).hex()}")
+    handle = os.open(staged, _WRITE_NEW, 0o600)
+    try:
+        try:
+            _lock(handle)
+            _write_all(handle, data)
+            if durable:
+                os.fsync(handle)
+            if os.name == "nt":  # an open file cannot be renamed there
+                os.close(handle)
+                handle = -1
+            made = _rename(staged, path)
+        finally:
+            if handle >= 0:
+                os.close(handle)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(staged)
+        raise
+    if durable:
+        directory = os.path.dirname(path)
+        _flush_directory(directory)
+        if made:
+            _flush_directory(os.path.dirname(directory))
+
+
+def remove_abandoned(staging: str, young: float = YOUNG_SECONDS) -> int:
+    """Remove staging files whose writers are dead; returns how many. Files younger than ``young`` seconds are left."""
+    removed = 0
+    now = time.time()
+    with contextlib.suppress(OSError), os.scandir(staging) as files:
+        for file in files:
+            with contextlib.suppress(OSError):
+                age = now - file.stat(follow_symlinks=False).st_mtime
+                if age >= young and _is_abandoned(file.path, age):
+                    os.unlink(file.path)
+                    removed += 1
+    return removed
+
+
+def _write_all(handle: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def _rename(staged: str, path: str) -> bool:
+    """Put the file in its place; True when its directory had to be made."""
+    try:
+        os.replace(staged, path)
+        return False
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        os.replace(staged, path)
+        return True
+
+
+def _flush_directory(path: str) -> None:
+    # Where directories cannot be opened or flushed the rename is still atomic, only not yet durable.
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    if fcntl is not None:
+        # a file system without locks: age decides
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _is_abandoned(path: str, age: float) -> bool:
+    if age >= ABANDONED_SECONDS:
+        return True
+    if fcntl is None:
+        return False
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)

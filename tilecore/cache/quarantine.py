@@ -1,0 +1,46 @@
+"""Damaged files: set aside for whoever wants to know what happened, a bounded number of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+MOST_FILES = 16
+MOST_BYTES = 64 * 2**20
+
+
+def quarantine(path: str, inode: int, folder: str) -> bool:
+    """Move the damaged file at ``path`` out of the way; True when it is gone from its place.
+
+    ``inode`` is that of the file that was read: one that another process has put there since is left alone.
+    """
+    try:
+        if os.stat(path, follow_symlinks=False).st_ino != inode:
+            return True
+        name = f"{os.path.basename(os.path.dirname(path))}{os.path.basename(path)}-{os.urandom(4).hex()}"
+        os.replace(path, os.path.join(folder, name))
+    except FileNotFoundError:
+        return True
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+            return True
+        return False
+    _bound(folder)
+    return True
+
+
+def _bound(folder: str) -> None:
+    """Drop the oldest files beyond MOST_FILES files or MOST_BYTES bytes."""
+    files = []
+    with contextlib.suppress(OSError), os.scandir(folder) as listing:
+        for file in listing:
+            with contextlib.suppress(OSError):
+                facts = file.stat(follow_symlinks=False)
+                files.append((facts.st_ctime_ns, facts.st_size, file.path))
+    total = 0
+    for count, (_, size, path) in enumerate(sorted(files, reverse=True)):
+        total += size
+        if count >= MOST_FILES or total > MOST_BYTES:
+            with contextlib.suppress(OSError):
+                os.unlink(path)

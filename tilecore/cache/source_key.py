@@ -1,0 +1,98 @@
+"""The key of a kernel's source: found without TVM, and without running the function that makes the kernel.
+
+It covers everything that running ``function(*args, **kwargs)`` could read: the source and bytecode of the function
+and of every function and class that it reaches, default arguments, closures, and the values of the globals and module
+attributes that it names. So an equal key means the same kernel, for one target and one set of options, which go into
+the index key beside it. Whatever is not understood gives no key; compilation then goes through the IR.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from types import FunctionType
+from typing import Any
+
+from tilecore.cache.source.functions import describe_function
+from tilecore.cache.source.text import NotUnderstoodError
+from tilecore.cache.source.values import Describer
+from tilecore.cache.versions import versions_for_key
+
+_VERSION = "tilecore-source 1"
+_VARARGS, _VARKEYWORDS = 0x04, 0x08
+
+
+@dataclass(frozen=True)
+class SourceKey:
+    """digest: 64 hexadecimal digits, to be combined with the target and the options (``kernel_key``)."""
+
+    digest: str
+
+
+def source_key(function: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> SourceKey | None:
+    """The key of what ``function(*args, **kwargs)`` would build; None when it reads something not understood.
+
+    function: a Python function, or an object whose ``__wrapped__`` is one, such as a T.prim_func. Nothing is called
+    or imported, but for the method ``__source_key__()`` of objects that have one: it returns plain data that stands
+    for the object.
+    """
+    try:
+        return _source_key(function, args, kwargs or {})
+    except NotUnderstoodError:
+        return None
+
+
+def why_no_source_key(function: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> str | None:
+    """What :func:`source_key` did not understand, in words; None when there is a key."""
+    try:
+        _source_key(function, args, kwargs or {})
+    except NotUnderstoodError as error:
+        return str(error)
+    return None
+
+
+def _source_key(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> SourceKey:
+    wrapped = function if isinstance(function, FunctionType) else getattr(function, "__wrapped__", None)
+    if not isinstance(wrapped, FunctionType):
+        raise NotUnderstoodError("the kernel is not a Python function")
+    describer = Describer()
+    describer.tag(b"V", f"{_VERSION} {sys.version_info[:2]} {sys.flags.optimize} {versions_for_key('', '')}")
+    try:
+        if wrapped is function:
+            describe_function(describer, wrapped, signature=True)
+            describer.items(b"T", _bind(wrapped, args, kwargs))
+        else:
+            describer.value(function)
+            describer.parts(b"T", *args, dict(kwargs))
+    except RecursionError:
+        raise NotUnderstoodError("what it reads is nested too deeply") from None
+    return SourceKey(sha256(b"".join(describer.out)).hexdigest())
+
+
+def _bind(function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The value of every parameter, in order, however it was passed; defaults filled in."""
+    code = function.__code__
+    count = code.co_argcount
+    positional = code.co_varnames[:count]
+    keyword_only = code.co_varnames[count : count + code.co_kwonlyargcount]
+    defaults = function.__defaults__ or ()
+    values = dict(zip(positional[count - len(defaults) :], defaults, strict=True)) if defaults else {}
+    values.update(function.__kwdefaults__ or {})
+    given = dict(zip(positional, args, strict=False))
+    values.update(given)
+    extra_keywords = {}
+    for name, value in kwargs.items():
+        if name in given or name in positional[: code.co_posonlyargcount]:
+            raise NotUnderstoodError(f"argument {name} cannot be given by name")
+        if name in positional or name in keyword_only:
+            values[name] = value
+        else:
+            extra_keywords[name] = value
+    extra = tuple(args[count:])
+    fits = (not extra or code.co_flags & _VARARGS) and (not extra_keywords or code.co_flags & _VARKEYWORDS)
+    names = (*positional, *keyword_only)
+    if not fits or any(name not in values for name in names):
+        raise NotUnderstoodError("the arguments do not fit the parameters")
+    return [*(values[name] for name in names), extra, extra_keywords]

@@ -1,0 +1,102 @@
+"""Versions of everything that decides what a kernel compiles to, without importing any of it.
+
+The version of an installed distribution is read from the name of its ``.dist-info`` directory. A package that runs
+from a source checkout changes without changing its version, so there a digest of its files is added.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from hashlib import sha256
+
+_DERIVED = (".pyc", ".pyo", ".so", ".pyd", ".dylib", ".dll", ".o", ".c", ".md")
+
+
+def versions_for_key(backend_package: str, backend_version: str, backend_module: str | None = None) -> dict[str, str]:
+    """Distribution name to version of tilecore, TVM and the backend, for a cache key and an artifact's ``versions``.
+
+    backend_module: the plugin's module. When it is given and comes from a source checkout, a digest of its package's
+    files is added to the version, so that a backend under development never meets its own stale kernels.
+    """
+    versions = dict(_core_versions())
+    if backend_package and backend_package != "tilecore":
+        checkout = _checkout_digest(backend_module.partition(".")[0]) if backend_module else ""
+        versions[backend_package] = backend_version + checkout
+    return versions
+
+
+def installed_version(distribution: str) -> str:
+    """Version of an installed distribution; "absent" when there is none."""
+    return _installed().get(distribution) or _from_metadata(distribution)
+
+
+@functools.lru_cache(maxsize=1)
+def _core_versions() -> tuple[tuple[str, str], ...]:
+    checkout = _checkout_digest("tilecore")
+    version = _installed().get("tilecore", "") if checkout else installed_version("tilecore")
+    return (
+        ("apache-tvm", installed_version("apache-tvm")),
+        ("apache-tvm-ffi", installed_version("apache-tvm-ffi")),
+        ("tilecore", version + checkout),
+    )
+
+
+@functools.lru_cache(maxsize=1)
+def _installed() -> dict[str, str]:
+    """Lower-case, dashed name to version of the distributions on sys.path; the first counts, as for imports."""
+    found: dict[str, str] = {}
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith(".dist-info"):
+                project, _, version = name[: -len(".dist-info")].rpartition("-")
+                found.setdefault(project.replace("_", "-").lower(), version)
+    return found
+
+
+def _from_metadata(distribution: str) -> str:
+    """The slow way, for what is not laid out as an installed wheel."""
+    import importlib_metadata
+
+    try:
+        return importlib_metadata.version(distribution)
+    except importlib_metadata.PackageNotFoundError:
+        return "absent"
+
+
+@functools.lru_cache(maxsize=64)
+def _checkout_digest(module: str) -> str:
+    """``+source.<digest>`` for a package that was imported from a source checkout, "" for an installed wheel."""
+    loaded = sys.modules.get(module)
+    file = getattr(loaded, "__file__", None)
+    paths = list(getattr(loaded, "__path__", ()))
+    if not paths and not file:
+        return ""
+    root = paths[0] if paths else str(file)
+    folder = os.path.dirname(os.path.abspath(root))
+    try:
+        if any(name.endswith(".dist-info") for name in os.listdir(folder)):
+            return ""
+    except OSError:  # inside a zip archive: a package that is not being edited
+        return ""
+    total = sha256()
+    for path in _source_files(root):
+        with open(path, "rb") as stream:
+            content = sha256(stream.read()).digest()
+        total.update(os.path.relpath(path, folder).replace(os.sep, "/").encode() + b"\0" + content)
+    return f"+source.{total.hexdigest()[:16]}"
+
+
+def _source_files(root: str) -> list[str]:
+    if os.path.isfile(root):
+        return [root]
+    found = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith(".")]
+        found += [os.path.join(folder, name) for name in files if not name.endswith(_DERIVED) and name[0] != "."]
+    return sorted(found, key=lambda path: path.replace(os.sep, "/"))
