@@ -24,6 +24,8 @@ def main(words: Sequence[str] | None = None) -> None:
     except TilecoreError as error:
         print(f"tilecore: {error}", file=sys.stderr)
         code = 1
+    except KeyboardInterrupt:
+        code = 130
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0

@@ -200,6 +200,8 @@ def test_unreadable_metadata_hides_nobody(site):
     site.install_raw("tile-binary", "0.4", b"[tilecore.backends]\n\xff\xfe\xfa = x\n")
     site.install("tile-nameless", "0.5", "nameless", "tile_healthy:plugin", metadata=False)
     site.install("tile-odd-value", "0.6", "odd", "not a module!")
+    site.install("tile-odd-kind", "0.7", "../odd kind", "tile_healthy:plugin")
+    assert site.run("-m", "tilecore", "doctor").returncode == 1
     facts = site.cli("targets")
     found = {target["kind"]: target for target in facts["targets"]}
     assert found["healthy"]["state"] == "ok"
@@ -210,6 +212,7 @@ def test_unreadable_metadata_hides_nobody(site):
     }
     assert found["odd"]["state"] == "broken"
     assert "tile-odd-value 0.6" in found["odd"]["reason"]
+    assert "its entry point and its tilecore_target name different kinds" in found["../odd kind"]["reason"]
     assert any("tile-garbled" in problem and "this line is no entry" in problem for problem in facts["problems"])
     assert any("tile-binary" in problem or "tile_binary" in problem for problem in facts["problems"])
 

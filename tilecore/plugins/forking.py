@@ -29,7 +29,12 @@ def fork_all(
             _child(function, item, write)
         os.close(write)
         children[read] = (item, pid)
-    texts, ended = _read_all(list(children), time.monotonic() + timeout)
+    try:
+        texts, ended = _read_all(list(children), time.monotonic() + timeout)
+    except BaseException:  # Ctrl-C: a hanging plugin may have ignored it
+        for _, pid in children.values():
+            _exit_code(pid, 0.0)
+        raise
     return [_answer(texts[read], read in ended, pid) for read, (_, pid) in children.items()]
 
 

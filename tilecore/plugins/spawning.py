@@ -9,44 +9,68 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from tilecore.plugins.probe import main; main()"
+_AT_ONCE = min(4, os.cpu_count() or 1)
+
+Answer = dict[str, Any] | int | None
 
 
-def spawn_all(kinds: Sequence[str], whole: bool, timeout: float) -> list[dict[str, Any] | int | None]:
+def spawn_all(kinds: Sequence[str], whole: bool, timeout: float) -> list[Answer]:
     """The answer for each kind, in order; or the exit code of a process that ended without one; or None for one that
     was killed after ``timeout`` seconds. A few run at once."""
-    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
-        return list(pool.map(lambda kind: _spawn(kind, whole, timeout), kinds))
-
-
-def _spawn(kind: str, whole: bool, timeout: float) -> dict[str, Any] | int | None:
-    """The answer travels by file, since a pipe can be held open by whatever the plugin started."""
+    answers: dict[str, Answer] = {}
+    waiting = list(kinds)
+    running: list[_Child] = []
     with tempfile.TemporaryDirectory() as folder:
-        answer = os.path.join(folder, "answer.json")
-        command = [sys.executable, "-c", _START, json.dumps(sys.path), kind, str(int(whole)), answer]
+        try:
+            while waiting or running:
+                while waiting and len(running) < _AT_ONCE:
+                    running.append(_Child(waiting.pop(0), whole, folder, timeout))
+                for child in [child for child in running if child.ended()]:
+                    running.remove(child)
+                    answers[child.kind] = child.answer()
+                time.sleep(0.003)
+        finally:  # Ctrl-C does not reach the children: each has a session of its own
+            for child in running:
+                child.kill()
+    return [answers[kind] for kind in kinds]
+
+
+class _Child:
+    """One interpreter. Its answer travels by file, since a pipe can be held open by whatever the plugin started."""
+
+    def __init__(self, kind: str, whole: bool, parent: str, timeout: float) -> None:
+        self.kind = kind
+        folder = tempfile.mkdtemp(dir=parent)
+        self._file = os.path.join(folder, "answer.json")
+        command = [sys.executable, "-c", _START, json.dumps(sys.path), kind, str(int(whole)), self._file]
         quiet = subprocess.DEVNULL
-        child = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+        self._process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+        self._deadline = time.monotonic() + timeout
+
+    def ended(self) -> bool:
+        """Whether it has ended by itself or is out of time."""
+        return self._process.poll() is not None or time.monotonic() > self._deadline
+
+    def answer(self) -> Answer:
+        code = self._process.poll()
+        if code is None:
+            self.kill()
         try:
-            code = child.wait(timeout)
-        except subprocess.TimeoutExpired:
-            _kill(child)
-            return None
-        try:
-            with open(answer, encoding="utf-8") as file:
+            with open(self._file, encoding="utf-8") as file:
                 return json.load(file)
         except (OSError, ValueError):
             return code
 
-
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    """The child and whatever it started."""
-    if sys.platform == "win32":
-        child.kill()
-    else:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+    def kill(self) -> None:
+        """The process and whatever it started."""
+        if sys.platform == "win32":
+            self._process.kill()
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
