@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -156,22 +157,49 @@ def _whole_tile(scope: Scope, call: TileCall, target: Region) -> Statement:
 # -- expressions -------------------------------------------------------------------------------------------------
 
 
-def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
-    """The value of an element before it is updated; lanes that meet at one element take turns in their order."""
+_Element = Callable[[State], tuple[View, list[Value], Any, Mask, Value]]
+
+
+def _element(scope: Scope, call: TileCall) -> tuple[_Element, Access]:
+    """A closure that gives the view, the indices, their offset, the lanes inside it, and the value."""
     if not isinstance(call.dst, TensorLoad):
         raise scope.error(LanguageError, "an atomic updates an element of a buffer", found=str(call.dst)[:120])
     info = scope.buffer(call.dst.source)
     _check_kind(scope, call.kind, info.kind, ("load",))
     indices = [scope.expression(index) for index in call.dst.indices]
-    value, kind, access, name = scope.expression(call.value), type_of(call.value), scope.access(info), call.kind
+    value, kind, access = scope.expression(call.value), type_of(call.value), scope.access(info)
 
-    def run(state: State) -> Value:
+    def find(state: State) -> tuple[View, list[Value], Any, Mask, Value]:
         view = state.env[info.slot]
         given = cast(kind, info.kind, value(state))
         where = [index(state) for index in indices]
-        offset, reached = view.place(state, where, state.mask, access)
+        return view, where, *view.place(state, where, state.mask, access), given
+
+    return find, access
+
+
+def compile_atomic_update(scope: Scope, call: TileCall) -> Statement:
+    """An atomic of one element whose previous value nobody wants."""
+    find, access = _element(scope, call)
+    if call.kind == "load":
+        return lambda state: None
+
+    def run(state: State) -> None:
+        view, _, offset, reached, given = find(state)
+        update(state, view, offset, reached, given, call.kind, access)
+
+    return run
+
+
+def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
+    """The value of an element before it is updated; lanes that meet at one element take turns in their order."""
+    find, access = _element(scope, call)
+    name = call.kind
+
+    def run(state: State) -> Value:
+        view, where, offset, reached, given = find(state)
         if reached is False or view.size == 0:
-            return info.kind.carrier.type(0)
+            return view.kind.carrier.type(0)
         if name != "store" and not view.storage.complete:
             view.require_written(state, offset, reached, where, access)
         if name == "load":

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.interpreter.scope import Expression, Scope, Statement
-from tilecore.interpreter.tiles.atomic import compile_atomic, compile_atomic_element
+from tilecore.interpreter.state import State
+from tilecore.interpreter.tiles.atomic import compile_atomic, compile_atomic_element, compile_atomic_update
 from tilecore.interpreter.tiles.copy import compile_copy, compile_fill, compile_transpose
 from tilecore.interpreter.tiles.diagnostics import (
     compile_annotate,
@@ -20,6 +21,21 @@ from tilecore.interpreter.tiles.reduce import compile_allreduce, compile_finaliz
 from tilecore.ir.nodes import Call
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 
+
+def _discard(compiler: Callable[[Scope, TileCall], Expression]) -> Callable[[Scope, TileCall], Statement]:
+    """An expression that stands as a statement."""
+
+    def compile_statement(scope: Scope, call: TileCall) -> Statement:
+        value = compiler(scope, call)
+
+        def run(state: State) -> None:
+            value(state)
+
+        return run
+
+    return compile_statement
+
+
 _STATEMENTS: dict[str, Callable[[Scope, TileCall], Statement]] = {
     "copy": compile_copy,
     "transpose": compile_transpose,
@@ -29,6 +45,8 @@ _STATEMENTS: dict[str, Callable[[Scope, TileCall], Statement]] = {
     "scan": compile_scan,
     "finalize_reducer": compile_finalize,
     "atomic": compile_atomic,
+    "atomic_element": compile_atomic_update,
+    "allreduce": _discard(compile_allreduce),
     "sync_threads": compile_sync,
     "print": compile_print,
     "device_assert": compile_device_assert,
@@ -45,13 +63,6 @@ _FOR_ONE_ITERATION = ("atomic", "print", "device_assert", "assume", "annotate", 
 def compile_tile_statement(scope: Scope, call: TileCall) -> Statement:
     """A tile operation that stands as a statement."""
     name = call.op.name
-    if name in _EXPRESSIONS:
-        value = compile_tile_expression(scope, call.call)
-
-        def run(state: object) -> None:
-            value(state)  # type: ignore[arg-type]
-
-        return run
     _check_place(scope, name)
     compiler = _STATEMENTS.get(name)
     if compiler is None:

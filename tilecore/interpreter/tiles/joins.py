@@ -76,6 +76,8 @@ def _ones(kind: ValueType) -> Any:
 SUM = Join("sum", np.add, np.add, _nothing)
 MAX = Join("max", np.fmax, np.maximum, _lowest)
 MIN = Join("min", np.fmin, np.minimum, _highest)
+LARGEST = Join("max", np.fmax, np.maximum, _nothing)  # of absolute values
+LARGEST_OR_NAN = Join("max", np.maximum, np.maximum, _nothing)
 MAX_OR_NAN = Join("max", np.maximum, np.maximum, _lowest)
 MIN_OR_NAN = Join("min", np.minimum, np.minimum, _highest)
 AND = Join("and", None, np.bitwise_and, _ones)
@@ -86,11 +88,11 @@ REDUCTIONS = {
     "sum": SUM,
     "abssum": SUM,
     "max": MAX,
-    "absmax": MAX,
+    "absmax": LARGEST,
     "min": MIN,
     "bitand": AND,
     "bitor": OR,
     "bitxor": XOR,
 }
 ATOMICS = {"add": SUM, "max": MAX, "min": MIN, "and": AND, "or": OR, "xor": XOR}
-PROPAGATING = {"max": MAX_OR_NAN, "min": MIN_OR_NAN, "absmax": MAX_OR_NAN}
+PROPAGATING = {"max": MAX_OR_NAN, "min": MIN_OR_NAN, "absmax": LARGEST_OR_NAN}
