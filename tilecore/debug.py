@@ -89,3 +89,8 @@ def source(text: str, extension: str) -> None:
     """The source that was emitted."""
     say(SOURCE, f"source ({extension})\n{text}")
     dump("source", text, extension)
+
+
+def announce(text: str) -> None:
+    """Tell the user something that they asked to be told."""
+    print(f"[tilecore] {text}", file=sys.stderr)

@@ -1,0 +1,187 @@
+"""tilecore.compile: from a kernel function to a callable kernel, through the caches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tilecore import debug, settings
+from tilecore.cache.current import disk_cache
+from tilecore.cache.key import kernel_key
+from tilecore.cache.memory import MemoryCache
+from tilecore.cache.versions import versions_for_key
+from tilecore.compiler import CompileOptions, build_artifact
+from tilecore.errors import LanguageError, TargetError
+from tilecore.plugins import manager
+from tilecore.plugins.backend import Backend
+from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.kernel import JITKernel
+from tilecore.target import Target
+from tilecore.transform import checked_pass_configs
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that decides how a kernel is compiled, besides the kernel: resolved and checked."""
+
+    backend: Backend
+    target: Target
+    adapter: str
+    options: CompileOptions
+    debug_root: str | None = None
+
+    def key_parts(self) -> dict[str, Any]:
+        """What of it goes into cache keys."""
+        backend, options = self.backend, self.options
+        return {
+            "target": str(self.target),
+            "adapter": self.adapter,
+            "out_idx": tuple(options.out_idx),
+            "pass_configs": {k: _plain(v) for k, v in options.pass_configs.items()},
+            "compile_flags": tuple(options.compile_flags),
+            "versions": versions_for_key(backend.package, backend.version),
+            "toolchain": backend.toolchain.version(self.target),
+        }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool, bytes, tuple, list, dict)) or value is None else str(value)
+
+
+def make_request(
+    out_idx: Any = None,
+    execution_backend: str | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    compile_flags: str | Sequence[str] | None = None,
+    debug_root_path: Any = None,
+) -> Request:
+    """Resolve and check the arguments that jit, compile and par_compile share."""
+    if target_host is not None and str(target_host).split()[0] not in ("cpu", "llvm", "c", "host"):
+        raise TargetError(f"target_host {target_host!r}", expected="the host itself; leave it out")
+    backend, resolved = manager.use_default() if target in (None, "auto") else manager.resolve(target)
+    adapter = choose_adapter(backend, resolved, execution_backend or settings.execution_backend())
+    flags = (compile_flags,) if isinstance(compile_flags, str) else tuple(compile_flags or ())
+    outputs = (out_idx,) if isinstance(out_idx, int) else tuple(out_idx or ())
+    loud = settings.verbose() if verbose is None else bool(verbose)
+    options = CompileOptions(outputs, checked_pass_configs(pass_configs), flags, loud)
+    return Request(backend, resolved, adapter, options, None if debug_root_path is None else str(debug_root_path))
+
+
+def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
+    """The execution backend by name; for "auto" the first that can run here, else the first."""
+    names = list(backend.adapters)
+    if wanted not in ("auto", ""):
+        if wanted not in names:
+            raise TargetError(
+                f"target {target.kind!r} has no execution backend {wanted!r}", expected=", ".join(["auto", *names])
+            )
+        return wanted
+    for name in names:
+        if backend.adapters[name].available(target).present:
+            return name
+    return names[0]
+
+
+_kernels: MemoryCache[JITKernel] = MemoryCache()
+
+
+def ir_of(func: Any) -> Any:
+    """The tile IR of a T.prim_func, or of TVM's own PrimFunc."""
+    from tilecore.frontend.function import PrimFunc
+
+    if isinstance(func, PrimFunc):
+        return func.ir
+    if type(func).__name__ == "PrimFunc":
+        return func
+    raise LanguageError(
+        f"a {type(func).__name__} cannot be compiled",
+        expected="a function decorated with @T.prim_func",
+        hint="tilecore.jit compiles a function that returns one",
+    )
+
+
+def compile(  # noqa: A001 - the language's name
+    func: Any = None,
+    out_idx: Any = None,
+    execution_backend: str | None = None,
+    target: Any = None,
+    target_host: Any = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    compile_flags: str | Sequence[str] | None = None,
+    debug_root_path: Any = None,
+) -> JITKernel:
+    """Compile a T.prim_func.
+
+    out_idx: parameters (an int or several, negative from the end) that calls allocate and return.
+    execution_backend: how to run it ("auto": the target's first that can). target: "auto", a name with attributes, a
+    dict or a tilecore.Target. pass_configs: by PassConfigKey. compile_flags: for the vendor's compiler.
+    debug_root_path: a folder for the files of every step.
+    """
+    request = make_request(
+        out_idx, execution_backend, target, target_host, verbose, pass_configs, compile_flags, debug_root_path
+    )
+    return compile_ir(lambda: ir_of(func), request)
+
+
+def compile_ir(
+    make_ir: Callable[[], Any],
+    request: Request,
+    source_key: str | None = None,
+    outputs: Callable[[], tuple[int, ...]] | None = None,
+) -> JITKernel:
+    """A kernel from the caches, or compiled. source_key: leads to the kernel without building its IR. outputs: the
+    request's ``out_idx``, where only the IR tells them."""
+    disk = disk_cache()
+    if source_key is not None:
+        known = disk.resolve(source_key)
+        if known is not None:
+            kernel = _kernels.get(known)
+            if kernel is not None:
+                return kernel
+            artifact = disk.get(known)
+            if artifact is not None:
+                debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
+                kernel = JITKernel(artifact, request.backend, request.target, make_ir)
+                _kernels.put(known, kernel)
+                return kernel
+    func = make_ir()
+    if outputs is not None:
+        request = replace(request, options=replace(request.options, out_idx=outputs()))
+    key = ir_key(func, request)
+    kernel = _kernels.get_or_make(key, lambda: _make(func, request, key))
+    if source_key is not None:
+        disk.link(source_key, key)
+    return kernel
+
+
+def ir_key(func: Any, request: Request) -> str:
+    """The key of tile IR compiled by ``request``: the same in every process and on every machine."""
+    return kernel_key({"ir": func.script(show_meta=True), **request.key_parts()})
+
+
+def _make(func: Any, request: Request, key: str) -> JITKernel:
+    disk = disk_cache()
+    artifact = disk.get(key) if request.debug_root is None else None
+    if artifact is None:
+        artifact = build(func, request)
+        disk.put(key, artifact)
+    else:
+        debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
+    return JITKernel(artifact, request.backend, request.target, lambda: func)
+
+
+def build(func: Any, request: Request) -> Artifact:
+    """Compile, with what the debugging switches ask for."""
+    name = str(func.attrs["global_symbol"])
+    debug.say(debug.BACKEND, f"{name}: target {request.target}, execution backend {request.adapter}")
+    with debug.dumping(name, request.debug_root):
+        artifact = build_artifact(func, request.backend, request.target, request.adapter, request.options)
+    if settings.print_on_compilation() or request.options.verbose:
+        steps = artifact.report.get("steps", {})
+        debug.announce(f"compiled {name} for {request.target.kind} in {sum(steps.values()):.0f} ms")
+    return artifact

@@ -1,0 +1,131 @@
+"""Eager kernels: the function's body is the kernel; tensors decide its shapes when it is called."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from tilecore.cache.key import kernel_key
+from tilecore.cache.source_key import source_key
+from tilecore.dtypes import dtype as DType
+from tilecore.errors import LanguageError
+from tilecore.frontend.signature import annotations_of, definition_of, evaluate_strings
+from tilecore.language.annotations import TensorType
+from tilecore.runtime.kernel import JITKernel
+
+
+def is_eager(function: FunctionType) -> bool:
+    """Does the function itself, not one inside it, open a T.Kernel or declare a tensor?"""
+    from tilecore.frontend.source import parse_function
+
+    try:
+        _, definition = parse_function(function)
+    except (LanguageError, SyntaxError):
+        return False
+    return any(_declares(node) for node in _own_nodes(definition))
+
+
+def _own_nodes(definition: Any) -> Any:
+    pending = list(definition.body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def _declares(node: ast.AST) -> bool:
+    if isinstance(node, ast.With):
+        calls = [item.context_expr for item in node.items]
+        return any(isinstance(c, ast.Call) and _last_name(c.func) == "Kernel" for c in calls)
+    if isinstance(node, ast.AnnAssign) and node.value is None:
+        return "Tensor" in ast.dump(node.annotation)
+    return False
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+class EagerKernel:
+    """The kernels of one eager function: one for each combination of tensor types and Python values."""
+
+    def __init__(self, function: FunctionType, request: Callable[[], Any]) -> None:
+        self.function = function
+        self.request = request
+        self.signature = inspect.signature(function)
+        self._kernels: dict[Any, tuple[JITKernel, tuple[str, ...]]] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self._bind(args, kwargs)
+        kernel, names = self._kernel(bound)
+        return kernel(*(bound[name] for name in names))
+
+    def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
+        """The kernel for these arguments; tensors may be given as T.Tensor types."""
+        return self._kernel(self._bind(args, kwargs))[0]
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> Any:
+        return self._elaborate(self._types(self._bind(args, kwargs)))[0]
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _kernel(self, bound: dict[str, Any]) -> tuple[JITKernel, tuple[str, ...]]:
+        types = self._types(bound)
+        key = tuple((name, _key_of(value)) for name, value in types.items())
+        known = self._kernels.get(key)
+        if known is None:
+            known = self._kernels[key] = self._compile(types)
+        return known
+
+    def _types(self, bound: dict[str, Any]) -> dict[str, Any]:
+        """Tensors as their types, other values as they are."""
+        return {name: tensor_type(value) or value for name, value in bound.items()}
+
+    def _compile(self, types: dict[str, Any]) -> tuple[JITKernel, tuple[str, ...]]:
+        from tilecore.jit.compile import compile_ir
+
+        request = self.request()
+        made = functools.lru_cache(maxsize=1)(lambda: self._elaborate(types))
+        found = source_key(self.function, (), {k: _plain(v) for k, v in types.items()})
+        key = None if found is None else kernel_key({"source": found.digest, "eager": True, **request.key_parts()})
+        kernel = compile_ir(lambda: made()[0], request, key, lambda: made()[2])
+        outputs = set(kernel.artifact.out_idx)
+        return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)
+
+    def _elaborate(self, types: dict[str, Any]) -> tuple[Any, tuple[str, ...], tuple[int, ...]]:
+        from tilecore.jit.elaborate_eager import elaborate
+
+        annotations = evaluate_strings(self.function, annotations_of(self.function), None)
+        return elaborate(self.function, types, annotations, definition_of(self.function))
+
+
+def tensor_type(value: Any) -> TensorType | None:
+    """The type of a tensor argument: concrete shape, dtype, strides when not contiguous; None for other values."""
+    if isinstance(value, TensorType):
+        return value
+    if isinstance(value, (int, float, bool, str)) or value is None:
+        return None
+    shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is None or kind is None or isinstance(value, type):
+        return None
+    return TensorType(tuple(int(s) for s in shape), DType(kind))
+
+
+def _key_of(value: Any) -> Any:
+    if isinstance(value, TensorType):
+        return ("tensor", value.shape, str(value.dtype))
+    from tilecore.jit.impl import _hashable
+
+    return _hashable(value)
+
+
+def _plain(value: Any) -> Any:
+    return ("tensor", tuple(value.shape), str(value.dtype)) if isinstance(value, TensorType) else value

@@ -1,0 +1,174 @@
+"""JITImpl: what ``@tilecore.jit`` makes of a function."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from tilecore.cache.key import kernel_key
+from tilecore.cache.source_key import source_key
+from tilecore.errors import LanguageError
+from tilecore.frontend.function import PrimFunc
+from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
+from tilecore.jit.eager import EagerKernel, is_eager
+from tilecore.runtime.kernel import JITKernel
+
+
+class JITImpl:
+    """A function under ``@tilecore.jit``.
+
+    lazy (the function returns a T.prim_func): calling it with Python values gives a compiled kernel, one for each set
+    of values. eager (the body is the kernel itself): calling it with tensors compiles for them and runs, and returns
+    the outputs. On a T.prim_func: calling it compiles once and runs.
+    """
+
+    def __init__(self, func: Any, settings: Mapping[str, Any]) -> None:
+        self.func = func
+        self.settings = dict(settings)
+        self.mode = _mode(func)
+        plain = func.function if isinstance(func, PrimFunc) else func
+        functools.update_wrapper(self, plain)
+        self.signature = inspect.signature(plain)
+        self._kernels: dict[Any, JITKernel] = {}
+        self._eager = EagerKernel(plain, self.request) if self.mode == "eager" else None
+        self._own: JITKernel | None = None
+
+    @functools.cached_property
+    def _request(self) -> Request:
+        return make_request(**self.settings)
+
+    def request(self) -> Request:
+        """The resolved settings. The default target is looked up when the first kernel is compiled."""
+        return self._request
+
+    # -- calling ----------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.mode == "eager":
+            assert self._eager is not None
+            return self._eager(*args, **kwargs)
+        if self.mode == "kernel":
+            return self.compile()(*args, **kwargs)
+        return self.compile(*args, **kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
+        """The kernel for these arguments: lazy: the factory's values; eager: tensors (or T.Tensor types) and values."""
+        if self.mode == "kernel":
+            if self._own is None:
+                self._own = compile_ir(lambda: ir_of(self.func), self.request())
+            return self._own
+        if self.mode == "eager":
+            assert self._eager is not None
+            return self._eager.compile(*args, **kwargs)
+        key = self.parse_cache_key(*args, **kwargs)
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = self._compile(args, kwargs)
+        return kernel
+
+    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
+        request = self.request()
+        found = source_key(self.func, args, kwargs)
+        key = None if found is None else kernel_key({"source": found.digest, **request.key_parts()})
+        return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
+
+    def get_tir(self, *args: Any, **kwargs: Any) -> Any:
+        """The tile IR for these arguments."""
+        if self.mode == "kernel":
+            return ir_of(self.func)
+        if self.mode == "eager":
+            assert self._eager is not None
+            return self._eager.get_tir(*args, **kwargs)
+        made = self.func(*args, **kwargs)
+        if made is None or not (isinstance(made, PrimFunc) or type(made).__name__ == "PrimFunc"):
+            raise LanguageError(
+                f"{self.__name__} returned {type(made).__name__}",  # type: ignore[attr-defined]
+                expected="a function decorated with @T.prim_func",
+                hint="for an eager kernel put `with T.Kernel(...)` into the function itself",
+            )
+        return ir_of(made)
+
+    def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
+        """The emitted source for these arguments."""
+        return self.compile(*args, **kwargs).get_kernel_source()
+
+    def parse_cache_key(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """What tells the kernels of this function apart in memory: its arguments, defaults filled in."""
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple((name, _hashable(value)) for name, value in bound.arguments.items())
+
+    def par_compile(self, configs: Iterable[Any], **options: Any) -> list[JITKernel]:
+        """Compile for many arguments at once; see :func:`tilecore.par_compile`."""
+        from tilecore.jit.parallel import par_compile_configs
+
+        return par_compile_configs(self, configs, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or self.__dict__.get("mode") != "kernel":
+            raise AttributeError(name)
+        return getattr(self.compile(), name)
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        if self.mode != "kernel":
+            raise TypeError(f"{self.func.__name__}[grid]: call it with the factory's arguments first")
+        return self.compile()[grid]
+
+    def __repr__(self) -> str:
+        return f"<tilecore.jit {self.mode} {getattr(self.func, '__qualname__', self.func)}>"
+
+
+def _mode(func: Any) -> str:
+    if isinstance(func, PrimFunc):
+        return "kernel"
+    if not inspect.isfunction(func):
+        raise LanguageError("tilecore.jit decorates a function", found=type(func).__name__)
+    return "eager" if is_eager(func) else "lazy"
+
+
+def _hashable(value: Any) -> Any:
+    """``value`` in a form that a dict can be keyed by; equal forms mean equal kernels."""
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, *map(_hashable, value))
+    if isinstance(value, dict):
+        return ("dict", *((k, _hashable(v)) for k, v in value.items()))
+    if isinstance(value, set):
+        return ("set", frozenset(value))
+    try:
+        hash(value)
+    except TypeError:
+        return (type(value).__qualname__, id(value))
+    return (type(value).__name__, value)
+
+
+def jit(
+    func: Any = None,
+    *,
+    out_idx: Any = None,
+    target: Any = None,
+    target_host: Any = None,
+    execution_backend: str | None = None,
+    verbose: bool | None = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    debug_root_path: Any = None,
+    compile_flags: Any = None,
+) -> Any:
+    """Decorator: compile a function of kernels when it is called. Arguments as for :func:`tilecore.compile`."""
+    settings = {
+        "out_idx": out_idx,
+        "target": target,
+        "target_host": target_host,
+        "execution_backend": execution_backend,
+        "verbose": verbose,
+        "pass_configs": pass_configs,
+        "debug_root_path": debug_root_path,
+        "compile_flags": compile_flags,
+    }
+    if func is None:
+        return lambda f: JITImpl(f, settings)
+    return JITImpl(func, settings)
+
+
+lazy_jit = jit

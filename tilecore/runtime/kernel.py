@@ -1,0 +1,122 @@
+"""JITKernel: a compiled kernel that is called like a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tilecore.errors import ArgumentError, LaunchError, TargetError
+from tilecore.plugins.backend import Backend
+from tilecore.runtime.artifact import Artifact, Param
+from tilecore.runtime.launcher import Launcher
+from tilecore.target import Target
+
+
+class JITKernel(Launcher):
+    """A compiled kernel. ``kernel(a, b, c)`` checks the arguments and launches; parameters in ``out_idx`` are
+    allocated by the call and returned.
+
+    artifact: the record of the compiled kernel. target, backend, adapter: what it runs on. config, latency,
+    ref_latency: filled in by the autotuner (latencies in milliseconds).
+    """
+
+    def __init__(
+        self, artifact: Artifact, backend: Backend, target: Target, make_ir: Callable[[], Any] | None = None
+    ) -> None:
+        adapter = backend.adapters[artifact.adapter]
+        present = adapter.available(target)
+        if not present.present:
+            raise LaunchError(
+                f"{artifact.name} cannot run with execution_backend={artifact.adapter!r} here", found=present.detail
+            )
+        device = backend.target.device if adapter.device is None else adapter.device
+        super().__init__(artifact, adapter.load(artifact), adapter, device)
+        self.backend = backend
+        self.target = target
+        self.config: Any = None
+        self.latency: float | None = None
+        self.ref_latency: float | None = None
+        self._make_ir = make_ir
+
+    # -- what it is -------------------------------------------------------------------------------------------
+
+    @property
+    def params(self) -> tuple[Param, ...]:
+        """The parameters as they were declared."""
+        return self.artifact.params
+
+    @property
+    def out_idx(self) -> list[int]:
+        """Positions of the parameters that a call allocates and returns."""
+        return list(self.artifact.out_idx)
+
+    @property
+    def execution_backend(self) -> str:
+        return self.artifact.adapter
+
+    @property
+    def prim_func(self) -> Any:
+        """The kernel as tile IR; built again from its source when it came from the cache."""
+        if self._make_ir is None:
+            raise TargetError(f"the tile IR of {self.artifact.name} is not kept in an exported kernel")
+        return self._make_ir()
+
+    func = prim_func
+
+    def get_tir(self) -> Any:
+        """The kernel as tile IR."""
+        return self.prim_func
+
+    @property
+    def kernel_source(self) -> str:
+        """The source that was emitted for the device."""
+        return self.artifact.source
+
+    def get_kernel_source(self, kernel_only: bool = True) -> str:
+        """The source that was emitted for the device."""
+        return self.artifact.source
+
+    def get_host_source(self) -> str:
+        """The host's part of the launch as source: there is none, the launcher is part of tilecore."""
+        return ""
+
+    def show_source(self) -> None:
+        """Print the emitted source."""
+        print(self.artifact.source)
+
+    def explain(self) -> Any:
+        """What the compiler chose and why; prints as a report, ``.data`` is the same as plain data."""
+        from tilecore.runtime.explain import Explanation
+
+        return Explanation(self.artifact)
+
+    # -- using it ---------------------------------------------------------------------------------------------
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """``kernel[(grid,)](a, b)``: as ``kernel(a, b)``. T.Kernel already says the grid; the one here is only checked
+        to be one to three positive integers."""
+        sizes = grid if isinstance(grid, tuple) else (grid,)
+        if not 1 <= len(sizes) <= 3 or not all(isinstance(s, int) and s > 0 for s in sizes):
+            raise ArgumentError(
+                f"{self.artifact.name}[grid]: the grid is wrong",
+                found=repr(grid),
+                expected="one to three positive ints; the kernel's own T.Kernel decides how many blocks run",
+            )
+        return self
+
+    def get_profiler(self, tensor_supply_type: Any = None) -> Any:
+        """A Profiler: timing and checking with generated inputs."""
+        from tilecore.profiler import Profiler, TensorSupplyType
+
+        return Profiler(self, TensorSupplyType.Auto if tensor_supply_type is None else tensor_supply_type)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the compiled kernel to ``path``; ``tilecore.load_kernel(path)`` loads it, without TVM."""
+        from tilecore.runtime.export import write_kernel
+
+        return write_kernel(self.artifact, path)
+
+    def __repr__(self) -> str:
+        names = ", ".join(p.name for p in self.artifact.params)
+        return f"<JITKernel {self.artifact.name}({names}) on {self.target.kind}, {self.artifact.adapter}>"

@@ -1,0 +1,74 @@
+"""Pass configuration: the keys that kernels set, under TileLang's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from tilecore.errors import TargetError
+
+
+class PassConfigKey(str, Enum):
+    """Keys of ``pass_configs``. A key that a target has no use for is accepted and has no effect there.
+
+    docs/language.md says which targets use which.
+    """
+
+    TL_SIMPLIFY = "tl.Simplify"
+    TL_DISABLE_DATA_RACE_CHECK = "tl.disable_data_race_check"
+    TL_DISABLE_WARP_SPECIALIZED = "tl.disable_warp_specialized"
+    TL_ENABLE_FAST_MATH = "tl.enable_fast_math"
+    TL_DISABLE_FAST_MATH = "tl.disable_fast_math"
+    TL_PTXAS_REGISTER_USAGE_LEVEL = "tl.ptxas_register_usage_level"
+    TL_ENABLE_PTXAS_VERBOSE_OUTPUT = "tl.enable_ptxas_verbose_output"
+    TL_DEVICE_COMPILE_FLAGS = "tl.device_compile_flags"
+    TL_CONFIG_INDEX_BITWIDTH = "tl.config_index_bitwidth"
+    TL_DISABLE_TMA_LOWER = "tl.disable_tma_lower"
+    TL_DISABLE_SAFE_MEMORY_ACCESS = "tl.disable_safe_memory_access"
+    TL_DISABLE_VECTORIZE_256 = "tl.disable_vectorize_256"
+    TL_DISABLE_WGMMA = "tl.disable_wgmma"
+    TL_DISABLE_SHUFFLE_ELECT = "tl.disable_shuffle_elect"
+    TL_DISABLE_THREAD_STORAGE_SYNC = "tl.disable_thread_storage_sync"
+    TL_DISABLE_SHARED_MEMORY_REUSE = "tl.disable_shared_memory_reuse"
+    TL_DISABLE_BUFFER_INIT_CHECK = "tl.disable_buffer_init_check"
+    TL_ENABLE_AGGRESSIVE_SHARED_MEMORY_MERGE = "tl.enable_aggressive_shared_memory_merge"
+    TL_DEBUG_MERGE_SHARED_MEMORY_ALLOCATIONS = "tl.debug_merge_shared_memory_allocations"
+    TL_ENABLE_ASYNC_COPY = "tl.enable_async_copy"
+    TL_ENABLE_VECTORIZE_PLANNER_VERBOSE = "tl.enable_vectorize_planner_verbose"
+    TL_ENABLE_LOWER_LDGSTG = "tl.enable_lower_ldgstg"
+    TL_ENABLE_LOWER_LDGSTG_PREDICATED = "tl.enable_lower_ldgstg_predicated"
+    TL_EMIT_LINE_DIRECTIVES = "tl.emit_line_directives"
+    TL_FORCE_LET_INLINE = "tl.force_let_inline"
+    TL_LAYOUT_VISUALIZATION_ENABLE = "tl.layout_visualization_enable"
+    TL_LAYOUT_VISUALIZATION_FORMATS = "tl.layout_visualization_formats"
+    TL_REDUCER_FORCE_BASELINE = "tl.reducer_force_baseline"
+    TL_STORAGE_REWRITE_DETECT_INPLACE = "tl.storage_rewrite_detect_inplace"
+    TL_PASS_PROFILE = "tl.pass_profile"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+def checked_pass_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
+    """``pass_configs`` with plain string keys; an unknown key is an error that names the nearest."""
+    import difflib
+
+    known = {key.value for key in PassConfigKey}
+    made: dict[str, Any] = {}
+    for key, value in (configs or {}).items():
+        name = str(key.value if isinstance(key, Enum) else key)
+        if name not in known and not name.startswith(("tir.", "tirx.", "s_tir.")):
+            close = difflib.get_close_matches(name, known, n=1)
+            raise TargetError(
+                f"unknown pass configuration {name!r}",
+                expected="a tilecore.PassConfigKey",
+                hint=f"did you mean {close[0]!r}?" if close else None,
+            )
+        made[name] = value
+    return made
+
+
+def simplify_prim_func(func: Any) -> Any:
+    """Decorator kept for source compatibility: kernels are simplified when they are compiled."""
+    return func
