@@ -21,7 +21,7 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
 
     A name that only annotations use is in no closure, so the frame that runs the decorator is looked at too.
     """
-    if not any(isinstance(a, str) for a in annotations.values()):
+    if not any(type(a) is str for a in annotations.values()):
         return annotations
     names: dict[str, Any] = {}
     frame = caller
@@ -39,7 +39,7 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
             continue
     made = {}
     for name, annotation in annotations.items():
-        if isinstance(annotation, str):
+        if type(annotation) is str:  # an element type is a string too
             try:
                 annotation = eval(annotation, function.__globals__, names)
             except Exception as error:
