@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreter_kit import INTEGERS, buffer, element, function, launch, sample, wide
 
 import tilecore.language as T
 from tilecore.errors import LanguageError, RaceError, UninitialisedReadError
 from tilecore.interpreter import interpret
 from tilecore.ir.nodes import BufferRegion, For, ForKind, Range, Var
 from tilecore.ir.tile_ops import tile_statement
+
+from .kit import INTEGERS, buffer, element, function, launch, sample, wide
 
 ATOMICS = {
     "add": (T.atomic_add, lambda old, xs: old + sum(xs)),

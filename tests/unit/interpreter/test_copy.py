@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreter_kit import FLOATS, INTEGERS, block, buffer, element, function, launch, sample, wide
 
 import tilecore.language as T
 from tilecore.errors import LanguageError, OutOfBoundsError
 from tilecore.interpreter import interpret
 from tilecore.ir.nodes import AllocBuffer, BufferRegion, Range
 from tilecore.ir.tile_ops import tile_statement
+
+from .kit import FLOATS, INTEGERS, block, buffer, element, function, launch, sample, wide
 
 
 @settings(max_examples=25, deadline=None)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreter_kit import FLOATS, INTEGERS, buffer, element, function, launch, map_elements, sample, wide
 
 import tilecore.language as T
 from tilecore.errors import InterpreterError, LanguageError, UnsupportedError
 from tilecore.interpreter import interpret
 from tilecore.ir.nodes import BufferLoad, BufferStore, Call, For, ForKind, IntImm, Var, tirx
+
+from .kit import FLOATS, INTEGERS, buffer, element, function, launch, map_elements, sample, wide
 
 LIMITS = {name: np.iinfo(name) for name in INTEGERS}
 

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreter_kit import buffer, element, function, launch, sample, wide
 
 import tilecore.language as T
 from tilecore.errors import LanguageError, UninitialisedReadError
 from tilecore.interpreter import interpret
 from tilecore.ir.nodes import BufferRegion, Range
 from tilecore.ir.tile_ops import tile_statement
+
+from .kit import buffer, element, function, launch, sample, wide
 
 
 def gemm_kernel(m, n, k, a_type, b_type, c_type, ta=False, tb=False, clear=False):

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreter_kit import FLOATS, INTEGERS, element, map_elements, sample, wide
 
 import tilecore.language as T
 from tilecore.errors import UnsupportedError
 from tilecore.interpreter.intrinsics import fused_multiply_add
 from tilecore.interpreter.values import value_type
 from tilecore.ir.nodes import Call, tirx
+
+from .kit import FLOATS, INTEGERS, element, map_elements, sample, wide
 
 UNARY = {
     "exp": (np.exp, 1.0),

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interpreter_kit import FLOATS, INTEGERS, buffer, element, function, launch, sample, wide
 
 import tilecore.language as T
 from tilecore.errors import LanguageError, UninitialisedReadError
@@ -13,6 +12,8 @@ from tilecore.interpreter import interpret
 from tilecore.ir.nodes import AllocBuffer, BufferRegion, BufferStore, Evaluate, IntImm, Range, SeqStmt, Var
 from tilecore.ir.tile_ops import tile_call, tile_statement
 from tilecore.language.reductions import reduce as T_reduce
+
+from .kit import FLOATS, INTEGERS, buffer, element, function, launch, sample, wide
 
 REFERENCE = {
     "sum": lambda x, axis: x.sum(axis),

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from interpreter_kit import FLOATS, INTEGERS, element
 
 from tilecore.errors import UnsupportedError
 from tilecore.interpreter.values import cast, round_to, value_type, wrap
+
+from .kit import FLOATS, INTEGERS, element
 
 NARROW = [name for name in FLOATS if name not in ("float64", "float32")]
 any_float = st.floats(width=64)
