@@ -1,0 +1,1 @@
+"""``tilecore demo``: kernels in the tile language, run and checked on a target."""
