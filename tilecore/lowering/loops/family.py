@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilecore.lowering.flatten_buffers import FLATTEN_BUFFERS
+from tilecore.lowering.fuse_loops import FUSE_LOOPS
 from tilecore.lowering.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.inline_binds import INLINE_BINDS
 from tilecore.lowering.lower_tile_ops import LOWER_TILE_OPS
@@ -17,6 +18,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     LOWER_TILE_OPS,
     Gap("after_tile_ops"),
     GUARD_BOUNDS,
+    FUSE_LOOPS,
     FLATTEN_BUFFERS,
     Gap("before_vectorize"),
     VECTORIZE_LOOPS,
