@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore import debug
 from tilecore.errors import TargetError
 from tilecore.plugins.backend import Backend, BuildRequest
+from tilecore.plugins.guard import calling
 from tilecore.runtime.artifact import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
 from tilecore.target import Target
 
@@ -63,7 +64,8 @@ def emit(module: IRModule, backend: Backend, target: Target) -> tuple[str, dict[
     from tilecore.ir.nodes import tvm_ffi
 
     backend.codegen.register()
-    made = tvm_ffi.get_global_func(backend.codegen.function)(module, str(target))
+    with calling(backend, f"the code generator {backend.codegen.function}"):
+        made = tvm_ffi.get_global_func(backend.codegen.function)(module, str(target))
     if isinstance(made, str):
         source, facts = str(made), {}
     else:

@@ -161,7 +161,7 @@ def compile_ir(
 
 def ir_key(func: Any, request: Request) -> str:
     """The key of tile IR compiled by ``request``: the same in every process and on every machine."""
-    return kernel_key({"ir": func.script(show_meta=True), **request.key_parts()})
+    return kernel_key({"ir": str(func.script(show_meta=True)), **request.key_parts()})
 
 
 def _make(func: Any, request: Request, key: str) -> JITKernel:
