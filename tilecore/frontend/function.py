@@ -24,7 +24,7 @@ class PrimFunc:
         self.function = function
         self.annotations = annotations
         self._ir: Any = None
-        if function.__closure__:
+        if function.__closure__ or "<locals>" in function.__qualname__:
             self._build()
 
     def _build(self) -> Any:

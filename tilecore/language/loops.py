@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore.errors import LanguageError
+from tilecore.frontend.builder import current
 from tilecore.frontend.loops import Axis, LoopSpec
 from tilecore.ir.nodes import Analyzer, tirx
 from tilecore.language.integers import ceildiv
@@ -136,7 +137,7 @@ def Persistent(  # noqa: N802 - the language's name
     group = min(int(group_size), int(sizes[-1].value)) if hasattr(sizes[-1], "value") else int(group_size)
 
     def guard(wave: Any) -> tuple[Any, Any]:
-        tile = wave * as_expr(wave_size) + as_expr(index)
+        tile = current().bind("tile", wave * as_expr(wave_size) + as_expr(index))
         return as_expr(tile < total), _coordinates(tile, sizes, group)
 
     axis = Axis(0, _extent(ceildiv(total, as_expr(wave_size))))
@@ -145,10 +146,6 @@ def Persistent(  # noqa: N802 - the language's name
 
 def _coordinates(tile: Any, sizes: list[Any], group: int) -> tuple[Any, ...]:
     """Coordinates of tile number ``tile``: the last axis split in groups, then the other axes, then within a group."""
-    from tilecore.frontend.builder import current
-
-    builder = current()
-    tile = builder.bind("tile", tile)
     last, others = sizes[-1], sizes[:-1]
     if not others:
         return (tile,)

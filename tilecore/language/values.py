@@ -299,6 +299,16 @@ class BufferHandle:
             )
         return value
 
+    def _no_arithmetic(self, other: Any = None) -> Any:
+        raise LanguageError(
+            f"arithmetic on the whole buffer {self.name}",
+            found=repr(self),
+            hint="loop over its elements with T.Parallel",
+        ).at(current().location)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_arithmetic
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _no_arithmetic
+
     def __repr__(self) -> str:
         return f"{self.name}: {self.dtype}{list(self.shape)} in {self.scope()}"
 
@@ -450,3 +460,27 @@ def as_load(value: Any) -> Any:
     if isinstance(value, LocalVar):
         return value.expr()
     return value if isinstance(value, TensorLoad) else None
+
+
+def _guard_truth() -> None:
+    """``==`` of expressions is lazy in TVM, and its truth is identity: wrong in a helper that decides on it in Python.
+    While a kernel is built, asking for it is an error."""
+    for kind in _LAZY:
+        plain = kind.__bool__
+
+        def truth(self: Any, plain: Any = plain) -> bool:
+            from tilecore.frontend.builder import active
+
+            builder = active()
+            if builder is None:
+                return plain(self)
+            raise LanguageError(
+                "a comparison of kernel values is decided by plain Python",
+                found=str(self.asobject()),
+                hint="decide in the kernel itself or in a T.macro, or use T.if_then_else",
+            ).at(builder.location)
+
+        kind.__bool__ = truth
+
+
+_guard_truth()
