@@ -20,21 +20,21 @@ _LETTERS = "xyz"
 def compile_kernel(scope: Scope, node: AttrStmt) -> Statement:
     """The blocks run one after the other, x fastest. Threads are lanes when the code uses their indices, else the
     block is a single lane."""
-    if scope.lanes != "single" or scope.region is not None:
+    if scope.in_kernel:
         raise scope.error(LanguageError, "a kernel stands inside a kernel")
     axes, body = _launch_axes(scope, node)
     block_axes, thread_axes = axes["blockIdx"], axes["threadIdx"]
     grid = [scope.expression(extent) for _, _, extent in block_axes]
     block = [scope.expression(extent) for _, _, extent in thread_axes]
-    threaded = bool(thread_axes) and (
-        mentions(body, {var for _, var, _ in thread_axes}) or calls_tile_op(body, "allreduce")
-    )
-    with scope.inner(lanes="single"):
+    named = [mentions(body, {var}) for _, var, _ in thread_axes]
+    threaded = bool(thread_axes) and (any(named) or calls_tile_op(body, "allreduce"))
+    with scope.inner(lanes="single", in_kernel=True):
         block_slots = [scope.define(var).slot for _, var, _ in block_axes]
         scope.lanes = "threads" if threaded else "single"
         thread_slots = [scope.define(var).slot for _, var, _ in thread_axes]
-        for (_, var, _), slot in zip(thread_axes, thread_slots, strict=True):
-            scope.show(str(var.name), slot, "thread")
+        for (_, var, _), slot, is_named in zip(thread_axes, thread_slots, named, strict=True):
+            if is_named:
+                scope.show(str(var.name), slot, "thread")
         code = scope.statement(body)
     site = scope.site
 
@@ -70,8 +70,8 @@ def _launch_axes(scope: Scope, node: Stmt) -> tuple[dict[str, list[tuple[int, An
                 raise scope.error(UnsupportedError, f"the interpreter does not know launch axis {tag!r}")
             axes[family].append((_LETTERS.index(letter), node.node.var, node.value))
         node = node.body
-    for named in axes.values():
-        named.sort(key=lambda axis: axis[0])
+    for family_axes in axes.values():
+        family_axes.sort(key=lambda axis: axis[0])
     return axes, node
 
 

@@ -53,8 +53,9 @@ class VariableInfo:
 class Scope:
     """The compiler's view of the place that it is at.
 
-    lanes: "single", "threads" or "parallel": what the lanes are when the code runs.
-    region: facts of the T.Parallel nest around it, if any. masked: accesses to global buffers that are out of bounds
+    lanes: "single", "threads" or "parallel": what the lanes are when the code runs. in_kernel: inside a kernel.
+    region: facts of the T.Parallel nest around it, if any; parallel_depth: the number of its axes around this place;
+    written_roots: the roots of the buffers that it writes. masked: accesses to global buffers that are out of bounds
     are masked here.
     """
 
@@ -66,8 +67,9 @@ class Scope:
         self.site = Site(None)
         self.lanes = "single"
         self.masked = False
+        self.in_kernel = False
         self.region: RegionFacts | None = None
-        self.parallel_depth = 0  # T.Parallel axes around this place
+        self.parallel_depth = 0
         self.written_roots: set[Var] = set()
 
     # -- definitions -----------------------------------------------------------------------------------------
