@@ -21,6 +21,8 @@ def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return node
         choice = choose(call, env.implementations, env)
         env.note("tile_ops", describe(choice))
+        for buffer, layout in choice.impl.layouts(call, env).items():
+            env.facts.setdefault("layouts", {}).setdefault(buffer, []).append(layout)
         return choice.impl.lower(call, env)
 
     return func.with_body(structural_map(func.body, (Evaluate, lower)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilecore.lowering.apply_layouts import APPLY_LAYOUTS
 from tilecore.lowering.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.fuse_loops import FUSE_LOOPS
 from tilecore.lowering.guard_bounds import GUARD_BOUNDS
@@ -16,6 +17,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
     Gap("before_tile_ops"),
     LOWER_TILE_OPS,
+    APPLY_LAYOUTS,
     Gap("after_tile_ops"),
     GUARD_BOUNDS,
     FUSE_LOOPS,

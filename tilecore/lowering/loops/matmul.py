@@ -6,11 +6,11 @@ accumulators in registers and issues nothing but fused multiply-adds, broadcasts
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import cast, constant, dtype_of, load, loop, nest, seq, store
+from tilecore.ir.build import cast, constant, dtype_of, load, loop, seq, store
+from tilecore.ir.layout import BufferLayout, column_panels, row_panels
 from tilecore.ir.nodes import AllocBuffer, Expr, ForKind, IntImm, Stmt, TensorRegion, tirx
 from tilecore.ir.reductions import accumulator
 from tilecore.ir.tile_ops import TileCall
@@ -18,9 +18,6 @@ from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 
 ROWS = 8
-
-# element of B at (k, n0 + j): the column as the start of its register tile and the place in it
-ReadB = Callable[[Any, Any, Any], Expr]
 
 
 def vector_bits(env: PassEnv) -> int:
@@ -65,19 +62,33 @@ def needs_constant_sizes(call: TileCall, env: PassEnv) -> str | None:
     return None if all(constant(s) is not None for s in sizes) else "a tile size is not known when compiling"
 
 
+def panel_width(operands: Operands, env: PassEnv) -> int:
+    """Columns of a register tile: two native vectors."""
+    return 2 * max(1, vector_bits(env) // DType(operands.total).bits)
+
+
+def wanted_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
+    """B in panels as wide as a register tile, so that its elements are read in the order in which they lie.
+
+    Stored as declared, the rows of a tile that is a power of two wide would also fall on the same few cache sets.
+    """
+    buffer = call.b.source
+    if len(buffer.shape) != 2 or str(buffer.scope()) == "global":
+        return {}
+    rows, columns = (int(s) for s in buffer.shape)
+    width = panel_width(Operands(call), env)
+    return {buffer: (row_panels if call.transpose_b else column_panels)(rows, columns, width)}
+
+
 def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
     operands = Operands(call)
-    width = 2 * max(1, vector_bits(env) // DType(operands.total).bits)
-    prepare: list[Stmt] = []
-    read_b: ReadB = lambda k, n0, j: operands.b(k, n0 + j)  # noqa: E731
-    if call.transpose_b:
-        prepare, read_b = pack_transposed(operands, width)
+    width = panel_width(operands, env)
     tiles = [
-        _tiles(operands, read_b, rows, columns)
+        _tiles(operands, rows, columns)
         for columns in pieces(operands.n, width)
         for rows in pieces(operands.m, ROWS)
     ]
-    return seq([*prepare, *tiles])
+    return seq(tiles)
 
 
 class Piece(NamedTuple):
@@ -95,33 +106,12 @@ def pieces(size: int, step: int) -> list[Piece]:
     return [*cut, Piece(whole * step, 1, size % step)] if size % step else cut
 
 
-def pack_transposed(operands: Operands, width: int) -> tuple[list[Stmt], ReadB]:
-    """B, given as rows of K, rearranged so that ``width`` neighbours along N lie side by side for each k."""
-    panels = -(-operands.n // width)
-    shape = [panels, operands.k, width]
-    packed = tirx.decl_buffer(shape, operands.total, "b_panels", scope="local.fragment", layout=None)
-
-    def fill(piece: Piece) -> Stmt:
-        def body(at: list[Any]) -> Stmt:
-            p, k, n = at
-            value = operands.b(k, piece.start + p * width + n)
-            return store(packed, value, [piece.start // width + p, k, n], operands.call.span)
-
-        extents = [IntImm("int32", e) for e in (piece.count, operands.k, piece.width)]
-        return nest(extents, body, names=("p", "k", "n"), span=operands.call.span)
-
-    def read(k: Any, n0: Any, j: Any) -> Expr:
-        return load(packed, [n0 // width, k, j])
-
-    return [AllocBuffer(packed), *(fill(piece) for piece in pieces(operands.n, width))], read
-
-
-def _tiles(operands: Operands, read_b: ReadB, rows: Piece, columns: Piece) -> Stmt:
+def _tiles(operands: Operands, rows: Piece, columns: Piece) -> Stmt:
     """All register tiles of one size."""
 
     def tile(mi: Any, ni: Any) -> Stmt:
         m0, n0 = rows.start + mi * rows.width, columns.start + ni * columns.width
-        return _register_tile(operands, read_b, m0, n0, rows.width, columns.width)
+        return _register_tile(operands, m0, n0, rows.width, columns.width)
 
     def row_of_tiles(ni: Any) -> Stmt:
         return loop(IntImm("int32", rows.count), lambda mi: tile(mi, ni), name="mi")
@@ -129,7 +119,7 @@ def _tiles(operands: Operands, read_b: ReadB, rows: Piece, columns: Piece) -> St
     return loop(IntImm("int32", columns.count), row_of_tiles, name="ni")
 
 
-def _register_tile(operands: Operands, read_b: ReadB, m0: Any, n0: Any, mr: int, nr: int) -> Stmt:
+def _register_tile(operands: Operands, m0: Any, n0: Any, mr: int, nr: int) -> Stmt:
     call = operands.call
     acc = tirx.decl_buffer([mr, nr], operands.total, "acc", scope="local", layout=None)
 
@@ -148,7 +138,7 @@ def _register_tile(operands: Operands, read_b: ReadB, m0: Any, n0: Any, mr: int,
 
     def step(k: Any) -> Stmt:
         def multiply(i: Any, j: Any) -> Stmt:
-            product = operands.a(m0 + i, k) * read_b(k, n0, j)
+            product = operands.a(m0 + i, k) * operands.b(k, n0 + j)
             return store(acc, load(acc, [i, j]) + product, [i, j], call.span)
 
         return over_tile(multiply)
@@ -161,4 +151,4 @@ def _register_tile(operands: Operands, read_b: ReadB, m0: Any, n0: Any, mr: int,
     )
 
 
-IMPLEMENTATIONS = (TileOpImpl("gemm", "register tile", lower_gemm, needs_constant_sizes),)
+IMPLEMENTATIONS = (TileOpImpl("gemm", "register tile", lower_gemm, needs_constant_sizes, layouts=wanted_layouts),)

@@ -1,0 +1,41 @@
+"""Layouts of buffers: where the element at given indices lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class BufferLayout:
+    """A rearrangement of a buffer. shape: of the buffer in memory; place: indices there for the indices of an element.
+
+    name: says which one it is; two layouts of one name and shape are the same.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    place: Callable[[Sequence[Any]], list[Any]]
+
+
+def column_panels(rows: int, columns: int, width: int) -> BufferLayout:
+    """[rows, columns] as panels of ``width`` columns, each stored row by row: [columns / width, rows, width]."""
+    panels = -(-columns // width)
+
+    def place(indices: Sequence[Any]) -> list[Any]:
+        row, column = indices
+        return [column // width, row, column % width]
+
+    return BufferLayout(f"column panels of {width}", (panels, rows, width), place)
+
+
+def row_panels(rows: int, columns: int, width: int) -> BufferLayout:
+    """[rows, columns] as panels of ``width`` rows, each stored column by column: [rows / width, columns, width]."""
+    panels = -(-rows // width)
+
+    def place(indices: Sequence[Any]) -> list[Any]:
+        row, column = indices
+        return [row // width, column, row % width]
+
+    return BufferLayout(f"row panels of {width}", (panels, columns, width), place)
