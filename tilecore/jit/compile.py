@@ -147,6 +147,7 @@ def compile_ir(
             if artifact is not None:
                 debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
                 kernel = JITKernel(artifact, request.backend, request.target, make_ir)
+                kernel.from_cache = True
                 _kernels.put(known, kernel)
                 return kernel
     func = make_ir()
@@ -166,13 +167,16 @@ def ir_key(func: Any, request: Request) -> str:
 
 def _make(func: Any, request: Request, key: str) -> JITKernel:
     disk = disk_cache()
-    artifact = disk.get(key) if request.debug_root is None else None
-    if artifact is None:
+    known = disk.get(key) if request.debug_root is None else None
+    if known is None:
         artifact = build(func, request)
         disk.put(key, artifact)
     else:
+        artifact = known
         debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
-    return JITKernel(artifact, request.backend, request.target, lambda: func)
+    kernel = JITKernel(artifact, request.backend, request.target, lambda: func)
+    kernel.from_cache = known is not None
+    return kernel
 
 
 def build(func: Any, request: Request) -> Artifact:

@@ -17,8 +17,9 @@ class JITKernel(Launcher):
     """A compiled kernel. ``kernel(a, b, c)`` checks the arguments and launches; parameters in ``out_idx`` are
     allocated by the call and returned.
 
-    artifact: the record of the compiled kernel. target, backend, adapter: what it runs on. config, latency,
-    ref_latency: filled in by the autotuner (latencies in milliseconds).
+    artifact: the record of the compiled kernel. target, backend, adapter: what it runs on. from_cache: whether it was
+    loaded from the cache on disk instead of compiled. config, latency, ref_latency: filled in by the autotuner
+    (latencies in milliseconds).
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class JITKernel(Launcher):
         super().__init__(artifact, adapter.load(artifact), adapter, device)
         self.backend = backend
         self.target = target
+        self.from_cache = False
         self.config: Any = None
         self.latency: float | None = None
         self.ref_latency: float | None = None
