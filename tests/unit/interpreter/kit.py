@@ -44,6 +44,21 @@ def wide(array: np.ndarray) -> np.ndarray:
     )
 
 
+def rounded(value: np.ndarray, dtype: str) -> np.ndarray:
+    """float64 values rounded once to ``dtype``; 8-bit floats saturate. (ml_dtypes goes through float32: twice.)"""
+    kind = element(dtype)
+    value = np.asarray(value)
+    if dtype not in FLOATS or dtype in ("float64", "float32", "float16"):
+        return value.astype(kind)
+    facts = ml_dtypes.finfo(kind)
+    lowest = np.frexp(float(facts.smallest_normal))[1]
+    exponent = np.maximum(np.frexp(value.astype(np.float64))[1], lowest)
+    step = np.ldexp(1.0, exponent - facts.nmant - 1)
+    near = np.rint(value / step) * step
+    top = float(facts.max)
+    return (np.clip(near, -top, top) if dtype.startswith("float8") else near).astype(kind)
+
+
 def map_elements(expression: Callable[..., Any], result: str, *arrays: np.ndarray, dtypes: Any = None, **options: Any):
     """``expression`` of the elements of ``arrays`` (1-D, one length), computed by a kernel of one T.Parallel."""
     names = [*(dtypes or [str(a.dtype) for a in arrays]), *[None] * 3]

@@ -11,7 +11,7 @@ from tilecore.interpreter import interpret
 from tilecore.ir.nodes import BufferRegion, For, ForKind, Range, Var
 from tilecore.ir.tile_ops import tile_statement
 
-from .kit import INTEGERS, buffer, element, function, launch, sample, wide
+from .kit import INTEGERS, buffer, element, function, launch, rounded, sample, wide
 
 ATOMICS = {
     "add": (T.atomic_add, lambda old, xs: old + sum(xs)),
@@ -62,7 +62,7 @@ def test_float_sums(dtype):
     x, y = sample(dtype, 100), np.zeros(3, element(dtype))
     interpret(kernel, x, y)
     want = [wide(x)[k::3].sum() for k in range(3)]
-    np.testing.assert_array_equal(wide(y), wide(np.array(want).astype(element(dtype))))
+    np.testing.assert_array_equal(wide(y), wide(rounded(np.array(want), dtype)))
 
 
 def test_the_previous_values_are_a_permutation():
@@ -218,7 +218,7 @@ def test_a_reducer_takes_many_iterations(op, dtype):
     a, y = sample(dtype, (6, 50)), np.zeros(6, element(dtype))
     interpret(kernel, a, y)
     want = getattr(wide(a), op)(1)
-    np.testing.assert_array_equal(wide(y), wide(want.astype(element(dtype))))
+    np.testing.assert_array_equal(wide(y), wide(rounded(want, dtype)))
 
 
 def test_a_reducer_may_be_subtracted_from():
