@@ -126,6 +126,7 @@ SETTINGS: dict[str, Setting] = _table(
     Setting("TILECORE_CHECK", _flag, _FLAG, False, "whether the IR is verified between passes"),
     Setting("TILECORE_SIMULATE", _flag, _FLAG, False, "whether kernels run on the simulated device"),
     Setting("TILECORE_NUM_THREADS", _whole(1), "a whole number, 1 or more", None, "how many CPU threads run a kernel"),
+    Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are left alone"),
 )
 
 
@@ -190,6 +191,11 @@ def simulate() -> bool:
 def num_threads() -> int | None:
     """CPU threads that run a kernel; None: as many as the process may use."""
     return SETTINGS["TILECORE_NUM_THREADS"].read()
+
+
+def pure_python() -> bool:
+    """Whether kernels are launched from plain Python even where the extensions are built."""
+    return SETTINGS["TILECORE_PURE_PYTHON"].read()
 
 
 def unknown() -> list[str]:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
@@ -16,9 +15,10 @@ __all__ = ["Launcher", "built"]
 
 def _choose() -> tuple[Any, bool, str]:
     """(the class, whether it is the built one, why)."""
+    from tilecore import settings
     from tilecore.runtime import launcher_py
 
-    if os.environ.get("TILECORE_PURE_PYTHON", "").strip().lower() in ("1", "true", "yes", "on"):
+    if settings.pure_python():
         return launcher_py.Launcher, False, "TILECORE_PURE_PYTHON is set"
     try:
         from tilecore.runtime import _launcher  # type: ignore[attr-defined]
