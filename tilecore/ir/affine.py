@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import constant
-from tilecore.ir.nodes import Add, Cast, Expr, Mul, Sub, Var
-from tilecore.ir.visit import reads_variable
+from tilecore.ir.build import const, constant
+from tilecore.ir.nodes import Add, Analyzer, Cast, Expr, Mul, Range, Sub, Var
+from tilecore.ir.visit import reads_variable, substitute
 
 
 class Strided:
@@ -43,3 +43,17 @@ def coefficient(index: Any, var: Var) -> int | Strided | None:
                 return Strided(factor)
         return None
     return None if reads_variable(index, var) else 0
+
+
+def lane_step(index: Any, var: Var, count: int) -> int | Strided | None:
+    """As :func:`coefficient`, for ``count`` neighbouring values of ``var`` from a multiple of ``count`` on: sees
+    through divisions and remainders by multiples of ``count``."""
+    step = coefficient(index, var)
+    if step is not None:
+        return step
+    dtype = str(var.ty.dtype)
+    chunk, lane = Var("chunk", dtype), Var("lane", dtype)
+    analyzer = Analyzer()
+    analyzer.bind(lane, Range.from_min_extent(const(0, dtype), const(count, dtype)))
+    analyzer.bind(chunk, Range.from_min_extent(const(0, dtype), const(2**31 // count, dtype)))
+    return coefficient(analyzer.simplify(substitute(index, {var: chunk * count + lane})), lane)

@@ -159,6 +159,8 @@ class _Fuser:
         return short or _has_inner_loop(a) == _has_inner_loop(b)
 
     def _independent(self, first: Summary, second: Summary, loop: For) -> bool:
+        if not first.accesses.keys() & second.accesses.keys():
+            return False  # nothing to gain
         for buffer, one in first.accesses.items():
             two = second.accesses.get(buffer)
             if two is None or not (one.written or two.written):

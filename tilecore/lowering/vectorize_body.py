@@ -231,6 +231,8 @@ class Lanes:
         test = self.expr(condition)
         if lanes_of(test) == 1:
             return tirx.if_then_else(test, self.vector(self.expr(a)), self.vector(self.expr(b)))
+        if not isinstance(node, _Choice):  # a Select: both sides may be read whatever the condition
+            return Select(test, self.vector(self.expr(a)), self.vector(self.expr(b)))
         then = self._masked(test, lambda: self.vector(self.expr(a)))
         other = self._masked(tirx.Not(test), lambda: self.vector(self.expr(b)))
         if isinstance(then, Call) and then.op.name == MASKED_LOAD and not collect(other, TensorLoad):

@@ -6,7 +6,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.frontend.source import location_of_span
-from tilecore.ir.affine import coefficient
+from tilecore.ir.affine import lane_step
 from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -28,15 +28,17 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.reductions import identity, join
-from tilecore.ir.visit import collect, loads, stores, substitute
+from tilecore.ir.visit import children, collect, loads, stores, substitute
 from tilecore.lowering.lane_ops import across_lanes
 from tilecore.lowering.loops.matmul import vector_bits
 from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.transpose_blocks import transposing_copy
 from tilecore.lowering.vectorize_body import CannotVectorizeError, Lanes
 
 # partial results kept side by side in a reduction, to hide the latency of the addition
 STREAMS = 4
+UNKNOWN_TRIPS = 16
 
 
 def vectorize_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -61,6 +63,9 @@ class _Vectorizer:
             made = serial(axes, mutator.mutate(body))
             return made
         others = [axis for axis in axes if not axis.same_as(best)]
+        blocks = transposing_copy(axes, body, self.bits)
+        if blocks is not None:
+            return mutator.mutate(blocks)
         try:
             return serial(others, self._vector_loop(best, body))
         except CannotVectorizeError as reason:
@@ -92,22 +97,21 @@ class _Vectorizer:
             extent = constant(axis.extent)
             if extent is not None and extent < 2:
                 continue
-            score = self._score(axis)
+            score = self._score(axis, self._lanes(axis, axis.body))
             if score > best_score:
                 best, best_score = axis, score
         return best
 
-    def _score(self, axis: For) -> float:
+    def _score(self, axis: For, count: int) -> float:
         """Contiguous accesses count for an axis, scattered ones against it; stores weigh more than loads."""
         score = 0.5
-        region = axis.body
-        for access, weight in [(a, 1.0) for a in loads(region)] + [(a, 2.0) for a in stores(region)]:
-            buffer = access.source if isinstance(access, TensorLoad) else access.buffer
-            if len(access.indices) != 1:
-                continue
-            step = coefficient(access.indices[0], axis.loop_var)
+        for access, trips in accesses_of(axis.body):
+            is_load = isinstance(access, TensorLoad)
+            buffer = access.source if is_load else access.buffer
+            weight = trips if is_load else 2.0 * trips
+            step = lane_step(access.indices[0], axis.loop_var, max(2, count))
             if step == 0:
-                score += 0.0 if isinstance(access, TensorLoad) or str(buffer.scope()).startswith(REDUCE_SCOPE) else -4.0
+                score -= 0.0 if is_load or str(buffer.scope()).startswith(REDUCE_SCOPE) else 2.0 * weight
             elif step == 1:
                 score += weight
             else:
@@ -132,6 +136,16 @@ class _Vectorizer:
             return _reduction(axis, axis.body, count)
         region = axis.body if axis.body.same_as(body) else body
         return _chunks(axis, count, lambda base, mask: Lanes(axis.loop_var, base, count, mask).statement(region))
+
+
+def accesses_of(body: Stmt, trips: float = 1.0) -> list[tuple[Any, float]]:
+    """Loads and stores of one-axis buffers in a statement, each with how often it runs."""
+    if isinstance(body, For):
+        return accesses_of(body.body, trips * (constant(body.extent) or UNKNOWN_TRIPS))
+    inner = list(children(body))
+    if inner:
+        return [found for child in inner for found in accesses_of(child, trips)]
+    return [(access, trips) for access in [*loads(body), *stores(body)] if len(access.indices) == 1]
 
 
 def is_reduction(node: For) -> bool:

@@ -73,6 +73,22 @@ class Expressions:
     def _broadcast(self, node: Any) -> Value:
         return self.fn.broadcast(self.value(node.value), int(node.lanes))
 
+    def _shuffle(self, node: Any) -> Value:
+        """Lanes picked from one or two vectors; narrow floats are moved in their stored form."""
+        parts = [self.lazy(v) for v in node.vectors]
+        if len(parts) > 2 or any(p.lanes != parts[0].lanes for p in parts):
+            return self._unknown(node)
+        if len(parts) == 1:
+            parts = parts * 2
+        numbers = [constant(i) for i in node.indices]
+        lanes, first = len(numbers), parts[0]
+        raw = is_narrow(first.dtype)
+        kind = first.stored_type if raw else first.type
+        a, b = (narrow(self.fn, p) if raw else p.text for p in parts)
+        picked = ", ".join(f"i32 {n}" for n in numbers)
+        text = self.fn.op(f"shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{picked}>")
+        return Value("", first.dtype, lanes, text) if raw else Value(text, first.dtype, lanes)
+
     # -- arithmetic -------------------------------------------------------------------------------------------
 
     def _binary(self, node: Any) -> Value:
@@ -375,6 +391,7 @@ _HANDLERS: dict[str, Callable[[Expressions, Any], Value]] = {
     "Var": Expressions._var,
     "Ramp": Expressions._ramp,
     "Broadcast": Expressions._broadcast,
+    "Shuffle": Expressions._shuffle,
     **dict.fromkeys(_ARITHMETIC, Expressions._binary),
     "Div": Expressions._div,
     "Mod": Expressions._mod,
