@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -175,6 +176,44 @@ def test_super_and_unnamed_cells_are_followed(load):
     assert key(m.f) != base
 
 
+def test_a_cell_that_no_name_reads_is_followed(load):
+    m = load(
+        """
+        class B:
+            n = 1
+        class C(B):
+            def m(self): return super().n
+        """
+    )
+    base = key(m.C.m, 1)
+    assert base is not None
+    m.B.n = 2
+    assert key(m.C.m, 1) not in (base, None)
+
+
+def test_nonlocal_names_are_read_where_they_are_rebound(load):
+    m = load(
+        """
+        class C:
+            x = 1
+            y = 1
+        def outer(c):
+            def f():
+                def g():
+                    nonlocal c
+                    got, c = c.y, None
+                    return got
+                return c.x, g
+            return f
+        """
+    )
+    f = m.outer(m.C)
+    base = key(f)
+    assert base is not None
+    m.C.y = 2
+    assert key(f) not in (base, None)
+
+
 def test_attributes_of_user_modules_are_read_by_value(load):
     config = load("BLOCK = 64\nOTHER = 1\nclass Deep:\n x = 1\n", name="user_config_module")
     m = load("import user_config_module as cfg\ndef f(): return cfg.BLOCK, cfg.Deep.x")
@@ -331,20 +370,54 @@ def test_awkward_layouts_of_the_definition(load):
     assert len(set(keys)) == 4
 
 
+def rewrite(module, text):
+    """Write the module's file anew, with another time of modification."""
+    with open(module.__file__, "w") as stream:
+        stream.write(textwrap.dedent(text))
+    later = os.stat(module.__file__).st_mtime + next(_later)
+    os.utime(module.__file__, (later, later))
+
+
+_later = itertools.count(5)
+
+
 def test_a_file_edited_after_loading_does_not_give_the_new_texts_key(load):
     text = "def f(x):\n    return x + {}\n"
     m = load(text.format(1))
-    with open(m.__file__, "w") as stream:
-        stream.write(text.format(2))
+    rewrite(m, text.format(2))
     stale = key(m.f, 1)
     new = key(load(text.format(2)).f, 1)
     old = key(load(text.format(1)).f, 1)
     assert new is not None
     assert old is not None
     assert stale not in (new, old)
-    with open(m.__file__, "w") as stream:
-        stream.write("\n\n\nimport nothing\n")
-    assert key(load(text.format(3)).f, 1) is not None
+
+
+def test_a_file_edited_after_loading_does_not_hide_what_the_code_reads(load):
+    m = load("G = 1\ndef f(x):\n    return x + G\n")
+    rewrite(m, "G = 1\ndef f(x):\n    return x + 222\n")
+    assert key(m.f, 1) is None
+    rewrite(m, "\n\n\nimport nothing\n")
+    assert key(load("def f(x): return x").f, 1) is not None
+    n = load("G = 1\ndef f(x):\n    return x + G\n")
+    rewrite(n, "")
+    assert key(n.f, 1) is None
+
+
+def test_a_reloaded_module_has_the_key_of_its_new_text(load):
+    text = """
+        import tilecore.language as T
+        def kernel(A):
+            A: T.Tensor[[128], T.float16]
+            return A
+    """
+    m = load(text)
+    old = key(m.kernel, 1)
+    rewrite(m, text.replace("float16", "float32"))  # the bytecode stays the same
+    m.__spec__.loader.exec_module(m)
+    new = key(m.kernel, 1)
+    assert new not in (old, None)
+    assert new == key(load(text.replace("float16", "float32")).kernel, 1)
 
 
 def test_a_quoted_annotation_may_name_a_local_of_the_caller(load):

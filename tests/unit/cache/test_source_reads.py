@@ -31,8 +31,12 @@ CHANGES = {
     "read in a nested annotation": ("G = 1\ndef f():\n def g(x: G): return x\n return g", "m.G = 2"),
     "read in a nested string annotation": ("G = 1\ndef f():\n def g(x: 'G'): return x\n return g", "m.G = 2"),
     "read in a nested class": ("G = 1\ndef f():\n class C:\n  x = G\n return C", "m.G = 2"),
+    "read in a method past its class's name": (
+        "G = 1\ndef f():\n class C:\n  G = 2\n  def m(self): return G\n return C",
+        "m.G = 2",
+    ),
     "read in an f-string": ("G = 1\ndef f(): return f'{G:>{G}}'", "m.G = 2"),
-    "read by augmented assignment": ("G = 1\ndef f():\n global G\n G += 1\n return G", "m.G = 5"),
+    "read by augmented assignment": ("G = 1\ndef f():\n global G\n G += 1", "m.G = 5"),
     "read under a local of an inner scope": ("G = 1\ndef f():\n [G for G in ()]\n return G", "m.G = 2"),
     "read in a match": ("G = 1\ndef f(x=1):\n match x:\n  case 1 if G > 1: return 1\n return 2", "m.G = 2"),
     "read in a class body that also binds it": ("G = 1\ndef f():\n class C:\n  G = G\n return C", "m.G = 2"),
@@ -124,6 +128,7 @@ CHANGES = {
     "unshadowed builtin": ("def len(x): return 7\ndef f(): return len('abc')", "del m.len"),
     "patched pure module": ("import math\ndef f(): return math.floor(1.5)", "m.math = __import__('cmath')"),
     "alias": ("A = [1]\nB = [1]\ndef f():\n A.append(2)\n return B", "m.B = m.A"),
+    "alias of one or the other": ("A = [1]\nB = [1]\nC = A\ndef f():\n A.append(2)\n return A, B, C", "m.C = m.B"),
     "mapping proxy": (
         "from types import MappingProxyType\nG = MappingProxyType({'a': 1})\ndef f(): return G['a']",
         "m.G = m.MappingProxyType({'a': 2})",

@@ -43,14 +43,11 @@ def source_text(function: FunctionType) -> SourceText:
     """The definition of ``function``; raises NotUnderstoodError when its text is missing or plainly another one's."""
     code = function.__code__
     extract = _lambda_text if code.co_name == "<lambda>" else _def_text
-    for again in (False, True):
-        if again:  # the file may have been read before it was written for the last time
-            linecache.checkcache(code.co_filename)
-        lines = linecache.getlines(code.co_filename, function.__globals__)
-        if 0 < code.co_firstlineno <= len(lines):
-            found = extract(lines, code)
-            if found is not None:
-                return found
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    found = extract(lines, code) if 0 < code.co_firstlineno <= len(lines) else None
+    if found is not None:
+        return found
     raise NotUnderstoodError(f"the source of {code.co_name} is missing, or is not the code that runs")
 
 

@@ -1,0 +1,275 @@
+"""DiskCache: what is put is got, what is bad is set aside, and the rules of the directory hold."""
+
+from __future__ import annotations
+
+import os
+import stat
+import warnings
+
+import pytest
+from cache_kit import artifact_of, key_of, recorded
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilecore.cache import CacheWarning, DiskCache
+from tilecore.cache.entry_format import BadEntryError, decode, decode_link, encode, encode_link
+from tilecore.cache.layout import Layout
+from tilecore.errors import CacheError
+
+
+@pytest.fixture(autouse=True)
+def warnings_are_errors():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return DiskCache(tmp_path / "cache")
+
+
+def files_below(folder):
+    return [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names]
+
+
+@pytest.mark.parametrize("size", [0, 1, 3000, 5_000_000])
+def test_what_is_put_is_got_also_by_another_instance(cache, size):
+    key = key_of(size)
+    assert cache.get(key) is None
+    assert cache.put(key, artifact_of(key, size))
+    assert cache.get(key) == artifact_of(key, size)
+    assert DiskCache(cache.path).get(key) == artifact_of(key, size)
+    assert cache.get(key_of("other")) is None
+
+
+def test_a_put_replaces(cache):
+    key = key_of(1)
+    cache.put(key, artifact_of(key))
+    cache.put(key, artifact_of(key, 5))
+    assert cache.get(key) == artifact_of(key, 5)
+    assert len(files_below(Layout(cache.path).entries)) == 1
+
+
+def test_links_lead_from_source_keys_to_keys(cache):
+    source, key = key_of("source"), key_of("key")
+    assert cache.resolve(source) is None
+    assert cache.link(source, key)
+    assert cache.resolve(source) == key
+    assert cache.link(source, key_of("new"))
+    assert DiskCache(cache.path).resolve(source) == key_of("new")
+
+
+def test_nothing_is_left_in_staging_and_only_the_owner_can_read(cache):
+    key = key_of(1)
+    cache.put(key, artifact_of(key))
+    cache.link(key, key)
+    assert os.listdir(Layout(cache.path).staging) == []
+    for where, folders, files in os.walk(cache.path):
+        assert stat.S_IMODE(os.stat(where).st_mode) == 0o700, where
+        for name in files:
+            assert stat.S_IMODE(os.stat(os.path.join(where, name)).st_mode) == 0o600, name
+        assert folders or files or os.path.basename(where) in ("staging", "quarantine")
+
+
+def test_modes_hold_under_any_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        cache = DiskCache(tmp_path / "open")
+        cache.put(key_of(1), artifact_of(key_of(1)))
+    finally:
+        os.umask(before)
+    modes = {stat.S_IMODE(os.stat(path).st_mode) for path in files_below(cache.path)}
+    assert modes == {0o600}
+    assert stat.S_IMODE(os.stat(cache.path).st_mode) == 0o700
+
+
+@pytest.mark.parametrize("key", ["", "ab", "../../etc/passwd" + "a" * 48, "A" * 64, "0x" + "a" * 62, 5, "g" * 64])
+def test_what_is_no_key_is_refused(cache, key):
+    for call in (cache.get, cache.resolve, lambda k: cache.put(k, artifact_of(key_of(1))), lambda k: cache.link(k, k)):
+        with pytest.raises(CacheError):
+            call(key)
+
+
+def test_an_artifact_that_is_not_plain_data_is_not_cached(cache):
+    import dataclasses
+
+    bad = dataclasses.replace(artifact_of(key_of(1)), report={"x": object()})
+    with pytest.warns(CacheWarning, match="not plain data"):
+        assert not cache.put(key_of(1), bad)
+    assert cache.get(key_of(1)) is None
+
+
+def test_the_cache_may_be_deleted_at_any_time(cache):
+    import shutil
+
+    key = key_of(1)
+    assert cache.put(key, artifact_of(key))
+    shutil.rmtree(cache.path)
+    assert cache.get(key) is None
+    assert cache.resolve(key) is None
+    assert cache.put(key, artifact_of(key))
+    assert cache.get(key) == artifact_of(key)
+    shutil.rmtree(Layout(cache.path).staging)
+    assert cache.put(key_of(2), artifact_of(key_of(2)))
+
+
+def test_a_good_entry_under_another_key_is_not_taken(cache):
+    one, two = key_of(1), key_of(2)
+    cache.put(one, artifact_of(one))
+    layout = Layout(cache.path)
+    os.makedirs(os.path.dirname(layout.entry(two)), mode=0o700, exist_ok=True)
+    os.rename(layout.entry(one), layout.entry(two))
+    with pytest.warns(CacheWarning, match="holds another key"):
+        assert cache.get(two) is None
+    cache.link(one, two)
+    os.makedirs(os.path.dirname(layout.link(two)), mode=0o700, exist_ok=True)
+    os.rename(layout.link(one), layout.link(two))
+    with pytest.warns(CacheWarning, match="link"):
+        assert cache.resolve(two) is None
+
+
+def test_a_bad_entry_is_set_aside_and_rebuilt(cache):
+    key = key_of(1)
+    cache.put(key, artifact_of(key))
+    layout = Layout(cache.path)
+    with open(layout.entry(key), "r+b") as stream:
+        stream.truncate(100)
+    with pytest.warns(CacheWarning) as caught:
+        assert cache.get(key) is None
+    assert len(caught) == 1
+    assert "\n" not in str(caught[0].message)
+    assert layout.entry(key) in str(caught[0].message)
+    assert len(os.listdir(layout.quarantine)) == 1
+    assert cache.get(key) is None  # a plain miss from now on
+    assert cache.put(key, artifact_of(key))
+    assert cache.get(key) == artifact_of(key)
+
+
+def test_the_quarantine_is_bounded(cache):
+    from tilecore.cache.quarantine import MOST_FILES
+
+    layout = Layout(cache.path)
+    for number in range(MOST_FILES + 5):
+        key = key_of(number)
+        cache.put(key, artifact_of(key, 100))
+        with open(layout.entry(key), "wb") as stream:
+            stream.write(b"garbage")
+        with pytest.warns(CacheWarning):
+            cache.get(key)
+    assert len(os.listdir(layout.quarantine)) == MOST_FILES
+    assert files_below(layout.entries) == []
+
+
+ENTRY = encode(key_of(1), artifact_of(key_of(1), 200))
+LINK = encode_link(key_of(1), key_of(2))
+
+
+def test_every_truncation_is_noticed():
+    for length in range(len(ENTRY)):
+        with pytest.raises(BadEntryError):
+            decode(ENTRY[:length], key_of(1))
+    for length in range(len(LINK)):
+        with pytest.raises(BadEntryError):
+            decode_link(LINK[:length], key_of(1))
+    for extra in (b"\0", b"\n", b"x" * 500):
+        with pytest.raises(BadEntryError):
+            decode(ENTRY + extra, key_of(1))
+        with pytest.raises(BadEntryError):
+            decode_link(LINK + extra, key_of(1))
+
+
+def test_every_changed_byte_is_noticed():
+    for position in range(len(ENTRY)):
+        for flip in (0x01, 0x80):
+            damaged = bytearray(ENTRY)
+            damaged[position] ^= flip
+            with pytest.raises(BadEntryError):
+                decode(bytes(damaged), key_of(1))
+    for position in range(len(LINK)):
+        damaged = bytearray(LINK)
+        damaged[position] ^= 0x01
+        with pytest.raises(BadEntryError):
+            decode_link(bytes(damaged), key_of(1))
+
+
+@given(st.binary(max_size=300), st.integers(0, len(ENTRY)))
+@settings(max_examples=200, deadline=None)
+def test_random_bytes_are_never_an_entry(garbage, position):
+    for data in (garbage, ENTRY[:position] + garbage, ENTRY[:position] + garbage + ENTRY[position + len(garbage) :]):
+        if data != ENTRY:
+            with pytest.raises(BadEntryError):
+                decode(data, key_of(1))
+        with pytest.raises(BadEntryError):
+            decode_link(data, key_of(1))
+
+
+def sealed(manifest: bytes) -> bytes:
+    """An entry whose header is right, around any manifest."""
+    import hashlib
+
+    return b"tilecore-entry 1 %d %s\n%s" % (len(manifest), hashlib.sha256(manifest).hexdigest().encode(), manifest)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"[" * 100_000,
+        b'{"key": "KEY"}',
+        b'{"key": "KEY", "members": {"source": 5, "binary": [0, "x"]}, "artifact": {}}',
+        b'{"key": "KEY", "members": {"source": [-5, "x"], "binary": [5, "x"]}, "artifact": {}}',
+        b'{"key": "KEY", "members": {"source": [0, "EMPTY"], "binary": [0, "EMPTY"]}, "artifact": {}}',
+        b'{"key": "KEY", "members": {"source": [0, "EMPTY"], "binary": [0, "EMPTY"]}, "artifact": {"name": 1}}',
+        b'{"key": "KEY", "members": {"source": [0, "EMPTY"], "binary": [0, "EMPTY"]}, "artifact": []}',
+    ],
+)
+def test_a_manifest_of_another_shape_is_a_bad_entry(manifest):
+    import hashlib
+
+    empty = hashlib.sha256(b"").hexdigest().encode()
+    data = sealed(manifest.replace(b"KEY", key_of(1).encode()).replace(b"EMPTY", empty))
+    with pytest.raises(BadEntryError):
+        decode(data, key_of(1))
+
+
+def test_an_unreadable_place_is_a_miss_with_one_warning(cache):
+    key = key_of(1)
+    layout = Layout(cache.path)
+    cache.put(key, artifact_of(key))
+    os.unlink(layout.entry(key))
+    os.mkdir(layout.entry(key))
+    with recorded() as texts:
+        assert cache.get(key) is None
+        assert cache.get(key) is None
+    assert len(texts) == 1
+    assert "cannot be read" in texts[0]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs symbolic links and modes")
+def test_links_and_files_that_others_could_write_are_not_followed(cache, tmp_path):
+    key = key_of(1)
+    cache.put(key, artifact_of(key))
+    path = Layout(cache.path).entry(key)
+    os.chmod(path, 0o620)
+    with pytest.warns(CacheWarning, match="written by others"):
+        assert cache.get(key) is None
+    os.chmod(path, 0o600)
+    os.rename(path, tmp_path / "elsewhere")
+    os.symlink(tmp_path / "elsewhere", path)
+    assert cache.get(key) is None  # the warning about reading has been given
+
+
+def test_without_a_directory_everything_is_a_miss_and_one_warning_says_why():
+    cache = DiskCache(None, reason="there is no home")
+    with recorded() as texts:
+        assert cache.get(key_of(1)) is None
+        assert not cache.put(key_of(1), artifact_of(key_of(1)))
+        assert cache.resolve(key_of(1)) is None
+        assert not cache.link(key_of(1), key_of(2))
+    assert len(texts) == 1
+    assert "in memory only: there is no home" in texts[0]
+    assert DiskCache(None).get(key_of(1)) is None  # turned off on purpose: nothing to say

@@ -1,0 +1,72 @@
+"""versions_for_key: versions from metadata alone, and a digest where the files themselves may change."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from tilecore.cache import versions, versions_for_key
+
+
+def run(program, path):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, cwd=path, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_the_versions_are_those_of_the_metadata():
+    found = versions_for_key("tile-acme", "1.2.3")
+    assert found["tile-acme"] == "1.2.3"
+    for name in ("apache-tvm", "apache-tvm-ffi"):
+        assert found[name] == importlib.metadata.version(name)
+    assert found["tilecore"]
+    assert versions_for_key("tilecore", "whatever") == {k: v for k, v in found.items() if k != "tile-acme"}
+    assert versions.installed_version("surely-not-installed-anywhere") == "absent"
+    assert versions.installed_version("pytest") == importlib.metadata.version("pytest")
+
+
+@pytest.fixture
+def package(tmp_path):
+    """A backend package that is imported from a checkout."""
+    folder = tmp_path / "checkout" / "tile_acme"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "plugin.py").write_text("x = 1")
+    (folder / "kernels").mkdir()
+    (folder / "kernels" / "header.h").write_text("// one")
+    return folder
+
+
+LOOK = """
+    import sys
+    sys.path.insert(0, {path!r})
+    import tile_acme.plugin
+    from tilecore.cache import versions_for_key
+    print(versions_for_key("tile-acme", "1.0", "tile_acme.plugin")["tile-acme"])
+"""
+
+
+def test_a_checkouts_files_are_part_of_its_version(package):
+    look = LOOK.format(path=str(package.parent))
+    first = run(look, None)
+    assert first.startswith("1.0+source.")
+    assert run(look, None) == first  # .pyc files that have been written meanwhile do not count
+    (package / "kernels" / "header.h").write_text("// two")
+    second = run(look, None)
+    assert second != first
+    (package / "kernels" / "header.h").write_text("// one")
+    assert run(look, None) == first
+
+
+def test_an_installed_wheels_version_is_enough(package):
+    (package.parent / "tile_acme-1.0.dist-info").mkdir()
+    assert run(LOOK.format(path=str(package.parent)), None) == "1.0"
+
+
+def test_a_module_that_is_not_loaded_adds_nothing():
+    assert versions_for_key("tile-other", "2.0", "tile_other.plugin")["tile-other"] == "2.0"
