@@ -1,0 +1,167 @@
+"""Conversions among all element types, for all values of the narrow ones, as vectors and one by one."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tilecore.language as T
+
+from .kit import DTYPES, FLOATS, check, compiled, element, every_value, same, wide, zeros
+
+
+def conversions(source, n, serial):
+    """Y_k[i] = cast(X[i]) for every element type k."""
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((n,), source),
+        Y0: T.Tensor((n,), DTYPES[0]),
+        Y1: T.Tensor((n,), DTYPES[1]),
+        Y2: T.Tensor((n,), DTYPES[2]),
+        Y3: T.Tensor((n,), DTYPES[3]),
+        Y4: T.Tensor((n,), DTYPES[4]),
+        Y5: T.Tensor((n,), DTYPES[5]),
+        Y6: T.Tensor((n,), DTYPES[6]),
+        Y7: T.Tensor((n,), DTYPES[7]),
+        Y8: T.Tensor((n,), DTYPES[8]),
+        Y9: T.Tensor((n,), DTYPES[9]),
+        Y10: T.Tensor((n,), DTYPES[10]),
+        Y11: T.Tensor((n,), DTYPES[11]),
+        Y12: T.Tensor((n,), DTYPES[12]),
+        Y13: T.Tensor((n,), DTYPES[13]),
+        Y14: T.Tensor((n,), DTYPES[14]),
+    ):
+        with T.Kernel(1):
+            for Y in [Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14]:
+                for i in T.serial(n) if serial else T.Parallel(n):
+                    Y[i] = T.cast(X[i], Y.dtype)
+
+    return kernel
+
+
+@pytest.mark.parametrize("serial", [False, True], ids=["vectors", "scalars"])
+@pytest.mark.parametrize("source", DTYPES)
+def test_every_conversion(target, source, serial):
+    x = every_value(source)
+    if serial:  # the interpreter takes one at a time
+        x = np.concatenate([x[:20], x[-20:], x[20:-20:97]])
+    func = conversions(source, len(x), serial)
+    check(func, target, x, *[zeros(kind, len(x)) for kind in DTYPES])
+
+
+def test_out_of_range_saturates_and_nan_is_zero(target):
+    n = 6
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((n,), "float32"),
+        A: T.Tensor((n,), "int8"),
+        B: T.Tensor((n,), "uint8"),
+        C: T.Tensor((n,), "int32"),
+        D: T.Tensor((n,), "float8_e4m3fn"),
+    ):
+        with T.Kernel(1):
+            for i in T.Parallel(n):
+                A[i], B[i], C[i], D[i] = X[i], X[i], X[i], X[i]
+
+    x = np.array([np.nan, -1e10, 1e10, -1.9, 300.5, 449.0], np.float32)
+    _, a, b, c, d = check(kernel, target, x, *(zeros(k, n) for k in ("int8", "uint8", "int32", "float8_e4m3fn")))
+    assert a.tolist() == [0, -128, 127, -1, 127, 127]
+    assert b.tolist() == [0, 0, 255, 0, 255, 255]
+    assert c.tolist() == [0, -(2**31), 2**31 - 1, -1, 300, 449]
+    np.testing.assert_array_equal(d.astype(np.float32), [np.nan, -448, 448, -1.875, 288, 448])
+
+
+def test_integers_wrap(target):
+    n = 4
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n,), "int32"), A: T.Tensor((n,), "int8"), B: T.Tensor((n,), "uint16")):
+        with T.Kernel(1):
+            for i in T.Parallel(n):
+                A[i] = T.cast(X[i], "int8")
+                B[i] = T.uint16(X[i])
+
+    x = np.array([300, -1, 128, -70000], np.int32)
+    _, a, b = check(kernel, target, x, zeros("int8", n), zeros("uint16", n))
+    assert a.tolist() == [44, -1, -128, -112]
+    assert b.tolist() == [300, 65535, 128, 61072]
+
+
+@pytest.mark.parametrize(
+    ("source", "result"),
+    [
+        ("float32", "int32"),
+        ("uint32", "float32"),
+        ("float16", "uint16"),
+        ("bfloat16", "int16"),
+        ("float16", "bfloat16"),
+        ("float8_e4m3fn", "uint8"),
+        ("int8", "float8_e5m2"),
+        ("float64", "int64"),
+    ],
+)
+def test_reinterpret(target, source, result):
+    x = every_value(source)
+    n = len(x)
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n,), source), Y: T.Tensor((n,), result), Z: T.Tensor((n,), result)):
+        with T.Kernel(1):
+            for i in T.Parallel(n):
+                Y[i] = T.reinterpret(X[i], result)
+            for i in T.serial(n):
+                Z[i] = T.reinterpret(result, X[i])
+
+    y, z = zeros(result, n), zeros(result, n)
+    compiled(kernel, target)(x, y, z)
+    bits = f"uint{element(result).itemsize * 8}"
+    known = ~np.isnan(wide(x)) | (element(result).kind in "iu")
+    same(y.view(bits)[known], x.view(bits)[known])
+    same(z.view(bits)[known], x.view(bits)[known])
+
+
+def test_casts_written_in_other_ways(target):
+    n = 37
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n,), "float32"), Y: T.Tensor((5, n), "float16")):
+        with T.Kernel(1):
+            local = T.alloc_fragment((n,), "bfloat16")
+            T.copy(X, local)
+            T.copy(local, Y[0, :])
+            for i in T.Parallel(n):
+                Y[1, i] = X[i]
+                Y[2, i] = T.Cast("float16", X[i])
+                half: T.float16 = X[i]
+                Y[3, i] = half
+                Y[4, i] = X[i].astype("float16")
+
+    x = np.random.default_rng(0).standard_normal(n).astype(np.float32) * 100
+    _, y = check(kernel, target, x, zeros("float16", (5, n)))
+    same(y[0], x.astype(ml_dtypes.bfloat16).astype(np.float16))
+    for row in range(1, 5):
+        same(y[row], x.astype(np.float16))
+
+
+@pytest.mark.parametrize("kind", FLOATS[2:])
+def test_narrow_floats_keep_their_bits_when_only_moved(target, kind):
+    """Quiet NaN and -0 as well: a copy is no arithmetic."""
+    x = every_value(kind)
+    n = len(x)
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n,), kind), Y: T.Tensor((n,), kind), Z: T.Tensor((n,), kind)):
+        with T.Kernel(1):
+            tile = T.alloc_shared((n,), kind)
+            T.copy(X, tile)
+            T.copy(tile, Y)
+            for i in T.Parallel(n):
+                Z[i] = T.if_then_else(i % 2 == 0, X[i], tile[i])
+
+    bits = f"uint{element(kind).itemsize * 8}"
+    got = [x.copy(), zeros(kind, n), zeros(kind, n)]
+    compiled(kernel, target)(*got)
+    same(got[1].view(bits), x.view(bits))
+    quiet = ~np.isnan(x.astype(np.float32))
+    same(got[2].view(bits)[quiet], x.view(bits)[quiet])
