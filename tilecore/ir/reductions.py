@@ -8,6 +8,7 @@ from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, const
 from tilecore.ir.nodes import Expr, Select, tirx
 
+# "max.nan" and "min.nan": as max and min, but a NaN stays
 KINDS = ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
 _JOINED = {"abssum": "sum", "absmax": "max"}
 
@@ -31,7 +32,7 @@ def accumulator(dtype: str) -> str:
 def identity(kind: str, dtype: str) -> Expr:
     """The value that joins to nothing."""
     facts = DType(dtype).facts
-    kind = joiner(kind)
+    kind = joiner(kind).removesuffix(".nan")
     if kind in ("sum", "bitor", "bitxor"):
         return const(False if facts.kind == "bool" else 0, dtype)
     if kind == "bitand":
@@ -46,22 +47,21 @@ def identity(kind: str, dtype: str) -> Expr:
     return const((-high - 1 if signed else 0) if kind == "max" else high, dtype)
 
 
-def join(kind: str, total: Expr, value: Expr, nan_propagate: bool = False) -> Expr:
-    """``total`` joined with one more value. A NaN in max and min is passed over, or kept if ``nan_propagate``."""
+def join(kind: str, total: Expr, value: Expr) -> Expr:
+    """``total`` joined with one more value (vectors: lane by lane). A NaN in max and min is passed over."""
     kind = joiner(kind)
     dtype = str(total.ty.dtype)
     value = cast(value, dtype)
+    is_bool = dtype.startswith("bool")
     if kind == "sum":
-        return tirx.Or(total, value) if dtype == "bool" else total + value
-    if kind in ("bitand", "bitor", "bitxor"):
-        if dtype == "bool":
-            return {"bitand": tirx.And, "bitor": tirx.Or, "bitxor": _different}[kind](total, value)
-        return {"bitand": tirx.bitwise_and, "bitor": tirx.bitwise_or, "bitxor": tirx.bitwise_xor}[kind](total, value)
-    better = value > total if kind == "max" else value < total
-    if nan_propagate and "float" in dtype:
-        better = tirx.Or(better, tirx.isnan(value))
+        return tirx.Or(total, value) if is_bool else total + value
+    if kind in _BITWISE:
+        return _LOGICAL[kind](total, value) if is_bool else _BITWISE[kind](total, value)
+    better = tirx.GT(value, total) if kind.startswith("max") else tirx.LT(value, total)
+    if kind.endswith(".nan") and "float" in dtype:
+        better = tirx.Or(better, tirx.NE(value, value))
     return Select(better, value, total)
 
 
-def _different(a: Expr, b: Expr) -> Expr:
-    return (a != b).asobject()
+_BITWISE = {"bitand": tirx.BitwiseAnd, "bitor": tirx.BitwiseOr, "bitxor": tirx.BitwiseXor}
+_LOGICAL = {"bitand": tirx.And, "bitor": tirx.Or, "bitxor": tirx.NE}

@@ -34,3 +34,14 @@ def across_lanes(vector: Expr, kind: str) -> Expr:
     from tilecore.ir.nodes import StringImm
 
     return Call(ACROSS, [vector, StringImm(kind)], ret_ty=str(vector.ty.dtype).rsplit("x", 1)[0])
+
+
+# (element: BufferLoad): the bytes from the element on, as another type
+RAW_LOAD = "tile.raw_load"
+register_op_attr(RAW_LOAD, "TCallEffectKind", CallEffectKind.Opaque.value)
+register_op_attr(RAW_LOAD, "TScriptPrinterName", RAW_LOAD, level=20)
+
+
+def raw_load(element: Expr, dtype: str) -> Expr:
+    """The memory at ``element`` read as a value of ``dtype`` (which may be a vector)."""
+    return Call(RAW_LOAD, [element], ret_ty=dtype)

@@ -29,7 +29,7 @@ def transposing_copy(axes: list[For], body: Stmt, bits: int) -> Stmt | None:
     """The nest as blocks, or None when it is no such copy. What the blocks leave over stays a parallel nest."""
     if not isinstance(body, BufferStore) or len(axes) < 2:
         return None
-    source = _copied(body.value)
+    source = copied_element(body.value)
     if source is None or str(source.source.dtype) == "bool":
         return None
     wide = max(32, DType(dtype_of(body.buffer)).bits, DType(dtype_of(source)).bits)
@@ -50,14 +50,14 @@ def transposing_copy(axes: list[For], body: Stmt, bits: int) -> Stmt | None:
         return None
 
 
-def _copied(value: Any) -> TensorLoad | None:
+def copied_element(value: Any) -> TensorLoad | None:
     """The one load that a value is, behind a cast and a bounds mask."""
     if isinstance(value, TensorLoad):
         return value
     if isinstance(value, Cast):
-        return _copied(value.value)
+        return copied_element(value.value)
     if isinstance(value, Call) and op_name(value) == "if_then_else" and not collect(value.args[0], TensorLoad):
-        return _copied(value.args[1]) if constant(value.args[2]) is not None or _is_float(value.args[2]) else None
+        return copied_element(value.args[1]) if constant(value.args[2]) is not None or _is_float(value.args[2]) else None
     return None
 
 

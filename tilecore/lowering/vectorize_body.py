@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilecore.ir.affine import Strided, coefficient
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.affine import Strided, coefficient, lane_step
 from tilecore.ir.build import cast, const, dtype_of, op_name, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -30,8 +31,8 @@ from tilecore.ir.nodes import (
     Var,
     tirx,
 )
-from tilecore.ir.visit import collect, variables
-from tilecore.lowering.lane_ops import MASKED_LOAD, masked_load, masked_store
+from tilecore.ir.visit import collect, substitute, variables
+from tilecore.lowering.lane_ops import MASKED_LOAD, RAW_LOAD, masked_load, masked_store
 
 _COMPARISONS = {"LT": tirx.LT, "LE": tirx.LE, "GT": tirx.GT, "GE": tirx.GE, "EQ": tirx.EQ, "NE": tirx.NE}
 _BINARY = {
@@ -200,8 +201,6 @@ class Lanes:
         if step not in (1, -1) or name in ("EQ", "NE"):
             return None
         zero = {self.var: self.base}
-        from tilecore.ir.visit import substitute
-
         rest = Analyzer().simplify(substitute(node.b, zero) - substitute(node.a, zero))
         # step * lane  <name>  rest
         bound = cast(tirx.min(tirx.max(rest, const(-self.count - 1, dtype_of(rest))), const(self.count + 1, dtype_of(rest))), "int32")
@@ -258,6 +257,16 @@ class Lanes:
             return masked_load(node.source, index, self.mask, zero)
         return BufferLoad(node.source, [index], span=node.span)
 
+    def _raw_load(self, node: Call) -> Expr:
+        """Neighbouring words of memory: one longer load."""
+        element = node.args[0]
+        width = max(1, DType(dtype_of(node)).bits // DType(dtype_of(element)).bits)
+        step = lane_step(element.indices[0], self.var, self.count)
+        if step != width or self.mask is not None:
+            raise CannotVectorizeError("words of memory that are not neighbours, or masked")
+        first = BufferLoad(element.source, [substitute(element.indices[0], {self.var: self.base})])
+        return Call(RAW_LOAD, [first], ret_ty=f"{dtype_of(node)}x{self.count}")
+
     def _index(self, buffer: Var, indices: Any) -> Expr:
         """The offsets of all lanes: a Ramp where they are evenly spaced, else a vector of offsets."""
         (offset,) = indices
@@ -269,8 +278,6 @@ class Lanes:
                 offset = self._simplified(offset)
                 step = coefficient(offset, self.var)
             if step is not None:
-                from tilecore.ir.visit import substitute
-
                 base = substitute(offset, {self.var: self.base})
                 if isinstance(step, Strided):
                     return Ramp(base, cast(step.step, dtype_of(base)), self.count)
@@ -280,7 +287,6 @@ class Lanes:
     def _simplified(self, offset: Expr) -> Expr:
         """The offset with the variable split in base and lane, simplified: sees through ``// 32`` and ``% 32``."""
         from tilecore.ir.nodes import Range
-        from tilecore.ir.visit import substitute
 
         lane = Var("lane", dtype_of(self.var))
         analyzer = Analyzer()
@@ -293,6 +299,8 @@ class Lanes:
 
     def _call(self, node: Call) -> Expr:
         name = op_name(node)
+        if name == RAW_LOAD:
+            return self._raw_load(node)
         if name in _EFFECTS:
             raise CannotVectorizeError(f"{name.removeprefix('tile.')} runs element by element")
         if name == "if_then_else":

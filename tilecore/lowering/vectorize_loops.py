@@ -29,11 +29,12 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.reductions import identity, join
 from tilecore.ir.visit import children, collect, loads, stores, substitute
+from tilecore.lowering.interleave_rows import interleaving_copy
 from tilecore.lowering.lane_ops import across_lanes
 from tilecore.lowering.loops.matmul import vector_bits
 from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.transpose_blocks import transposing_copy
+from tilecore.lowering.transpose_blocks import copied_element, transposing_copy
 from tilecore.lowering.vectorize_body import CannotVectorizeError, Lanes
 
 # partial results kept side by side in a reduction, to hide the latency of the addition
@@ -57,15 +58,15 @@ class _Vectorizer:
         if node.kind != ForKind.PARALLEL and not is_reduction(node):
             return mutator.default_mutate(node)
         axes, body = nest_of(node)
+        blocks = transposing_copy(axes, body, self.bits) or interleaving_copy(axes, body, self.bits)
+        if blocks is not None:
+            return mutator.mutate(blocks)
         inner = [loop for loop in collect(body, For) if loop.kind == ForKind.PARALLEL or is_reduction(loop)]
         best = self._best_axis([*axes, *inner], body)
         if best is None or best in inner:
             made = serial(axes, mutator.mutate(body))
             return made
         others = [axis for axis in axes if not axis.same_as(best)]
-        blocks = transposing_copy(axes, body, self.bits)
-        if blocks is not None:
-            return mutator.mutate(blocks)
         try:
             return serial(others, self._vector_loop(best, body))
         except CannotVectorizeError as reason:
@@ -235,22 +236,10 @@ def _joined(partial: dict[Var, Var], streams: int) -> list[Stmt]:
         kind = kind_of(total)
         parts = [BufferLoad(vector, [const(s, "int32")]) for s in range(streams)]
         while len(parts) > 1:
-            parts = [join_vectors(kind, parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+            parts = [join(kind, parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
         scalar = across_lanes(parts[0], kind)
         made.append(BufferStore(total, join(kind, BufferLoad(total, [zero]), scalar), [zero]))
     return made
-
-
-def join_vectors(kind: str, a: Any, b: Any) -> Any:
-    """Two vectors joined lane by lane."""
-    if kind == "sum" and not dtype_of(a).startswith("bool"):
-        return a + b
-    if kind in ("max", "min"):
-        better = tirx.GT(b, a) if kind == "max" else tirx.LT(b, a)
-        return tirx.Select(better, b, a)
-    if dtype_of(a).startswith("bool"):
-        return {"sum": tirx.Or, "bitor": tirx.Or, "bitand": tirx.And, "bitxor": tirx.NE}[kind](a, b)
-    return {"bitand": tirx.bitwise_and, "bitor": tirx.bitwise_or, "bitxor": tirx.bitwise_xor}[kind](a, b)
 
 
 def kind_of(total: Var) -> str:
@@ -262,8 +251,8 @@ def _widest(body: Stmt) -> int:
     """Bits of the widest element type that the body computes in; narrow floats compute as float32."""
     kinds = {dtype_of(a.source) for a in loads(body)} | {dtype_of(s.buffer) for s in stores(body)}
     kinds |= {dtype_of(c) for c in collect(body, Cast)}
-    if len(kinds) == 1 and not collect(body, Call, tirx.Add, tirx.Mul, tirx.Sub, tirx.Div):
-        return max(8, DType(next(iter(kinds))).bits)
+    if len(kinds) == 1 and isinstance(body, BufferStore) and copied_element(body.value) is not None:
+        return max(8, DType(next(iter(kinds))).bits)  # moved, not computed with
     return max((max(32, DType(k).bits) if DType(k).is_float else max(8, DType(k).bits)) for k in kinds) if kinds else 32
 
 

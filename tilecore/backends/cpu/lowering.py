@@ -1,9 +1,10 @@
-"""How the ``cpu`` target lowers: the loops family, with its portable implementations of tile operations."""
+"""How the ``cpu`` target lowers: the loops family, with the processor's dot products for narrow types."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tilecore.backends.cpu.dot_products import IMPLEMENTATIONS
 from tilecore.plugins.backend import Lowering
 from tilecore.target import Target
 
@@ -13,4 +14,4 @@ def stand_in(target: Target) -> dict[str, Any]:
     return {"kind": "llvm"}
 
 
-LOWERING = Lowering(family="loops", stand_in=stand_in)
+LOWERING = Lowering(family="loops", stand_in=stand_in, implementations=IMPLEMENTATIONS)

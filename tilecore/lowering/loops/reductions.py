@@ -21,6 +21,7 @@ def scalar(name: str, dtype: str, scope: str) -> Any:
 
 def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
     source, target, axis, kind = call.src, call.dst, call.dim, call.kind
+    joined = joiner(kind) + (".nan" if call.nan_propagate and joiner(kind) in ("max", "min") else "")
     out_dtype = dtype_of(target.source)
     total_dtype = accumulator(out_dtype)
     others = [a for a in range(len(source.region)) if a != axis]
@@ -28,19 +29,19 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
 
     def body(variables: list[Any]) -> Stmt:
         outer = dict(zip(others, variables, strict=True))
-        total = scalar("total", total_dtype, REDUCE_SCOPE + joiner(kind))
+        total = scalar("total", total_dtype, REDUCE_SCOPE + joined)
         current = load(total, [zero], call.span)
 
         def step(inner: Any) -> Stmt:
             where = [r.min + (inner if a == axis else outer[a]) for a, r in enumerate(source.region)]
             value = element(kind, cast(load(source.source, where, call.span), total_dtype))
-            return store(total, join(kind, current, value, bool(call.nan_propagate)), [zero], call.span)
+            return store(total, join(joined, current, value), [zero], call.span)
 
         where = _target_indices(target, axis, outer, len(source.region))
         result = current
         if not call.clear:
             before = cast(load(target.source, where, call.span), total_dtype)
-            result = join(kind, before, current, bool(call.nan_propagate))
+            result = join(joined, before, current)
         return seq(
             [
                 AllocBuffer(total),

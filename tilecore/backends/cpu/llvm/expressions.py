@@ -24,7 +24,7 @@ from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Analyzer, Call, Expr, Ramp, TensorLoad, Var
 from tilecore.ir.visit import collect
-from tilecore.lowering.lane_ops import ACROSS, MASKED_LOAD
+from tilecore.lowering.lane_ops import ACROSS, MASKED_LOAD, RAW_LOAD
 
 _ARITHMETIC = {"Add": "add", "Sub": "sub", "Mul": "mul"}
 _BITS = {"BitwiseAnd": "and", "BitwiseOr": "or", "BitwiseXor": "xor", "LShift": "shl", "RShift": "shr"}
@@ -191,32 +191,40 @@ class Expressions:
 
     def _select(self, node: Any) -> Value:
         condition = self.value(node.condition)
-        a, b = self.value(node.true_value), self.value(node.false_value)
-        return self._chosen(condition, a, b)
+        return self._chosen(condition, self.lazy(node.true_value), self.lazy(node.false_value))
 
     def _chosen(self, condition: Value, a: Value, b: Value) -> Value:
-        return self._same(a, f"select {condition.type} {condition.text}, {a.type} {a.text}, {b.type} {b.text}")
+        """Narrow floats that are only chosen between stay in their stored form, bit for bit."""
+        test = f"select {condition.type} {condition.text}"
+        if a.raw and b.raw:
+            text = f"{test}, {a.stored_type} {a.raw}, {b.stored_type} {b.raw}"
+            return Value("", a.dtype, a.lanes, self.fn.op(text))
+        a, b = widen(self.fn, a), widen(self.fn, b)
+        return self._same(a, f"{test}, {a.type} {a.text}, {b.type} {b.text}")
 
     def _if_then_else(self, node: Call) -> Value:
         condition = self.value(node.args[0])
         if condition.lanes > 1 or not any(collect(side, TensorLoad, Call) for side in node.args[1:]):
-            return self._chosen(condition, self.value(node.args[1]), self.value(node.args[2]))
+            return self._chosen(condition, self.lazy(node.args[1]), self.lazy(node.args[2]))
         return self._branch(condition, node.args[1], node.args[2])
 
     def _branch(self, condition: Value, then: Any, orelse: Any) -> Value:
+        """Evaluates only the chosen side. A narrow float leaves it in its stored form."""
         fn = self.fn
         yes, no, end = (fn.new_label(s) for s in ("then", "else", "join"))
         fn.branch(condition.text, yes, no)
-        fn.label(yes)
-        a = then if isinstance(then, Value) else self.value(then)
-        from_yes = fn.block
-        fn.jump(end)
-        fn.label(no)
-        b = orelse if isinstance(orelse, Value) else self.value(orelse)
-        from_no = fn.block
-        fn.jump(end)
+        sides = []
+        for label, side in ((yes, then), (no, orelse)):
+            fn.label(label)
+            made = side if isinstance(side, Value) else self.lazy(side)
+            text = narrow(fn, made) if is_narrow(made.dtype) else made.text
+            sides.append((made, text, fn.block))
+            fn.jump(end)
         fn.label(end)
-        return self._same(a, f"phi {a.type} [ {a.text}, %{from_yes} ], [ {b.text}, %{from_no} ]")
+        (a, first, from_yes), (_, second, from_no) = sides
+        kind = a.stored_type if is_narrow(a.dtype) else a.type
+        text = fn.op(f"phi {kind} [ {first}, %{from_yes} ], [ {second}, %{from_no} ]")
+        return Value("", a.dtype, a.lanes, text) if is_narrow(a.dtype) else Value(text, a.dtype, a.lanes)
 
     # -- conversions ------------------------------------------------------------------------------------------
 
@@ -354,6 +362,26 @@ class Expressions:
         made = mathematics.function(self, name, node)
         return made if made is not None else self._unknown(node)
 
+    def _raw_load(self, node: Call) -> Value:
+        element = node.args[0]
+        memory = self.memory[element.source]
+        pointer = self.fn.address(memory, self.value(element.indices[0]))
+        dtype, lanes = split(dtype_of(node))
+        kind = vector(computed(dtype), lanes)
+        text = self.fn.op(f"load {kind}, ptr {pointer}, align {self.fn.align(memory)}{self.fn.tag(memory)}")
+        return Value(text, dtype, lanes)
+
+    def _dot_product(self, node: Call) -> Value:
+        """VDPBF16PS or VPDPBUSD on 512-bit vectors."""
+        total, a, b = (self.value(arg) for arg in node.args)
+        if op_name(node) == "cpu.dot_bfloat16":
+            name, kind = "llvm.x86.avx512bf16.dpbf16ps.512", "<32 x bfloat>"
+        else:
+            name, kind = "llvm.x86.avx512.vpdpbusd.512", "<64 x i8>"
+        self.fn.module.declare(name, f"{total.type} {{}}({total.type}, {kind}, {kind})")
+        x, y = (self.fn.op(f"bitcast {v.type} {v.text} to {kind}") for v in (a, b))
+        return self._same(total, f"call {total.type} @{name}({total.type} {total.text}, {kind} {x}, {kind} {y})")
+
     def _across(self, node: Call) -> Value:
         return mathematics.across(self.fn, self.value(node.args[0]), str(node.args[1].value))
 
@@ -383,6 +411,9 @@ _CALLS: dict[str, Callable[[Expressions, Any], Value]] = {
     "likely": lambda self, node: self.value(node.args[0]),
     MASKED_LOAD: Expressions._masked_load,
     ACROSS: Expressions._across,
+    RAW_LOAD: Expressions._raw_load,
+    "cpu.dot_bfloat16": Expressions._dot_product,
+    "cpu.dot_uint8_int8": Expressions._dot_product,
     "tile.atomic_element": Expressions._atomic,
 }
 _HANDLERS: dict[str, Callable[[Expressions, Any], Value]] = {

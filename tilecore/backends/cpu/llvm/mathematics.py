@@ -180,10 +180,13 @@ def _join(fn: Function, kind: str, a: Value, b: Value) -> Value:
         text = f"or {a.type} {a.text}, {b.text}"
     elif kind == "sum":
         text = f"{'fadd' if floats else 'add'} {a.type} {a.text}, {b.text}"
-    elif kind in ("max", "min"):
+    elif kind.startswith(("max", "min")):
         sign = "o" if floats else ("s" if is_signed(a.dtype) else "u")
-        word = f"{'fcmp' if floats else 'icmp'} {sign}{'gt' if kind == 'max' else 'lt'}"
+        word = f"{'fcmp' if floats else 'icmp'} {sign}{'gt' if kind.startswith('max') else 'lt'}"
         test = fn.op(f"{word} {a.type} {b.text}, {a.text}")
+        if floats and kind.endswith(".nan"):
+            unordered = fn.op(f"fcmp uno {b.type} {b.text}, {b.text}")
+            test = fn.op(f"or {vector('i1', a.lanes)} {test}, {unordered}")
         text = f"select {vector('i1', a.lanes)} {test}, {a.type} {b.text}, {a.type} {a.text}"
     else:
         text = f"{kind.removeprefix('bit')} {a.type} {a.text}, {b.text}"

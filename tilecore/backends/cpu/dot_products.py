@@ -1,0 +1,223 @@
+"""gemm with the processor's dot-product instructions: pairs of bfloat16, groups of four int8.
+
+B lies in panels with the 2 (or 4) neighbours along K of one column side by side; one instruction multiplies them with
+as many neighbours along K of a row of A, broadcast, and adds the products to 16 accumulators.
+Intel 64 and IA-32 architectures SDM, volume 2: VDPBF16PS, VPDPBUSD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tilecore.ir.build import constant, dtype_of, load, loop, seq, store
+from tilecore.ir.layout import BufferLayout
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Broadcast,
+    BufferLoad,
+    BufferStore,
+    Call,
+    CallEffectKind,
+    Expr,
+    ForKind,
+    IntImm,
+    Ramp,
+    Stmt,
+    Var,
+    register_op_attr,
+    tirx,
+)
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.lane_ops import raw_load
+from tilecore.lowering.loops.matmul import ROWS, Operands, needs_constant_sizes, pieces
+from tilecore.lowering.passes import PassEnv
+
+LANES = 16
+WIDTH = 2 * LANES
+# (accumulators, 16 words of A, 16 words of B): adds the products of the pairs or groups in the words
+DOT_BFLOAT16 = "cpu.dot_bfloat16"
+DOT_UINT8_INT8 = "cpu.dot_uint8_int8"
+
+for _name in (DOT_BFLOAT16, DOT_UINT8_INT8):
+    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Pure.value)
+    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
+
+
+def grouped_panels(rows: int, columns: int, group: int, transposed: bool) -> BufferLayout:
+    """B [rows = K, columns = N] (or [N, K]) as [N / 32, K / group, 32, group]."""
+    n, k = (rows, columns) if transposed else (columns, rows)
+
+    def place(indices: Sequence[Any]) -> list[Any]:
+        at_n, at_k = (indices[0], indices[1]) if transposed else (indices[1], indices[0])
+        return [at_n // WIDTH, at_k // group, at_n % WIDTH, at_k % group]
+
+    name = f"panels of {WIDTH} columns, {group} rows together"
+    return BufferLayout(name, (-(-n // WIDTH), k // group, WIDTH, group), place)
+
+
+class Kind:
+    """One of the two: element types, group size, and the feature that the processor needs."""
+
+    def __init__(self, name: str, a: tuple[str, ...], b: str, c: str, group: int, feature: str) -> None:
+        self.name, self.a, self.b, self.c, self.group, self.feature = name, a, b, c, group, feature
+
+    def matches(self, call: TileCall, env: PassEnv) -> str | None:
+        features = str(env.target.get("features", "")).split(",")
+        if self.feature not in features or int(env.target.get("vector_bits") or 0) != 512:
+            return f"the processor lacks {self.feature} on 512-bit vectors"
+        kinds = dtype_of(call.a.source), dtype_of(call.b.source), dtype_of(call.c.source)
+        if kinds[0] not in self.a or kinds[1:] != (self.b, self.c):
+            return f"element types {', '.join(kinds)}, not {'/'.join(self.a)}, {self.b}, {self.c}"
+        if needs_constant_sizes(call, env):
+            return needs_constant_sizes(call, env)
+        return self._shapes(call)
+
+    def _shapes(self, call: TileCall) -> str | None:
+        operands = Operands(call)
+        if call.transpose_a:
+            return "A is transposed: its neighbours along K do not lie together"
+        if operands.k % self.group or operands.n % WIDTH:
+            return f"K is no multiple of {self.group} or N none of {WIDTH}"
+        if constant(call.a.region[-1].min) is None or constant(call.a.region[-1].min) % self.group:
+            return f"A starts at no multiple of {self.group} along K"
+        whole = call.b.source
+        if len(whole.shape) != 2 or any(constant(r.min) != 0 for r in call.b.region):
+            return "B is a part of a buffer"
+        if [constant(s) for s in whole.shape] != [constant(r.extent) for r in call.b.region]:
+            return "B is a part of a buffer"
+        if "global" in (str(whole.scope()), str(call.a.source.scope())):
+            return "an operand is in global memory"
+        return None
+
+    def layouts(self, call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
+        rows, columns = (int(s) for s in call.b.source.shape)
+        return {call.b.source: grouped_panels(rows, columns, self.group, bool(call.transpose_b))}
+
+
+BFLOAT16 = Kind("bfloat16 pairs", ("bfloat16",), "bfloat16", "float32", 2, "avx512bf16")
+INT8 = Kind("int8 groups of four", ("uint8", "int8"), "int8", "int32", 4, "avx512vnni")
+
+
+def _bfloat16(call: TileCall, env: PassEnv) -> Stmt:
+    return _Dot(call, BFLOAT16).lower()
+
+
+def _int8(call: TileCall, env: PassEnv) -> Stmt:
+    return _Dot(call, INT8).lower()
+
+
+class _Dot:
+    """Lowers one gemm; all vectors have 16 lanes of 32 bits."""
+
+    def __init__(self, call: TileCall, kind: Kind) -> None:
+        self.call = call
+        self.kind = kind
+        self.o = Operands(call)
+        self.vector = f"{kind.c}x{LANES}"
+        self.words = self.o.k // kind.group
+        # signed times signed is done as (a + 128) * b - 128 * b: the instruction takes the first factor unsigned
+        self.offset = kind is INT8 and dtype_of(call.a.source) == "int8"
+
+    def lower(self) -> Stmt:
+        def columns(ni: Any) -> Stmt:
+            before, fix = self._correction(ni)
+            rows = [
+                loop(IntImm("int32", p.count), lambda mi, p=p: self._tile(p.start + mi * p.width, ni, p.width, fix), name="mi")
+                for p in pieces(self.o.m, ROWS)
+            ]
+            return seq([*before, *rows])
+
+        return seq([*self._moved_up(), loop(IntImm("int32", self.o.n // WIDTH), columns, name="ni")])
+
+    def _moved_up(self) -> list[Stmt]:
+        """A copy of A with 128 added to every element, once for all tiles."""
+        if not self.offset:
+            return []
+        words = IntImm("int32", self.words)
+        self.moved = tirx.decl_buffer([self.o.m, self.words], "int32", "a_moved", scope="local", layout=None)
+
+        def word(i: Any, w: Any) -> Stmt:
+            value = raw_load(self.o._element(self.call.a, (i, w * 4)), "int32")
+            return store(self.moved, tirx.BitwiseXor(value, tirx.const(-0x7F7F7F80, "int32")), [i, w])
+
+        def row(i: Any) -> Stmt:
+            return loop(words, lambda w: word(i, w), name="w", kind=ForKind.PARALLEL)
+
+        return [AllocBuffer(self.moved), loop(IntImm("int32", self.o.m), row, name="i", kind=ForKind.PARALLEL)]
+
+    # -- operands ---------------------------------------------------------------------------------------------
+
+    def _b(self, word: Any, ni: Any, half: int) -> Expr:
+        k, n = word * self.kind.group, ni * WIDTH + half * LANES
+        at = (n, k) if self.call.transpose_b else (k, n)
+        return raw_load(self.o._element(self.call.b, at), f"int32x{LANES}")
+
+    def _a(self, m: Any, word: Any) -> Expr:
+        if self.offset:
+            return Broadcast(load(self.moved, [m, word]), LANES)
+        return Broadcast(raw_load(self.o._element(self.call.a, (m, word * self.kind.group)), "int32"), LANES)
+
+    def _dot(self, total: Expr, a: Expr, b: Expr) -> Expr:
+        name = DOT_BFLOAT16 if self.kind is BFLOAT16 else DOT_UINT8_INT8
+        return Call(name, [total, a, b], ret_ty=self.vector)
+
+    def _zero(self) -> Expr:
+        return Broadcast(tirx.const(0, self.kind.c), LANES)
+
+    # -- the tile ---------------------------------------------------------------------------------------------
+
+    def _correction(self, ni: Any) -> tuple[list[Stmt], Any]:
+        """128 times the sum of each of the 32 columns, where A was moved up by 128."""
+        if not self.offset:
+            return [], None
+        sums = tirx.decl_buffer([2], self.vector, "column_sums", scope="local", layout=None)
+        ones = Broadcast(tirx.const(0x01010101, "int32"), LANES)
+
+        def add(word: Any) -> Stmt:
+            return seq([BufferStore(sums, self._dot(load(sums, [h]), ones, self._b(word, ni, h)), [h]) for h in (0, 1)])
+
+        start = [BufferStore(sums, self._zero(), [h]) for h in (0, 1)]
+        return [AllocBuffer(sums), *start, loop(IntImm("int32", self.words), add, name="k")], sums
+
+    def _tile(self, m0: Any, ni: Any, rows: int, sums: Var | None) -> Stmt:
+        acc = tirx.decl_buffer([rows * 2], self.vector, "acc", scope="local", layout=None)
+        places = [(i, h) for i in range(rows) for h in (0, 1)]
+
+        def step(word: Any) -> Stmt:
+            parts: list[Stmt] = []
+            b = [self._b(word, ni, h) for h in (0, 1)]
+            for i, h in places:
+                total = self._dot(load(acc, [2 * i + h]), self._a(m0 + i, word), b[h])
+                parts.append(store(acc, total, [2 * i + h], self.call.span))
+            return seq(parts)
+
+        begin = [BufferStore(acc, self._start(m0 + i, ni, h, sums), [2 * i + h]) for i, h in places]
+        end = [self._store_c(m0 + i, ni, h, load(acc, [2 * i + h])) for i, h in places]
+        return seq([AllocBuffer(acc), *begin, loop(IntImm("int32", self.words), step, name="k"), *end])
+
+    def _c(self, m: Any, ni: Any, half: int) -> list[Any]:
+        where = self.o._indices(self.call.c, (m, ni * WIDTH + half * LANES))
+        where[-1] = Ramp(where[-1], tirx.const(1, "int32"), LANES)
+        return where
+
+    def _start(self, m: Any, ni: Any, half: int, sums: Var | None) -> Expr:
+        known = constant(self.call.clear_accum)
+        old = BufferLoad(self.call.c.source, self._c(m, ni, half))
+        if known is None:
+            value = tirx.if_then_else(self.call.clear_accum, self._zero(), old)
+        else:
+            value = self._zero() if known else old
+        if sums is None:
+            return value
+        return value - load(sums, [half]) * Broadcast(tirx.const(128, "int32"), LANES)
+
+    def _store_c(self, m: Any, ni: Any, half: int, value: Expr) -> Stmt:
+        return BufferStore(self.call.c.source, value, self._c(m, ni, half), span=self.call.span)
+
+
+IMPLEMENTATIONS = (
+    TileOpImpl("gemm", BFLOAT16.name, _bfloat16, BFLOAT16.matches, priority=10, layouts=BFLOAT16.layouts),
+    TileOpImpl("gemm", INT8.name, _int8, INT8.matches, priority=10, layouts=INT8.layouts),
+)
