@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_targets(commands)
     _add_doctor(commands)
     _add_cache(commands)
+    _add_demo(commands)
     return parser
 
 
@@ -112,6 +113,20 @@ def _add_cache(commands: argparse._SubParsersAction) -> None:
         "  tilecore cache\n  tilecore cache verify\n  TILECORE_CACHE_DIR=/somewhere tilecore cache clear",
     )
     parser.add_argument("action", nargs="?", default="stats", choices=("stats", "verify", "clear", "path"))
+    _add_json(parser)
+
+
+def _add_demo(commands: argparse._SubParsersAction) -> None:
+    parser = _add(
+        commands,
+        "demo",
+        "compile, check and time well-known kernels on a target\n\n"
+        "matmul, softmax, RMSNorm, flash attention, int4 matmul and a reduction, each compared with torch (with numpy\n"
+        "where torch is not installed). Exits with 1 when a result is wrong.",
+        "  tilecore demo\n  tilecore demo --target cpu --quick\n  tilecore demo --json > results.json",
+    )
+    parser.add_argument("--target", default=None, help="the target, such as cpu (default: TILECORE_TARGET, or auto)")
+    parser.add_argument("--quick", action="store_true", help="small sizes: all of it in about a second")
     _add_json(parser)
 
 
