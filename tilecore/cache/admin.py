@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tilecore import settings
 from tilecore.cache.current import is_cache_enabled
-from tilecore.cache.entry_format import BadEntryError, decode, decode_link
+from tilecore.cache.entry_format import BadEntryError, decode, decode_note
 from tilecore.cache.eviction import stored
 from tilecore.cache.layout import Layout, read_file, require_private
 from tilecore.cache.publish import remove_abandoned
@@ -66,19 +66,19 @@ def stats() -> CacheStats:
         problem=_problem(root),
         entries=len(entries),
         links=len(links),
-        bytes=sum(file.size for file in entries) + sum(file.size for file in links),
+        bytes=sum(file.size for store in layout.stores for file in stored(store)),
         limit=limit,
         quarantined=quarantined,
     )
 
 
 def clear() -> int:
-    """Remove every entry, link and quarantined file; returns how many entries went. Raises CacheError."""
+    """Remove everything that is stored or quarantined; returns how many entries went. Raises CacheError."""
     layout = _existing_layout()
     if layout is None:
         return 0
     removed = sum(_remove(file.path) for file in stored(layout.entries))
-    for file in stored(layout.links):
+    for file in [*stored(layout.links), *stored(layout.definitions)]:
         _remove(file.path)
     with contextlib.suppress(OSError):
         for name in os.listdir(layout.quarantine):
@@ -89,15 +89,16 @@ def clear() -> int:
 
 
 def verify() -> CacheCheck:
-    """Read every entry and link; what is damaged is quarantined. Raises CacheError."""
+    """Read every file; what is damaged is quarantined. Raises CacheError."""
     layout = _existing_layout()
     if layout is None:
         return CacheCheck(0, 0, (), 0)
     entries, links = stored(layout.entries), stored(layout.links)
     damaged = [file.path for file in entries if not _intact(layout, file.path, decode)]
+    damaged += [file.path for file in stored(layout.definitions) if not _intact(layout, file.path, decode_note)]
     dangling = 0
     for file in links:
-        if not _intact(layout, file.path, decode_link):
+        if not _intact(layout, file.path, decode_note):
             damaged.append(file.path)
         elif _dangles(layout, file.path):
             dangling += _remove(file.path)
@@ -122,7 +123,7 @@ def _intact(layout: Layout, path: str, decoder: Callable[[bytes, str], object]) 
 
 def _dangles(layout: Layout, path: str) -> bool:
     try:
-        return not os.path.exists(layout.entry(decode_link(read_file(path)[0], _key_of(path))))
+        return not os.path.exists(layout.entry(decode_note(read_file(path)[0], _key_of(path))))
     except (OSError, BadEntryError):
         return False
 

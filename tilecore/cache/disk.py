@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 
 from tilecore.cache import eviction
-from tilecore.cache.entry_format import BadEntryError, decode, decode_link, encode, encode_link
-from tilecore.cache.layout import Layout, check_key, read_file
+from tilecore.cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
+from tilecore.cache.layout import Layout, check_key, is_key, read_file
 from tilecore.cache.publish import publish, remove_abandoned
 from tilecore.cache.quarantine import quarantine
 from tilecore.cache.warning import WarnOnce, warn
@@ -64,35 +65,24 @@ class DiskCache:
     def resolve(self, source_key: str) -> str | None:
         """The key that ``source_key`` was linked to, or None."""
         check_key(source_key)
-        layout = self._open()
-        if layout is None:
-            return None
-        path = layout.link(source_key)
-        try:
-            data, facts = read_file(path)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            self._warn_reading(layout, error)
-            return None
-        try:
-            key = decode_link(data, source_key)
-        except BadEntryError:
-            quarantine(path, facts.st_ino, layout.quarantine)
-            warn(f"a damaged link of the kernel cache was set aside and will be rebuilt: {path}")
-            return None
-        eviction.note_use(path, facts.st_mtime)
-        return key
+        key = self._read_note(Layout.link, source_key)
+        return key if is_key(key) else None
 
     def link(self, source_key: str, key: str) -> bool:
         """Record that ``source_key`` stands for ``key``; True when it is on disk."""
-        check_key(source_key)
         check_key(key)
-        layout = self._open()
-        if layout is None:
-            return False
-        # Not flushed: a link that a power cut damages fails its digest, and costs one compilation's front half.
-        return self._write(layout, layout.link(source_key), encode_link(source_key, key), durable=False)
+        check_key(source_key)
+        return self._write_note(Layout.link, source_key, key)
+
+    def definition(self, key: str) -> str | None:
+        """The text that :meth:`define` recorded under ``key``, or None."""
+        check_key(key)
+        return self._read_note(Layout.definition, key)
+
+    def define(self, key: str, text: str) -> bool:
+        """Record what is known of a function's definition; ``key`` covers all that the text follows from."""
+        check_key(key)
+        return self._write_note(Layout.definition, key, text)
 
     def _open(self) -> Layout | None:
         """The directory's layout, made and checked once; None (after one warning) when it cannot be used."""
@@ -134,6 +124,34 @@ class DiskCache:
             return None
         eviction.note_use(path, facts.st_mtime)
         return artifact
+
+    def _read_note(self, place: Callable[[Layout, str], str], key: str) -> str | None:
+        layout = self._open()
+        if layout is None:
+            return None
+        path = place(layout, key)
+        try:
+            data, facts = read_file(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._warn_reading(layout, error)
+            return None
+        try:
+            text = decode_note(data, key)
+        except BadEntryError:
+            quarantine(path, facts.st_ino, layout.quarantine)
+            warn(f"a damaged note of the kernel cache was set aside and will be rebuilt: {path}")
+            return None
+        eviction.note_use(path, facts.st_mtime)
+        return text
+
+    def _write_note(self, place: Callable[[Layout, str], str], key: str, text: str) -> bool:
+        layout = self._open()
+        if layout is None:
+            return False
+        # Not flushed: a note that a power cut damages fails its digest, and costs what it spared.
+        return self._write(layout, place(layout, key), encode_note(key, text), durable=False)
 
     def _write(self, layout: Layout, path: str, data: bytes, *, durable: bool) -> bool:
         try:

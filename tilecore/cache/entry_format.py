@@ -7,7 +7,7 @@
 An entry is a single file, so that one rename publishes the whole group at once, replacing an entry of the same key
 included (a directory cannot be replaced that way), and a warm start opens one file instead of three.
 
-A link, from a source key to the key of an entry, is one line: ``tilecore-link 1 <sha256 of both> <source key> <key>``.
+A note, a small text that goes by a key, is ``tilecore-note 1 <sha256 of both> <key> <text>``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from hashlib import sha256
 from tilecore.runtime.artifact import Artifact
 
 _MAGIC = b"tilecore-entry 1 "
-_LINK_MAGIC = b"tilecore-link 1 "
+_NOTE_MAGIC = b"tilecore-note 1 "
 _LONGEST_HEADER = 128
 
 
 class BadEntryError(ValueError):
-    """The bytes are not an intact entry or link of the key that was asked for; the message says what is wrong."""
+    """The bytes are not an intact entry or note of the key that was asked for; the message says what is wrong."""
 
 
 def encode(key: str, artifact: Artifact) -> bytes:
@@ -62,17 +62,19 @@ def decode(data: bytes, key: str) -> Artifact:
         raise BadEntryError(f"its manifest cannot be understood ({type(error).__name__}: {error})") from error
 
 
-def encode_link(source_key: str, key: str) -> bytes:
-    pair = f"{source_key} {key}".encode("ascii")
-    return b"%b%b %b\n" % (_LINK_MAGIC, sha256(pair).hexdigest().encode("ascii"), pair)
+def encode_note(key: str, text: str) -> bytes:
+    pair = f"{key} {text}".encode()
+    return b"%b%b %b\n" % (_NOTE_MAGIC, sha256(pair).hexdigest().encode("ascii"), pair)
 
 
-def decode_link(data: bytes, source_key: str) -> str:
-    """The key that the link leads to; raises BadEntryError unless it is intact and belongs to ``source_key``."""
-    key = data[-1 - len(source_key) : -1].decode("ascii", "replace")
-    if not key.isascii() or data != encode_link(source_key, key):
-        raise BadEntryError("it is not an intact link of this source key")
-    return key
+def decode_note(data: bytes, key: str) -> str:
+    """The text that goes by ``key``; raises BadEntryError unless it is intact."""
+    start = len(_NOTE_MAGIC) + 65
+    pair = data[start:-1]
+    digest = sha256(pair).hexdigest().encode("ascii")
+    if data != b"%b%b %b\n" % (_NOTE_MAGIC, digest, pair) or not pair.startswith(key.encode("ascii") + b" "):
+        raise BadEntryError("it is not an intact note of this key")
+    return pair[len(key) + 1 :].decode()
 
 
 def _manifest(data: bytes) -> tuple[dict, int]:

@@ -55,7 +55,7 @@ def evict(layout: Layout, limit: int) -> int:
     """
     with contextlib.suppress(OSError):
         os.truncate(layout.growth, 0)
-    files = sorted([*stored(layout.entries), *stored(layout.links)], key=lambda file: file.used)
+    files = sorted((file for store in layout.stores for file in stored(store)), key=lambda file: file.used)
     total = sum(file.size for file in files)
     goal = limit // 4 * 3
     removed = 0
@@ -70,7 +70,7 @@ def evict(layout: Layout, limit: int) -> int:
 
 
 def stored(folder: str) -> list[StoredFile]:
-    """The files of ``entries`` or ``links``; what vanishes meanwhile is left out."""
+    """The files of one of ``Layout.stores``; what vanishes meanwhile is left out."""
     found: list[StoredFile] = []
     with contextlib.suppress(OSError), os.scandir(folder) as shards:
         for shard in shards:

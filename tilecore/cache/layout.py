@@ -1,7 +1,8 @@
 """Where the cache's files lie, and whether its directory may be trusted.
 
     <cache>/v1/entries/ab/cdef...    one file per kernel, see entry_format
-    <cache>/v1/links/ab/cdef...      source key -> kernel key, see links
+    <cache>/v1/links/ab/cdef...      source key -> kernel key, a note each
+    <cache>/v1/definitions/ab/...    what is known of a function's definition, a note each
     <cache>/v1/staging/...           files being written; renamed into place when whole
     <cache>/v1/quarantine/...        damaged entries, a bounded number
     <cache>/v1/growth                one byte per page written since the last eviction
@@ -31,6 +32,7 @@ class Layout:
         self.base = os.path.join(root, FORMAT)
         self.entries = os.path.join(self.base, "entries")
         self.links = os.path.join(self.base, "links")
+        self.definitions = os.path.join(self.base, "definitions")
         self.staging = os.path.join(self.base, "staging")
         self.quarantine = os.path.join(self.base, "quarantine")
         self.growth = os.path.join(self.base, "growth")
@@ -41,20 +43,33 @@ class Layout:
     def link(self, source_key: str) -> str:
         return f"{self.links}/{source_key[:2]}/{source_key[2:]}"
 
+    def definition(self, key: str) -> str:
+        return f"{self.definitions}/{key[:2]}/{key[2:]}"
+
+    @property
+    def stores(self) -> tuple[str, str, str]:
+        """The directories that are counted and evicted from."""
+        return self.entries, self.links, self.definitions
+
     def prepare(self) -> None:
         """Make the directories and check that nobody else can write to them; raises OSError (CacheError is one)."""
         os.makedirs(self.root, mode=0o700, exist_ok=True)
         require_private(self.root)
-        for path in (self.base, self.entries, self.links, self.staging, self.quarantine):
+        for path in (self.base, *self.stores, self.staging, self.quarantine):
             try:
                 os.mkdir(path, 0o700)
             except FileExistsError:
                 require_private(path)
 
 
-def check_key(key: str) -> None:
-    """Raises CacheError unless ``key`` is 64 lower-case hexadecimal digits."""
-    if not isinstance(key, str) or len(key) != KEY_LENGTH or key.strip(_HEX):
+def is_key(key: object) -> bool:
+    """Whether ``key`` is 64 lower-case hexadecimal digits."""
+    return isinstance(key, str) and len(key) == KEY_LENGTH and not key.strip(_HEX)
+
+
+def check_key(key: object) -> None:
+    """Raises CacheError unless ``key`` is one."""
+    if not is_key(key):
         raise CacheError("not a cache key", found=repr(key), expected=f"{KEY_LENGTH} hexadecimal digits")
 
 

@@ -9,6 +9,13 @@ import textwrap
 
 import pytest
 
+
+@pytest.fixture(autouse=True)
+def own_cache_directory(tmp_path_factory, monkeypatch):
+    """No test reads or writes the user's cache."""
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache") / "default"))
+
+
 _numbers = itertools.count()
 
 

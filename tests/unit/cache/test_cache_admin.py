@@ -24,6 +24,7 @@ def fill(count):
         key = key_of(number)
         kernel_cache.disk_cache().put(key, artifact_of(key, 5000))
         kernel_cache.disk_cache().link(key_of(f"source {number}"), key)
+    kernel_cache.disk_cache().define(key_of("definition"), "text")
 
 
 def test_looking_at_a_cache_that_is_not_there_makes_nothing(root):
@@ -40,8 +41,8 @@ def test_stats_count_and_clear_removes(root):
     found = kernel_cache.stats()
     assert (found.entries, found.links, found.quarantined) == (4, 4, 0)
     on_disk = sum(len(names) for _, _, names in os.walk(root))
-    assert on_disk == 9  # and the growth file
-    assert 4 * 5000 < found.bytes < 4 * (8192 + 4096) + 1
+    assert on_disk == 10  # and the definition and the growth file
+    assert 4 * 5000 < found.bytes <= 4 * (8192 + 4096) + 4096
     assert found.limit == 4 * 2**30
     assert kernel_cache.clear() == 4
     assert sum(len(names) for _, _, names in os.walk(root)) == 0

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilecore.cache import CacheWarning, DiskCache
-from tilecore.cache.entry_format import BadEntryError, decode, decode_link, encode, encode_link
+from tilecore.cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
 from tilecore.cache.layout import Layout
 from tilecore.errors import CacheError
 
@@ -60,6 +60,14 @@ def test_links_lead_from_source_keys_to_keys(cache):
     assert DiskCache(cache.path).resolve(source) == key_of("new")
 
 
+def test_definitions_are_texts_by_key(cache):
+    key = key_of("definition")
+    assert cache.definition(key) is None
+    assert cache.define(key, '["é", {"a": 1}]')
+    assert DiskCache(cache.path).definition(key) == '["é", {"a": 1}]'
+    assert cache.resolve(key) is None  # links are kept apart
+
+
 def test_nothing_is_left_in_staging_and_only_the_owner_can_read(cache):
     key = key_of(1)
     cache.put(key, artifact_of(key))
@@ -69,7 +77,7 @@ def test_nothing_is_left_in_staging_and_only_the_owner_can_read(cache):
         assert stat.S_IMODE(os.stat(where).st_mode) == 0o700, where
         for name in files:
             assert stat.S_IMODE(os.stat(os.path.join(where, name)).st_mode) == 0o600, name
-        assert folders or files or os.path.basename(where) in ("staging", "quarantine")
+        assert folders or files or os.path.basename(where) in ("staging", "quarantine", "definitions")
 
 
 def test_modes_hold_under_any_umask(tmp_path):
@@ -125,7 +133,7 @@ def test_a_good_entry_under_another_key_is_not_taken(cache):
     cache.link(one, two)
     os.makedirs(os.path.dirname(layout.link(two)), mode=0o700, exist_ok=True)
     os.rename(layout.link(one), layout.link(two))
-    with pytest.warns(CacheWarning, match="link"):
+    with pytest.warns(CacheWarning, match="note"):
         assert cache.resolve(two) is None
 
 
@@ -146,6 +154,36 @@ def test_a_bad_entry_is_set_aside_and_rebuilt(cache):
     assert cache.get(key) == artifact_of(key)
 
 
+@pytest.mark.parametrize("damage", ["cut", "flip", "zero"])
+def test_damage_in_any_member_is_noticed_and_repaired(cache, damage):
+    key = key_of(1)
+    layout = Layout(cache.path)
+    cache.put(key, artifact_of(key))
+    with open(layout.entry(key), "rb") as stream:
+        whole = stream.read()
+    source = whole.index(b"// " + key.encode())
+    binary = whole.index(bytes.fromhex(key))
+    for place in (0, 5, 20, 100, source - 1, source, source + 9, binary - 1, binary, binary + 1000, len(whole) - 1):
+        damaged = bytearray(whole)
+        if damage == "cut":
+            del damaged[place:]
+        elif damage == "flip":
+            damaged[place] ^= 0x10
+        else:
+            damaged[place : place + 64] = bytes(len(damaged[place : place + 64]))
+        with open(layout.entry(key), "wb") as stream:
+            stream.write(damaged)
+        with pytest.warns(CacheWarning, match="set aside"):
+            assert cache.get(key) is None
+        assert cache.put(key, artifact_of(key))
+        assert cache.get(key) == artifact_of(key)
+    cache.define(key, "text")
+    with open(layout.definition(key), "r+b") as stream:
+        stream.truncate(40)
+    with pytest.warns(CacheWarning, match="set aside"):
+        assert cache.definition(key) is None
+
+
 def test_the_quarantine_is_bounded(cache):
     from tilecore.cache.quarantine import MOST_FILES
 
@@ -162,21 +200,21 @@ def test_the_quarantine_is_bounded(cache):
 
 
 ENTRY = encode(key_of(1), artifact_of(key_of(1), 200))
-LINK = encode_link(key_of(1), key_of(2))
+NOTE = encode_note(key_of(1), key_of(2))
 
 
 def test_every_truncation_is_noticed():
     for length in range(len(ENTRY)):
         with pytest.raises(BadEntryError):
             decode(ENTRY[:length], key_of(1))
-    for length in range(len(LINK)):
+    for length in range(len(NOTE)):
         with pytest.raises(BadEntryError):
-            decode_link(LINK[:length], key_of(1))
+            decode_note(NOTE[:length], key_of(1))
     for extra in (b"\0", b"\n", b"x" * 500):
         with pytest.raises(BadEntryError):
             decode(ENTRY + extra, key_of(1))
         with pytest.raises(BadEntryError):
-            decode_link(LINK + extra, key_of(1))
+            decode_note(NOTE + extra, key_of(1))
 
 
 def test_every_changed_byte_is_noticed():
@@ -186,11 +224,11 @@ def test_every_changed_byte_is_noticed():
             damaged[position] ^= flip
             with pytest.raises(BadEntryError):
                 decode(bytes(damaged), key_of(1))
-    for position in range(len(LINK)):
-        damaged = bytearray(LINK)
+    for position in range(len(NOTE)):
+        damaged = bytearray(NOTE)
         damaged[position] ^= 0x01
         with pytest.raises(BadEntryError):
-            decode_link(bytes(damaged), key_of(1))
+            decode_note(bytes(damaged), key_of(1))
 
 
 @given(st.binary(max_size=300), st.integers(0, len(ENTRY)))
@@ -201,7 +239,7 @@ def test_random_bytes_are_never_an_entry(garbage, position):
             with pytest.raises(BadEntryError):
                 decode(data, key_of(1))
         with pytest.raises(BadEntryError):
-            decode_link(data, key_of(1))
+            decode_note(data, key_of(1))
 
 
 def sealed(manifest: bytes) -> bytes:

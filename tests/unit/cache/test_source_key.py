@@ -10,6 +10,7 @@ import textwrap
 
 import pytest
 
+from tilecore.cache.source import definitions
 from tilecore.cache.source_key import source_key, why_no_source_key
 
 
@@ -229,6 +230,21 @@ def test_attributes_of_user_modules_are_read_by_value(load):
     del config.BLOCK
     assert key(m.f) is None
     config.BLOCK = open
+    assert key(m.f) is None
+
+
+def test_what_a_module_computes_is_not_read_by_value(load):
+    config = load("BLOCK = 64\ndef __getattr__(name): return 3\n", name="user_computing_module")
+    m = load("import user_computing_module as cfg\ndef f(): return cfg.BLOCK\ndef g(): return cfg.OTHER")
+    assert key(m.f) is not None
+    assert key(m.g) is None
+
+    class Computing(type(config)):
+        @property
+        def BLOCK(self):  # noqa: N802
+            return 5
+
+    config.__class__ = Computing
     assert key(m.f) is None
 
 
@@ -461,6 +477,23 @@ def test_keys_do_not_depend_on_the_process(tmp_path, load):
         found.add(done.stdout)
     assert len(found) == 1
     assert key(load(MATMUL).matmul, 1, 2, 3) in found.pop()
+
+
+def test_a_definition_is_parsed_once_for_all_processes(load, monkeypatch):
+    text = MATMUL + "\n    def other(x): return panel(x)\n    half = lambda x: x // 2\n"
+    first = load(text)
+    keys = [key(first.matmul, 1, 2, 3), key(first.other, 1), key(first.half, 1)]
+    definitions._remembered.clear()  # as in a fresh process
+    monkeypatch.setattr(definitions, "parse_definition", lambda text, code: pytest.fail(f"parsed {code.co_name} again"))
+    second = load("\n\n" + textwrap.dedent(text))
+    assert [key(second.matmul, 1, 2, 3), key(second.other, 1), key(second.half, 1)] == keys
+
+
+def test_without_a_cache_on_disk_the_key_is_the_same(load, monkeypatch):
+    with_disk = key(load(MATMUL).matmul, 1, 2, 3)
+    monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
+    definitions._remembered.clear()
+    assert key(load(MATMUL).matmul, 1, 2, 3) == with_disk
 
 
 def test_importing_it_does_not_import_tvm_torch_or_numpy():

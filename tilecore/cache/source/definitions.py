@@ -1,16 +1,31 @@
-"""What is known of a function's definition: a digest of source and code, and its reads. Once per code object."""
+"""What is known of a function's definition: a digest of source and code, and its reads.
+
+It follows from the text and the bytecode alone, so it is worked out once per code object, and kept in the cache on
+disk: parsing is most of what the source key of a kernel costs in a fresh process.
+"""
 
 from __future__ import annotations
 
 import ast
+import json
+import sys
 from dataclasses import dataclass
 from hashlib import sha256
 from types import CodeType, FunctionType
 
+from tilecore.cache.current import disk_cache
 from tilecore.cache.source import text as source
 from tilecore.cache.source.reads import Walk
 from tilecore.cache.source.scopes import Read
-from tilecore.cache.source.text import NotUnderstoodError, code_facts, source_text
+from tilecore.cache.source.text import (
+    NotUnderstoodError,
+    code_facts,
+    definition_texts,
+    parse_definition,
+    parse_lambda,
+    source_lines,
+)
+from tilecore.cache.versions import versions_for_key
 
 MOST_REMEMBERED = 4096
 
@@ -53,17 +68,59 @@ def analyse(function: FunctionType) -> Definition:
 
 
 def _analyse(function: FunctionType) -> Definition:
-    found = source_text(function)
+    code = function.__code__
+    lines = source_lines(function)
+    if code.co_name == "<lambda>":
+        found = parse_lambda(lines, code)
+        if found is not None:
+            return _study(found[1], _digest(found[0], code), code.co_name)
+    else:
+        for text in definition_texts(lines, code):
+            digest = _digest(text, code)
+            known = _recall(digest)
+            if known is not None:
+                return known
+            node = parse_definition(text, code)
+            if node is not None:
+                known = _study(node, digest, code.co_name)
+                _record(known)
+                return known
+    raise NotUnderstoodError(f"the source of {code.co_name} is missing")
+
+
+def _digest(text: str, code: CodeType) -> bytes:
+    return sha256(repr((text, code_facts(code))).encode("utf-8", "surrogatepass")).digest()
+
+
+def _study(node: source.Definition, digest: bytes, name: str) -> Definition:
     walk = Walk()
     try:
-        parts = _walk(walk, found.node)
+        body, signature, decorators = _walk(walk, node)
     except RecursionError:
-        walk.fail("its expressions are nested too deeply")
+        raise NotUnderstoodError(f"{name}: its expressions are nested too deeply") from None
     if walk.problem is not None:
-        raise NotUnderstoodError(f"{function.__code__.co_name}: {walk.problem}")
-    facts = repr((found.text, code_facts(function.__code__)))
-    digest = sha256(facts.encode("utf-8", "surrogatepass")).digest()
-    return Definition(digest, *parts, _has_constant_decorators(found.node))
+        raise NotUnderstoodError(f"{name}: {walk.problem}")
+    return Definition(digest, body, signature, decorators, _has_constant_decorators(node))
+
+
+def _note_key(digest: bytes) -> str:
+    # what is made of the text depends on Python's grammar and on this package
+    return sha256(repr((digest, sys.version_info[:2], versions_for_key("", ""))).encode()).hexdigest()
+
+
+def _record(definition: Definition) -> None:
+    reads = (definition.body, definition.signature, definition.decorators)
+    lists = [[[r.name, r.attributes, r.order_free, r.module] for r in part] for part in reads]
+    disk_cache().define(_note_key(definition.digest), json.dumps([*lists, definition.constant_decorators]))
+
+
+def _recall(digest: bytes) -> Definition | None:
+    text = disk_cache().definition(_note_key(digest))
+    if text is None:
+        return None
+    *lists, constant = json.loads(text)
+    body, signature, decorators = (tuple(Read(n, tuple(a), o, m) for n, a, o, m in part) for part in lists)
+    return Definition(digest, body, signature, decorators, constant)
 
 
 def _walk(walk: Walk, node: source.Definition) -> tuple[tuple[Read, ...], tuple[Read, ...], tuple[Read, ...]]:

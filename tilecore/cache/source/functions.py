@@ -134,6 +134,8 @@ def _chain(describer: Describer, value: Any, attributes: tuple[str, ...], order_
 def _of_module(describer: Describer, module: ModuleType, name: str, rest: tuple[str, ...]) -> Any:
     """The attribute, to go on with; or _MISSING when it has been described, rest of the chain included."""
     own = module.__name__
+    if any(name in vars(kind) for kind in type(module).__mro__[:-2]):  # the module's class computes it
+        raise NotUnderstoodError(f"{own}.{name} is made on demand")
     value = vars(module).get(name, _MISSING)
     if value is _MISSING:
         value = sys.modules.get(f"{own}.{name}", _MISSING)

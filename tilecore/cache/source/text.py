@@ -11,7 +11,6 @@ import __future__
 import ast
 import linecache
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -31,24 +30,10 @@ class NotUnderstoodError(Exception):
     """Something that a function reads has no canonical description; the message says what."""
 
 
-@dataclass(frozen=True)
-class SourceText:
-    """text: the definition, verbatim, with its decorators. node: its syntax tree (lines are not the file's)."""
-
-    text: str
-    node: Definition
-
-
-def source_text(function: FunctionType) -> SourceText:
-    """The definition of ``function``; raises NotUnderstoodError when its text is missing or plainly another one's."""
-    code = function.__code__
-    extract = _lambda_text if code.co_name == "<lambda>" else _def_text
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    found = extract(lines, code) if 0 < code.co_firstlineno <= len(lines) else None
-    if found is not None:
-        return found
-    raise NotUnderstoodError(f"the source of {code.co_name} is missing, or is not the code that runs")
+def source_lines(function: FunctionType) -> list[str]:
+    """The lines of the file that ``function`` comes from, as the file is now; empty when they cannot be had."""
+    linecache.checkcache(function.__code__.co_filename)
+    return linecache.getlines(function.__code__.co_filename, function.__globals__)
 
 
 def code_facts(code: CodeType) -> tuple:
@@ -78,23 +63,33 @@ def _constant_facts(value: Any) -> Any:
     return value
 
 
-def _def_text(lines: list[str], code: CodeType) -> SourceText | None:
-    """The lines from ``code``'s first on that are one whole definition with the names that the code has."""
+def definition_texts(lines: list[str], code: CodeType) -> Iterator[str]:
+    """Texts that may be the definition of ``code``, the shortest first: the right one is the first that parses."""
     start = code.co_firstlineno - 1
-    margin = _margin(lines[start])
-    head = "if 1:\n" if margin else ""  # an indented definition needs a block to stand in
-    for end in _ends(lines, start, margin):
-        text = "".join(lines[start:end])
-        tree = _parse(head + text, code)
-        if tree is None:
-            continue  # it ended inside brackets or a string
-        body = tree.body[0].body if head else tree.body  # type: ignore[attr-defined]
-        node = body[0]
-        if len(body) != 1 or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return None
-        named = node.name == code.co_name and all(name in text for name in _names(code))
-        return SourceText(text, node) if named else None
-    return None
+    if 0 <= start < len(lines):
+        for end in _ends(lines, start, _margin(lines[start])):
+            yield "".join(lines[start:end])
+
+
+def parse_definition(text: str, code: CodeType) -> Definition | None:
+    """The syntax tree of a definition, or None when the text breaks off inside brackets or a string.
+
+    Raises NotUnderstoodError when the text plainly is not that of the code.
+    """
+    head = "if 1:\n" if text[:1].isspace() else ""  # an indented definition needs a block to stand in
+    tree = _parse(head + text, code)
+    if tree is None:
+        return None
+    body = tree.body[0].body if head else tree.body  # type: ignore[attr-defined]
+    node = body[0]
+    if (
+        len(body) != 1
+        or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        or node.name != code.co_name
+        or not all(name in text for name in _names(code))
+    ):
+        raise NotUnderstoodError(f"the source of {code.co_name} is not the code that runs")
+    return node
 
 
 def _ends(lines: list[str], start: int, margin: int) -> Iterator[int]:
@@ -126,8 +121,10 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _lambda_text(lines: list[str], code: CodeType) -> SourceText | None:
-    """The lambda on ``code``'s first line that compiles to ``code``; where it ends is found by trying."""
+def parse_lambda(lines: list[str], code: CodeType) -> tuple[str, ast.Lambda] | None:
+    """The lambda on ``code``'s first line that compiles to ``code``: its text and tree. Its end is found by trying."""
+    if not 0 < code.co_firstlineno <= len(lines):
+        return None
     facts = code_facts(code)
     text = "".join(lines[code.co_firstlineno - 1 : code.co_firstlineno - 1 + _MOST_LAMBDA_LINES])
     first_line = lines[code.co_firstlineno - 1]
@@ -139,7 +136,7 @@ def _lambda_text(lines: list[str], code: CodeType) -> SourceText | None:
             candidate = f"def _({', '.join(code.co_freevars)}):\n return ({text[begin:end]}\n)"
             tree = _parse(candidate, code)
             if tree is not None and _compiles_to(candidate, code, facts):
-                return SourceText(text[begin:end], tree.body[0].body[0].value)  # type: ignore[attr-defined]
+                return text[begin:end], tree.body[0].body[0].value  # type: ignore[attr-defined]
         begin = first_line.find("lambda", begin + 1)
     return None
 
