@@ -4,10 +4,14 @@ They move with every TVM release, so nothing else in the core imports ``tvm`` it
 ``tvm.tirx``: it shadows builtins.
 """
 
+# ruff: noqa: F401
 from __future__ import annotations
 
+import functools
 import gc
 import sys
+from collections.abc import Callable
+from typing import Any
 
 _hook = sys.excepthook
 _collecting = gc.isenabled()
@@ -82,8 +86,57 @@ from tvm.tirx import (  # noqa: E402
     is_buffer_var,
 )
 from tvm.tirx.expr import EQ, GE, GT, LE, LT, NE, CallEffectKind  # noqa: E402
-from tvm_ffi import structural_equal, structural_hash, structural_map, structural_mutate, structural_walk  # noqa: E402
+from tvm_ffi import structural_equal, structural_hash  # noqa: E402
 
 Analyzer = tvm.sym.Analyzer
 
-__all__ = [name for name in dir() if not name.startswith("_") and name not in ("annotations", "gc", "sys")]
+
+def _keeping_errors(run: Callable[..., Any], wrap: Callable[..., Any]) -> Callable[..., Any]:
+    """``run`` (one of tvm_ffi's walks), with an error of a callback raised as it is: TVM makes it a RuntimeError."""
+
+    @functools.wraps(run)
+    def call(root: Any, callbacks: Any = (), **options: Any) -> Any:
+        errors: list[Exception] = []
+
+        def entry(given: Any) -> Any:
+            return (given[0], wrap(given[1], errors)) if isinstance(given, tuple) else wrap(given, errors)
+
+        entries = [entry(e) for e in callbacks] if isinstance(callbacks, list) else entry(callbacks)
+        try:
+            return run(root, entries, **options)
+        except Exception:
+            if errors:
+                raise errors[0] from None
+            raise
+
+    return call
+
+
+def _of_value(callback: Callable[[Any], Any], errors: list[Exception]) -> Callable[[Any], Any]:
+    def invoke(value: Any) -> Any:
+        try:
+            return callback(value)
+        except Exception as error:
+            errors.append(error)
+            raise
+
+    return invoke
+
+
+def _of_value_and_mutator(callback: Callable[[Any, Any], Any], errors: list[Exception]) -> Callable[[Any, Any], Any]:
+    def invoke(value: Any, mutator: Any) -> Any:
+        try:
+            return callback(value, mutator)
+        except Exception as error:
+            errors.append(error)
+            raise
+
+    return invoke
+
+
+structural_walk = _keeping_errors(tvm_ffi.structural_walk, _of_value)
+structural_map = _keeping_errors(tvm_ffi.structural_map, _of_value)
+structural_mutate = _keeping_errors(tvm_ffi.structural_mutate, _of_value_and_mutator)
+
+_OWN = ("annotations", "functools", "gc", "sys", "Any", "Callable")
+__all__ = [name for name in dir() if not name.startswith("_") and name not in _OWN]
