@@ -28,17 +28,6 @@ class OptionalBuild(build_ext):
         except Exception as error:
             self._explain(extension.name, error)
 
-    def copy_extensions_to_source(self):
-        built = [e for e in self.extensions if os.path.exists(self.get_ext_fullpath_built(e))]
-        self.extensions, kept = built, self.extensions
-        try:
-            super().copy_extensions_to_source()
-        finally:
-            self.extensions = kept
-
-    def get_ext_fullpath_built(self, extension):
-        return os.path.join(self.build_lib, self.get_ext_filename(self.get_ext_fullname(extension.name)))
-
     @staticmethod
     def _explain(what, error):
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -46,34 +35,41 @@ class OptionalBuild(build_ext):
 
 
 def extensions():
-    if sys.maxsize < 2**62 or sys.byteorder != "little":
-        print("tilecore: no extensions for this machine: they need 64 bits, little-endian", file=sys.stderr)
+    problem = unsuitable()
+    if problem:
+        print(f"tilecore: no extensions are built ({problem}); plain Python takes their place", file=sys.stderr)
         return []
-    flags = [] if os.name == "nt" else ["-O2", "-fno-math-errno", "-fvisibility=hidden"]
-    made = [(LAUNCHER, "tilecore/runtime", []), (POOL, "tilecore/backends/cpu", ["-pthread"])]
-    if os.name == "nt":  # both need GCC's or Clang's builtins, the pool needs POSIX threads
-        print("tilecore: no extensions on Windows; plain Python takes their place", file=sys.stderr)
-        return []
-    found = [
-        Extension(
-            name,
-            [name.replace(".", "/") + ".pyx"],
-            include_dirs=[folder],
-            depends=[os.path.join(folder, f) for f in sorted(os.listdir(folder)) if f.endswith((".h", ".pxd"))],
-            extra_compile_args=flags + extra,
-            extra_link_args=extra,
-            optional=True,
-        )
-        for name, folder, extra in made
-        if os.path.exists(name.replace(".", "/") + ".pyx")
-    ]
+    found = [extension(LAUNCHER), extension(POOL, "-pthread")]
     try:
         from Cython.Build import cythonize
 
-        return cythonize(found, quiet=True)
+        return cythonize(found, quiet=True, build_dir="build")
     except Exception as error:
         OptionalBuild._explain("the extensions", error)
         return []
+
+
+def unsuitable():
+    """Why the extensions cannot be built here; empty when they can."""
+    if os.name == "nt":
+        return "they need POSIX threads and the builtins of GCC or Clang"
+    if sys.maxsize < 2**62 or sys.byteorder != "little":
+        return "they need a 64-bit, little-endian machine"
+    return ""
+
+
+def extension(name, *flags):
+    source = name.replace(".", "/")
+    folder = os.path.dirname(source)
+    return Extension(
+        name,
+        [source + ".pyx"],
+        include_dirs=[folder],
+        depends=[os.path.join(folder, f) for f in sorted(os.listdir(folder)) if f.endswith((".h", ".pxd", ".pxi"))],
+        extra_compile_args=["-O2", "-g0", "-fno-math-errno", "-fvisibility=hidden", *flags],
+        extra_link_args=list(flags),
+        optional=True,
+    )
 
 
 setup(ext_modules=extensions(), cmdclass={"build_ext": OptionalBuild})
