@@ -9,7 +9,6 @@ from tilecore.errors import UnsupportedError
 from tilecore.interpreter.state import location_of
 from tilecore.interpreter.values import value_type
 from tilecore.ir.nodes import (
-    AllocBuffer,
     Bind,
     Break,
     BufferStore,
@@ -59,12 +58,6 @@ def facts_of(body: Stmt) -> FunctionFacts:
     def declare(statement: DeclBuffer) -> None:
         facts.roots[statement.buffer] = viewed_buffer(statement)
 
-    def store(statement: BufferStore) -> None:
-        facts.written.add(statement.buffer)
-
-    def tile(node: Call) -> None:
-        facts.written |= written_operands(node)
-
     def evaluate(statement: Evaluate) -> None:
         call = as_tile_call(statement)
         if call is None or call.op.name != "annotate" or not call.rest:
@@ -76,8 +69,8 @@ def facts_of(body: Stmt) -> FunctionFacts:
             else:
                 facts.reducers[buffer] = str(call.rest[1].value)
 
-    structural_walk(body, [(DeclBuffer, declare), (BufferStore, store), (Call, tile), (Evaluate, evaluate)])
-    facts.written = {facts.root(buffer) for buffer in facts.written}
+    structural_walk(body, [(DeclBuffer, declare), (Evaluate, evaluate)])
+    facts.written = {facts.root(buffer) for buffer in written_buffers(body)}
     for view in facts.roots:
         root = facts.root(view)
         sizes = [value_type(str(b.dtype)) for b in (view, root)]
@@ -90,14 +83,28 @@ def facts_of(body: Stmt) -> FunctionFacts:
     return facts
 
 
+def written_buffers(body: Stmt) -> set[Var]:
+    """The buffers that something in ``body`` writes."""
+    written: set[Var] = set()
+
+    def store(statement: BufferStore) -> None:
+        written.add(statement.buffer)
+
+    def tile(node: Call) -> None:
+        written.update(written_operands(node))
+
+    structural_walk(body, [(BufferStore, store), (Call, tile)])
+    return written
+
+
 def written_operands(node: Call) -> set[Var]:
     """The buffers that a call of a tile operation writes."""
     tile = as_tile_call(node)
     if tile is None:
         return set()
-    if tile.op.name == "atomic_element":
-        return {tile.dst.source} if tile.kind != "load" else set()
-    return {getattr(tile, name).source for name in tile.op.writes}
+    names = ("dst",) if tile.op.name == "atomic_element" and tile.kind != "load" else tile.op.writes
+    operands = [getattr(tile, name) for name in names]
+    return {operand.source for operand in operands if isinstance(operand, (TensorLoad, TensorRegion))}
 
 
 def viewed_buffer(statement: DeclBuffer) -> Var:
@@ -115,7 +122,7 @@ def viewed_buffer(statement: DeclBuffer) -> Var:
 
 @dataclass
 class RegionFacts:
-    """Of a T.Parallel nest. depth: loops that are nested in it. Buffers by variable.
+    """Of a T.Parallel nest. depth: loops that are nested in it. written, touched: buffers.
 
     scratch: buffers written at an index that does not depend on the iteration, so at one element by all of them.
     """
@@ -123,7 +130,6 @@ class RegionFacts:
     depth: int = 0
     written: set[Var] = field(default_factory=set)
     touched: set[Var] = field(default_factory=set)
-    allocated: set[Var] = field(default_factory=set)
     scratch: set[Var] = field(default_factory=set)
 
 
@@ -147,7 +153,6 @@ def region_facts(nest: For) -> RegionFacts:
         facts.written |= written_operands(node)
 
     structural_walk(nest, [(TensorLoad, load), (TensorRegion, region), (BufferStore, store), (Call, call)])
-    structural_walk(nest, [(AllocBuffer, lambda node: facts.allocated.add(node.buffer))])
     return facts
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tilecore.errors import InterpreterError, LanguageError, UnsupportedError
+from tilecore.errors import InterpreterError, UnsupportedError
 from tilecore.interpreter.scope import Expression, Scope, type_of
 from tilecore.interpreter.state import Site, State, both
 from tilecore.interpreter.values import Value, ValueType, cast, round_to, wrap
@@ -49,8 +49,6 @@ def _variable(scope: Scope, node: Var) -> Expression:
 
 def _load(scope: Scope, node: TensorLoad) -> Expression:
     info = scope.buffer(node.source)
-    if len(node.indices) != info.rank:
-        raise scope.error(LanguageError, f"{info.name} has {info.rank} axes and {len(node.indices)} indices")
     indices = [scope.expression(index) for index in node.indices]
     access, slot = scope.access(info), info.slot
     if len(indices) == 1:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.interpreter.analysis import calls_tile_op, mentions
+from tilecore.interpreter.analysis import calls_tile_op, mentions, written_buffers
 from tilecore.interpreter.scope import Scope, Statement
 from tilecore.interpreter.state import State
 from tilecore.ir.nodes import AttrStmt, Stmt
@@ -28,7 +28,8 @@ def compile_kernel(scope: Scope, node: AttrStmt) -> Statement:
     block = [scope.expression(extent) for _, _, extent in thread_axes]
     named = [mentions(body, {var}) for _, var, _ in thread_axes]
     threaded = bool(thread_axes) and (any(named) or calls_tile_op(body, "allreduce"))
-    with scope.inner(lanes="single", in_kernel=True):
+    written = {scope.facts.root(buffer) for buffer in written_buffers(body)}
+    with scope.inner(lanes="single", in_kernel=True, written_in_kernel=written):
         block_slots = [scope.define(var).slot for _, var, _ in block_axes]
         scope.lanes = "threads" if threaded else "single"
         thread_slots = [scope.define(var).slot for _, var, _ in thread_axes]
@@ -47,7 +48,11 @@ def compile_kernel(scope: Scope, node: AttrStmt) -> Statement:
         indices = _thread_indices(threads) if threaded else []
         for slot, index in zip(thread_slots, indices, strict=False):
             state.env[slot] = index
-        for position in _blocks(sizes, state.options.block_seed):
+        state.grid = tuple(sizes)
+        state.block_epoch = state.block_end + 1
+        state.block_end = state.block_epoch + prod(sizes)
+        for number, position in _blocks(sizes, state.options.block_seed):
+            state.block_number = number
             for slot, at in zip(block_slots, position, strict=True):
                 state.env[slot] = np.int32(at)
             state.block = position
@@ -85,7 +90,8 @@ def _thread_indices(threads: list[int]) -> list[np.ndarray]:
     return indices
 
 
-def _blocks(sizes: list[int], seed: int | None) -> Iterator[tuple[int, ...]]:
+def _blocks(sizes: list[int], seed: int | None) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Number and index of each block."""
     total = prod(sizes)
     order: Any = range(total) if seed is None else np.random.default_rng(seed).permutation(total)
     for number in order:
@@ -93,4 +99,4 @@ def _blocks(sizes: list[int], seed: int | None) -> Iterator[tuple[int, ...]]:
         for size in sizes:
             rest, at = divmod(rest, size)
             position.append(at)
-        yield tuple(position)
+        yield int(number), tuple(position)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tilecore.errors import OutOfBoundsError, UninitialisedReadError
-from tilecore.interpreter.races import RaceLog
+from tilecore.interpreter.races import RaceLog, Touch, check_one_writer, differ, select
 from tilecore.interpreter.state import Mask, Site, State
 from tilecore.interpreter.values import Value, ValueType
 
@@ -18,14 +18,15 @@ POISON = 0xFF  # every byte of fresh memory: NaN in floats, -1 in signed integer
 
 
 class Storage:
-    """One allocation: its bytes, which units of it have been written, and who touched them in a T.Parallel.
+    """One allocation: its bytes, which units of it have been written, and who touched them.
 
     unit: bytes that are tracked together, the smallest element of the buffers that look into it.
     written: a bool for each unit; None when everything counts as written (function arguments, unchecked runs).
-    spoiled: some units count as unwritten because the iterations of a T.Parallel left different values in them.
+    iterations, blocks: logs of who touched what, for finding races. spoiled: some units count as unwritten because
+    the iterations of a T.Parallel left different values in them.
     """
 
-    __slots__ = ("complete", "data", "log", "spoiled", "unit", "written")
+    __slots__ = ("blocks", "complete", "data", "iterations", "spoiled", "unit", "written")
 
     def __init__(self, data: np.ndarray, unit: int, written: np.ndarray | None) -> None:
         self.data = data  # bytes, 1-D
@@ -33,22 +34,23 @@ class Storage:
         self.written = written
         self.complete = written is None
         self.spoiled = False
-        self.log: RaceLog | None = None
+        self.iterations: RaceLog | None = None
+        self.blocks: RaceLog | None = None
 
     @staticmethod
     def fresh(nbytes: int, unit: int, tracked: bool, poison: int = POISON) -> Storage:
         data = np.full(nbytes, poison, np.uint8)
         return Storage(data, unit, np.zeros(nbytes // unit, bool) if tracked else None)
 
-    @staticmethod
-    def of_array(array: np.ndarray) -> Storage:
-        """The memory of a contiguous array, which counts as written."""
-        return Storage(array.reshape(-1).view(np.uint8), array.itemsize, None)
+    def iteration_log(self) -> RaceLog:
+        if self.iterations is None:
+            self.iterations = RaceLog(len(self.data) // self.unit)
+        return self.iterations
 
-    def race_log(self) -> RaceLog:
-        if self.log is None:
-            self.log = RaceLog(len(self.data) // self.unit)
-        return self.log
+    def block_log(self) -> RaceLog:
+        if self.blocks is None:
+            self.blocks = RaceLog(len(self.data) // self.unit)
+        return self.blocks
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,13 @@ class Access:
     """How one place in the code accesses a buffer.
 
     masked: out of bounds reads give ``safe`` (or 0) and writes are dropped, rather than an error.
-    tracked: it takes part in the race check of the T.Parallel that it stands in.
+    tracked: it takes part in the race check of the T.Parallel that it stands in. between_blocks: in that of blocks.
     """
 
     site: Site
     masked: bool = False
     tracked: bool = False
+    between_blocks: bool = False
     safe: Callable[[State], Value] | None = None
 
 
@@ -130,8 +133,8 @@ class View:
             return np.broadcast_to(self._safe(state, access), np.shape(offset))[()]
         if not self.storage.complete:
             self.require_written(state, offset, reached, indices, access)
-        if access.tracked and state.options.check and state.coordinates and self.lanes != state.lanes:
-            self.storage.race_log().read(state, self, offset, reached, access.site)
+        if state.options.check:
+            self._log_read(state, offset, reached, access)
         value = self.kind.decode(self.data[offset])
         if reached is None or (reached is state.mask and access.safe is None):
             return value
@@ -158,16 +161,20 @@ class View:
         if reached is False or self.size == 0:
             return
         raw = self.kind.encode(value)
-        if not lanes:
+        watched = self.watched(state, access)
+        if not lanes and not watched:
             self.data[offset] = raw
             self.mark_written(offset)
             return
         where, bits = select(offset, reached, lanes), select(raw, reached, lanes)
-        if alone:
-            self.data[where] = bits
-        else:
-            tracked = access.tracked and bool(state.coordinates)
-            self.storage.race_log().write(state, self, where, bits, reached, access.site, lanes, tracked)
+        before = self.data[where] if watched else None
+        self.data[where] = bits
+        if not alone:
+            check_one_writer(state, self, where, bits, reached, access.site, lanes)
+        if before is not None:
+            changed = differ(before, bits)
+            for log, touch in self.touches(state, access, where, reached):
+                log.write(state, self, touch, access.site, changed)
         self.mark_written(where)
 
     def mark_written(self, offset: Any) -> None:
@@ -180,6 +187,33 @@ class View:
             storage.written.reshape(-1, self.factor)[offset] = True
         if np.size(offset) * self.factor * 2 >= storage.written.size:
             storage.complete = bool(storage.written.all())
+
+    # -- races -----------------------------------------------------------------------------------------------
+
+    def watched(self, state: State, access: Access) -> bool:
+        """Whether an access takes part in a race check."""
+        if not state.options.check:
+            return False
+        if access.between_blocks and state.options.block_races:
+            return True
+        return access.tracked and bool(state.coordinates) and self.lanes != state.lanes
+
+    def touches(
+        self, state: State, access: Access, where: np.ndarray, reached: Mask
+    ) -> Iterator[tuple[RaceLog, Touch]]:
+        """The logs that an access of the offsets ``where`` (1-D, of the lanes ``reached``) goes into."""
+        if access.tracked and state.coordinates and self.lanes != state.lanes:
+            yield self.storage.iteration_log(), Touch.of_iterations(state, self, where, reached)
+        if access.between_blocks and state.options.block_races:
+            yield self.storage.block_log(), Touch.of_block(state, self, where)
+
+    def _log_read(self, state: State, offset: Any, reached: Mask, access: Access) -> None:
+        if not self.watched(state, access):
+            return
+        shape = state.lanes if state.coordinates else np.broadcast_shapes(np.shape(offset), np.shape(reached))
+        where = select(offset, reached, shape)
+        for log, touch in self.touches(state, access, where, reached):
+            log.read(state, self, touch, access.site)
 
     # -- checks ----------------------------------------------------------------------------------------------
 
@@ -219,13 +253,6 @@ class View:
             found=f"index {index[axis]} on axis {axis}",
             expected=f"0 to {self.shape[axis] - 1}; {self.name} has shape {self.shape}",
         )
-
-
-def select(value: Any, mask: Mask, lanes: tuple[int, ...]) -> np.ndarray:
-    """The elements of ``value`` in the active lanes, in lane order, as a 1-D array."""
-    if mask is None:
-        return np.broadcast_to(value, lanes).reshape(-1)
-    return np.broadcast_to(value, lanes)[np.broadcast_to(mask, lanes)]
 
 
 def _first(bad: Any, indices: Sequence[Value]) -> tuple[tuple[int, ...] | None, list[int]]:

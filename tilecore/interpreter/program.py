@@ -110,6 +110,7 @@ def interpret(
     block_order: Literal["natural", "seeded"] = "natural",
     seed: int = 0,
     print_hook: Callable[[str], None] = print,
+    block_races: bool = True,
 ) -> None:
     """Run the tile IR function ``func`` on ``args``, one for each parameter in order; outputs are written in place.
 
@@ -117,11 +118,12 @@ def interpret(
     scalar parameters. 4-bit tensors may be int8 or uint8 with pairs along a halved last axis, the even element low.
     check: raise UninitialisedReadError and RaceError. strict: raise OutOfBoundsError even where an access outside a
     global buffer is masked. block_order: "natural" (x fastest) or "seeded" (shuffled with ``seed``).
-    print_hook: gets every line of T.print.
+    print_hook: gets every line of T.print. block_races: with ``check``, also raise RaceError when one block reads what
+    another writes, or both write different values; kernels that order their blocks by flags need it off.
 
     Raises ArgumentError, and errors of the kernel (InterpreterError and its kinds) with the line that went wrong.
     """
     if block_order not in ("natural", "seeded"):
         raise ArgumentError(f"block_order {block_order!r}", expected='"natural" or "seeded"')
-    options = Options(check, strict, seed if block_order == "seeded" else None, print_hook)
+    options = Options(check, strict, seed if block_order == "seeded" else None, print_hook, block_races)
     Program(func)(*args, options=options)

@@ -1,17 +1,18 @@
-"""Races: which iterations of a T.Parallel touched which element, and writes of several lanes to one element.
+"""Races: which iterations of a T.Parallel, and which blocks of a kernel, touched which element.
 
-Iterations of a T.Parallel nest are independent: two of them may not write different values to one element, and none
-may read what another writes. An iteration is known by its coordinates, one number for each level of the nest (a
-perfect nest is one level). A statement between two levels belongs to all iterations below it, so two accesses are in
-order when their coordinates agree on the levels that both have.
+Iterations of a T.Parallel nest are independent, and so are the blocks of a kernel: two of them may not write different
+values to one element, and none may read what another writes. An iteration is known by its coordinates, one number for
+each level of the nest (a perfect nest is one level). A statement between two levels belongs to all iterations below
+it, so two accesses are in order when their coordinates agree on the levels that both have. A block has one coordinate.
 
-The log keeps, for every unit of a storage, the coordinates of the last reader, writer and atomic update. Coordinates
-on the first level are offset by an epoch, so nothing needs clearing: smaller numbers are of loops that have ended.
+A log keeps, for every unit of a storage, the coordinates of the last reader, writer and atomic update. Coordinates on
+the first level are offset by an epoch, so nothing needs clearing: smaller numbers are of loops that have ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,53 +27,74 @@ ABSENT, SEVERAL = -1, -2  # on the levels below the first
 _DOING = {"read": "reads", "write": "writes", "atomic": "updates atomically"}
 
 
+@dataclass(frozen=True)
+class Touch:
+    """Units that one statement touches, and the coordinates of who touches each, one array a level.
+
+    epoch, end: the range of first coordinates in use. mask, lanes: which lane each unit belongs to; lanes is None
+    when a block is meant rather than its lanes.
+    """
+
+    units: np.ndarray
+    coordinates: Sequence[np.ndarray]
+    epoch: int
+    end: int
+    mask: Mask
+    lanes: tuple[int, ...] | None
+
+    @staticmethod
+    def of_iterations(state: State, view: View, where: np.ndarray, mask: Mask) -> Touch:
+        """``where``: offsets in the lanes of ``mask``, 1-D."""
+        coordinates = [select(level, mask, state.lanes) for level in state.coordinates]
+        units = _units(view, where)
+        spread = [np.repeat(level, view.factor) if view.factor > 1 else level for level in coordinates]
+        return Touch(units, spread, state.epoch, state.epoch_end, mask, state.lanes)
+
+    @staticmethod
+    def of_block(state: State, view: View, where: np.ndarray) -> Touch:
+        units = _units(view, where)
+        number = np.full(units.shape, state.block_epoch + state.block_number)
+        return Touch(units, [number], state.block_epoch, state.block_end, None, None)
+
+
+def _units(view: View, where: np.ndarray) -> np.ndarray:
+    if view.factor == 1:
+        return where
+    return (where[:, None] * view.factor + np.arange(view.factor)).reshape(-1)
+
+
+def select(value: Any, mask: Mask, lanes: tuple[int, ...]) -> np.ndarray:
+    """The elements of ``value`` in the active lanes, in lane order, as a 1-D array."""
+    if mask is None:
+        return np.broadcast_to(value, lanes).reshape(-1)
+    return np.broadcast_to(value, lanes)[np.broadcast_to(mask, lanes)]
+
+
 class RaceLog:
-    """The last accesses to every unit of one storage."""
+    """The last accesses to every unit of one storage, by iterations or by blocks."""
 
     def __init__(self, units: int) -> None:
         self.units = units
         self.kinds: dict[str, list[np.ndarray]] = {}
 
-    def read(self, state: State, view: View, offset: Any, mask: Mask, site: Site) -> None:
-        """Check and record a read of ``offset`` by the lanes of ``mask``."""
-        touched = _Touched(state, view, offset, mask)
-        for kind in ("write", "atomic"):
-            self._refuse(state, view, touched, kind, "read", site)
-        self._record(state, touched, "read")
+    def read(self, state: State, view: View, touch: Touch, site: Site) -> None:
+        """Check and record a read."""
+        self._refuse(state, view, touch, "write", "read", site)
+        self._refuse(state, view, touch, "atomic", "read", site)
+        self._record(touch, "read")
 
-    def update(self, state: State, view: View, offset: Any, mask: Mask, site: Site) -> None:
+    def update(self, state: State, view: View, touch: Touch, site: Site) -> None:
         """Check and record an atomic update, which is in order with other updates only."""
-        touched = _Touched(state, view, offset, mask)
-        for kind in ("read", "write"):
-            self._refuse(state, view, touched, kind, "atomic", site)
-        self._record(state, touched, "atomic")
+        self._refuse(state, view, touch, "read", "atomic", site)
+        self._refuse(state, view, touch, "write", "atomic", site)
+        self._record(touch, "atomic")
 
-    def write(
-        self,
-        state: State,
-        view: View,
-        where: np.ndarray,
-        bits: np.ndarray,
-        mask: Mask,
-        site: Site,
-        lanes: tuple[int, ...],
-        tracked: bool,
-    ) -> None:
-        """Write ``bits`` to ``where`` (both 1-D, of the active lanes), check, and record it when ``tracked``."""
-        previous = view.data[where]
-        view.data[where] = bits
-        lost = _differ(view.data[where], bits)
-        if lost.any():
-            raise self._clash(state, view, where, bits, lost, mask, site, lanes)
-        if not tracked:
-            return
-        touched = _Touched(state, view, where, mask, selected=True)
-        for kind in ("read", "atomic"):
-            self._refuse(state, view, touched, kind, "write", site)
-        self._refuse(state, view, touched, "write", "write", site, where_differs=_differ(previous, bits))
-        self._record(state, touched, "write")
-
-    # -- records ---------------------------------------------------------------------------------------------
+    def write(self, state: State, view: View, touch: Touch, site: Site, changed: np.ndarray) -> None:
+        """Check and record a write. changed: for each element, whether its value is another than before."""
+        self._refuse(state, view, touch, "read", "write", site)
+        self._refuse(state, view, touch, "atomic", "write", site)
+        self._refuse(state, view, touch, "write", "write", site, changed)
+        self._record(touch, "write")
 
     def _levels(self, kind: str, count: int) -> list[np.ndarray]:
         levels = self.kinds.setdefault(kind, [])
@@ -81,33 +103,33 @@ class RaceLog:
             levels.append(np.zeros(self.units, np.int64) if first else np.full(self.units, ABSENT, np.int64))
         return levels
 
-    def _record(self, state: State, touched: _Touched, kind: str) -> None:
-        levels = self._levels(kind, len(touched.coordinates))
-        units = touched.units
+    def _record(self, touch: Touch, kind: str) -> None:
+        levels = self._levels(kind, len(touch.coordinates))
+        units = touch.units
         old = [level[units] for level in levels]
-        live = old[0] >= state.epoch
+        live = old[0] >= touch.epoch
         for depth, level in enumerate(levels):
-            several = state.epoch_end if depth == 0 else SEVERAL
-            if depth < len(touched.coordinates):
-                mine = touched.coordinates[depth]
-                known = live if depth == 0 else live & (old[depth] != ABSENT)
-                level[units] = np.where(known & (old[depth] != mine), several, mine)
-                shared = level[units] != np.where(known & (old[depth] != mine), several, mine)
-                level[units[shared]] = several
-            else:
+            if depth >= len(touch.coordinates):
                 level[units] = np.where(live, old[depth], ABSENT)
+                continue
+            several = touch.end if depth == 0 else SEVERAL
+            mine = touch.coordinates[depth]
+            known = live if depth == 0 else live & (old[depth] != ABSENT)
+            new = np.where(known & (old[depth] != mine), several, mine)
+            level[units] = new
+            level[units[level[units] != new]] = several
 
-    def _conflicts(self, state: State, touched: _Touched, kind: str) -> np.ndarray | None:
+    def _conflicts(self, touch: Touch, kind: str) -> np.ndarray | None:
         levels = self.kinds.get(kind)
         if not levels:
             return None
-        old = levels[0][touched.units]
-        live = old >= state.epoch
+        old = levels[0][touch.units]
+        live = old >= touch.epoch
         if not live.any():
             return None
-        differs = old != touched.coordinates[0]
-        for level, mine in zip(levels[1:], touched.coordinates[1:], strict=False):
-            other = level[touched.units]
+        differs = old != touch.coordinates[0]
+        for level, mine in zip(levels[1:], touch.coordinates[1:], strict=False):
+            other = level[touch.units]
             differs |= (other != ABSENT) & (other != mine)
         return live & differs
 
@@ -115,103 +137,94 @@ class RaceLog:
         self,
         state: State,
         view: View,
-        touched: _Touched,
+        touch: Touch,
         before: str,
         now: str,
         site: Site,
-        where_differs: np.ndarray | None = None,
+        changed: np.ndarray | None = None,
     ) -> None:
-        conflicts = self._conflicts(state, touched, before)
+        conflicts = self._conflicts(touch, before)
         if conflicts is None:
             return
-        if where_differs is not None:
-            conflicts &= np.repeat(where_differs, view.factor)
+        if changed is not None:
+            conflicts &= np.repeat(changed, view.factor)
         if not conflicts.any():
             return
         at = int(np.argmax(conflicts))
-        unit = int(touched.units[at])
-        element = _element(view, unit // view.factor)
-        other = _who(state, site, int(self.kinds[before][0][unit]), int(touched.coordinates[0][at]))
+        unit = int(touch.units[at])
+        element = element_text(view, unit // view.factor)
+        other = _who(state, site, touch, int(self.kinds[before][0][unit]), int(touch.coordinates[0][at]))
+        of_blocks = touch.lanes is None
         raise site.error(
             state,
             RaceError,
-            f"an iteration of T.Parallel {_DOING[now]} {view.name}[{element}], which another one {_DOING[before]}",
-            lane=touched.lane(at // view.factor),
+            f"{'a block' if of_blocks else 'an iteration of T.Parallel'} {_DOING[now]} {view.name}[{element}], "
+            f"which another one {_DOING[before]}",
+            lane=None if of_blocks else lane_of(at // view.factor, touch.mask, state.lanes),
             found=f"{other} {_DOING[before]} it",
-            expected="iterations that do not depend on each other",
-            hint="split the loop in two, use an atomic, or T.alloc_reducer for sums",
-        )
-
-    def _clash(
-        self,
-        state: State,
-        view: View,
-        where: np.ndarray,
-        bits: np.ndarray,
-        lost: np.ndarray,
-        mask: Mask,
-        site: Site,
-        lanes: tuple[int, ...],
-    ) -> Exception:
-        loser = int(np.argmax(lost))
-        winner = int(np.flatnonzero(where == where[loser])[-1])
-        values = [view.kind.decode(bits[i : i + 1])[0] for i in (loser, winner)]
-        element = _element(view, int(where[loser]))
-        one, two = (site.describe(state, _lane(i, mask, lanes)) for i in (loser, winner))
-        actors = "iterations of T.Parallel" if state.coordinates else "threads"
-        return site.error(
-            state,
-            RaceError,
-            f"two {actors} write different values to {view.name}[{element}]",
-            found=f"{values[0]} at {one}; {values[1]} at {two}",
-            expected="one writer for each element, or the same value from all",
-            hint="use an atomic, or T.alloc_reducer for sums",
+            expected=f"{'blocks' if of_blocks else 'iterations'} that do not depend on each other",
+            hint="put what comes after in a kernel of its own, or use an atomic"
+            if of_blocks
+            else "split the loop in two, use an atomic, or T.alloc_reducer for sums",
         )
 
 
-def _who(state: State, site: Site, other: int, mine: int) -> str:
-    """The iteration whose first coordinate is ``other``."""
-    if other >= state.epoch_end:
+def _who(state: State, site: Site, touch: Touch, other: int, mine: int) -> str:
+    """The one whose first coordinate is ``other``."""
+    if touch.lanes is None:
+        number, position = other - touch.epoch, []
+        if other >= touch.end:
+            return "more than one block"
+        for size in state.grid:
+            number, at = divmod(number, size)
+            position.append(at)
+        return f"block {tuple(position)}"
+    if other >= touch.end:
         return "more than one iteration"
     if other == mine:
         return "another iteration of the inner loop"
-    number = other - state.epoch
-    if np.prod(state.lanes) == state.epoch_end - state.epoch:
-        return f"the one at {site.describe(state, tuple(map(int, np.unravel_index(number, state.lanes))))}"
+    number = other - touch.epoch
+    if np.prod(touch.lanes) == touch.end - touch.epoch:
+        return f"the one at {site.describe(state, tuple(map(int, np.unravel_index(number, touch.lanes))))}"
     return f"iteration {number} of the outer loop"
 
 
-class _Touched:
-    """The units that one access touches, and the coordinates of the lane that touches each."""
+def check_one_writer(
+    state: State, view: View, where: np.ndarray, bits: np.ndarray, mask: Mask, site: Site, lanes: tuple[int, ...]
+) -> None:
+    """Raise when lanes of one statement, which just wrote ``bits`` to ``where``, wrote different values to one
+    element."""
+    lost = differ(view.data[where], bits)
+    if not lost.any():
+        return
+    loser = int(np.argmax(lost))
+    winner = int(np.flatnonzero(where == where[loser])[-1])
+    values = [view.kind.decode(bits[i : i + 1])[0] for i in (loser, winner)]
+    element = element_text(view, int(where[loser]))
+    one, two = (site.describe(state, lane_of(i, mask, lanes)) for i in (loser, winner))
+    actors = "iterations of T.Parallel" if state.coordinates else "threads"
+    raise site.error(
+        state,
+        RaceError,
+        f"two {actors} write different values to {view.name}[{element}]",
+        found=f"{values[0]} at {one}; {values[1]} at {two}",
+        expected="one writer for each element, or the same value from all",
+        hint="use an atomic, or T.alloc_reducer for sums",
+    )
 
-    def __init__(self, state: State, view: View, offset: Any, mask: Mask, selected: bool = False) -> None:
-        from tilecore.interpreter.memory import select
 
-        self.lanes, self.mask = state.lanes, mask
-        where = offset if selected else select(offset, mask, state.lanes)
-        coordinates = [select(level, mask, state.lanes) for level in state.coordinates]
-        if view.factor > 1:
-            where = (where[:, None] * view.factor + np.arange(view.factor)).reshape(-1)
-            coordinates = [np.repeat(level, view.factor) for level in coordinates]
-        self.units: np.ndarray = where
-        self.coordinates: Sequence[np.ndarray] = coordinates
-
-    def lane(self, position: int) -> tuple[int, ...]:
-        return _lane(position, self.mask, self.lanes)
-
-
-def _lane(position: int, mask: Mask, lanes: tuple[int, ...]) -> tuple[int, ...]:
+def lane_of(position: int, mask: Mask, lanes: tuple[int, ...]) -> tuple[int, ...]:
+    """The lane that stands at ``position`` among the active ones."""
     flat = position if mask is None else int(np.flatnonzero(np.broadcast_to(mask, lanes))[position])
     return tuple(int(i) for i in np.unravel_index(flat, lanes))
 
 
-def _element(view: View, offset: int) -> str:
-    if view.size:
-        offset %= view.size
+def element_text(view: View, offset: int) -> str:
+    offset %= max(view.size, 1)
     return ", ".join(str(int(i)) for i in np.unravel_index(offset, view.shape)) if view.shape else ""
 
 
-def _differ(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def differ(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Where two arrays of one type differ in their bits (so that NaN equals itself)."""
     if left.dtype.kind == "f":
         bits = np.dtype(f"uint{left.dtype.itemsize * 8}")

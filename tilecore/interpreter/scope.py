@@ -55,8 +55,8 @@ class Scope:
 
     lanes: "single", "threads" or "parallel": what the lanes are when the code runs. in_kernel: inside a kernel.
     region: facts of the T.Parallel nest around it, if any; parallel_depth: the number of its axes around this place;
-    written_roots: the roots of the buffers that it writes. masked: accesses to global buffers that are out of bounds
-    are masked here.
+    written_roots, written_in_kernel: the roots of the buffers that it, or the kernel, writes. masked: accesses to
+    global buffers that are out of bounds are masked here.
     """
 
     def __init__(self, facts: FunctionFacts) -> None:
@@ -71,6 +71,7 @@ class Scope:
         self.region: RegionFacts | None = None
         self.parallel_depth = 0
         self.written_roots: set[Var] = set()
+        self.written_in_kernel: set[Var] = set()
 
     # -- definitions -----------------------------------------------------------------------------------------
 
@@ -87,9 +88,6 @@ class Scope:
         return info
 
     def define_buffer(self, var: Var) -> BufferInfo:
-        known = self.buffers.get(var)
-        if known is not None:
-            return known
         info = BufferInfo(
             var,
             str(var.name),
@@ -158,6 +156,7 @@ class Scope:
             self.site,
             masked=mask and info.is_global,
             tracked=self.region is not None and info.root in self.written_roots,
+            between_blocks=info.is_global and info.root in self.written_in_kernel,
             safe=None if safe is None else self.expression(safe),
         )
 

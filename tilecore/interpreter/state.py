@@ -22,12 +22,14 @@ Mask = Any  # None: all lanes run. False: none does. Else a bool array that broa
 @dataclass
 class Options:
     """How to run. check: track uninitialised reads and races. strict: accesses out of bounds raise even where the
-    language masks them. block_seed: run the blocks in an order drawn from it; None: in their natural order."""
+    language masks them. block_seed: run the blocks in an order drawn from it; None: in their natural order.
+    block_races: with ``check``, races between blocks are errors too."""
 
     check: bool = True
     strict: bool = False
     block_seed: int | None = None
     print_hook: Callable[[str], None] = print
+    block_races: bool = True
 
 
 @dataclass
@@ -44,10 +46,26 @@ class State:
     env: values of variables and buffers, by slot. lanes: shape of the lanes, () for a single one. mask: the lanes that
     run. loops: the loops that are running, innermost last. returned: the lanes that have returned.
     coordinates: of each lane in the running T.Parallel nest, one array a level, for finding races. epoch: the first
-    coordinate of that nest; epoch_end: the one after its last. block: index of the running block.
+    coordinate of that nest; epoch_end: the one after its last. grid, block: extents of the running kernel and index of
+    its running block. block_number, block_epoch, block_end: as coordinates and epochs, for races between blocks.
     """
 
-    __slots__ = ("block", "coordinates", "env", "epoch", "epoch_end", "lanes", "loops", "mask", "options", "returned")
+    __slots__ = (
+        "block",
+        "block_end",
+        "block_epoch",
+        "block_number",
+        "coordinates",
+        "env",
+        "epoch",
+        "epoch_end",
+        "grid",
+        "lanes",
+        "loops",
+        "mask",
+        "options",
+        "returned",
+    )
 
     def __init__(self, slots: int, options: Options) -> None:
         self.env: list[Any] = [None] * slots
@@ -58,7 +76,11 @@ class State:
         self.coordinates: list[np.ndarray] = []
         self.epoch = 0
         self.epoch_end = 0
+        self.grid: tuple[int, ...] = ()
         self.block: tuple[int, ...] | None = None
+        self.block_number = 0
+        self.block_epoch = 0
+        self.block_end = 0
         self.options = options
 
     def enter_lanes(self, lanes: tuple[int, ...]) -> tuple[Any, ...]:

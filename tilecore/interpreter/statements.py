@@ -50,8 +50,6 @@ def _sequence(scope: Scope, node: SeqStmt) -> Statement:
 
 def _store(scope: Scope, node: BufferStore) -> Statement:
     info = scope.buffer(node.buffer)
-    if len(node.indices) != info.rank:
-        raise scope.error(LanguageError, f"{info.name} has {info.rank} axes and {len(node.indices)} indices")
     accumulating = compile_reducer_store(scope, node, info)
     if accumulating is not None:
         return accumulating

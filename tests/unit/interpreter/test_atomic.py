@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import tilecore.language as T
 from tilecore.errors import LanguageError, RaceError, UninitialisedReadError
 from tilecore.interpreter import interpret
-from tilecore.ir.nodes import BufferRegion, For, ForKind, Range, Var
-from tilecore.ir.tile_ops import tile_statement
+from tilecore.ir.nodes import BufferLoad, BufferRegion, Evaluate, For, ForKind, IntImm, Range, Var
+from tilecore.ir.tile_ops import tile_call, tile_statement
 
 from .kit import INTEGERS, buffer, element, function, launch, rounded, sample, wide
 
@@ -258,3 +258,82 @@ def test_another_store_to_a_reducer_is_a_race():
 
     with pytest.raises(RaceError, match="different values"):
         interpret(kernel, sample("int32", 50))
+
+
+# -- statements on one element, as the IR has them ---------------------------------------------------------------
+
+
+def one(buf, index):
+    return BufferRegion(buf, [Range.from_min_extent(index, 1)])
+
+
+@pytest.mark.parametrize("kind", ["add", "store", "exchange"])
+@pytest.mark.parametrize("operand", ["value", "region"])
+def test_an_element_as_a_region(kind, operand):
+    c, v, i = buffer("C", (4,), "int32"), buffer("V", (6,), "int8"), Var("i", "int32")
+    value = one(v, i) if operand == "region" else BufferLoad(v, [i])
+    atomic = tile_statement("atomic", [one(c, i), value, kind, "relaxed"])
+    x, out = sample("int8", 6), np.int32([10, 20, 30, 40])
+    want = x[:4].astype(np.int32) + (out if kind == "add" else 0)
+    interpret(function([c, v], launch(For(i, 0, 6, ForKind.PARALLEL, atomic), 1)), out, x)
+    assert out.tolist() == want.tolist()
+
+
+def test_the_last_of_several_exchanges_stays():
+    @T.prim_func
+    def kernel(A: T.Tensor((2,), "int32"), Y: T.Tensor((6,), "int32")):
+        with T.Kernel(1):
+            for i in T.Parallel(6):
+                Y[i] = T.atomic_exchange(A[i % 2], i)
+
+    a, y = np.int32([-1, -2]), np.zeros(6, np.int32)
+    interpret(kernel, a, y)
+    assert a.tolist() == [4, 5]
+    assert y.tolist() == [-1, -2, 0, 1, 2, 3]
+
+
+def test_the_last_of_several_stores_stays():
+    @T.prim_func
+    def kernel(A: T.Tensor((2,), "int32")):
+        with T.Kernel(1):
+            for i in T.Parallel(6):
+                T.atomic_store(A[i % 2], i)
+
+    a = np.int32([-1, -2])
+    interpret(kernel, a)
+    assert a.tolist() == [4, 5]
+
+
+def test_previous_values_of_threads_take_turns():
+    @T.prim_func
+    def kernel(count: T.Tensor((1,), "float32"), Y: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=8):
+            t = T.get_thread_binding()
+            if t % 2 == 0:
+                Y[t] = T.atomic_add(count[0], 1.5, return_prev=True)
+
+    count, y = np.zeros(1, np.float32), np.full(8, -1, np.float32)
+    interpret(kernel, count, y)
+    assert count[0] == 6.0
+    assert y.tolist() == [0.0, -1, 1.5, -1, 3.0, -1, 4.5, -1]
+
+
+def test_updates_outside_give_zero_before():
+    @T.prim_func
+    def kernel(count: T.Tensor((2,), "int32"), Y: T.Tensor((4,), "int32"), shift: T.int32):
+        with T.Kernel(1):
+            for i in T.Parallel(4):
+                Y[i] = T.atomic_add(count[i + shift], 1, return_prev=True)
+
+    for shift, want in ((0, [5, 6, 0, 0]), (9, [0, 0, 0, 0])):
+        count, y = np.int32([5, 6]), np.zeros(4, np.int32)
+        interpret(kernel, count, y, shift)
+        assert y.tolist() == want
+
+
+def test_a_load_that_nobody_wants_does_nothing():
+    c = buffer("C", (4,), "int32")
+    load = Evaluate(
+        tile_call("atomic_element", [BufferLoad(c, [0]), IntImm("int32", 0), "load", "relaxed"], dtype="int32")
+    )
+    interpret(function([c], launch(load, 1)), np.zeros(4, np.int32))

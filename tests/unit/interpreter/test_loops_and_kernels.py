@@ -180,8 +180,7 @@ def test_every_block_runs_once(grid):
     def kernel(Y: T.Tensor(shape, "int32"), N: T.Tensor((1,), "int32")):
         with T.Kernel(*grid):
             where = T.get_block_bindings()
-            Y[tuple(reversed(where))] += N[0]
-            N[0] += 1
+            Y[tuple(reversed(where))] += T.atomic_add(N[0], 1, return_prev=True)
 
     y, n = np.zeros(shape, np.int32), np.zeros(1, np.int32)
     interpret(kernel, y, n)

@@ -83,7 +83,7 @@ def test_equal_values_and_equal_nans_are_no_race():
 def test_one_loop_after_the_other_is_no_race():
     @T.prim_func
     def kernel(A: T.Tensor((N,), "int32"), Y: T.Tensor((N,), "int32")):
-        with T.Kernel(3):
+        with T.Kernel(1):
             s = T.alloc_shared((N,), "int32")
             for k in T.serial(4):
                 for i in T.Parallel(N):
@@ -192,3 +192,91 @@ def test_unchecked_the_last_iteration_wins():
     y = np.zeros(3, np.int32)
     interpret(kernel, y, check=False)
     assert y.tolist() == [9, 10, 11]
+
+
+# -- between blocks ----------------------------------------------------------------------------------------------
+
+
+def test_blocks_that_write_one_element_differently_race():
+    @T.prim_func
+    def kernel(Y: T.Tensor((8,), "int32")):
+        with T.Kernel(2, 3) as (bx, by):
+            Y[by] = bx + by
+
+    with pytest.raises(
+        RaceError, match=r"a block writes Y\[0\], which another one writes \(block \(1, 0\)\)"
+    ) as caught:
+        interpret(kernel, np.zeros(8, np.int32))
+    assert caught.value.found == "block (0, 0) writes it"
+    y = np.zeros(8, np.int32)
+    interpret(kernel, y, block_races=False)
+    assert y.tolist() == [1, 2, 3, 0, 0, 0, 0, 0]
+
+
+def test_blocks_that_write_alike_or_apart_do_not_race():
+    @T.prim_func
+    def kernel(A: T.Tensor((20,), "int32"), Y: T.Tensor((20,), "int32"), flag: T.Tensor((1,), "int32")):
+        with T.Kernel(3) as b:
+            for i in T.Parallel(8):
+                Y[b * 6 + i] = A[b * 6 + i]  # neighbours overlap by two
+            flag[0] = 1
+
+    a, y, flag = sample("int32", 20), np.zeros(20, np.int32), np.zeros(1, np.int32)
+    for order in ("natural", "seeded"):
+        interpret(kernel, a, y, flag, block_order=order)
+    np.testing.assert_array_equal(a, y)
+
+
+@pytest.mark.parametrize("through", ["elements", "tiles", "serial"])
+@pytest.mark.parametrize("shift", [0, 1])
+def test_blocks_that_read_what_others_write_race(through, shift):
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 8), "int32")):
+        with T.Kernel(4) as b:
+            if through == "elements":
+                for i in T.Parallel(8):
+                    A[b, i] = A[(b + shift) % 4, i] + 1
+            elif through == "tiles":
+                s = T.alloc_shared((8,), "int32")
+                T.copy(A[(b + shift) % 4, 0:8], s)
+                T.copy(s, A[b, 0:8])
+            else:
+                A[b, 0] = A[(b + shift) % 4, 7]
+
+    def run():
+        interpret(kernel, sample("int32", (4, 8)))
+
+    if shift and through != "serial":
+        with pytest.raises(RaceError, match=r"a block \w+ A"):
+            run()
+    else:
+        run()
+
+
+def test_blocks_of_kernels_in_sequence_do_not_race():
+    @T.prim_func
+    def kernel(A: T.Tensor((4,), "int32")):
+        with T.Kernel(4) as b:
+            A[b] = b
+        with T.Kernel(4) as b:
+            A[3 - b] = A[3 - b] * 2
+
+    a = np.zeros(4, np.int32)
+    interpret(kernel, a)
+    assert a.tolist() == [0, 2, 4, 6]
+
+
+def test_blocks_may_update_together_but_not_read_meanwhile():
+    @T.prim_func
+    def kernel(A: T.Tensor((2,), "int32"), Y: T.Tensor((4,), "int32"), peek: T.int32):
+        with T.Kernel(4) as b:
+            T.atomic_add(A[0], b)
+            if peek != 0:
+                Y[b] = A[0]
+
+    a, y = np.zeros(2, np.int32), np.zeros(4, np.int32)
+    interpret(kernel, a, y, 0)
+    assert a[0] == 6
+    with pytest.raises(RaceError, match="a block updates atomically"):
+        interpret(kernel, a, y, 1)
+    interpret(kernel, a, y, 1, block_races=False)

@@ -181,7 +181,7 @@ def test_scans(shape, data, dtype, kind, reverse):
 @pytest.mark.parametrize(("kind", "want"), [("sum", 28), ("max", 7), ("min", 0), ("bitor", 7), ("absmax", 7)])
 def test_allreduce_joins_the_threads(kind, want):
     y, tx = buffer("Y", (8,), "int32"), Var("tx", "int32")
-    store = BufferStore(y, tile_call("allreduce", [tx, kind], dtype="int32") + tx, [tx])
+    store = BufferStore(y, tile_call("allreduce", [tx, kind, 0, 1], dtype="int32") + tx, [tx])
     out = np.zeros(8, np.int32)
     interpret(function([y], launch(store, 1, threads=(8,), thread_vars=(tx,))), out)
     assert out.tolist() == [want + t for t in range(8)]
@@ -189,10 +189,37 @@ def test_allreduce_joins_the_threads(kind, want):
 
 def test_allreduce_counts_threads_that_the_code_does_not_name():
     y = buffer("Y", (1,), "int32")
-    store = BufferStore(y, tile_call("allreduce", [IntImm("int32", 3), "sum"], dtype="int32"), [0])
+    store = BufferStore(y, tile_call("allreduce", [IntImm("int32", 3), "sum", 0, 1], dtype="int32"), [0])
     out = np.zeros(1, np.int32)
     interpret(function([y], launch(store, 1, threads=(4, 2))), out)
     assert out[0] == 24
+
+
+@pytest.mark.parametrize(
+    ("extent", "stride", "group"),
+    [(4, 1, lambda n: n // 4), (5, 1, lambda n: n // 5), (3, 4, lambda n: n % 4 + n // 12 * 4), (6, 4, lambda n: n % 4)],
+)
+def test_allreduce_joins_groups_of_threads(extent, stride, group):
+    y, tx, ty = buffer("Y", (24,), "int32"), Var("tx", "int32"), Var("ty", "int32")
+    number = ty * 4 + tx
+    store = BufferStore(y, tile_call("allreduce", [number * number, "sum", extent, stride], dtype="int32"), [number])
+    out = np.zeros(24, np.int32)
+    interpret(function([y], launch(store, 1, threads=(4, 6), thread_vars=(tx, ty))), out)
+    n = np.arange(24)
+    assert out.tolist() == [int((n[group(n) == group(t)] ** 2).sum()) for t in range(24)]
+
+
+def test_groups_are_complete_or_absent_in_an_allreduce():
+    def kernel(limit):
+        y, tx = buffer("Y", (8,), "int32"), Var("tx", "int32")
+        store = BufferStore(y, tile_call("allreduce", [tx, "sum", 4, 1], dtype="int32"), [tx])
+        return function([y], launch(IfThenElse(tx < limit, store, None), 1, threads=(8,), thread_vars=(tx,)))
+
+    out = np.zeros(8, np.int32)
+    interpret(kernel(4), out)
+    assert out.tolist() == [6] * 4 + [0] * 4
+    with pytest.raises(LanguageError, match="some threads of a group only"):
+        interpret(kernel(5), out)
 
 
 def test_a_tile_operation_with_a_value_is_not_a_statement_and_the_other_way_round():
@@ -200,7 +227,7 @@ def test_a_tile_operation_with_a_value_is_not_a_statement_and_the_other_way_roun
     as_value = BufferStore(y, tile_call("sync_threads", [], dtype="int32"), [0])
     with pytest.raises(LanguageError, match="has no value"):
         interpret(function([y], launch(as_value, 1)), np.zeros(1, np.int32))
-    dropped = Evaluate(tile_call("allreduce", [IntImm("int32", 3), "sum"], dtype="int32"))
+    dropped = Evaluate(tile_call("allreduce", [IntImm("int32", 3), "sum", 0, 1], dtype="int32"))
     interpret(function([y], launch(dropped, 1, threads=(4,))), np.zeros(1, np.int32))
 
 

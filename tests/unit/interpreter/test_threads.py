@@ -326,3 +326,46 @@ def test_threads_may_stand_in_bounds_of_parallel_loops_only_when_equal():
     y = np.zeros(16, np.int32)
     interpret(kernel, y)
     assert y.tolist() == [5, 6, 7, 8, 9] + [0] * 11
+
+
+def test_variables_that_all_threads_share_may_stand_in_parallel_loops():
+    @T.prim_func
+    def kernel(Y: T.Tensor((16,), "int32"), Z: T.Tensor((8,), "int32")):
+        with T.Kernel(3, threads=8) as b:
+            tx = T.get_thread_binding()
+            same = tx * 0 + b
+            Z[tx] = tx
+            for i in T.Parallel(4):
+                Y[same * 4 + i] = i + same
+
+    y = np.zeros(16, np.int32)
+    interpret(kernel, y, np.zeros(8, np.int32))
+    assert y.tolist() == [0, 1, 2, 3, 1, 2, 3, 4, 2, 3, 4, 5, 0, 0, 0, 0]
+
+
+def test_a_while_loop_in_which_no_thread_starts():
+    @T.prim_func
+    def kernel(Y: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=8):
+            tx = T.get_thread_binding()
+            n = T.alloc_var("int32", init=100)
+            while n + tx < 8:
+                n = n + 1
+            T.fill(Y[tx : tx + 1], n + tx)
+
+    with pytest.raises(InterpreterError, match="place of the tile of Y differs between threads"):
+        interpret(kernel, np.zeros(8, np.int32))
+
+
+def test_private_tiles_are_filled_with_values_of_each_thread():
+    @T.prim_func
+    def kernel(Y: T.Tensor((8, 3), "int32")):
+        with T.Kernel(1, threads=8):
+            tx = T.get_thread_binding()
+            mine = T.alloc_local((3,), "int32")
+            T.fill(mine, tx * 2)
+            T.copy(mine, Y[tx, 0:3])
+
+    y = np.zeros((8, 3), np.int32)
+    interpret(kernel, y)
+    np.testing.assert_array_equal(y, np.repeat(np.arange(8)[:, None] * 2, 3, 1))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tilecore.errors import LanguageError
-from tilecore.interpreter.memory import Access, View, select
+from tilecore.interpreter.memory import Access, View
+from tilecore.interpreter.races import select
 from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
 from tilecore.interpreter.state import Mask, State
 from tilecore.interpreter.tiles.joins import ATOMICS, Join
@@ -52,7 +53,7 @@ def update(
     if name not in _REPLACING:
         _require_written(state, view, offset, reached, access)
     shape = state.lanes if lanes is None else lanes
-    track(state, view, offset, reached, access)
+    _track(state, view, np.atleast_1d(select(offset, reached, shape)), reached, access)
     where, values = np.atleast_1d(select(offset, reached, shape)), np.atleast_1d(select(value, reached, shape))
     order = np.argsort(where, kind="stable")
     where, values = where[order], values[order]
@@ -72,9 +73,10 @@ def _joined(join: Join, kind: ValueType, old: Value, more: Any) -> Value:
     return join.finish(kind, join.ufunc(kind)(old.astype(join.working(kind)), more))
 
 
-def track(state: State, view: View, offset: Any, reached: Mask, access: Access) -> None:
-    if access.tracked and state.options.check and state.coordinates and view.lanes != state.lanes:
-        view.storage.race_log().update(state, view, offset, reached, access.site)
+def _track(state: State, view: View, where: np.ndarray, reached: Mask, access: Access) -> None:
+    if view.watched(state, access):
+        for log, touch in view.touches(state, access, where, reached):
+            log.update(state, view, touch, access.site)
 
 
 def _require_written(state: State, view: View, offset: Any, reached: Mask, access: Access) -> None:
@@ -203,8 +205,8 @@ def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
         if name != "store" and not view.storage.complete:
             view.require_written(state, offset, reached, where, access)
         if name == "load":
-            track(state, view, offset, reached, access)
-            return view.kind.decode(view.data[offset])
+            _track(state, view, select(offset, reached, state.lanes), reached, access)
+            return _where(reached, view.kind.decode(view.data[offset]))
         if not state.lanes:
             old = view.kind.decode(view.data[offset])
             update(state, view, offset, reached, given, name, access)
@@ -214,14 +216,19 @@ def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
     return run
 
 
+def _where(reached: Mask, value: Value) -> Value:
+    """``value`` in the lanes that are inside the buffer, 0 in others."""
+    return value if reached is None else np.where(reached, value, value.dtype.type(0))
+
+
 def _in_turn(state: State, view: View, offset: Any, reached: Mask, value: Value, name: str, access: Access) -> Value:
     full = np.broadcast_to(offset, state.lanes)
     where = select(offset, reached, state.lanes)
     if np.unique(where).size == where.size:
         before = view.kind.decode(view.data[full])
         update(state, view, offset, reached, value, name, access)
-        return before
-    track(state, view, offset, reached, access)
+        return _where(reached, before)
+    _track(state, view, where, reached, access)
     values = select(value, reached, state.lanes)
     seen = np.empty(where.shape, view.kind.carrier)
     for turn, (at, given) in enumerate(zip(where, values, strict=True)):

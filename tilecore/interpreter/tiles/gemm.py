@@ -14,6 +14,7 @@ from tilecore.interpreter.values import Value, ValueType, cast, round_to, value_
 from tilecore.ir.tile_ops import TileCall
 
 _EXACT = float(2**53)
+_ONE_THREAD = 2**18  # multiplications; OpenBLAS starts threads above
 
 
 def compile_gemm(scope: Scope, call: TileCall) -> Statement:
@@ -64,8 +65,19 @@ def _product(left: np.ndarray, right: np.ndarray) -> Any:
         largest = [float(np.abs(m.astype(np.float64)).max(initial=0.0)) for m in (left, right)]
         if largest[0] * largest[1] * left.shape[-1] >= _EXACT:
             return left.astype(np.int64) @ right.astype(np.int64)
-        return (left.astype(np.float64) @ right.astype(np.float64)).astype(np.int64)
-    return left.astype(np.float64) @ right.astype(np.float64)
+        return _matmul(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
+    return _matmul(left.astype(np.float64), right.astype(np.float64))
+
+
+def _matmul(left: np.ndarray, right: np.ndarray) -> Any:
+    """The product of float64 matrices in slabs of rows small enough that the BLAS library starts no threads, whose
+    start costs more than a tile's product."""
+    rows, columns = left.shape[-2], right.shape[-1]
+    slab = rows
+    while slab % 2 == 0 and slab * columns * left.shape[-1] > _ONE_THREAD:
+        slab //= 2
+    slabs = left.reshape(*left.shape[:-2], rows // max(slab, 1), slab, left.shape[-1])
+    return (slabs @ right[..., None, :, :]).reshape(*left.shape[:-2], rows, columns)
 
 
 def _accumulate(kind: ValueType, old: Value | None, product: Any) -> Value:

@@ -35,8 +35,6 @@ class Region:
         if not isinstance(node, TensorRegion):
             raise scope.error(LanguageError, "a tile operation takes regions of buffers", found=str(node)[:120])
         info = scope.buffer(node.source)
-        if len(node.region) != info.rank:
-            raise scope.error(LanguageError, f"{info.name} has {info.rank} axes and its region {len(node.region)}")
         starts = tuple(scope.expression(r.min) for r in node.region)
         extents = tuple(scope.expression(r.extent) for r in node.region)
         single = all(isinstance(r.extent, IntImm) and int(r.extent) == 1 for r in node.region)
@@ -59,6 +57,8 @@ class Region:
         view, site = state.env[self.info.slot], self.access.site
         what = f"the size of the tile of {self.name}"
         extents = tuple(int(site.uniform(state, extent(state), what)) for extent in self.extents)
+        if any(extent < 0 for extent in extents):
+            raise site.error(state, LanguageError, f"the tile of {self.name} has a negative size", found=str(extents))
         rank, trailing = len(extents), (1,) * len(extents)
         indices = []
         for axis, start in enumerate(self.starts):

@@ -6,10 +6,11 @@ import numpy as np
 
 from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
-from tilecore.interpreter.state import State
+from tilecore.interpreter.state import Site, State, everyone
 from tilecore.interpreter.tiles.joins import PROPAGATING, REDUCTIONS, Join
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
 from tilecore.interpreter.values import Value, ValueType, cast, wrap
+from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall
 
 
@@ -94,7 +95,7 @@ def compile_finalize(scope: Scope, call: TileCall) -> Statement:
 
 
 def compile_allreduce(scope: Scope, call: TileCall) -> Expression:
-    """One value of every thread of the block, joined."""
+    """One value of every thread of a group, joined; each of them gets the result."""
     kind, site = type_of(call.value), scope.site
     join, value = _join(scope, call.kind, kind), scope.expression(call.value)
     absolute = call.kind.startswith("abs")
@@ -102,9 +103,32 @@ def compile_allreduce(scope: Scope, call: TileCall) -> Expression:
         raise scope.error(LanguageError, "allreduce joins the threads of a block", expected="a call in T.Kernel")
 
     def run(state: State) -> Value:
-        require_block(state, site, "allreduce")
         values = np.broadcast_to(value(state), state.lanes)
         values = wrap(kind, np.abs(values)) if absolute else values
-        return join.finish(kind, join.reduce(kind, values, None))
+        groups = ThreadGroups.of(values.size, call.extent, call.stride)
+        if groups.is_whole_block:
+            require_block(state, site, "allreduce")
+            return join.finish(kind, join.reduce(kind, values, None))
+        numbers = groups.group(np.arange(values.size))
+        _require_groups(state, site, numbers, groups)
+        order = np.argsort(numbers, kind="stable")
+        starts = np.searchsorted(numbers[order], np.arange(groups.count))
+        return join.finish(kind, join.by_group(kind, values[order], starts))[numbers]
 
     return run
+
+
+def _require_groups(state: State, site: Site, numbers: np.ndarray, groups: ThreadGroups) -> None:
+    """Raise unless all or none of the threads of each group are here."""
+    if everyone(state.mask):
+        return
+    here = np.bincount(numbers, np.broadcast_to(state.mask, state.lanes), groups.count)
+    partly = (here > 0) & (here < np.bincount(numbers, minlength=groups.count))
+    if partly.any():
+        raise site.error(
+            state,
+            LanguageError,
+            "a reduction is reached by some threads of a group only",
+            found=f"{int(here[partly][0])} of {groups.extent} threads",
+            expected="all threads of a group, or none",
+        )
