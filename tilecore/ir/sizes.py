@@ -61,23 +61,29 @@ def _tree(expr: Any) -> Any:
     )
 
 
+def symbols_in(params: Any) -> list[Var]:
+    """The variables of the parameters' shapes and strides that are no parameters themselves, in order of appearance."""
+    scalars = {p for p in params if not is_buffer_var(p)}
+    found: list[Var] = []
+    for param in params:
+        if is_buffer_var(param):
+            for size in [*param.shape, *param.strides]:
+                found += [var for var in dict.fromkeys(collect(size, Var)) if var not in found and var not in scalars]
+    return found
+
+
 def symbols_of_params(params: Any) -> tuple[Symbol, ...]:
     """For every symbol in the parameters' shapes and strides: the argument that tells its value."""
-    order: list[Var] = []
     plain: dict[Var, Symbol] = {}
     linear: dict[Var, Symbol] = {}
-    scalars = {p for p in params if not is_buffer_var(p)}
     for kind in ("shape", "stride"):
         for number, param in enumerate(params):
             if not is_buffer_var(param):
                 continue
             for axis, size in enumerate(param.shape if kind == "shape" else param.strides):
-                for var in collect(size, Var):
-                    if var not in order and var not in scalars:
-                        order.append(var)
                 _solve(size, (kind, number, axis), plain, linear)
     found = []
-    for var in order:
+    for var in symbols_in(params):
         symbol = plain.get(var) or linear.get(var)
         if symbol is None:
             raise LanguageError(

@@ -46,8 +46,8 @@ class _Verifier:
             if is_buffer_var(param):
                 for size in [*param.shape, *param.strides]:
                     structural_walk(size, (Var, lambda v: known.add(v)))
-        extra = self.func.attrs.get("tile.block_vars") if self.func.attrs is not None else None
-        known.update(extra or ())
+        for key in ("tile.block_vars", "tile.symbols"):
+            known.update((self.func.attrs or {}).get(key) or ())
         self._statement(self.func.body, known, None)
 
     def _statement(self, node: Stmt, known: set[Var], span: Any) -> None:

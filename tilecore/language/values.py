@@ -251,27 +251,46 @@ class BufferHandle:
     def _range(self, item: Any, axis: int) -> Range:
         extent = self.shape[axis]
         if not isinstance(item, slice):
-            return Range.from_min_extent(self._index(item, axis, extent), IntImm("int32", 1))
+            return Range.from_min_extent(as_expr(self._index(item, axis, extent)), IntImm("int32", 1))
         if item.step not in (None, 1):
             raise LanguageError(
                 f"{self.name} is sliced with step {item.step}",
                 expected="step 1",
                 hint="loop over it with T.Parallel, or declare a T.StridedTensor",
             )
-        start = 0 if item.start is None else self._index(item.start, axis, extent)
-        stop = extent if item.stop is None else self._index(item.stop, axis, extent)
+        start = 0 if item.start is None else self._bound(item.start, axis, extent)
+        stop = extent if item.stop is None else self._bound(item.stop, axis, extent)
         size = Analyzer().simplify(as_expr(stop) - as_expr(start))
         if isinstance(size, IntImm) and int(size) <= 0:
             raise LanguageError(f"the slice of axis {axis} of {self.name} is empty", found=f"{start}:{stop}")
-        if all(isinstance(v, int) for v in (start, stop, extent)) and stop > extent and self.scope() != "global":
-            raise LanguageError(
-                f"the slice of axis {axis} of {self.name} ends outside it",
-                found=f"{start}:{stop}",
-                expected=f"within 0:{extent}",
-            )
+        self._check_slice(start, stop, extent, axis)
         return Range.from_min_extent(as_expr(start), size)
 
+    def _check_slice(self, start: Any, stop: Any, extent: Any, axis: int) -> None:
+        """A slice of a global buffer may end outside it (that part is masked), but must start inside."""
+        if not isinstance(extent, int):
+            return
+        outside = isinstance(start, int) and not 0 <= start < extent
+        if outside or (isinstance(stop, int) and stop > extent and self.scope() != "global"):
+            raise LanguageError(
+                f"the slice of axis {axis} of {self.name} {'starts' if outside else 'ends'} outside it",
+                found=f"{start}:{stop}",
+                expected=f"within 0:{extent}, for shape {self.shape}",
+            )
+
     def _index(self, item: Any, axis: int, extent: Any) -> Any:
+        """The index of an element: an int within the axis, or an expression."""
+        value = self._bound(item, axis, extent)
+        if isinstance(value, int) and isinstance(extent, int) and not 0 <= value < extent:
+            raise LanguageError(
+                f"index {item} of axis {axis} is outside {self.name}",
+                found=f"index {item}",
+                expected=f"{-extent} to {extent - 1}, for shape {self.shape}" if extent else "nothing: the axis is empty",
+            )
+        return value
+
+    def _bound(self, item: Any, axis: int, extent: Any) -> Any:
+        """An index, or an end of a slice: an int counted from the start, or an expression."""
         if isinstance(item, ConstDim):
             item = item.value
         if isinstance(item, IntImm):
@@ -279,16 +298,7 @@ class BufferHandle:
         if isinstance(item, bool) or isinstance(item, (float, FloatImm)):
             raise LanguageError(f"axis {axis} of {self.name} is indexed with {item!r}", expected="an integer")
         if isinstance(item, numbers.Integral):
-            value = int(item)
-            if value < 0:
-                value = value + extent
-            if isinstance(value, int) and isinstance(extent, int) and not 0 <= value <= extent:
-                raise LanguageError(
-                    f"index {item} of axis {axis} is outside {self.name}",
-                    found=f"index {item}",
-                    expected=f"0 to {extent - 1}, for shape {self.shape}",
-                )
-            return value
+            return int(item) + extent if int(item) < 0 else int(item)
         value = as_expr(item)
         if str(value.ty.dtype)[:3] not in ("int", "uin", "boo"):
             raise LanguageError(

@@ -22,6 +22,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.sizes import symbols_in
 from tilecore.lowering.passes import Pass, PassEnv
 
 MAX_INT32 = 2**31 - 1
@@ -41,7 +42,8 @@ def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
             (DeclBuffer, flat.alias),
         ],
     )
-    return PrimFunc(params, body, func.ret_type, func.attrs, func.span)
+    made = PrimFunc(params, body, func.ret_type, func.attrs, func.span)
+    return made.with_attr("tile.symbols", symbols_in(func.params))  # some stood in strides only
 
 
 class _Flatten:

@@ -13,6 +13,7 @@ from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import const, constant, statements_of
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, IntImm, IRModule, IterVar, PrimFunc, Stmt, Var, is_buffer_var
+from tilecore.ir.sizes import symbols_in
 from tilecore.lowering.passes import Pass, PassEnv
 
 
@@ -44,22 +45,7 @@ def slot_params(func: PrimFunc, workspaces: list[Var], originals: Any) -> list[V
     """The parameters of every kernel, in the order of an artifact's slots."""
     buffers = [p for p in func.params if is_buffer_var(p)]
     scalars = [p for p in func.params if not is_buffer_var(p)]
-    return [*buffers, *workspaces, *scalars, *symbols_of(originals)]
-
-
-def symbols_of(params: Any) -> list[Var]:
-    """Sizes known at the call: the variables of the parameters' shapes and strides, in order of appearance."""
-    from tilecore.ir.visit import collect
-
-    scalars = {p for p in params if not is_buffer_var(p)}
-    found: list[Var] = []
-    for param in params:
-        if is_buffer_var(param):
-            for size in [*param.shape, *param.strides]:
-                for var in collect(size, Var):
-                    if var not in found and var not in scalars:
-                        found.append(var)
-    return found
+    return [*buffers, *workspaces, *scalars, *symbols_in(originals)]
 
 
 def _kernel(node: AttrStmt, params: list[Var], symbol: str) -> PrimFunc:
