@@ -68,8 +68,8 @@ TILE_OPS: dict[str, TileOp] = {
         # a reducer buffer becomes an ordinary one: partial results of all threads joined
         TileOp("finalize_reducer", ("buffer:region",), ("buffer",), ("buffer",)),
         TileOp("sync_threads", ()),
-        # joins one value of every thread of the block; expression; kind as for reduce
-        TileOp("allreduce", ("value:expr", "kind:str")),
+        # joins one value of every thread of a group (ir/thread_groups.py); expression; kind as for reduce
+        TileOp("allreduce", ("value:expr", "kind:str", "extent:int", "stride:int")),
         # message, then expressions or one region
         TileOp("print", ("message:str", "values:any*")),
         TileOp("device_assert", ("condition:expr", "message:str")),

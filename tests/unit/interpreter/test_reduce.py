@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import tilecore.language as T
 from tilecore.errors import LanguageError, UninitialisedReadError
 from tilecore.interpreter import interpret
-from tilecore.ir.nodes import AllocBuffer, BufferRegion, BufferStore, Evaluate, IntImm, Range, SeqStmt, Var
+from tilecore.ir.nodes import AllocBuffer, BufferRegion, BufferStore, Evaluate, IfThenElse, IntImm, Range, SeqStmt, Var
 from tilecore.ir.tile_ops import tile_call, tile_statement
 from tilecore.language.reductions import reduce as T_reduce
 

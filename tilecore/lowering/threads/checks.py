@@ -70,7 +70,7 @@ class _Checker:
         if apart is None:
             return
         for call in collect(part, Call):
-            if op_name(call) == "tile.allreduce" and joins_everyone(str(call.args[2].value), self.threads):
+            if op_name(call) == "tile.allreduce" and joins_everyone(call, self.threads):
                 raise _some_threads("a reduction over all threads", node, apart)
 
     def _tile(self, call: TileCall, apart: Stmt | None) -> None:

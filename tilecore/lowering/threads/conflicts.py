@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tilecore.ir.build import constant, op_name
+from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import (
     Add,
     Bind,
     BufferStore,
     Call,
+    Cast,
     Expr,
     FloorDiv,
     FloorMod,
@@ -27,6 +28,7 @@ from tilecore.ir.nodes import (
     Sub,
     TensorLoad,
     Var,
+    While,
     structural_equal,
 )
 from tilecore.ir.visit import collect, variables
@@ -48,7 +50,7 @@ class Access:
 class Footprint:
     """The memory that statements touch and threads share, by buffer (for views: the buffer whose memory it is).
 
-    inner: variables whose value is not the same whenever an access runs: of loops inside, or bound inside.
+    inner: variables whose value changes while the statements run: of loops inside, and bound in them.
     """
 
     def __init__(self, nodes: Iterable[Stmt], uniformity: Uniformity) -> None:
@@ -63,8 +65,10 @@ class Footprint:
         atomics = [call.args[0] for call in collect(node, Call) if op_name(call) == "tile.atomic_element"]
         for access in [*collect(node, TensorLoad, BufferStore), *atomics]:
             self._touch(access, isinstance(access, BufferStore) or any(access is a for a in atomics))
-        self.inner |= {loop.loop_var for loop in collect(node, For)}
-        self.inner |= {bind.var for bind in collect(node, Bind) if self.uniformity.varies(bind.value)}
+        for loop in collect(node, For, While):
+            self.inner |= {bind.var for bind in collect(loop.body, Bind)}
+            if isinstance(loop, For):
+                self.inner.add(loop.loop_var)
 
     def _touch(self, access: Any, writes: bool) -> None:
         buffer = access.source if isinstance(access, TensorLoad) else access.buffer
@@ -118,7 +122,7 @@ def owned(access: Access, inner: set[Var], uniformity: Uniformity) -> bool:
             places.append(place)
     if not places:
         return uniformity.threads.count == 1
-    return len(np.unique(np.stack(places), axis=1).T) == uniformity.threads.count
+    return np.unique(np.stack(places), axis=1).shape[1] == uniformity.threads.count
 
 
 def _place(index: Any, inner: set[Var], uniformity: Uniformity) -> np.ndarray | None:
@@ -134,6 +138,8 @@ def _place(index: Any, inner: set[Var], uniformity: Uniformity) -> np.ndarray | 
             return None if known is None else np.int64(known)  # type: ignore[return-value]
         if isinstance(node, Var):
             return _indices(uniformity.threads)[node]
+        if isinstance(node, Cast) and dtype_of(node).startswith("int"):
+            return value(node.value)
         if isinstance(node, (Add, Sub, Mul, FloorDiv, FloorMod)):
             a, b = value(node.a), value(node.b)
             if a is None or b is None or (isinstance(node, (FloorDiv, FloorMod)) and np.any(b == 0)):

@@ -30,6 +30,7 @@ from tilecore.ir.nodes import (
     While,
     structural_map,
 )
+from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.threads.kernels import Threads
@@ -77,7 +78,7 @@ class Uniformity:
         return any(self.root(var) in self.varying for var in variables(expression))
 
     def _partial(self, call: Call) -> bool:
-        return op_name(call) == "tile.allreduce" and not joins_everyone(str(call.args[2].value), self.threads)
+        return op_name(call) == "tile.allreduce" and not joins_everyone(call, self.threads)
 
     def is_divergent(self, node: Stmt) -> bool:
         """Does a loop or ``if`` run differently in different threads?"""
@@ -153,13 +154,9 @@ def _as_constant(call: Call) -> Expr:
     return const(0, dtype_of(call)) if op_name(call) == "tile.allreduce" else call
 
 
-def joins_everyone(group: str, threads: Threads) -> bool:
-    """Does an allreduce of ``group`` ("block", axes such as "x", or a number of neighbours) join the whole block?"""
-    if group == "block":
-        return True
-    if group.isdigit():
-        return int(group) >= threads.count
-    return all(axis.letter in group for axis in threads.active)
+def joins_everyone(call: Call, threads: Threads) -> bool:
+    """Does an allreduce join the values of the whole block?"""
+    return ThreadGroups.of(threads.count, int(call.args[2]), int(call.args[3])).is_whole_block
 
 
 def is_parallel(node: Stmt) -> bool:
