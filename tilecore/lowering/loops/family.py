@@ -12,6 +12,8 @@ from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.passes import Gap, Pass
 from tilecore.lowering.thread_loops import THREAD_LOOPS
 from tilecore.lowering.threads.checks import CHECK_THREADS
+from tilecore.lowering.thread_loops import THREAD_LOOPS
+from tilecore.lowering.threads.checks import CHECK_THREADS
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.unroll_loops import UNROLL_LOOPS
 from tilecore.lowering.vectorize_loops import VECTORIZE_LOOPS
