@@ -1,0 +1,98 @@
+"""Every example runs, checks its result against torch, and says so."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+FILES = sorted(EXAMPLES.glob("*.py"))
+
+# sizes at which no tile is full, and further options
+SIZES = {
+    "dequant_matmul": ["--m 33 --n 192 --k 96"],
+    "dynamic_shapes": ["--columns 77"],
+    "eager_add": ["--rows 65 --columns 130"],
+    "flash_attention": ["--heads 2 --length 100 --dim 32", "--batch 2 --heads 1 --length 70 --dim 32 --causal"],
+    "gelu": ["--n 1500"],
+    "matmul": ["--m 130 --n 70 --k 45"],
+    "reduction": ["--rows 70 --columns 300"],
+    "rms_norm": ["--rows 9 --columns 100"],
+    "softmax": ["--rows 9 --columns 100"],
+    "vector_add": ["--n 1500"],
+}
+RUNS = [(name, words) for name, several in SIZES.items() for words in several]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory):
+    pytest.importorskip("torch")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def command_in(path: Path) -> list[str]:
+    """The words of the command at the end of the example's docstring."""
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return shlex.split(docstring.splitlines()[-1])
+
+
+def test_no_example_is_left_out():
+    assert [path.stem for path in FILES] == sorted(SIZES)
+
+
+@pytest.mark.parametrize(("name", "words"), RUNS, ids=[f"{name} {words}" for name, words in RUNS])
+def test_example(name, words, monkeypatch, capsys):
+    import torch
+
+    checked = []
+    compare = torch.testing.assert_close
+
+    def counted(actual, expected, **options):
+        compare(actual, expected, **options)
+        checked.append(actual.numel())
+
+    monkeypatch.setattr(torch.testing, "assert_close", counted)
+    torch.manual_seed(0)
+    load(name).main(["--target", "cpu", *words.split()])
+    assert sum(checked) > 0, "the example compares nothing"
+    assert f"{name}: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_command_in_the_docstring(path, capsys):
+    python, script, *words = command_in(path)
+    assert (python, script) == ("python", f"examples/{path.name}")
+    load(path.stem).main(words)
+    assert f"{path.stem}: " in capsys.readouterr().out
+
+
+def test_an_example_as_a_script():
+    ended = subprocess.run(
+        [sys.executable, str(EXAMPLES / "vector_add.py"), "--n", "99"], capture_output=True, text=True, timeout=60
+    )
+    assert ended.stdout == "vector_add: 99 elements right on cpu\n", ended.stderr
+
+
+def test_a_wrong_kernel_fails_its_example(monkeypatch):
+    module = load("gelu")
+    monkeypatch.setattr(module, "gelu_of", lambda x: x)
+    with pytest.raises(AssertionError, match="Mismatched elements"):
+        module.main(["--target", "cpu", "--n", "100"])
