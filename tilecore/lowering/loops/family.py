@@ -10,11 +10,9 @@ from tilecore.lowering.inline_binds import INLINE_BINDS
 from tilecore.lowering.lower_tile_ops import LOWER_TILE_OPS
 from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.passes import Gap, Pass
-from tilecore.lowering.thread_loops import THREAD_LOOPS
-from tilecore.lowering.threads.checks import CHECK_THREADS
-from tilecore.lowering.thread_loops import THREAD_LOOPS
-from tilecore.lowering.threads.checks import CHECK_THREADS
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
+from tilecore.lowering.thread_loops import THREAD_LOOPS
+from tilecore.lowering.threads.checks import CHECK_THREADS
 from tilecore.lowering.unroll_loops import UNROLL_LOOPS
 from tilecore.lowering.vectorize_loops import VECTORIZE_LOOPS
 
