@@ -7,16 +7,25 @@ from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BufferLayout:
     """A rearrangement of a buffer. shape: of the buffer in memory; place: indices there for the indices of an element.
 
-    name: says which one it is; two layouts of one name and shape are the same.
+    name: says which one it is; two layouts of one name and shape are the same. encode, decode: how a value is kept in
+    memory, where that is not as it is.
     """
 
     name: str
     shape: tuple[int, ...]
     place: Callable[[Sequence[Any]], list[Any]]
+    encode: Callable[[Any], Any] = lambda value: value
+    decode: Callable[[Any], Any] = lambda value: value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BufferLayout) and (self.name, self.shape) == (other.name, other.shape)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.shape))
 
 
 def column_panels(rows: int, columns: int, width: int) -> BufferLayout:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.build import dtype_of
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
     Analyzer,
     BufferLoad,
     BufferStore,
-    DeclBuffer,
+    Call,
     For,
     PrimFunc,
     Range,
@@ -19,32 +20,15 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.visit import collect
+from tilecore.lowering.lane_ops import RAW_LOAD, raw_load
 from tilecore.lowering.passes import Pass, PassEnv
 
 
 def apply_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    wanted: dict[Var, list[BufferLayout]] = env.facts.get("layouts", {})
-    layouts = {buffer: asked[0] for buffer, asked in wanted.items() if _agreed(func, buffer, asked, env)}
-    if not layouts:
-        return func
+    layouts: dict[Var, BufferLayout] = env.facts.get("layouts", {})
     for buffer, layout in layouts.items():
         env.note("layouts", {"buffer": str(buffer.name), "layout": layout.name})
-    return func.with_body(_Rearrange(layouts).run(func.body))
-
-
-def _agreed(func: PrimFunc, buffer: Var, asked: list[BufferLayout], env: PassEnv) -> bool:
-    """Only memory of the kernel itself, without views, that all who use it want in one and the same layout."""
-    reason = None
-    if any(other != asked[0] and (other.name, other.shape) != (asked[0].name, asked[0].shape) for other in asked):
-        reason = "its users want different layouts"
-    elif str(buffer.scope()) == "global":
-        reason = "it is global memory"
-    elif any(buffer in (d.buffer, d.data.args[0]) for d in collect(func.body, DeclBuffer)):
-        reason = "it has views"
-    if reason:
-        env.note("layouts", {"buffer": str(buffer.name), "layout": f"as declared: {reason}"})
-    return reason is None
+    return func.with_body(_Rearrange(layouts).run(func.body)) if layouts else func
 
 
 class _Rearrange:
@@ -52,12 +36,20 @@ class _Rearrange:
         self.layouts = layouts
         self.analyzer = Analyzer()
         self.made = {
-            old: tirx.decl_buffer(list(layout.shape), str(old.dtype), str(old.name), scope=str(old.scope()), layout=None)
+            old: tirx.decl_buffer(
+                list(layout.shape), str(old.dtype), str(old.name), scope=str(old.scope()), layout=None
+            )
             for old, layout in layouts.items()
         }
 
     def run(self, body: Any) -> Any:
-        rules = [(For, self.loop), (TensorLoad, self.load), (BufferStore, self.store), (AllocBuffer, self.alloc)]
+        rules = [
+            (For, self.loop),
+            (Call, self.raw),
+            (TensorLoad, self.load),
+            (BufferStore, self.store),
+            (AllocBuffer, self.alloc),
+        ]
         return structural_mutate(body, rules)
 
     def loop(self, node: For, mutator: Any) -> Any:
@@ -71,14 +63,23 @@ class _Rearrange:
         if node.source not in self.layouts:
             return mutator.default_mutate(node)
         indices = [mutator.mutate(i) for i in node.indices]
-        return BufferLoad(self.made[node.source], self._place(node.source, indices), span=node.span)
+        made = BufferLoad(self.made[node.source], self._place(node.source, indices), span=node.span)
+        return self.layouts[node.source].decode(made)
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
         if node.buffer not in self.layouts:
             return mutator.default_mutate(node)
         indices = [mutator.mutate(i) for i in node.indices]
-        value = mutator.mutate(node.value)
+        value = self.layouts[node.buffer].encode(mutator.mutate(node.value))
         return BufferStore(self.made[node.buffer], value, self._place(node.buffer, indices), span=node.span)
+
+    def raw(self, node: Call, mutator: Any) -> Any:
+        """Memory read as it is: the element's place moves, its bytes are not decoded."""
+        element = node.args[0] if node.op.name == RAW_LOAD else None
+        if element is None or element.source not in self.layouts:
+            return mutator.default_mutate(node)
+        indices = self._place(element.source, [mutator.mutate(i) for i in element.indices])
+        return raw_load(BufferLoad(self.made[element.source], indices), dtype_of(node))
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
         return AllocBuffer(self.made.get(node.buffer, node.buffer), span=node.span)

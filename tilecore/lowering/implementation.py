@@ -21,6 +21,7 @@ class TileOpImpl:
 
     op: name without prefix. matches: None when it applies, else the reason why it declines. layouts: the layouts that
     it wants for operands ({buffer: layout}). lower: the statement that does it. priority: the highest that matches wins.
+    needs_layouts: it gives wrong results without them.
     """
 
     op: str
@@ -28,6 +29,7 @@ class TileOpImpl:
     lower: Callable[[TileCall, PassEnv], Stmt]
     matches: Callable[[TileCall, PassEnv], str | None] = lambda call, env: None
     priority: int = 0
+    needs_layouts: bool = False
     layouts: Callable[[TileCall, PassEnv], dict[Any, Any]] = field(default=lambda call, env: {})
 
 

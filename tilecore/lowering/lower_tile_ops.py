@@ -1,31 +1,93 @@
-"""Replaces every tile operation by the statement of the implementation that was chosen for it."""
+"""Replaces every tile operation by the statement of the implementation that was chosen for it.
+
+Implementations may want operands laid out in their own way. A layout that an implementation cannot do without is
+granted only if nobody else needs another one for the same buffer; otherwise the implementation declines.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tilecore.frontend.source import location_of_span
-from tilecore.ir.nodes import Evaluate, PrimFunc, structural_map
-from tilecore.ir.tile_ops import as_tile_call
-from tilecore.lowering.implementation import Choice, choose
+from tilecore.ir.layout import BufferLayout
+from tilecore.ir.nodes import DeclBuffer, Evaluate, PrimFunc, TensorRegion, Var, structural_map
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.visit import collect
+from tilecore.lowering.implementation import Choice, TileOpImpl, choose
 from tilecore.lowering.passes import Pass, PassEnv
 
 # what stays in the IR for the code generator
-KEPT = ("print", "device_assert", "assume", "atomic_element")
+KEPT = ("device_assert", "assume", "atomic_element")
 
 
 def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    nodes = [node for node in collect(func.body, Evaluate) if _is_lowered(as_tile_call(node))]
+    choices = _choose_all([as_tile_call(node) for node in nodes], func, env)
+    chosen = dict(zip(nodes, choices, strict=True))
+
     def lower(node: Evaluate) -> Any:
-        call = as_tile_call(node)
-        if call is None or call.op.name in KEPT:
+        choice = chosen.get(node)
+        if choice is None:
             return node
-        choice = choose(call, env.implementations, env)
         env.note("tile_ops", describe(choice))
-        for buffer, layout in choice.impl.layouts(call, env).items():
-            env.facts.setdefault("layouts", {}).setdefault(buffer, []).append(layout)
-        return choice.impl.lower(call, env)
+        return choice.impl.lower(choice.call, env)
 
     return func.with_body(structural_map(func.body, (Evaluate, lower)))
+
+
+def _is_lowered(call: TileCall | None) -> bool:
+    """Operations that the code generator does itself stay: prints of values among them, not of whole tiles."""
+    if call is None or call.op.name in KEPT:
+        return False
+    return call.op.name != "print" or any(isinstance(value, TensorRegion) for value in call.rest)
+
+
+def _choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[Choice]:
+    """One implementation for each call, such that the layouts that they cannot do without go together."""
+    views = {v for d in collect(func.body, DeclBuffer) for v in (d.buffer, d.data.args[0])}
+    refused: dict[int, list[tuple[str, str]]] = {}
+    while True:
+        choices = [_choose(call, refused.get(i, []), env) for i, call in enumerate(calls)]
+        layouts: dict[Var, BufferLayout] = {}
+        clash = None
+        for number, choice in enumerate(choices):
+            clash = clash or _grant(number, choice, layouts, views, env)
+        if clash is None:
+            break
+        number, reason = clash
+        refused.setdefault(number, []).append((choices[number].impl.name, reason))
+    for choice in choices:
+        if not choice.impl.needs_layouts:
+            for buffer, layout in choice.impl.layouts(choice.call, env).items():
+                if buffer not in views and str(buffer.scope()) != "global":
+                    layouts.setdefault(buffer, layout)
+    env.facts["layouts"] = layouts
+    return choices
+
+
+def _choose(call: TileCall, refused: list[tuple[str, str]], env: PassEnv) -> Choice:
+    names = {name for name, _ in refused}
+    candidates: list[TileOpImpl] = [i for i in env.implementations if i.op != call.op.name or i.name not in names]
+    choice = choose(call, candidates, env)
+    return replace(choice, declined=(*refused, *choice.declined))
+
+
+def _grant(
+    number: int, choice: Choice, layouts: dict[Var, BufferLayout], views: set[Var], env: PassEnv
+) -> tuple[int, str] | None:
+    """Note the layouts that a choice needs; (its number, why) when one cannot be had."""
+    if not choice.impl.needs_layouts:
+        return None
+    for buffer, layout in choice.impl.layouts(choice.call, env).items():
+        if str(buffer.scope()) == "global":
+            return number, f"{buffer.name} is in global memory"
+        if buffer in views:
+            return number, f"{buffer.name} has views"
+        if layouts.setdefault(buffer, layout) != layout:
+            return number, f"another operation needs {buffer.name} as {layouts[buffer].name}"
+    return None
 
 
 def describe(choice: Choice) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from tilecore.ir.nodes import (
     Call,
     CallEffectKind,
     Expr,
-    ForKind,
     IntImm,
     Ramp,
     Stmt,
@@ -57,6 +56,15 @@ def grouped_panels(rows: int, columns: int, group: int, transposed: bool) -> Buf
     return BufferLayout(name, (-(-n // WIDTH), k // group, WIDTH, group), place)
 
 
+def moved_up(shape: tuple[int, ...]) -> BufferLayout:
+    """int8 elements kept with 128 added: as uint8, which is what the instruction takes for its first factor."""
+
+    def flip(value: Expr) -> Expr:
+        return tirx.BitwiseXor(value, tirx.const(-128, "int8"))
+
+    return BufferLayout("128 added", shape, list, flip, flip)
+
+
 class Kind:
     """One of the two: element types, group size, and the feature that the processor needs."""
 
@@ -87,13 +95,18 @@ class Kind:
             return "B is a part of a buffer"
         if [constant(s) for s in whole.shape] != [constant(r.extent) for r in call.b.region]:
             return "B is a part of a buffer"
+        if dtype_of(call.a.source) == "int8" and whole.same_as(call.a.source):
+            return "A and B are one buffer"
         if "global" in (str(whole.scope()), str(call.a.source.scope())):
             return "an operand is in global memory"
         return None
 
     def layouts(self, call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
         rows, columns = (int(s) for s in call.b.source.shape)
-        return {call.b.source: grouped_panels(rows, columns, self.group, bool(call.transpose_b))}
+        wanted = {call.b.source: grouped_panels(rows, columns, self.group, bool(call.transpose_b))}
+        if self.feature == INT8.feature and dtype_of(call.a.source) == "int8":
+            wanted[call.a.source] = moved_up(tuple(int(s) for s in call.a.source.shape))
+        return wanted
 
 
 BFLOAT16 = Kind("bfloat16 pairs", ("bfloat16",), "bfloat16", "float32", 2, "avx512bf16")
@@ -124,28 +137,16 @@ class _Dot:
         def columns(ni: Any) -> Stmt:
             before, fix = self._correction(ni)
             rows = [
-                loop(IntImm("int32", p.count), lambda mi, p=p: self._tile(p.start + mi * p.width, ni, p.width, fix), name="mi")
+                loop(
+                    IntImm("int32", p.count),
+                    lambda mi, p=p: self._tile(p.start + mi * p.width, ni, p.width, fix),
+                    name="mi",
+                )
                 for p in pieces(self.o.m, ROWS)
             ]
             return seq([*before, *rows])
 
-        return seq([*self._moved_up(), loop(IntImm("int32", self.o.n // WIDTH), columns, name="ni")])
-
-    def _moved_up(self) -> list[Stmt]:
-        """A copy of A with 128 added to every element, once for all tiles."""
-        if not self.offset:
-            return []
-        words = IntImm("int32", self.words)
-        self.moved = tirx.decl_buffer([self.o.m, self.words], "int32", "a_moved", scope="local", layout=None)
-
-        def word(i: Any, w: Any) -> Stmt:
-            value = raw_load(self.o._element(self.call.a, (i, w * 4)), "int32")
-            return store(self.moved, tirx.BitwiseXor(value, tirx.const(-0x7F7F7F80, "int32")), [i, w])
-
-        def row(i: Any) -> Stmt:
-            return loop(words, lambda w: word(i, w), name="w", kind=ForKind.PARALLEL)
-
-        return [AllocBuffer(self.moved), loop(IntImm("int32", self.o.m), row, name="i", kind=ForKind.PARALLEL)]
+        return loop(IntImm("int32", self.o.n // WIDTH), columns, name="ni")
 
     # -- operands ---------------------------------------------------------------------------------------------
 
@@ -155,8 +156,6 @@ class _Dot:
         return raw_load(self.o._element(self.call.b, at), f"int32x{LANES}")
 
     def _a(self, m: Any, word: Any) -> Expr:
-        if self.offset:
-            return Broadcast(load(self.moved, [m, word]), LANES)
         return Broadcast(raw_load(self.o._element(self.call.a, (m, word * self.kind.group)), "int32"), LANES)
 
     def _dot(self, total: Expr, a: Expr, b: Expr) -> Expr:
@@ -218,6 +217,8 @@ class _Dot:
 
 
 IMPLEMENTATIONS = (
-    TileOpImpl("gemm", BFLOAT16.name, _bfloat16, BFLOAT16.matches, priority=10, layouts=BFLOAT16.layouts),
-    TileOpImpl("gemm", INT8.name, _int8, INT8.matches, priority=10, layouts=INT8.layouts),
+    TileOpImpl(
+        "gemm", BFLOAT16.name, _bfloat16, BFLOAT16.matches, priority=10, needs_layouts=True, layouts=BFLOAT16.layouts
+    ),
+    TileOpImpl("gemm", INT8.name, _int8, INT8.matches, priority=10, needs_layouts=True, layouts=INT8.layouts),
 )
