@@ -41,7 +41,9 @@ SHORT = 16
 
 
 def fuse_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    views = {d.buffer for d in collect(func.body, DeclBuffer)} | {d.data.args[0] for d in collect(func.body, DeclBuffer)}
+    views = {d.buffer for d in collect(func.body, DeclBuffer)} | {
+        d.data.args[0] for d in collect(func.body, DeclBuffer)
+    }
     work = _Fuser(views)
     body = work.statement(func.body)
     if work.merged or work.shrunk:

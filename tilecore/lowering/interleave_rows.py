@@ -47,7 +47,9 @@ def _groups(columns: For, rows: For, body: BufferStore, count: int, group: int) 
     dtype = dtype_of(columns.loop_var)
     row, column = Var(f"{rows.loop_var.name}_g", dtype), Var(f"{columns.loop_var.name}_v", dtype)
     block = _block(columns, rows, body, count, group, row * group, column * count)
-    inner = For(column, const(0, dtype), const(int(columns.extent) // count, dtype), ForKind.SERIAL, block, span=columns.span)
+    inner = For(
+        column, const(0, dtype), const(int(columns.extent) // count, dtype), ForKind.SERIAL, block, span=columns.span
+    )
     return For(row, const(0, dtype), const(int(rows.extent) // group, dtype), ForKind.SERIAL, inner, span=rows.span)
 
 

@@ -82,6 +82,8 @@ def edited(steps: Sequence[Pass | Gap], edits: Sequence[PassEdit], owner: str) -
             del pipeline[at]
         else:
             raise PluginError(
-                f"{owner} makes a pipeline edit that means nothing", found=str(edit), expected="insert, replace or remove"
+                f"{owner} makes a pipeline edit that means nothing",
+                found=str(edit),
+                expected="insert, replace or remove",
             )
     return [step for step in pipeline if isinstance(step, Pass)]

@@ -57,7 +57,9 @@ def copied_element(value: Any) -> TensorLoad | None:
     if isinstance(value, Cast):
         return copied_element(value.value)
     if isinstance(value, Call) and op_name(value) == "if_then_else" and not collect(value.args[0], TensorLoad):
-        return copied_element(value.args[1]) if constant(value.args[2]) is not None or _is_float(value.args[2]) else None
+        return (
+            copied_element(value.args[1]) if constant(value.args[2]) is not None or _is_float(value.args[2]) else None
+        )
     return None
 
 
@@ -83,8 +85,12 @@ def _split(across: For, along: For, body: BufferStore, count: int) -> Stmt:
     dtype = dtype_of(p)
     outer, inner = Var(f"{p.name}_b", dtype), Var(f"{q.name}_b", dtype_of(q))
     block = _block(across, along, body, count, outer * count, inner * count)
-    loops = For(inner, const(0, dtype_of(q)), const(q_whole // count, dtype_of(q)), ForKind.SERIAL, block, span=across.span)
-    parts: list[Stmt] = [For(outer, const(0, dtype), const(p_whole // count, dtype), ForKind.SERIAL, loops, span=across.span)]
+    loops = For(
+        inner, const(0, dtype_of(q)), const(q_whole // count, dtype_of(q)), ForKind.SERIAL, block, span=across.span
+    )
+    parts: list[Stmt] = [
+        For(outer, const(0, dtype), const(p_whole // count, dtype), ForKind.SERIAL, loops, span=across.span)
+    ]
     if int(across.extent) > p_whole:
         parts.append(_strip(body, p, p_whole, int(across.extent), [q], [int(along.extent)], across))
     if int(along.extent) > q_whole:

@@ -203,7 +203,10 @@ class Lanes:
         zero = {self.var: self.base}
         rest = Analyzer().simplify(substitute(node.b, zero) - substitute(node.a, zero))
         # step * lane  <name>  rest
-        bound = cast(tirx.min(tirx.max(rest, const(-self.count - 1, dtype_of(rest))), const(self.count + 1, dtype_of(rest))), "int32")
+        bound = cast(
+            tirx.min(tirx.max(rest, const(-self.count - 1, dtype_of(rest))), const(self.count + 1, dtype_of(rest))),
+            "int32",
+        )
         lanes = Ramp(const(0, "int32"), const(step, "int32"), self.count)
         return _COMPARISONS[name](lanes, Broadcast(bound, self.count))
 

@@ -199,7 +199,9 @@ def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
         raise CannotVectorizeError("no partial result is accumulated")
     extent = constant(axis.extent)
     streams = STREAMS if extent is None or extent >= STREAMS * count else 1
-    partial = {t: tirx.decl_buffer([streams], f"{t.dtype}x{count}", f"{t.name}_v", scope="local", layout=None) for t in totals}
+    partial = {
+        t: tirx.decl_buffer([streams], f"{t.dtype}x{count}", f"{t.name}_v", scope="local", layout=None) for t in totals
+    }
     before = [AllocBuffer(p) for p in partial.values()]
     for total, vector in partial.items():
         start = Broadcast(identity(kind_of(total), str(total.dtype)), count)

@@ -84,9 +84,7 @@ def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
     operands = Operands(call)
     width = panel_width(operands, env)
     tiles = [
-        _tiles(operands, rows, columns)
-        for columns in pieces(operands.n, width)
-        for rows in pieces(operands.m, ROWS)
+        _tiles(operands, rows, columns) for columns in pieces(operands.n, width) for rows in pieces(operands.m, ROWS)
     ]
     return seq(tiles)
 
