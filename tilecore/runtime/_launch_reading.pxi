@@ -17,7 +17,7 @@ cdef tc_exchange *exchange_of(PyObject *kind) except? NULL:
     capsule = _exchanges.get(owner)
     if capsule is None:
         if len(_exchanges) >= KNOWN_TYPES:
-            return NULL
+            forget_types()
         capsule = getattr(owner, "__dlpack_c_exchange_api__", False)
         if not PyCapsule_IsValid(capsule, "dlpack_exchange_api"):
             capsule = False
@@ -29,6 +29,14 @@ cdef tc_exchange *exchange_of(PyObject *kind) except? NULL:
         return NULL
     _recent_type, _recent_exchange = kind, found
     return found
+
+
+cdef int forget_types() except -1:
+    """Start over: types that are made and dropped by the dozen must not pile up."""
+    global _recent_type, _numpy_type
+    _recent_type = _numpy_type = NULL
+    _exchanges.clear()
+    return 0
 
 
 cdef bint is_numpy(PyObject *kind) except -1:
