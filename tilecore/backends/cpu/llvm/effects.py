@@ -25,7 +25,7 @@ def atomic_element(emit: Expressions, node: Any) -> Value:
     """One atomic operation on an element; the value before it."""
     element, operand, kind, order = node.args
     memory = emit.memory[element.source]
-    pointer = emit.fn.address(memory, emit.value(element.indices[0]))
+    pointer = emit.fn.address(memory, emit.offset(element.indices[0]))
     word, ordering = str(kind.value), order_of(str(order.value))
     value = emit.lazy(operand)
     if word == "load":

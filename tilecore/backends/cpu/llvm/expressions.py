@@ -28,6 +28,7 @@ from tilecore.lowering.lane_ops import ACROSS, MASKED_LOAD, RAW_LOAD
 
 _ARITHMETIC = {"Add": "add", "Sub": "sub", "Mul": "mul"}
 _BITS = {"BitwiseAnd": "and", "BitwiseOr": "or", "BitwiseXor": "xor", "LShift": "shl", "RShift": "shr"}
+_AFFINE = (*_ARITHMETIC, "Cast", "Ramp", "Broadcast")
 _COMPARE = {"LT": "lt", "LE": "le", "GT": "gt", "GE": "ge", "EQ": "eq", "NE": "ne"}
 
 
@@ -40,15 +41,29 @@ class Expressions:
         self.memory: dict[Var, Memory] = {}
         self.analyzer = Analyzer()
         self.fast = "contract "
+        self.exact = False  # integer sums and products are those of an index
 
     def value(self, node: Expr) -> Value:
         """The value of ``node`` in its computed form."""
-        made = _HANDLERS.get(type(node).__name__, Expressions._unknown)(self, node)
+        made = self.lazy(node)
         return widen(self.fn, made) if not made.text else made
 
     def lazy(self, node: Expr) -> Value:
         """As :meth:`value`, but a narrow float may be in its stored form only."""
-        return _HANDLERS.get(type(node).__name__, Expressions._unknown)(self, node)
+        name = type(node).__name__
+        before, self.exact = self.exact, self.exact and name in _AFFINE
+        try:
+            return _HANDLERS.get(name, Expressions._unknown)(self, node)
+        finally:
+            self.exact = before
+
+    def offset(self, node: Expr) -> Value:
+        """The value of an index: sums and products in it do not overflow, as no buffer reaches so far."""
+        before, self.exact = self.exact, True
+        try:
+            return self.value(node)
+        finally:
+            self.exact = before
 
     def _unknown(self, node: Any) -> Value:
         name = op_name(node) or type(node).__name__
@@ -97,7 +112,7 @@ class Expressions:
         word = _ARITHMETIC[name]
         if is_float(a.dtype):
             return self._same(a, f"f{word} {self.fast}{a.type} {a.text}, {b.text}")
-        flag = "nsw " if is_signed(a.dtype) and a.lanes == 1 and computed(a.dtype) in ("i32", "i64") else ""
+        flag = "nsw " if self.exact and is_signed(a.dtype) and a.lanes == 1 else ""
         return self._same(a, f"{word} {flag}{a.type} {a.text}, {b.text}")
 
     def _same(self, like: Value, text: str) -> Value:
@@ -299,12 +314,12 @@ class Expressions:
         (index,) = node.indices
         dtype, lanes = split(dtype_of(node))
         if memory.lanes > 1 or lanes == 1:
-            pointer = self.fn.address(memory, self.value(index))
+            pointer = self.fn.address(memory, self.offset(index))
             return self._read(memory, pointer, lanes)
         if isinstance(index, Ramp) and constant(index.stride) == 1:
-            pointer = self.fn.address(memory, self.value(index.base))
+            pointer = self.fn.address(memory, self.offset(index.base))
             return self._read(memory, pointer, lanes)
-        return self._gather(memory, self.value(index), lanes, None, None)
+        return self._gather(memory, self.offset(index), lanes, None, None)
 
     def _read(self, memory: Memory, pointer: str, lanes: int) -> Value:
         kind = vector(stored(memory.dtype), lanes)
@@ -329,8 +344,8 @@ class Expressions:
         dtype, lanes = split(dtype_of(node))
         active, rest = self.value(mask), self.stored_form(self.lazy(other))
         if not (isinstance(index, Ramp) and constant(index.stride) == 1):
-            return self._gather(memory, self.value(index), lanes, active, rest)
-        pointer = self.fn.address(memory, self.value(index.base), inbounds=False)
+            return self._gather(memory, self.offset(index), lanes, active, rest)
+        pointer = self.fn.address(memory, self.offset(index.base), inbounds=False)
         kind = vector(stored(memory.dtype), lanes)
         name = f"llvm.masked.load.{_suffix(kind)}.p0"
         self.fn.module.declare(name, f"{kind} {{}}(ptr, i32, <{lanes} x i1>, {kind})")
@@ -365,7 +380,7 @@ class Expressions:
     def _raw_load(self, node: Call) -> Value:
         element = node.args[0]
         memory = self.memory[element.source]
-        pointer = self.fn.address(memory, self.value(element.indices[0]))
+        pointer = self.fn.address(memory, self.offset(element.indices[0]))
         dtype, lanes = split(dtype_of(node))
         kind = vector(computed(dtype), lanes)
         text = self.fn.op(f"load {kind}, ptr {pointer}, align {self.fn.align(memory)}{self.fn.tag(memory)}")

@@ -157,9 +157,9 @@ class Statements:
         raw = self.expressions.stored_form(value)
         (index,) = node.indices
         if memory.lanes > 1 or value.lanes == 1:
-            pointer = self.fn.address(memory, self.value(index))
+            pointer = self.fn.address(memory, self.expressions.offset(index))
         elif isinstance(index, Ramp) and constant(index.stride) == 1:
-            pointer = self.fn.address(memory, self.value(index.base))
+            pointer = self.fn.address(memory, self.expressions.offset(index.base))
         else:
             self._scatter(memory, index, value, raw, literal(True, "bool", value.lanes).text)
             return
@@ -168,7 +168,7 @@ class Statements:
 
     def _scatter(self, memory: Memory, index: Any, value: Value, raw: str, mask: str) -> None:
         lanes, kind = value.lanes, value.stored_type
-        places = self.expressions.pointers(memory, self.value(index))
+        places = self.expressions.pointers(memory, self.expressions.offset(index))
         name = f"llvm.masked.scatter.{suffix(kind)}.v{lanes}p0"
         self.fn.module.declare(name, f"void {{}}({kind}, <{lanes} x ptr>, i32, <{lanes} x i1>)")
         arguments = f"{kind} {raw}, <{lanes} x ptr> {places}, i32 {self.fn.align(memory)}, <{lanes} x i1> {mask}"
@@ -184,7 +184,7 @@ class Statements:
         if not (isinstance(index, Ramp) and constant(index.stride) == 1):
             self._scatter(memory, index, value, raw, active.text)
             return
-        pointer = self.fn.address(memory, self.value(index.base), inbounds=False)
+        pointer = self.fn.address(memory, self.expressions.offset(index.base), inbounds=False)
         kind = value.stored_type
         name = f"llvm.masked.store.{suffix(kind)}.p0"
         self.fn.module.declare(name, f"void {{}}({kind}, ptr, i32, <{value.lanes} x i1>)")
