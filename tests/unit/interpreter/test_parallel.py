@@ -352,3 +352,37 @@ def test_conditions_in_iterations_are_per_lane():
     out = np.zeros(6, np.int32)
     interpret(function([y], launch(parallel(i, 6, body), 1)), out)
     assert out.tolist() == [0, -1, -2, 3, 4, 5]
+
+
+def test_statements_after_an_inner_loop_come_last_in_their_iteration():
+    def kernel(row):
+        y, s = buffer("Y", (4,), "int32"), buffer("s", (4, 5), "int32", "shared.dyn")
+        i, j, k = Var("i", "int32"), Var("j", "int32"), Var("k", "int32")
+        inner = parallel(j, 5, BufferStore(s, i * 10 + j, [i, j]))
+        total = BufferLoad(s, [row(i), 0]) + BufferLoad(s, [row(i), 4])
+        again = parallel(k, 5, BufferStore(s, BufferLoad(s, [i, k]) + 1, [i, k]))
+        nest = parallel(i, 4, block(inner, BufferStore(y, total, [i]), again))
+        return function([y], launch(block(AllocBuffer(s), nest), 1))
+
+    out = np.zeros(4, np.int32)
+    interpret(kernel(lambda i: i), out)
+    assert out.tolist() == [20 * a + 4 for a in range(4)]
+    with pytest.raises(RaceError, match="another one writes") as caught:
+        interpret(kernel(lambda i: IntImm("int32", 3) - i), np.zeros(4, np.int32))
+    assert caught.value.found == "the one at i = 3, block (0,) writes it"
+
+
+def test_unchecked_scratch_keeps_the_last_value():
+    @T.prim_func
+    def kernel(Y: T.Tensor((6,), "int32"), Z: T.Tensor((1,), "int32")):
+        with T.Kernel(1):
+            v = T.alloc_var("int32", init=1)
+            for i in T.Parallel(6):
+                v = v + i
+                Y[i] = v
+            Z[0] = v
+
+    y, z = np.zeros(6, np.int32), np.zeros(1, np.int32)
+    interpret(kernel, y, z, check=False)
+    assert y.tolist() == [1, 2, 3, 4, 5, 6]
+    assert z[0] == 6
