@@ -60,6 +60,14 @@ def test_links_lead_from_source_keys_to_keys(cache):
     assert DiskCache(cache.path).resolve(source) == key_of("new")
 
 
+def test_a_link_that_leads_to_no_key_is_a_miss(cache):
+    source = key_of("source")
+    cache.link(source, key_of("key"))
+    with open(Layout(cache.path).link(source), "wb") as stream:
+        stream.write(encode_note(source, "../../elsewhere"))
+    assert cache.resolve(source) is None
+
+
 def test_definitions_are_texts_by_key(cache):
     key = key_of("definition")
     assert cache.definition(key) is None

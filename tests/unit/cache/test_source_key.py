@@ -241,7 +241,7 @@ def test_what_a_module_computes_is_not_read_by_value(load):
 
     class Computing(type(config)):
         @property
-        def BLOCK(self):  # noqa: N802
+        def BLOCK(self):
             return 5
 
     config.__class__ = Computing
@@ -347,6 +347,23 @@ def test_macros_are_described_by_what_they_wrap(load):
     assert key(m.g) not in (base[1], None)
     assert key(m.h) is None  # what went into the decorator cannot be seen
     assert key(m.plain, 1) is not None  # a kernel object stands for its function
+
+
+def test_a_function_of_tilecore_that_holds_state_is_not_taken_by_its_name(load):
+    m = load(
+        """
+        def make(n):
+            def h(): return n
+            h.__module__, h.__qualname__ = "tilecore.language.made", "h"
+            return h
+        h = make(1)
+        def f(): return h()
+        """
+    )
+    base = key(m.f)
+    assert base is not None
+    m.h = m.make(2)
+    assert key(m.f) not in (base, None)
 
 
 def test_two_lambdas_on_one_line_are_told_apart(load):
