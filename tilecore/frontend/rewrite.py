@@ -32,7 +32,9 @@ _AUGMENTED = {
     ast.MatMult: "imatmul",
 }
 
-_cache: dict[CodeType, tuple[CodeType, SpanTable]] = {}
+# By the identity of the original's code, which is kept: code objects of different files, and of one file before and
+# after an edit, compare equal when they differ only in annotations of the body, which have no bytecode.
+_cache: dict[int, tuple[CodeType, CodeType, SpanTable]] = {}
 
 
 def is_rewritten(function: FunctionType) -> bool:
@@ -45,10 +47,10 @@ def rewrite(function: FunctionType, hooks: object) -> FunctionType:
 
     if is_rewritten(function):
         return function
-    known = _cache.get(function.__code__)
+    known = _cache.get(id(function.__code__))
     if known is None:
-        known = _cache[function.__code__] = _compile(function)
-    code, spans = known
+        known = _cache[id(function.__code__)] = (function.__code__, *_compile(function))
+    _, code, spans = known
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[HOOKS] = CellType(hooks)
     cells[SPANS] = CellType(spans)
