@@ -13,12 +13,15 @@ from tilecore.ir.nodes import (
     Bind,
     Break,
     BufferLoad,
+    BufferRegion,
     BufferStore,
     Continue,
+    FloatImm,
     For,
     ForKind,
     IfThenElse,
     IntImm,
+    Range,
     Return,
     Var,
     tirx,
@@ -372,6 +375,27 @@ def test_statements_after_an_inner_loop_come_last_in_their_iteration():
     assert caught.value.found == "the one at i = 3, block (0,) writes it"
 
 
+@pytest.mark.parametrize("writer", [0, 1])
+def test_an_outer_access_does_not_hide_inner_ones(writer):
+    y, z, s = buffer("Y", (4, 5)), buffer("Z", (4,)), buffer("s", (4, 2), scope="shared.dyn")
+    i, j, k = Var("i", "int32"), Var("j", "int32"), Var("k", "int32")
+    read = parallel(j, 5, BufferStore(y, BufferLoad(s, [i, 0]), [i, j]))
+    again = BufferStore(z, BufferLoad(s, [i, 0]), [i])
+    write = parallel(k, 5, IfThenElse(k.equal(0), BufferStore(s, FloatImm("float32", 1), [i, writer]), None))
+    zero = tile_statement("fill", [whole(s), FloatImm("float32", 0)])
+    main = function([y, z], launch(block(AllocBuffer(s), zero, parallel(i, 4, block(read, again, write))), 1))
+    arrays = np.zeros((4, 5), np.float32), np.zeros(4, np.float32)
+    if writer == 0:
+        with pytest.raises(RaceError, match=r"writes s\[0, 0\], which another one reads"):
+            interpret(main, *arrays)
+    else:
+        interpret(main, *arrays)
+
+
+def whole(buf):
+    return BufferRegion(buf, [Range.from_min_extent(0, extent) for extent in buf.shape])
+
+
 def test_unchecked_scratch_keeps_the_last_value():
     @T.prim_func
     def kernel(Y: T.Tensor((6,), "int32"), Z: T.Tensor((1,), "int32")):
@@ -386,3 +410,18 @@ def test_unchecked_scratch_keeps_the_last_value():
     interpret(kernel, y, z, check=False)
     assert y.tolist() == [1, 2, 3, 4, 5, 6]
     assert z[0] == 6
+
+
+def test_scratch_that_only_some_iterations_wrote_is_unwritten_after():
+    @T.prim_func
+    def kernel(Y: T.Tensor((6,), "int32"), Z: T.Tensor((1,), "int32")):
+        with T.Kernel(1):
+            v = T.alloc_var("int32")
+            for i in T.Parallel(6):
+                if i < 3:
+                    v = -1  # the bits of fresh memory
+                    Y[i] = v
+            Z[0] = v
+
+    with pytest.raises(UninitialisedReadError, match=r"v\[0\]"):
+        interpret(kernel, np.zeros(6, np.int32), np.zeros(1, np.int32))

@@ -96,6 +96,23 @@ def test_one_loop_after_the_other_is_no_race():
     assert y.tolist() == (a[::-1] + 3).tolist()
 
 
+def test_loops_that_write_one_buffer_in_turn_do_not_race():
+    @T.prim_func
+    def kernel(Y: T.Tensor((N,), "int32")):
+        with T.Kernel(1):
+            for i in T.Parallel(N):
+                Y[i] = i
+            for i in T.Parallel(N):
+                Y[N - 1 - i] = Y[N - 1 - i] * 10 + i
+            for i in T.Parallel(N // 2):
+                Y[i * 2] = Y[i * 2 + 1]
+
+    y = np.zeros(N, np.int32)
+    interpret(kernel, y)
+    last = [10 * k + N - 1 - k for k in range(N)]
+    assert y.tolist() == [last[k | 1] for k in range(N)]
+
+
 def test_a_later_write_races_with_an_earlier_read():
     @T.prim_func
     def kernel(A: T.Tensor((N,), "int32"), Y: T.Tensor((N,), "int32")):

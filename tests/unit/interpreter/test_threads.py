@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import tilecore.language as T
 from tilecore.errors import InterpreterError, LanguageError, OutOfBoundsError, RaceError, UninitialisedReadError
 from tilecore.interpreter import interpret
-from tilecore.ir.nodes import BufferStore, IfThenElse, IntImm, Return, Var
+from tilecore.ir.nodes import BufferLoad, BufferStore, For, ForKind, IfThenElse, IntImm, Return, Var, While
 from tilecore.ir.tile_ops import tile_statement
 
 from .kit import block, buffer, function, launch, sample
@@ -130,6 +130,21 @@ def test_a_thread_that_returns_does_nothing_more():
     out = np.zeros(8, np.int32)
     interpret(function([y], launch(body, 1, threads=(8,), thread_vars=(tx,))), out)
     assert out.tolist() == [2] * 5 + [1] * 3
+
+
+@pytest.mark.parametrize("loop", ["for", "while", "bounds of each thread"])
+def test_a_thread_that_returns_from_a_loop_does_nothing_after_it(loop):
+    y, tx, k = buffer("Y", (8,), "int32"), Var("tx", "int32"), Var("k", "int32")
+    inside = IfThenElse(tx > 4, Return(IntImm("int32", 0)), None)
+    if loop == "while":
+        body = block(BufferStore(y, BufferLoad(y, [tx]) + 1, [tx]), inside)
+        spin = While(BufferLoad(y, [tx]) < 3, body)
+    else:
+        spin = For(k, 0, 3 if loop == "for" else tx + 1, ForKind.SERIAL, inside)
+    after = BufferStore(y, IntImm("int32", 9), [tx])
+    out = np.zeros(8, np.int32)
+    interpret(function([y], launch(block(spin, after), 1, threads=(8,), thread_vars=(tx,))), out)
+    assert out.tolist() == [9] * 5 + [1 if loop == "while" else 0] * 3
 
 
 def test_a_block_that_returns_does_nothing_more_and_others_go_on():
