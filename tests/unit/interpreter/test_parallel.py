@@ -425,3 +425,18 @@ def test_scratch_that_only_some_iterations_wrote_is_unwritten_after():
 
     with pytest.raises(UninitialisedReadError, match=r"v\[0\]"):
         interpret(kernel, np.zeros(6, np.int32), np.zeros(1, np.int32))
+
+
+def test_scratch_that_all_iterations_wrote_alike_is_written_after():
+    @T.prim_func
+    def kernel(Y: T.Tensor((6,), "int32"), Z: T.Tensor((1,), "int32")):
+        with T.Kernel(1):
+            v = T.alloc_var("int32")
+            for i in T.Parallel(6):
+                v = -1  # the bits of fresh memory
+                Y[i] = v * i
+            Z[0] = v
+
+    y, z = np.zeros(6, np.int32), np.zeros(1, np.int32)
+    interpret(kernel, y, z)
+    assert z[0] == -1
