@@ -100,7 +100,7 @@ class JITImpl:
         bound.apply_defaults()
         return tuple((name, _hashable(value)) for name, value in bound.arguments.items())
 
-    def par_compile(self, configs: Iterable[Any], **options: Any) -> list[JITKernel]:
+    def par_compile(self, configs: Iterable[Any], **options: Any) -> list[JITKernel | None]:
         """Compile for many arguments at once; see :func:`tilecore.par_compile`."""
         from tilecore.jit.parallel import par_compile_configs
 

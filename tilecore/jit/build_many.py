@@ -1,0 +1,163 @@
+"""The engine of par_compile and the autotuner: builds many jobs at once, in threads, processes or an executor."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, as_completed
+
+from tilecore.cache.current import disk_cache
+from tilecore.errors import ToolchainError
+from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
+from tilecore.jit.compile import _kernels
+from tilecore.jit.progress import Progress
+from tilecore.jit.workers import Local, Pool, WorkerDied, live_workers, shared_pool
+from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.kernel import JITKernel
+
+# From how many kernels on processes are faster than threads. A kernel takes about 0.1 s, and 70 % of that (LLVM) lets
+# other threads run; a process takes 1.3 s until it compiles. So threads win to about 75 kernels on 8 cores, 130 on 2.
+WORTH_PROCESSES = 96
+WORTH_LIVE_PROCESSES = 8  # of processes that are up already
+
+Outcome = Artifact | Exception
+
+
+class CompileWarning(UserWarning):
+    """Kernels that were compiled together failed, or were not compiled where they should have been."""
+
+
+def build_all(
+    jobs: Sequence[Job],
+    num_workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+    *,
+    timeout: float | None = None,
+    stop_at_error: bool = False,
+) -> list[Outcome]:
+    """The artifact of each job, from the caches or compiled, or the error that it failed with.
+
+    Jobs with one key are compiled once. timeout: seconds for each, where a pool of our own compiles.
+    stop_at_error: raise the first error, with the job's label, and leave the rest.
+    """
+    outcomes: dict[str, Outcome] = {}
+    missing: dict[str, Job] = {}
+    for job in jobs:
+        known = _cached(job) if job.key not in outcomes and job.key not in missing else None
+        if known is not None:
+            outcomes[job.key] = known
+        elif job.key not in outcomes:
+            missing.setdefault(job.key, job)
+    if missing:
+        with _crew_for(missing, num_workers, executor, timeout) as crew:
+            outcomes.update(_build(list(missing.values()), crew, progress, stop_at_error))
+    return [outcomes[job.key] for job in jobs]
+
+
+def load(job: Job, artifact: Artifact) -> JITKernel:
+    """The kernel of a built job; the one in memory if there is one."""
+    request = job.request
+    return _kernels.get_or_make(job.key, lambda: JITKernel(artifact, request.backend, request.target, lambda: job.func))
+
+
+def usable_cpus() -> int:
+    """CPUs that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def _cached(job: Job) -> Artifact | None:
+    kernel = _kernels.get(job.key)
+    if kernel is not None:
+        return kernel.artifact
+    return disk_cache().get(job.key) if job.request.debug_root is None else None
+
+
+class _Crew:
+    """Who compiles. Leaving the ``with`` block early cancels what has not begun; by Ctrl-C, ends the workers too.
+
+    remote: it runs in other processes, so jobs are sent as messages. own: it ends with the work.
+    """
+
+    def __init__(self, executor: Executor, *, remote: bool, own: bool, timeout: float | None = None) -> None:
+        self.executor = executor
+        self.remote = remote
+        self.own = own
+        self.timeout = timeout
+        self.futures: list[Future[Artifact]] = []
+
+    def submit(self, job: Job) -> Future[Artifact]:
+        call = (build_message, job.message()) if self.remote else (job.build,)
+        if isinstance(self.executor, Pool):
+            future = self.executor.submit_timed(self.timeout, *call)
+        else:
+            future = self.executor.submit(*call)
+        self.futures.append(future)
+        return future
+
+    def __enter__(self) -> _Crew:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        for future in self.futures:
+            future.cancel()
+        if kind is not None and issubclass(kind, KeyboardInterrupt) and isinstance(self.executor, Pool):
+            self.executor.interrupt()
+        if self.own:
+            self.executor.shutdown(wait=False)
+
+
+def _crew_for(
+    missing: Mapping[str, Job], num_workers: int | None, executor: Executor | None, timeout: float | None
+) -> _Crew:
+    request = next(iter(missing.values())).request
+    if executor is not None:
+        threads = isinstance(executor, ThreadPoolExecutor) or (isinstance(executor, Pool) and executor.in_process)
+        if threads or can_be_sent(request):
+            return _Crew(executor, remote=not threads, own=False, timeout=timeout)
+        text = f"the backend {request.backend.kind!r} is registered in this process only: compiling here, not there"
+        warnings.warn(text, CompileWarning, stacklevel=5)
+    workers = max(1, min(num_workers or usable_cpus(), len(missing)))
+    if executor is None and workers > 1 and _worth_processes(len(missing), workers) and can_be_sent(request):
+        return _Crew(shared_pool(workers), remote=True, own=False, timeout=timeout)
+    return _Crew(Pool(workers, Local), remote=False, own=True, timeout=timeout)
+
+
+def _worth_processes(count: int, workers: int) -> bool:
+    return count >= (WORTH_LIVE_PROCESSES if live_workers() >= workers else WORTH_PROCESSES)
+
+
+def _build(jobs: Sequence[Job], crew: _Crew, progress: bool | None, stop_at_error: bool) -> dict[str, Outcome]:
+    """The outcomes by key; what is built goes to the cache on disk at once."""
+    outcomes: dict[str, Outcome] = {}
+    with Progress("compiling", len(jobs), progress) as bar:
+        waiting = {crew.submit(job): job for job in jobs}
+        for future in as_completed(waiting):
+            job = waiting[future]
+            outcome = _outcome(future, job)
+            bar.advance(job.label)
+            if isinstance(outcome, Artifact):
+                disk_cache().put(job.key, outcome)
+            elif stop_at_error:
+                raise named(outcome, job.label)
+            outcomes[job.key] = outcome
+    return outcomes
+
+
+def _outcome(future: Future[Artifact], job: Job) -> Outcome:
+    try:
+        artifact = future.result()
+        return artifact if job.accepts(artifact) else job.build()
+    except (BrokenExecutor, WorkerDied) as error:
+        made = ToolchainError(
+            f"the process that compiled it is gone: {getattr(error, 'message', error)}",
+            hint="compile it alone to see whether it is this kernel; if memory is short, lower num_workers",
+        )
+        made.__cause__ = error
+        return made
+    except Exception as error:
+        return error

@@ -1,0 +1,77 @@
+"""Calls of a ``@tilecore.jit`` function: from a configuration to what is to be built, and back into its caches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tilecore.cache.current import disk_cache
+from tilecore.cache.key import kernel_key
+from tilecore.cache.source_key import source_key
+from tilecore.jit.build_jobs import Job
+from tilecore.jit.compile import _kernels
+from tilecore.runtime.kernel import JITKernel
+
+if TYPE_CHECKING:
+    from tilecore.jit.impl import JITImpl
+
+
+def call_of(config: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """(args, kwargs) of a configuration: a dict, a tuple or list, or a single value."""
+    if isinstance(config, Mapping):
+        return (), dict(config)
+    return (tuple(config) if isinstance(config, (tuple, list)) else (config,)), {}
+
+
+def label_of(jit_impl: JITImpl, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """``name(1, block=2)``, long values cut short."""
+    values = [_short(value) for value in args] + [f"{name}={_short(value)}" for name, value in kwargs.items()]
+    return f"{jit_impl.__name__}({', '.join(values)})"  # type: ignore[attr-defined]
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def job_of(jit_impl: JITImpl, label: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Job:
+    """Runs the factory (or an eager kernel's body); raises what it raises."""
+    request = jit_impl.request()
+    if jit_impl.mode == "eager":
+        eager = jit_impl._eager
+        assert eager is not None
+        ir, _, outputs = eager._elaborate(eager._types(eager._bind(args, kwargs)))
+        return Job(label, ir, replace(request, options=replace(request.options, out_idx=outputs)))
+    return Job(label, jit_impl.get_tir(*args, **kwargs), request)
+
+
+def known_kernel(jit_impl: JITImpl, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel | None:
+    """The kernel of a lazy call if a cache has it; the factory is not run."""
+    link = _source_link(jit_impl, args, kwargs)
+    if link is None or jit_impl.request().debug_root is not None:
+        return None
+    disk = disk_cache()
+    key = disk.resolve(link)
+    if key is None or (key not in _kernels and disk.get(key) is None):
+        return None
+    return jit_impl.compile(*args, **kwargs)
+
+
+def remember(jit_impl: JITImpl, args: tuple[Any, ...], kwargs: dict[str, Any], job: Job, kernel: JITKernel) -> None:
+    """Let the factory's next call with these arguments, here or in another process, find the kernel of ``job``."""
+    if jit_impl.mode == "eager":
+        jit_impl.compile(*args, **kwargs)  # finds it by its IR
+        return
+    jit_impl._kernels[jit_impl.parse_cache_key(*args, **kwargs)] = kernel
+    link = _source_link(jit_impl, args, kwargs)
+    if link is not None:
+        disk_cache().link(link, job.key)
+
+
+def _source_link(jit_impl: JITImpl, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """The cache key that leads to a lazy kernel from its source, as JITImpl.compile makes it."""
+    found = source_key(jit_impl.func, args, kwargs) if jit_impl.mode == "lazy" else None
+    if found is None:
+        return None
+    return kernel_key({"source": found.digest, **jit_impl.request().key_parts()})
