@@ -13,16 +13,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tilecore import errors as errors
     from tilecore import language as language
+    from tilecore import math as math
+    from tilecore import profiler as profiler
     from tilecore import testing as testing
+    from tilecore import transform as transform
     from tilecore.cache import disable_cache as disable_cache
     from tilecore.cache import enable_cache as enable_cache
     from tilecore.cache import is_cache_enabled as is_cache_enabled
     from tilecore.dtypes import dtype as dtype
     from tilecore.ir.nodes import tvm as tvm
+    from tilecore.jit.compile import compile as compile
+    from tilecore.jit.impl import JITImpl as JITImpl
+    from tilecore.jit.impl import jit as jit
+    from tilecore.jit.parallel import par_compile as par_compile
     from tilecore.language.gemm import GemmWarpPolicy as GemmWarpPolicy
     from tilecore.language.integers import cdiv as cdiv
     from tilecore.language.integers import next_power_of_2 as next_power_of_2
+    from tilecore.profiler import Profiler as Profiler
+    from tilecore.profiler import TensorSupplyType as TensorSupplyType
+    from tilecore.runtime.export import load_kernel as load_kernel
+    from tilecore.runtime.kernel import JITKernel as JITKernel
     from tilecore.target import Target as Target
+    from tilecore.transform import PassConfigKey as PassConfigKey
 
     __version__: str
 
@@ -34,6 +46,8 @@ _LAZY: dict[str, tuple[str, str]] = {
     "disable_cache": ("tilecore.cache", "disable_cache"),
     "dtype": ("tilecore.dtypes", "dtype"),
     "enable_cache": ("tilecore.cache", "enable_cache"),
+    "Profiler": ("tilecore.profiler", "Profiler"),
+    "TensorSupplyType": ("tilecore.profiler", "TensorSupplyType"),
     "errors": ("tilecore.errors", ""),
     "is_cache_enabled": ("tilecore.cache", "is_cache_enabled"),
     "jit": ("tilecore.jit.impl", "jit"),
@@ -45,7 +59,10 @@ _LAZY: dict[str, tuple[str, str]] = {
     "PassConfigKey": ("tilecore.transform", "PassConfigKey"),
     "transform": ("tilecore.transform", ""),
     "language": ("tilecore.language", ""),
+    "math": ("tilecore.math", ""),
     "next_power_of_2": ("tilecore.language.integers", "next_power_of_2"),
+    "par_compile": ("tilecore.jit.parallel", "par_compile"),
+    "profiler": ("tilecore.profiler", ""),
     "testing": ("tilecore.testing", ""),
     "tvm": ("tilecore.ir.nodes", "tvm"),
 }

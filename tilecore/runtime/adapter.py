@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.errors import UnsupportedError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.timing import HostTimer, Timer
 from tilecore.target import Target
 
 
@@ -19,8 +21,8 @@ class LoadedKernel:
     launch: either a PyCapsule named ``tilecore.launch`` that holds the address of a
     ``int (*)(void *state, const int64_t *slots, const int64_t *grids, void *stream)``, or a Python callable
     ``launch(slots_address, grids_address, stream)`` for adapters without native code. ``slots`` are as
-    :class:`~tilecore.runtime.artifact.Entry` says; ``grids`` holds 4 int64 an entry: x, y, z, shared bytes.
-    It returns 0, or a positive number that ``error`` turns into words.
+    :class:`~tilecore.runtime.artifact.Entry` says; ``grids`` holds 4 int64 an entry: x, y, z, shared bytes;
+    an entry with 0 blocks along an axis is left out. It returns 0, or another number that ``error`` turns into words.
     state: address handed back to a native launch. owner: keeps everything alive.
     """
 
@@ -57,6 +59,19 @@ class KernelAdapter(ABC):
 
     def synchronize(self, device_index: int = 0) -> None:
         """Wait until everything launched has finished."""
+
+    def timer(self, device_index: int = 0, backend: str = "event") -> Timer:
+        """A stop watch for work on the device; one is made for every measurement.
+
+        backend: "event" for the device's own clock where it has one, "wall" for the host's; others are the adapter's
+        own. Here it is the host's clock around ``synchronize``. Raises UnsupportedError for a backend it has not.
+        """
+        if backend not in ("event", "wall"):
+            raise UnsupportedError(
+                f"execution backend {self.name!r} cannot time by {backend!r}", expected='"event" or "wall"'
+            )
+        plain = getattr(self.synchronize, "__func__", None) is KernelAdapter.synchronize
+        return HostTimer(None if plain else lambda: self.synchronize(device_index))
 
     def empty(self, shape: tuple[int, ...], dtype: str, device_index: int = 0) -> Any:
         """An uninitialised tensor where this adapter's kernels can use it: torch's when torch is there, else numpy's."""

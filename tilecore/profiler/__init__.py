@@ -1,0 +1,10 @@
+"""Timing and checking kernels: ``do_bench``, ``Profiler`` and the inputs that they make.
+
+Importing it imports neither numpy nor torch.
+"""
+
+from tilecore.profiler.bench import do_bench
+from tilecore.profiler.profiler import Profiler
+from tilecore.profiler.supply import TensorSupplyType
+
+__all__ = ["Profiler", "TensorSupplyType", "do_bench"]

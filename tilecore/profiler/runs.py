@@ -1,0 +1,85 @@
+"""Running a kernel and a reference program on the same inputs, and what is to be compared of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.errors import ArgumentError
+from tilecore.profiler.arrays import as_numpy, copied, listed
+from tilecore.profiler.compare import Tolerance, assert_close
+from tilecore.runtime.artifact import Artifact, TensorParam
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one program made of a copy of the inputs. inputs: that copy, afterwards. returned: its results."""
+
+    inputs: list[Any]
+    returned: list[Any]
+
+
+def run(program: Callable[..., Any], inputs: Sequence[Any], synchronize: Callable[[], None]) -> Run:
+    """Run ``program`` on copies of ``inputs``."""
+    own = [copied(value) for value in inputs]
+    returned = listed(program(*own))
+    synchronize()
+    return Run(own, returned)
+
+
+def written_inputs(artifact: Artifact) -> list[tuple[int, str]]:
+    """The arguments of a call that the kernel writes: position among the arguments, name."""
+    outputs = set(artifact.out_idx)
+    arguments = [param for index, param in enumerate(artifact.params) if index not in outputs]
+    return [(i, p.name) for i, p in enumerate(arguments) if isinstance(p, TensorParam) and "w" in p.access]
+
+
+def outputs_of(artifact: Artifact, made: Run) -> list[tuple[str, Any]]:
+    """Everything that a run of the kernel gave: what it returned, then what it wrote in place, with names."""
+    names = [artifact.params[index].name for index in artifact.out_idx]
+    returned = list(zip(names, made.returned, strict=True))
+    return returned + [(name, made.inputs[position]) for position, name in written_inputs(artifact)]
+
+
+def pairs(artifact: Artifact, kernel: Run, reference: Run, inputs: Sequence[Any]) -> list[tuple[str, Any, Any]]:
+    """What to compare: (name, of the kernel, of the reference).
+
+    The reference returns the kernel's outputs, or those and everything that the kernel writes in place, or writes in
+    place as the kernel does. Arguments that only the kernel writes, such as scratch memory, are not compared.
+    Raises ArgumentError when the two do not fit, or when the reference gives nothing.
+    """
+    found = outputs_of(artifact, kernel)
+    returned = len(artifact.out_idx)
+    if reference.returned and len(reference.returned) == len(found):
+        return [(name, value, other) for (name, value), other in zip(found, reference.returned, strict=True)]
+    if len(reference.returned) != returned:
+        names = ", ".join(name for name, _ in found)
+        raise ArgumentError(
+            f"the reference program for {artifact.name} returned {len(reference.returned)} tensors",
+            expected=f"{len(found)} ({names})" + ("" if returned else ", or none when it writes them in place"),
+        )
+    made = [(name, value, other) for (name, value), other in zip(found, reference.returned, strict=False)]
+    for position, name in written_inputs(artifact):
+        other = reference.inputs[position]
+        if not _same_bits(other, inputs[position]):
+            made.append((name, kernel.inputs[position], other))
+    if not made:
+        raise ArgumentError(
+            f"the reference program for {artifact.name} returned nothing and changed none of its arguments",
+            expected=", ".join(name for name, _ in found) or "a kernel that writes something",
+        )
+    return made
+
+
+def _same_bits(left: Any, right: Any) -> bool:
+    import numpy
+
+    a, b = (numpy.ascontiguousarray(as_numpy(value)) for value in (left, right))
+    return a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def check(artifact: Artifact, compared: Sequence[tuple[str, Any, Any]], tolerance: Tolerance, ratio: float) -> None:
+    """Raises AssertionError, naming kernel and output, unless all pairs are close but for a part of ``ratio``."""
+    for name, value, expected in compared:
+        assert_close(value, expected, tolerance, ratio, what=f"{artifact.name}: {name}")

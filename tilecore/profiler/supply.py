@@ -1,0 +1,184 @@
+"""Tensors to run a kernel on: their sizes, and values of a chosen kind."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from enum import Enum
+from math import prod
+from typing import Any
+
+from tilecore.dtypes import FACTS, Facts
+from tilecore.errors import ArgumentError, UnsupportedError
+from tilecore.runtime.adapter import KernelAdapter
+from tilecore.runtime.artifact import Artifact, Param, ScalarParam, TensorParam
+from tilecore.runtime.dims import Dim, DimExpr, evaluate
+
+
+class TensorSupplyType(Enum):
+    """What tensors are filled with.
+
+    Integer: small whole numbers, -2 to 2 (0 to 2 when unsigned), in floats too. Uniform: -1 to 1. Normal: normal
+    distribution around -1 with deviation 1. Randn: the same around 0. Zero, One. Auto: Uniform for floats, Integer for
+    the rest. Integers are filled as by Integer for the random ones, bools with False and True.
+    """
+
+    Integer = 1
+    Uniform = 2
+    Normal = 3
+    Randn = 4
+    Zero = 5
+    One = 6
+    Auto = 7
+
+
+def known_sizes(artifact: Artifact, constraints: Mapping[str, int] | None) -> dict[str, int]:
+    """The values of the kernel's symbols; raises ArgumentError when some are not given."""
+    wanted = [symbol.name for symbol in artifact.symbols]
+    given = {str(getattr(name, "name", name)): int(value) for name, value in (constraints or {}).items()}
+    scalars = [p.name for p in artifact.params if isinstance(p, ScalarParam)]
+    missing = [name for name in wanted if name not in given]
+    unknown = [name for name in given if name not in wanted and name not in scalars]
+    if missing or unknown:
+        example = ", ".join(f'"{name}": 1024' for name in missing or wanted)
+        raise ArgumentError(
+            f"{artifact.name}: its sizes {', '.join(missing)} are known only at a call"
+            if missing
+            else f"{artifact.name} has no sizes {', '.join(unknown)}",
+            found=f"dynamic_symbolic_constraints={given}",
+            expected=f"dynamic_symbolic_constraints={{{example}}}"
+            if example
+            else "no constraints: all sizes are fixed",
+        )
+    return given
+
+
+def supply(
+    param: Param, adapter: KernelAdapter, sizes: Mapping[str, int], kind: TensorSupplyType, device_index: int = 0
+) -> Any:
+    """A tensor where the adapter's kernels can use it, or a number.
+
+    sizes: of the symbols and integer scalar parameters. Raises ArgumentError when an integer scalar is not among them.
+    """
+    if isinstance(param, ScalarParam):
+        return _scalar(param, sizes)
+    tensor = allocate(param, adapter, sizes, device_index)
+    fill(tensor, param, kind)
+    return tensor
+
+
+def allocate(param: TensorParam, adapter: KernelAdapter, sizes: Mapping[str, int], device_index: int = 0) -> Any:
+    """An uninitialised tensor for a parameter, with its strides."""
+    shape = tuple(_size(dim, sizes) for dim in param.shape)
+    if param.packed > 1:
+        shape = (*shape[:-1], -(-shape[-1] // param.packed))
+    if param.strides is None:
+        return adapter.empty(shape, param.dtype, device_index)
+    strides = tuple(_size(dim, sizes) for dim in param.strides)
+    if param.packed > 1:
+        strides = (*(stride // param.packed for stride in strides[:-1]), 1)
+    if prod(shape) == 0:
+        return adapter.empty(shape, param.dtype, device_index)
+    reach = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    return _strided(adapter.empty((reach,), param.dtype, device_index), shape, strides)
+
+
+def _size(dim: Dim, sizes: Mapping[str, int]) -> int:
+    if isinstance(dim, DimExpr):
+        missing = dim.names() - set(sizes)
+        if missing:
+            raise ArgumentError(f"the size {dim} is not known", expected=f"values of {', '.join(sorted(missing))}")
+    return evaluate(dim, sizes)
+
+
+def _strided(memory: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    if hasattr(memory, "as_strided"):
+        return memory.as_strided(shape, strides)
+    import numpy
+
+    if isinstance(memory, numpy.ndarray):
+        return numpy.lib.stride_tricks.as_strided(memory, shape, [stride * memory.itemsize for stride in strides])
+    raise UnsupportedError(f"a {type(memory).__name__} with strides of its own cannot be made")
+
+
+def _scalar(param: ScalarParam, sizes: Mapping[str, int]) -> int | float:
+    if param.name in sizes:
+        return sizes[param.name]
+    if FACTS[param.dtype].kind == "float":
+        return 1.0
+    raise ArgumentError(
+        f"the value of the parameter {param.name} must be given",
+        expected=f'dynamic_symbolic_constraints={{"{param.name}": ...}}, or input_tensors',
+    )
+
+
+def fill(tensor: Any, param: TensorParam, kind: TensorSupplyType) -> None:
+    """Overwrite ``tensor`` with values of ``kind``. torch's and numpy's random state decide them."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(tensor, torch.Tensor):
+        tensor.copy_(_torch_values(torch, tuple(tensor.shape), param, kind, tensor.device))
+        return
+    import numpy
+
+    if not isinstance(tensor, numpy.ndarray):
+        raise UnsupportedError(f"a {type(tensor).__name__} cannot be filled", hint="pass input_tensors")
+    tensor[...] = _numpy_values(numpy, tensor.shape, param, kind).astype(tensor.dtype)
+
+
+def _range(facts: Facts) -> tuple[int, int]:
+    """Of the small whole numbers: the least, and one past the greatest."""
+    if facts.kind == "bool":
+        return 0, 2
+    return (0, 3) if facts.kind == "uint" else (-2, 3)
+
+
+def _resolved(facts: Facts, kind: TensorSupplyType) -> TensorSupplyType:
+    if kind in (TensorSupplyType.Zero, TensorSupplyType.One):
+        return kind
+    if facts.kind != "float":
+        return TensorSupplyType.Integer
+    return TensorSupplyType.Uniform if kind is TensorSupplyType.Auto else kind
+
+
+def _numpy_values(numpy: Any, shape: tuple[int, ...], param: TensorParam, kind: TensorSupplyType) -> Any:
+    facts = FACTS[param.dtype]
+    kind = _resolved(facts, kind)
+    # seeded from the global state, so that numpy.random.seed decides
+    random = numpy.random.default_rng(numpy.random.randint(0, 2**31, 4))
+    if param.packed > 1:
+        halves = [_numpy_values(numpy, shape, _unpacked(param), kind).astype(numpy.uint8) & 15 for _ in range(2)]
+        return halves[0] | (halves[1] << 4)
+    if kind is TensorSupplyType.Zero:
+        return numpy.zeros(shape, numpy.float32)
+    if kind is TensorSupplyType.One:
+        return numpy.ones(shape, numpy.float32)
+    if kind is TensorSupplyType.Integer:
+        return random.integers(*_range(facts), shape)
+    wide = numpy.float64 if facts.bits == 64 else numpy.float32
+    if kind is TensorSupplyType.Uniform:
+        return random.random(shape, wide) * 2 - 1
+    values = random.standard_normal(shape, wide)
+    return values - 1 if kind is TensorSupplyType.Normal else values
+
+
+def _torch_values(torch: Any, shape: tuple[int, ...], param: TensorParam, kind: TensorSupplyType, device: Any) -> Any:
+    facts = FACTS[param.dtype]
+    kind = _resolved(facts, kind)
+    if param.packed > 1:
+        low, high = (_torch_values(torch, shape, _unpacked(param), kind, device).to(torch.int32) & 15 for _ in range(2))
+        return (low | (high << 4)).to(torch.uint8).view(torch.int8)
+    wide = torch.float64 if facts.bits == 64 else torch.float32
+    if kind is TensorSupplyType.Zero:
+        return torch.zeros(shape, dtype=wide, device=device)
+    if kind is TensorSupplyType.One:
+        return torch.ones(shape, dtype=wide, device=device)
+    if kind is TensorSupplyType.Integer:
+        return torch.randint(*_range(facts), shape, device=device)
+    values = torch.empty(shape, dtype=wide, device=device)
+    if kind is TensorSupplyType.Uniform:
+        return values.uniform_(-1, 1)
+    return values.normal_(-1 if kind is TensorSupplyType.Normal else 0, 1)
+
+
+def _unpacked(param: TensorParam) -> TensorParam:
+    return TensorParam(param.name, param.dtype, param.shape)
