@@ -326,3 +326,21 @@ def test_sizes_only_the_call_knows(target):
         _, y, z = rerun(built, kernel, x, zeros("float32", (size[1], size[0] + 1)), zeros("float32", size[0] * size[1]))
         same(y[:, 1:], x.T)
         same(z.reshape(size), x + np.arange(size[0], dtype=np.float32)[:, None])
+
+
+@pytest.mark.xfail(strict=True, reason="the mask of a vectorised `if` is worked out again after each of its stores")
+def test_a_condition_holds_for_its_whole_branch(target):
+    """Also when the branch changes what it was about."""
+    n = 40
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n,), "int32"), Y: T.Tensor((n,), "int32"), Z: T.Tensor((n,), "int32")):
+        with T.Kernel(1):
+            for i in T.Parallel(n):
+                if X[i] > 0:
+                    X[i] = -5
+                    Y[i] = 1
+                else:
+                    Z[i] = 2
+
+    check(kernel, target, sample("int32", n), zeros("int32", n), zeros("int32", n))

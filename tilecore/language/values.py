@@ -373,36 +373,51 @@ def as_condition(value: Any) -> Expr:
 
 
 def convert(value: Any, kind: str) -> Expr:
-    """``value`` as an expression of element type ``kind``, cast if need be; constants are checked to fit."""
+    """``value`` as an expression of element type ``kind``, cast if need be; Python's integers are checked to fit."""
+    if isinstance(value, ConstDim):
+        value = value.value
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
         _check_fits(int(value), kind)
-    if isinstance(value, (numbers.Real, ConstDim)):
+    if isinstance(value, numbers.Real):
         return _constant(value, kind)
     expression = as_expr(value)
+    if str(expression.ty.dtype) == str(kind):
+        return expression
     if isinstance(expression, (IntImm, FloatImm)):
-        number = expression.value
-        _check_fits(number, kind)
-        return _constant(number, kind)
-    return expression if str(expression.ty.dtype) == str(kind) else Cast(ir_dtype(kind), expression)
+        return _constant(expression.value, kind)
+    return Cast(ir_dtype(kind), expression)
 
 
-def _constant(value: Any, kind: str) -> Expr:
-    number = value.value if isinstance(value, ConstDim) else value
+def _constant(number: Any, kind: str) -> Expr:
+    """A number as a constant of element type ``kind``, as a cast in the kernel would convert it."""
     facts = dtype(kind).facts
-    if facts.kind != "float" and isinstance(number, float):
-        number = int(number)
+    if facts.kind == "float":
+        return tirx.const(float(number), ir_dtype(kind))
     if facts.kind == "bool":
-        number = bool(number)
-    return tirx.const(number, ir_dtype(kind))
+        return tirx.const(bool(number), "bool")
+    low, high = _integer_range(kind)
+    if isinstance(number, numbers.Integral):
+        return tirx.const((int(number) - low) % (high - low + 1) + low, ir_dtype(kind))
+    if number != number:
+        return tirx.const(0, ir_dtype(kind))
+    return tirx.const(int(min(max(float(number), low), high)), ir_dtype(kind))
 
 
-def _check_fits(value: float | int, kind: str) -> None:
+def _integer_range(kind: str) -> tuple[int, int]:
+    """Least and largest value of an integer type."""
     facts = dtype(kind).facts
-    if facts.kind in ("int", "uint") and isinstance(value, int):
-        low = -(2 ** (facts.bits - 1)) if facts.kind == "int" else 0
-        high = 2 ** (facts.bits - (facts.kind == "int")) - 1
-        if not low <= value <= high:
-            raise LanguageError(f"{value} does not fit in {kind}", expected=f"{low} to {high}")
+    high = 2 ** (facts.bits - (facts.kind == "int")) - 1
+    return (-high - 1 if facts.kind == "int" else 0), high
+
+
+def _check_fits(value: int, kind: str) -> None:
+    if dtype(kind).facts.kind not in ("int", "uint"):
+        return
+    low, high = _integer_range(kind)
+    if not low <= value <= high:
+        raise LanguageError(
+            f"{value} does not fit in {kind}", expected=f"{low} to {high}", hint=f'T.cast(T.int64({value}), "{kind}") wraps'
+        )
 
 
 def ir_dtype(kind: str) -> str:

@@ -5,6 +5,7 @@ Narrow floats (float16, bfloat16, float8) are stored as they are and computed as
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass, field
 
@@ -83,7 +84,7 @@ def literal(value: float | int | bool, dtype: str, lanes: int = 1) -> Value:
     """A constant, the same in all lanes."""
     element = computed(dtype)
     if is_float(dtype):
-        number = float(value)
+        number = rounded(float(value), dtype)
         if element == "float" and number == number and abs(number) != float("inf"):
             number = struct.unpack("f", struct.pack("f", number))[0]
         text = f"0x{struct.unpack('>Q', struct.pack('>d', number))[0]:016X}"
@@ -94,3 +95,18 @@ def literal(value: float | int | bool, dtype: str, lanes: int = 1) -> Value:
         number = int(value) % (1 << bits)
         text = str(number - (1 << bits) if number >= 1 << (bits - 1) else number)
     return Value(text if lanes == 1 else f"splat ({element} {text})", dtype, lanes)
+
+
+def rounded(number: float, dtype: str) -> float:
+    """``number`` rounded to nearest even to a float type; out of range it is infinite, or for float8 the largest."""
+    facts = FACTS[dtype]
+    if facts.bits >= 32 or number == 0 or math.isnan(number) or (math.isinf(number) and facts.bits > 8):
+        return number
+    largest = float(facts.max or 0)
+    if abs(number) <= 2 * largest:
+        exponent = max(math.frexp(number)[1], math.frexp(float(facts.min_normal or 0))[1])
+        step = math.ldexp(1.0, exponent - 1 - facts.significand)
+        number = round(number / step) * step
+    if abs(number) <= largest:
+        return number
+    return math.copysign(largest if facts.bits == 8 else math.inf, number)
