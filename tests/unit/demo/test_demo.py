@@ -21,7 +21,6 @@ from tilecore.demo.arrays import Arrays
 from tilecore.demo.cases import Case, cases
 from tilecore.demo.run import Demo, Result
 from tilecore.demo.table import result_table
-from tilecore.demo.timing import median_ms
 from tilecore.errors import TargetError
 
 QUICK = {case.name: case for case in cases(quick=True)}
@@ -161,12 +160,6 @@ def test_the_table_fits_into_80_columns():
 def test_a_device_without_torch_is_refused():
     with pytest.raises(TargetError, match="tensors on device 'elsewhere' need torch"):
         Arrays("elsewhere", torch=False)
-
-
-def test_median_waits_for_the_device():
-    order = []
-    median_ms(lambda: order.append("call"), lambda: order.append("wait"), budget=0.0)
-    assert order == ["call", "wait"] * 4
 
 
 # -- the command ----------------------------------------------------------------------------------------------
