@@ -210,3 +210,13 @@ def test_an_unknown_scope_is_refused():
     s = buffer("s", (4,), scope="warp")
     with pytest.raises(UnsupportedError, match="'warp'"):
         interpret(function([], launch(AllocBuffer(s), 1)))
+
+
+def test_workspace_allocated_inside_a_kernel_is_of_the_call_too():
+    w, y, b = buffer("w", (4,), "int32"), buffer("Y", (4,), "int32"), Var("b", "int32")
+    first = launch(block(AllocBuffer(w), BufferStore(w, b * 3, [b])), 4, block_vars=(b,))
+    c = Var("c", "int32")
+    second = launch(BufferStore(y, BufferLoad(w, [IntImm("int32", 3) - c]), [c]), 4, block_vars=(c,))
+    out = np.zeros(4, np.int32)
+    interpret(function([y], first, second), out)
+    assert out.tolist() == [9, 6, 3, 0]
