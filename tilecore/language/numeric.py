@@ -71,7 +71,15 @@ def abs(x: Any) -> Any:
     if isinstance(x, numbers.Real):
         return x if x >= 0 else -x  # type: ignore[operator]
     value = as_expr(x)
-    return value if _kind(value).facts.kind in ("uint", "bool") else tirx.abs(value)
+    kind = _kind(value)
+    if kind.facts.kind in ("uint", "bool"):
+        return value
+    return _call("fabs", value) if kind.bits == 8 and kind.is_float else tirx.abs(value)
+
+
+def _call(name: str, *args: Expr) -> Expr:
+    """An intrinsic by name, for element types that TVM's own function of that name refuses."""
+    return Call(f"tirx.{name}", list(args), ret_ty=str(_kind(args[0])))
 
 
 def _test(name: str, doc: str) -> Any:
@@ -79,7 +87,8 @@ def _test(name: str, doc: str) -> Any:
         value = as_expr(x)
         if not _kind(value).is_float:
             raise LanguageError(f"T.{name} of {_kind(value)}", expected="a float")
-        return getattr(tirx, name)(value)
+        narrow = _kind(value) in ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # TVM refuses them
+        return getattr(tirx, name)(convert(value, "float32") if narrow else value)
 
     function.__name__ = name
     function.__doc__ = doc
@@ -96,7 +105,7 @@ def _binary(name: str, doc: str, floats: bool = True) -> Any:
         a, b = unify(x, y)
         if floats and not _kind(a).is_float:
             a, b = convert(a, "float32"), convert(b, "float32")
-        return getattr(tirx, name)(a, b)
+        return _call(name, a, b)
 
     function.__name__ = name
     function.__doc__ = doc
@@ -178,10 +187,14 @@ def Cast(dtype: Any, value: Any) -> Expr:  # noqa: N802 - the language's name
     return cast(value, dtype)
 
 
-def reinterpret(value: Any, dtype: Any) -> Expr:
+def reinterpret(value: Any, dtype: Any) -> Any:
     """The bits of ``value`` as another element type of the same width. ``T.reinterpret(dtype, value)`` works too."""
     if isinstance(value, str) and not isinstance(dtype, str):
         value, dtype = dtype, value
+    if str(dtype) == "handle":
+        from tilecore.language.script import Opaque
+
+        return Opaque()
     expression = as_expr(value)
     kind = DType(dtype)
     if _kind(expression).bits != kind.bits:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.backends.cpu.llvm import polynomials
 from tilecore.backends.cpu.llvm.function import Function
-from tilecore.backends.cpu.llvm.types import Value, computed, is_float, is_signed, literal, split, vector
+from tilecore.backends.cpu.llvm.narrow import neighbour
+from tilecore.backends.cpu.llvm.types import Value, computed, is_float, is_narrow, is_signed, literal, split, vector
 
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions
@@ -28,7 +29,7 @@ _INTRINSICS = {
 }
 _LIBRARY = (
     "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf pow atan2 fmod "
-    "hypot nextafter"
+    "hypot"
 ).split()
 
 
@@ -140,7 +141,28 @@ def _ldexp(emit: Expressions, node: Any) -> Value:
     return Value(emit.fn.op(f"call {value.type} @{name}({operands})"), value.dtype, value.lanes)
 
 
+def _sigmoid(emit: Expressions, node: Any) -> Value:
+    """1 / (1 + exp(-x)), of float64 from exp(-|x|), which never overflows."""
+    fn, value = emit.fn, emit.value(node.args[0])
+    if computed(value.dtype) == "double":
+        zero, one = (literal(number, value.dtype, value.lanes).text for number in (0.0, 1.0))
+        size = call(fn, "fabs", [value])
+        power = _library(fn, "exp", [Value(fn.op(f"fneg {value.type} {size.text}"), value.dtype, value.lanes)])
+        negative = fn.op(f"fcmp olt {value.type} {value.text}, {zero}")
+        above = fn.op(f"select {vector('i1', value.lanes)} {negative}, {value.type} {power.text}, {value.type} {one}")
+        below = fn.op(f"fadd {value.type} {power.text}, {one}")
+        return Value(fn.op(f"fdiv {value.type} {above}, {below}"), value.dtype, value.lanes)
+    return polynomials.emit(fn, "sigmoid", value)
+
+
+def _nextafter(emit: Expressions, node: Any) -> Value:
+    x, y = (emit.value(arg) for arg in node.args)
+    return neighbour(emit.fn, x, y) if is_narrow(x.dtype) else _library(emit.fn, "nextafter", [x, y])
+
+
 _SPECIAL = {
+    "sigmoid": _sigmoid,
+    "nextafter": _nextafter,
     "rsqrt": _rsqrt,
     "isnan": _isnan,
     "popcount": _popcount,

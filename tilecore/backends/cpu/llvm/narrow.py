@@ -7,7 +7,7 @@ float8 layouts: OCP 8-bit floating point specification 1.0, section 5.
 from __future__ import annotations
 
 from tilecore.backends.cpu.llvm.function import Function
-from tilecore.backends.cpu.llvm.types import Value, vector
+from tilecore.backends.cpu.llvm.types import Value, bytes_of, vector
 
 
 def widen(fn: Function, value: Value) -> Value:
@@ -131,6 +131,37 @@ def _narrow_e4m3(fn: Function, text: str, lanes: int) -> str:
 
 def _narrow_e5m2(fn: Function, text: str, lanes: int) -> str:
     return _narrow_float8(fn, text, lanes, 2, 15, 0x47600000, 0x7F)
+
+
+def neighbour(fn: Function, x: Value, y: Value) -> Value:
+    """The narrow float after ``x`` in the direction of ``y`` (both in their computed form)."""
+    lanes, floats, tests = x.lanes, vector("float", x.lanes), vector("i1", x.lanes)
+    width = 8 * bytes_of(x.dtype)
+    kind = vector(f"i{width}", lanes)
+
+    def number(value: int) -> str:
+        return str(value) if lanes == 1 else f"splat (i{width} {value})"
+
+    def bits(value: Value) -> str:
+        raw = narrow(fn, value)
+        return raw if value.stored_type == kind else fn.op(f"bitcast {value.stored_type} {raw} to {kind}")
+
+    def choose(test: str, a: str, b: str) -> str:
+        return fn.op(f"select {tests} {test}, {kind} {a}, {kind} {b}")
+
+    old, sign = bits(x), -(1 << (width - 1))
+    up = fn.op(f"fcmp olt {floats} {x.text}, {y.text}")
+    away = fn.op(f"xor {tests} {up}, {fn.op(f'icmp slt {kind} {old}, {number(0)}')}")
+    moved = fn.op(f"add {kind} {old}, {choose(away, number(1), number(-1))}")
+    size = fn.op(f"and {kind} {old}, {number(~sign)}")
+    from_zero = choose(up, number(1), number(sign + 1))
+    moved = choose(fn.op(f"icmp eq {kind} {size}, {number(0)}"), from_zero, moved)
+    moved = choose(fn.op(f"fcmp oeq {floats} {x.text}, {y.text}"), bits(y), moved)
+    nan = bits(Value(fn.op(f"fadd {floats} {x.text}, {y.text}"), x.dtype, lanes))
+    moved = choose(fn.op(f"fcmp uno {floats} {x.text}, {y.text}"), nan, moved)
+    if x.stored_type != kind:
+        moved = fn.op(f"bitcast {kind} {moved} to {x.stored_type}")
+    return Value("", x.dtype, lanes, moved)
 
 
 _WIDEN = {"float16": _widen_half, "bfloat16": _widen_bfloat, "float8_e4m3fn": _widen_e4m3, "float8_e5m2": _widen_e5m2}
