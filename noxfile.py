@@ -1,0 +1,77 @@
+"""Sessions for development: ``nox`` runs lint, types, docs and tests; ``nox -s bench`` and ``nox -s fresh`` on demand.
+
+Everything is installed at the versions in constraints.txt. ``./.ci/run`` is the strict check: it tests what a user
+would install.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tempfile
+from pathlib import Path
+
+import nox
+
+nox.options.sessions = ["lint", "types", "docs", "tests"]
+nox.options.reuse_existing_virtualenvs = True
+nox.needs_version = ">=2024.3.2"
+
+ROOT = Path(__file__).parent
+CONSTRAINTS = ("-c", str(ROOT / "constraints.txt"))
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Style and format."""
+    session.install(*CONSTRAINTS, "ruff")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Types of the package."""
+    session.install(*CONSTRAINTS, "mypy", "-e", ".")
+    session.run("mypy")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """What README.md and docs/ say, held to the code."""
+    session.install(*CONSTRAINTS, "-e", ".[torch,test]")
+    session.run("pytest", "tests/test_docs.py", "tests/unit/plugins/test_hooks_doc.py", *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """All tests, on the checkout; words after ``--`` go to pytest."""
+    session.install(*CONSTRAINTS, "-e", ".[torch,test]")
+    session.run("pytest", "-n", "2", "--dist", "loadfile", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """List the benchmarks; ``nox -s bench -- NAME ...`` runs one."""
+    scripts = {path.stem: path for path in sorted((ROOT / "benchmarks").glob("*.py"))}
+    if not session.posargs:
+        for name, path in scripts.items():
+            first_line = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0]
+            session.log(f"{name}: {first_line}")
+        return
+    name, *words = session.posargs
+    if name not in scripts:
+        session.error(f"no benchmark {name!r}; there are {', '.join(scripts)}")
+    session.install(*CONSTRAINTS, "-e", ".[torch]")
+    session.run("python", str(scripts[name]), *words)
+
+
+@nox.session(venv_backend="none")
+def fresh(session: nox.Session) -> None:
+    """The README's main command, as it stands there, in a fresh clone."""
+    command = re.search(r"^```bash\n(.*tilecore demo.*)\n```$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert command is not None
+    with tempfile.TemporaryDirectory() as folder:
+        session.run("git", "clone", "--quiet", str(ROOT), folder, external=True)
+        with session.chdir(folder):
+            session.run("bash", "-euc", command[1], external=True, env={"XDG_CACHE_HOME": f"{folder}/cache"})

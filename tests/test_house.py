@@ -1,0 +1,192 @@
+"""The rules of the house: no chip is named in the core, TVM comes in by one door, imports are light, rooms are small,
+and what is shipped is what should be."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import tilecore
+
+PACKAGE = Path(tilecore.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+SOURCES = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".pyx", ".pxd", ".pxi", ".h"))
+TREES = {path: ast.parse(path.read_text()) for path in MODULES}
+
+VENDORS = re.compile(r"(?<![a-zA-Z])(cuda|nvidia|hip|rocm|amd|metal|apple|tpu|sophgo)(?![a-zA-Z]|64)", re.IGNORECASE)
+DOOR = PACKAGE / "ir" / "nodes.py"
+HEAVY = ("tvm", "tvm_ffi", "torch", "numpy", "ml_dtypes", "rich", "pytest", "hypothesis")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE.parent).as_posix()
+
+
+def test_there_is_something_to_look_at():
+    assert len(MODULES) > 100
+    assert DOOR in MODULES
+
+
+# -- the core names no chip ---------------------------------------------------------------------------------------
+
+
+def test_no_vendor_is_named():
+    found = [
+        f"{name_of(path)}:{number}: {line.strip()}"
+        for path in SOURCES
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if VENDORS.search(line)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("text", ["target = 'cuda'", "tpu_width", "# on AMD chips", "Metal.", "sm_hip_0"])
+def test_vendor_names_are_recognised(text):
+    assert VENDORS.search(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["AuthenticAMD", "a chip", "ship", "output", "metallic", "grapple", "barracuda", "amd64"]
+)
+def test_other_words_are_not(text):
+    assert not VENDORS.search(text)
+
+
+# -- TVM comes in by one door -------------------------------------------------------------------------------------
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """First words of what a module imports, wherever in it, and by importlib's function too."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
+            argument = node.args[0]
+            if isinstance(argument, ast.Constant):
+                found.add(str(argument.value).partition(".")[0])
+    return found
+
+
+def test_only_the_door_imports_tvm():
+    guilty = [name_of(path) for path in MODULES if path != DOOR and imported(TREES[path]) & {"tvm", "tvm_ffi"}]
+    assert not guilty
+    extensions = [
+        p for p in SOURCES if p.suffix != ".py" and re.search(r"^\s*c?(import|from) tvm", p.read_text(), re.M)
+    ]
+    assert not extensions
+    assert "tvm" in imported(TREES[DOOR])
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import tilecore", "import tilecore.language as T", "import tilecore.cli; tilecore.cli._parser()"],
+)
+def test_imports_are_light(code):
+    script = f"import sys\n{code}\nprint([name for name in {HEAVY!r} if name in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ended.stdout == "[]\n", ended.stderr
+
+
+# -- rooms are small, and named after what they do ----------------------------------------------------------------
+
+
+def lengths_of_functions() -> dict[str, int]:
+    return {
+        f"{name_of(path)}:{node.lineno} {node.name}": (node.end_lineno or node.lineno) - node.lineno + 1
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+
+
+def check_sizes(sizes: dict[str, int], usual: int, share: float, most: int) -> None:
+    """At most a ``share`` is longer than ``usual`` lines, none than ``most``."""
+    over = {name: size for name, size in sorted(sizes.items(), key=lambda item: -item[1]) if size > usual}
+    report = "\n".join(f"{size:5} {name}" for name, size in over.items())
+    assert len(over) <= share * len(sizes), f"{len(over)} of {len(sizes)} have more than {usual} lines\n{report}"
+    assert max(sizes.values()) <= most, report
+
+
+def test_files_are_short():
+    check_sizes({name_of(p): len(p.read_text().splitlines()) for p in MODULES}, usual=300, share=0.05, most=600)
+
+
+def test_functions_are_short():
+    check_sizes(lengths_of_functions(), usual=60, share=0.01, most=100)
+
+
+def test_lengths_are_told():
+    with pytest.raises(AssertionError, match=r"1 of 2 have more than 60 lines\n +61 long"):
+        check_sizes({"long": 61, "short": 60}, usual=60, share=0.01, most=100)
+    with pytest.raises(AssertionError, match="101 long"):
+        check_sizes({"long": 101, "short": 60}, usual=60, share=0.5, most=100)
+
+
+def test_no_room_is_for_everything():
+    vague = {"utils", "util", "common", "misc", "helpers", "helper", "tools", "stuff"}
+    assert not [name_of(path) for path in PACKAGE.rglob("*") if path.stem.strip("_") in vague]
+
+
+def test_modules_say_what_they_are_for():
+    silent = [name_of(path) for path, tree in TREES.items() if path.read_text().strip() and not ast.get_docstring(tree)]
+    assert not silent
+
+
+# -- what is shipped ----------------------------------------------------------------------------------------------
+
+
+def shipped() -> list[str]:
+    """Files of the installed distribution; skips in a checkout that is not installed, or is so only by a link."""
+    try:
+        files = metadata.files("tilecore") or []
+    except metadata.PackageNotFoundError:
+        files = []
+    names = [file.as_posix() for file in files]
+    if "tilecore/__init__.py" not in names or metadata.distribution("tilecore").locate_file("tilecore") != PACKAGE:
+        pytest.skip("tilecore runs from a checkout; .ci/run installs it")
+    return names
+
+
+def test_the_wheel_has_what_it_needs():
+    names = set(shipped())
+    assert "tilecore/py.typed" in names
+    for source in ("_launcher.pyx", "_launcher.pxd", "_checks.h", "_dlpack.h"):
+        assert f"tilecore/runtime/{source}" in names
+    included = {
+        word
+        for path in SOURCES
+        if path.suffix == ".pyx"
+        for word in re.findall(r'^include "(.*)"', path.read_text(), re.MULTILINE)
+    }
+    assert included <= {Path(name).name for name in names}
+
+
+def test_the_wheel_has_nothing_else():
+    own = [name for name in shipped() if not name.startswith("../")]
+    tops = {name.partition("/")[0] for name in own}
+    assert len(tops) == 2
+    assert {top.partition("-")[0] for top in tops} == {"tilecore"}
+    allowed = {".py", ".pyc", ".pyx", ".pxd", ".pxi", ".h", ".so", ".pyd", ".typed"}
+    inside = [name for name in own if name.startswith("tilecore/")]
+    assert not [name for name in inside if Path(name).suffix not in allowed]
+    assert not [name for name in inside if {"tests", "examples", "benchmarks"} & set(name.split("/"))]
+
+
+def test_dependencies_are_pinned_to_the_tvm_that_works():
+    text = (Path(__file__).parents[1] / "constraints.txt").read_text()
+    pins = dict(re.findall(r"^([\w-]+)==([^;\s]+)", text, re.MULTILINE))
+    assert pins["apache-tvm"].startswith("0.27.")
+    assert pins["apache-tvm-ffi"].startswith("0.1.14.")
+    project = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    needed = re.findall(r'^    "([\w-]+)[^"]*",$', project, re.MULTILINE)
+    assert {"apache-tvm", "rich"} <= set(needed)
+    assert {name.replace("-", "_").lower() for name in needed} <= {name.replace("-", "_").lower() for name in pins}
