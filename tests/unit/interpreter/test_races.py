@@ -37,7 +37,7 @@ def indexed(store_at, load_at, value_at=None):
 places = st.lists(st.integers(0, N - 1), min_size=N, max_size=N)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     store_at=places | st.permutations(range(N)),
     load_at=places,

@@ -202,7 +202,7 @@ def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
         view, where, offset, reached, given = find(state)
         if reached is False or view.size == 0:
             return view.kind.carrier.type(0)
-        if name != "store" and not view.storage.complete:
+        if not view.storage.complete:
             view.require_written(state, offset, reached, where, access)
         if name == "load":
             _track(state, view, select(offset, reached, state.lanes), reached, access)
