@@ -67,7 +67,7 @@ def same(got: np.ndarray, want: np.ndarray, what: str = "") -> None:
 
 
 def close(got: np.ndarray, want: np.ndarray, steps: float = 4.0, what: str = "") -> None:
-    """Integers equal; floats within ``steps`` units of the last place of the larger magnitudes in ``want``."""
+    """Integers equal; floats within ``steps`` units of the last place of the largest magnitude in ``want``."""
     if want.dtype.kind in "iub":
         same(got, want, what)
         return
@@ -76,7 +76,7 @@ def close(got: np.ndarray, want: np.ndarray, steps: float = 4.0, what: str = "")
     scale = float(finite.max(initial=0.0))
     unit = 2.0**-facts.significand
     np.testing.assert_allclose(
-        wide(got), wide(want), rtol=steps * unit, atol=steps * unit * min(scale, 1.0), equal_nan=True, err_msg=what
+        wide(got), wide(want), rtol=steps * unit, atol=steps * unit * scale, equal_nan=True, err_msg=what
     )
 
 

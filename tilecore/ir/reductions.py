@@ -32,8 +32,9 @@ def accumulator(dtype: str) -> str:
 def identity(kind: str, dtype: str) -> Expr:
     """The value that joins to nothing."""
     facts = DType(dtype).facts
+    smallest = kind == "absmax"  # of no absolute values
     kind = joiner(kind).removesuffix(".nan")
-    if kind in ("sum", "bitor", "bitxor"):
+    if smallest or kind in ("sum", "bitor", "bitxor"):
         return const(False if facts.kind == "bool" else 0, dtype)
     if kind == "bitand":
         return const(True if facts.kind == "bool" else (-1 if facts.kind == "int" else 2**facts.bits - 1), dtype)

@@ -41,7 +41,7 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
         result = current
         if not call.clear:
             before = cast(load(target.source, where, call.span), total_dtype)
-            result = join(joined, before, current)
+            result = join(joined, current, before)  # a NaN that was there before is passed over too
         return seq(
             [
                 AllocBuffer(total),
