@@ -36,6 +36,10 @@ class _Arithmetic:
     def expr(self) -> Expr:
         raise NotImplementedError
 
+    def __tvm_ffi_object__(self) -> Expr:
+        """TVM's own operators, with this on their right, take it as the expression."""
+        return self.expr()
+
     def __add__(self, other: Any) -> Expr:
         return self.expr() + as_expr(other)
 
