@@ -40,7 +40,9 @@ class _Guard:
         self.safe_values = env.facts.get("safe_values", {})
         self.analyzer = Analyzer()
         for symbol in sizes_of(func):
-            self.analyzer.bind(symbol, Range.from_min_extent(const(0, dtype_of(symbol)), const(2**31 - 1, dtype_of(symbol))))
+            self.analyzer.bind(
+                symbol, Range.from_min_extent(const(0, dtype_of(symbol)), const(2**31 - 1, dtype_of(symbol)))
+            )
 
     def run(self, body: Stmt) -> Stmt:
         return structural_mutate(
@@ -75,7 +77,11 @@ class _Guard:
         return IfThenElse(condition, then, other, span=node.span)
 
     def call(self, node: Call, mutator: Any) -> Any:
-        if op_name(node) != "if_then_else":
+        name = op_name(node)
+        if name == "tile.atomic_element":  # its value outside the bounds is 0
+            made, needed = self.atomic(node, mutator)
+            return made if needed is None else tirx.if_then_else(needed, made, const(0, dtype_of(node)))
+        if name != "if_then_else":
             return mutator.default_mutate(node)
         condition, then, other = node.args
         made = mutator.mutate(condition)
@@ -99,16 +105,19 @@ class _Guard:
         return made if condition is None else IfThenElse(condition, made, None, span=node.span)
 
     def evaluate(self, node: Evaluate, mutator: Any) -> Any:
-        """An atomic's element is not a load: the whole step is dropped when it lies outside."""
-        call = node.value
-        if getattr(getattr(call, "op", None), "name", "") != "tile.atomic_element":
+        if op_name(node.value) != "tile.atomic_element":
             return mutator.default_mutate(node)
-        element = call.args[0]
-        condition = self.condition(element)
-        indices = [mutator.mutate(i) for i in element.indices]
-        made = Call(call.op, [tirx.BufferLoad(element.source, indices), mutator.mutate(call.args[1]), *call.args[2:]], ret_ty=dtype_of(call))
+        made, condition = self.atomic(node.value, mutator)
         step = Evaluate(made, span=node.span)
         return step if condition is None else IfThenElse(condition, step, None, span=node.span)
+
+    def atomic(self, node: Call, mutator: Any) -> tuple[Call, Expr | None]:
+        """The call, and what has to hold for its element, which is no load, to be inside."""
+        element = node.args[0]
+        condition = self.condition(element)
+        place = tirx.BufferLoad(element.source, [mutator.mutate(i) for i in element.indices])
+        args = [place, mutator.mutate(node.args[1]), *node.args[2:]]
+        return Call(node.op, args, ret_ty=dtype_of(node)), condition
 
     def condition(self, access: Any) -> Expr | None:
         """What has to hold for the access to be inside; None when it is known to be."""
@@ -118,9 +127,9 @@ class _Guard:
         needed = []
         for index, size in zip(access.indices, buffer.shape, strict=True):
             if not self.analyzer.can_prove(index >= 0):
-                needed.append((index >= 0))
+                needed.append(index >= 0)
             if not self.analyzer.can_prove(index < size):
-                needed.append((index < size))
+                needed.append(index < size)
         if not needed:
             return None
         return tirx.all(*needed) if len(needed) > 1 else needed[0]
