@@ -11,12 +11,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tilecore import autotuner as autotuner
     from tilecore import errors as errors
     from tilecore import language as language
     from tilecore import math as math
     from tilecore import profiler as profiler
     from tilecore import testing as testing
     from tilecore import transform as transform
+    from tilecore.autotune import autotune as autotune
     from tilecore.cache import disable_cache as disable_cache
     from tilecore.cache import enable_cache as enable_cache
     from tilecore.cache import is_cache_enabled as is_cache_enabled
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 _LAZY: dict[str, tuple[str, str]] = {
     "GemmWarpPolicy": ("tilecore.language", "GemmWarpPolicy"),
     "Target": ("tilecore.target", "Target"),
+    "autotune": ("tilecore.autotune", "autotune"),
+    "autotuner": ("tilecore.autotuner", ""),
     "cdiv": ("tilecore.language.integers", "cdiv"),
     "disable_cache": ("tilecore.cache", "disable_cache"),
     "dtype": ("tilecore.dtypes", "dtype"),

@@ -63,7 +63,7 @@ class JobMessage:
 def build_message(message: JobMessage) -> Artifact:
     """Compile what another process sent."""
     backend, target = manager.resolve(message.target)
-    with _without_torch():
+    with without_torch():
         from tilecore.ir import tile_ops  # noqa: F401 - the operations must be known before their calls are read
         from tilecore.ir.nodes import tvm
 
@@ -72,8 +72,8 @@ def build_message(message: JobMessage) -> Artifact:
 
 
 @contextlib.contextmanager
-def _without_torch() -> Iterator[None]:
-    """TVM imports torch when it is there, which compiling does not need and takes two thirds of the time."""
+def without_torch() -> Iterator[None]:
+    """TVM imports torch when it is there, which takes two thirds of the time; for workers that have no use for it."""
     if "torch" in sys.modules or "tvm_ffi" in sys.modules:
         yield
         return

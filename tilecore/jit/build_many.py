@@ -12,7 +12,8 @@ from tilecore.errors import ToolchainError
 from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
 from tilecore.jit.compile import _kernels
 from tilecore.jit.progress import Progress
-from tilecore.jit.workers import Local, Pool, WorkerDied, live_workers, shared_pool
+from tilecore.jit.worker_pools import Pool, live_workers, shared_pool
+from tilecore.jit.workers import Local, WorkerDied
 from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.kernel import JITKernel
 

@@ -31,6 +31,9 @@ def label_of(jit_impl: JITImpl, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 
 
 def _short(value: Any) -> str:
+    shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is not None and kind is not None:
+        return f"{str(kind).removeprefix('torch.')}{list(shape)}"
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
 

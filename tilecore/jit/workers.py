@@ -1,4 +1,4 @@
-"""Worker processes: calls of importable functions in fresh interpreters, under a deadline, on few processes.
+"""Worker processes: calls of importable functions in fresh interpreters, under a deadline.
 
 Unlike multiprocessing's, these workers do not run the user's script again (it needs no ``if __name__ ==`` guard), a
 worker that dies fails its own call only, and one that hangs can be killed.
@@ -10,21 +10,19 @@ import atexit
 import contextlib
 import os
 import pickle
-import queue
 import signal
 import subprocess
 import sys
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError  # its own class before Python 3.11
 from typing import Any, Protocol
 
 from tilecore.errors import ToolchainError
 from tilecore.jit.worker_main import encode_call, read_message, write_message
 
-IDLE_SECONDS = 120.0  # a worker process that nobody needs for this long is ended
 _START = "import sys; sys.path[:] = sys.argv[1].split('\\n'); from tilecore.jit.worker_main import main; main()"
 
 
@@ -146,108 +144,6 @@ class Local:
         """Nothing can be stopped."""
 
 
-class Pool(Executor):
-    """Calls on at most ``size`` runners, each with a thread of its own that never keeps the interpreter from ending."""
-
-    def __init__(self, size: int, runner: Callable[[], Runner] = Worker) -> None:
-        self.size = size
-        self.in_process = runner is Local
-        self._make_runner = runner
-        self._runners: list[Runner] = []
-        self._threads: list[threading.Thread] = []
-        self._calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._unfinished = 0
-        self._closed = False
-
-    @property
-    def live_workers(self) -> int:
-        """How many of its processes run now."""
-        return sum(1 for runner in self._runners if getattr(runner, "pid", None))
-
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """As any executor's; keyword arguments are refused."""
-        if kwargs:
-            raise TypeError("a call in a worker takes positional arguments only")
-        return self.submit_timed(None, function, *args)
-
-    def submit_timed(self, timeout: float | None, function: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """``submit``; WorkerTimeout when the call has not ended ``timeout`` seconds after its start."""
-        future: Future[Any] = Future()
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("the pool has been shut down")
-            self._unfinished += 1
-            self._calls.put((future, timeout, function, args))
-            if len(self._runners) < min(self.size, self._unfinished):
-                runner = self._make_runner()
-                self._runners.append(runner)
-                self._threads.append(threading.Thread(target=self._serve, args=(runner,), daemon=True))
-                self._threads[-1].start()
-        return future
-
-    def _serve(self, runner: Runner) -> None:
-        patience: float | None = IDLE_SECONDS
-        while True:
-            try:
-                item = self._calls.get(timeout=patience)
-            except queue.Empty:
-                runner.stop()
-                patience = None
-                continue
-            if item is None:
-                runner.stop()
-                return
-            patience = IDLE_SECONDS
-            future, timeout, function, args = item
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(runner.call(function, *args, timeout=timeout))
-                except BaseException as error:
-                    future.set_exception(error)
-            with self._lock:
-                self._unfinished -= 1
-            del item, future, function, args  # while waiting for the next call nothing of this one is kept
-
-    def interrupt(self) -> None:
-        """Kill the worker processes; calls under way fail, later ones start new processes."""
-        for runner in self._runners:
-            runner.stop()
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more calls, and end the processes when those that were taken are done; wait: until then."""
-        with self._lock:
-            self._closed = True
-            while cancel_futures:
-                try:
-                    item = self._calls.get_nowait()
-                except queue.Empty:
-                    break
-                if item is not None:
-                    item[0].cancel()
-            for _ in self._threads:
-                self._calls.put(None)
-        if wait:
-            for thread in self._threads:
-                thread.join()
-
-
-def shared_pool(size: int) -> Pool:
-    """The process-wide pool of worker processes, for at least ``size`` of them; they stay for the next time."""
-    global _shared
-    with _shared_lock:
-        if _shared is None:
-            _shared = Pool(size)
-        _shared.size = max(_shared.size, size)
-        return _shared
-
-
-def live_workers() -> int:
-    """How many processes of the shared pool are up."""
-    pool = _shared
-    return 0 if pool is None else pool.live_workers
-
-
 def _exchange(process: subprocess.Popen[bytes], message: bytes) -> bytes | None:
     """The answer to a message; None when the process is gone."""
     assert process.stdin is not None
@@ -308,8 +204,6 @@ def _ending(code: int | None) -> str:
     return f"died of {name}{why}"
 
 
-_shared: Pool | None = None
-_shared_lock = threading.Lock()
 _alive: weakref.WeakSet[Worker] = weakref.WeakSet()
 
 
@@ -320,8 +214,8 @@ def _stop_all() -> None:
 
 def _after_fork() -> None:
     """The parent's workers are not the child's."""
-    global _shared, _shared_lock, _alive
-    _shared, _shared_lock, _alive = None, threading.Lock(), weakref.WeakSet()
+    global _alive
+    _alive = weakref.WeakSet()
 
 
 atexit.register(_stop_all)

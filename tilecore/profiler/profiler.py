@@ -12,7 +12,7 @@ from tilecore.profiler.clocks import HOST
 from tilecore.profiler.compare import Tolerance, assert_close
 from tilecore.profiler.rotation import rotating
 from tilecore.profiler.runs import check, outputs_of, pairs, run
-from tilecore.profiler.supply import TensorSupplyType, known_sizes, supply
+from tilecore.profiler.supply import TensorSupplyType, known_sizes, sizes_of, supply
 from tilecore.runtime.artifact import Param
 from tilecore.runtime.dims import evaluate
 from tilecore.runtime.kernel import JITKernel
@@ -182,25 +182,6 @@ class Profiler:
 def operations(kernel: JITKernel, inputs: Sequence[Any]) -> int:
     """Element operations of one call, an order of magnitude: the elements of its tensors, or the estimated stores."""
     shapes = [tuple(getattr(value, "shape", ())) for value in inputs]
-    sizes = _symbol_values(kernel, inputs)
+    sizes = sizes_of(kernel.artifact, inputs)
     blocks = [prod(evaluate(d, sizes) for d in entry.grid) * entry.work for entry in kernel.artifact.entries]
     return max(sum(prod(shape) for shape in shapes), 2 * sum(blocks))
-
-
-def _symbol_values(kernel: JITKernel, inputs: Sequence[Any]) -> dict[str, int]:
-    """The kernel's symbols, read from the arguments of a call; 1 for those that stand in outputs only."""
-    artifact = kernel.artifact
-    arguments = iter(inputs)
-    values = [None if i in artifact.out_idx else next(arguments) for i in range(len(artifact.params))]
-    found = {}
-    for symbol in artifact.symbols:
-        kind, param, axis = symbol.source
-        value = values[param]
-        if kind == "scalar":
-            size = int(value)
-        elif value is None or kind != "shape":
-            size = symbol.scale + symbol.offset
-        else:
-            size = int(value.shape[axis])
-        found[symbol.name] = (size - symbol.offset) // symbol.scale
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import prod
 from typing import Any
@@ -53,6 +53,24 @@ def known_sizes(artifact: Artifact, constraints: Mapping[str, int] | None) -> di
     return given
 
 
+def sizes_of(artifact: Artifact, inputs: Sequence[Any]) -> dict[str, int]:
+    """The values of the kernel's symbols, read from the arguments of a call; 1 for those that stand in outputs only."""
+    arguments = iter(inputs)
+    values = [None if i in artifact.out_idx else next(arguments) for i in range(len(artifact.params))]
+    found = {}
+    for symbol in artifact.symbols:
+        kind, param, axis = symbol.source
+        value = values[param]
+        if kind == "scalar" and value is not None:
+            size = int(value)
+        elif value is None or kind != "shape":
+            size = symbol.scale + symbol.offset
+        else:
+            size = int(value.shape[axis])
+        found[symbol.name] = (size - symbol.offset) // symbol.scale
+    return found
+
+
 def supply(
     param: Param, adapter: KernelAdapter, sizes: Mapping[str, int], kind: TensorSupplyType, device_index: int = 0
 ) -> Any:
@@ -80,7 +98,7 @@ def allocate(param: TensorParam, adapter: KernelAdapter, sizes: Mapping[str, int
     if prod(shape) == 0:
         return adapter.empty(shape, param.dtype, device_index)
     reach = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-    return _strided(adapter.empty((reach,), param.dtype, device_index), shape, strides)
+    return strided(adapter.empty((reach,), param.dtype, device_index), shape, strides)
 
 
 def _size(dim: Dim, sizes: Mapping[str, int]) -> int:
@@ -91,7 +109,7 @@ def _size(dim: Dim, sizes: Mapping[str, int]) -> int:
     return evaluate(dim, sizes)
 
 
-def _strided(memory: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def strided(memory: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     if hasattr(memory, "as_strided"):
         return memory.as_strided(shape, strides)
     import numpy

@@ -23,7 +23,7 @@ from tilecore.jit.build_many import CompileWarning
 from tilecore.jit.compile import make_request
 from tilecore.jit.impl import JITImpl, jit
 from tilecore.jit.parallel import par_compile, par_compile_configs
-from tilecore.jit.workers import Pool
+from tilecore.jit.worker_pools import Pool
 from tilecore.plugins import manager
 
 REPOSITORY = Path(__file__).parents[3]
@@ -254,7 +254,7 @@ def test_ctrl_c_ends_everything(tmp_path, moody):
         textwrap.dedent("""
         import threading, time, os
         import tilecore.language as T
-        from tilecore.jit import build_many, workers
+        from tilecore.jit import build_many, worker_pools
         from tilecore.jit.parallel import par_compile
 
         def adder(amount):
@@ -268,9 +268,9 @@ def test_ctrl_c_ends_everything(tmp_path, moody):
 
         build_many.WORTH_PROCESSES = 1
         def watch():
-            while workers.live_workers() < 2:
+            while worker_pools.live_workers() < 2:
                 time.sleep(0.05)
-            print(*[r.pid for r in workers._shared._runners], flush=True)
+            print(*[r.pid for r in worker_pools._shared._runners], flush=True)
         threading.Thread(target=watch, daemon=True).start()
         try:
             par_compile([adder(i) for i in range(4)], target="moody", num_workers=2)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tilecore.errors import ArgumentError, LanguageError, Location
-from tilecore.jit.workers import Local, Pool, Worker, WorkerDied, WorkerTimeout
+from tilecore.jit.worker_pools import Pool, Spares
+from tilecore.jit.workers import Local, Worker, WorkerDied, WorkerTimeout
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -168,6 +169,24 @@ def test_a_pool_cancels_and_interrupts():
     pool.shutdown(wait=False, cancel_futures=True)
 
 
+def test_spare_workers_are_lent_to_one_at_a_time_and_kept_for_a_while():
+    spares = Spares(idle_seconds=0.4)
+    first, second = spares.borrow("a"), spares.borrow("a")
+    assert first is not second
+    pid = first.call(os.getpid)
+    spares.give_back("a", first)
+    assert spares.borrow("b") is not first, "of another purpose"
+    assert spares.borrow("a") is first
+    time.sleep(0.6)
+    assert first.call(os.getpid) == pid, "not ended while it is lent"
+    spares.give_back("a", first)
+    deadline = time.monotonic() + 10
+    while alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not alive(pid)
+    assert spares.borrow("a") is not first
+
+
 def test_threads_as_a_pool():
     with Pool(2, Local) as pool:
         assert pool.in_process
@@ -187,7 +206,7 @@ def test_a_script_needs_no_main_guard_and_leaves_no_process(tmp_path):
     script.write_text(
         "print('once')\n"
         "import os\n"
-        "from tilecore.jit.workers import shared_pool\n"
+        "from tilecore.jit.worker_pools import shared_pool\n"
         "print('worker', shared_pool(1).submit(os.getpid).result())\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

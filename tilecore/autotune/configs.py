@@ -1,0 +1,130 @@
+"""Configurations: from what the user gave to a list of dicts."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tilecore.errors import AutotuneError
+
+Config = dict[str, Any]
+Space = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
+Configs = Space | Callable[..., Space]
+
+
+def expand(
+    configs: Configs, signature: inspect.Signature, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> list[Config]:
+    """The configurations for one call, each once, in order.
+
+    configs: a list of dicts; a dict of lists, for all combinations; or a function that returns one of these. The
+    function gets the call's arguments by the names that it shares with ``signature``, or, when its parameters are just
+    (args, kwargs), these two. Raises AutotuneError when there are none or they do not fit.
+    """
+    kwargs = kwargs or {}
+    space = _called(configs, signature, args, kwargs) if callable(configs) else configs
+    if isinstance(space, Mapping):
+        found = _combinations(space)
+    elif isinstance(space, Sequence) and all(isinstance(config, Mapping) for config in space):
+        found = [dict(config) for config in space]
+    else:
+        raise AutotuneError(
+            "the configurations cannot be understood",
+            found=_short(space),
+            expected="a list of dicts, a dict of lists, or a function that returns one of them",
+        )
+    if not found:
+        raise AutotuneError("there are no configurations to try", found=_short(space))
+    _check_names(found, signature)
+    fixed = given(tunables(found), signature, args, kwargs)  # what the call itself sets stays so
+    return _distinct([{**config, **fixed} for config in found])
+
+
+def tunables(configs: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The names that configurations set, in order."""
+    return tuple(dict.fromkeys(name for config in configs for name in config))
+
+
+def given(names: Sequence[str], signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Config:
+    """Those of ``names`` that the call itself sets; None counts as not set."""
+    bound = signature.bind_partial(*args, **kwargs).arguments
+    return {name: bound[name] for name in names if bound.get(name) is not None}
+
+
+def completed(
+    signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any], config: Config
+) -> dict[str, Any]:
+    """The call with a configuration, all by keywords. Raises AutotuneError for parameters that cannot be."""
+    made: dict[str, Any] = {}
+    for name, value in signature.bind_partial(*args, **kwargs).arguments.items():
+        kind = signature.parameters[name].kind
+        if kind is kind.VAR_POSITIONAL or kind is kind.POSITIONAL_ONLY:
+            raise AutotuneError(f"the parameter {name!r} cannot be given by name, as tuning needs")
+        made.update(value if kind is kind.VAR_KEYWORD else {name: value})
+    return {**made, **config}
+
+
+def in_words(config: Mapping[str, Any]) -> str:
+    """``block_M=64, stages=2``."""
+    return ", ".join(f"{name}={_short(value)}" for name, value in config.items())
+
+
+def _combinations(space: Mapping[str, Any]) -> list[Config]:
+    for name, values in space.items():
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise AutotuneError(
+                f"the values of {name!r} are not a list", found=_short(values), expected="a list of values to try"
+            )
+    return [dict(zip(space, values, strict=True)) for values in itertools.product(*space.values())]
+
+
+def _called(
+    configs: Callable[..., Any], signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    parameters = inspect.signature(configs).parameters
+    if tuple(parameters) == ("args", "kwargs"):
+        return configs(tuple(args), dict(kwargs))
+    bound = signature.bind_partial(*args, **kwargs)
+    bound.apply_defaults()
+    known = dict(bound.arguments)
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return configs(**known)
+    missing = [
+        n for n, p in parameters.items() if n not in known and p.default is p.empty and p.kind is not p.VAR_POSITIONAL
+    ]
+    if missing:
+        raise AutotuneError(
+            f"the function that makes the configurations wants {', '.join(missing)}",
+            expected=f"some of {', '.join(known)}, which the call gives",
+        )
+    return configs(**{name: known[name] for name in parameters if name in known})
+
+
+def _check_names(configs: Sequence[Config], signature: inspect.Signature) -> None:
+    parameters = signature.parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return
+    unknown = [name for name in tunables(configs) if name not in parameters]
+    if unknown:
+        raise AutotuneError(
+            f"the configurations set {', '.join(map(repr, unknown))}, which the function does not take",
+            expected=f"some of {', '.join(parameters)}",
+        )
+
+
+def _distinct(configs: list[Config]) -> list[Config]:
+    found: list[Config] = []
+    seen: set[str] = set()
+    for config in configs:
+        text = repr(sorted(config.items(), key=lambda item: item[0]))
+        if text not in seen:
+            seen.add(text)
+            found.append(config)
+    return found
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,156 @@
+"""``@autotune``: a ``@tilecore.jit`` function that finds its own tunable arguments."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tilecore.autotune.configs import Configs, completed, expand, given, tunables
+from tilecore.autotune.inputs import get_autotune_inputs
+from tilecore.autotune.profile_args import ProfileArgs
+from tilecore.autotune.result import AutotuneResult
+from tilecore.autotune.tuning import Tuning
+from tilecore.errors import LanguageError
+from tilecore.jit.impl import JITImpl, _hashable
+from tilecore.profiler.supply import TensorSupplyType
+from tilecore.runtime.kernel import JITKernel
+
+
+class AutotunedKernel:
+    """What ``@autotune`` makes of a ``@tilecore.jit`` function.
+
+    Calling it gives what the function gives, with the fastest configuration: of a lazy one the kernel, of an eager one
+    the outputs. The search is run once for each set of arguments. A call that sets all tunables itself is passed on.
+    Everything else (``par_compile``, ``get_tir``, ...) is the function's own.
+    """
+
+    def __init__(
+        self, jit_impl: JITImpl, configs: Configs, profile: ProfileArgs, do_not_specialize: Sequence[str] = ()
+    ) -> None:
+        functools.update_wrapper(self, jit_impl, updated=())
+        self.jit_impl = jit_impl
+        self.configs = configs
+        self.profile = profile
+        self.do_not_specialize = tuple(do_not_specialize)
+        self._results: dict[Any, AutotuneResult | None] = {}
+        self._lock = threading.RLock()  # one search at a time, as they would disturb each other's times
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self._result(args, kwargs)
+        if result is None:
+            return self.jit_impl(*args, **kwargs)
+        if self.jit_impl.mode == "eager":
+            return self.jit_impl(**completed(self.jit_impl.signature, args, kwargs, result.config))
+        return self._kernel(result, args, kwargs)
+
+    def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
+        """The kernel for these arguments, tuned unless they set all tunables."""
+        result = self._result(args, kwargs)
+        return self.jit_impl.compile(*args, **kwargs) if result is None else self._kernel(result, args, kwargs)
+
+    def tune(self, *args: Any, **kwargs: Any) -> AutotuneResult:
+        """The result of the search for these arguments: the one known in memory or on disk, or a new one.
+
+        Raises AutotuneError when no candidate is left.
+        """
+        return self._result(args, kwargs) or self._tuning(args, kwargs).run()
+
+    def _result(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AutotuneResult | None:
+        """None when the arguments set all tunables."""
+        key = self._memory_key(args, kwargs)
+        if key not in self._results:
+            with self._lock:
+                if key not in self._results:
+                    signature = self.jit_impl.signature
+                    names = tunables(expand(self.configs, signature, args, kwargs))
+                    whole = len(given(names, signature, args, kwargs)) == len(names)
+                    self._results[key] = None if whole else self._tuning(args, kwargs).run()
+        return self._results[key]
+
+    def _tuning(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tuning:
+        inputs = get_autotune_inputs()
+        return Tuning(self.jit_impl, self.configs, self.profile, args, kwargs, inputs, self.do_not_specialize)
+
+    def _kernel(self, result: AutotuneResult, args: Sequence[Any], kwargs: dict[str, Any]) -> JITKernel:
+        if not self.do_not_specialize:
+            return result.kernel
+        kernel = self.jit_impl.compile(**completed(self.jit_impl.signature, args, kwargs, result.config))
+        kernel.config, kernel.latency, kernel.ref_latency = result.config, result.latency, result.ref_latency
+        return kernel
+
+    def _memory_key(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        bound = self.jit_impl.signature.bind_partial(*args, **kwargs)
+        bound.apply_defaults()
+        ignored = self.do_not_specialize
+        return tuple((name, _key_of(value)) for name, value in bound.arguments.items() if name not in ignored)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "jit_impl":
+            raise AttributeError(name)
+        return getattr(self.jit_impl, name)
+
+    def __repr__(self) -> str:
+        return f"<tilecore.autotune of {self.jit_impl!r}>"
+
+
+def _key_of(value: Any) -> Any:
+    """Tensors by shape and element type, other values by what they are."""
+    shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
+    return _hashable(value) if shape is None or kind is None else ("tensor", tuple(shape), str(kind))
+
+
+def autotune(
+    func: Any = None,
+    *,
+    configs: Configs,
+    warmup: float = 25,
+    rep: float = 100,
+    timeout: float = 100,
+    supply_type: TensorSupplyType = TensorSupplyType.Auto,
+    ref_prog: Callable[..., Any] | None = None,
+    supply_prog: Callable[..., Sequence[Any]] | None = None,
+    rtol: float = 1e-2,
+    atol: float = 1e-2,
+    max_mismatched_ratio: float = 0.01,
+    skip_check: bool = False,
+    manual_check_prog: Callable[..., Any] | None = None,
+    cache_input_tensors: bool = False,
+    do_not_specialize: Sequence[str] | None = None,
+) -> Any:
+    """Decorator above ``@tilecore.jit``: find the fastest of several configurations when the function is called.
+
+    configs: a list of dicts of arguments, a dict of lists (all combinations are tried), or a function of the call's
+    arguments that returns one of these. do_not_specialize: parameters whose values do not ask for a search of their
+    own. The other arguments are those of :class:`~tilecore.autotune.profile_args.ProfileArgs`.
+
+    Every candidate is compiled, run and checked before it is timed: against ``ref_prog``, else against the interpreter
+    where the problem is small enough for it, else against each other; one that is wrong never wins. They run in a
+    process of their own, where one that hangs or crashes harms nobody. The result is kept on disk.
+    """
+    profile = ProfileArgs(
+        warmup,
+        rep,
+        timeout,
+        supply_type,
+        ref_prog,
+        supply_prog,
+        rtol,
+        atol,
+        max_mismatched_ratio,
+        skip_check,
+        manual_check_prog,
+        cache_input_tensors,
+    )
+
+    def decorate(jit_impl: Any) -> AutotunedKernel:
+        if not isinstance(jit_impl, JITImpl) or jit_impl.mode == "kernel":
+            raise LanguageError(
+                "autotune decorates a kernel factory under @tilecore.jit",
+                found=repr(jit_impl),
+                expected="@autotune(configs=...) above @tilecore.jit above a function with tunable arguments",
+            )
+        return AutotunedKernel(jit_impl, configs, profile, do_not_specialize or ())
+
+    return decorate if func is None else decorate(func)

@@ -1,0 +1,55 @@
+"""How candidates are run, checked and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.errors import ArgumentError
+from tilecore.profiler.compare import Tolerance
+from tilecore.profiler.supply import TensorSupplyType
+
+
+@dataclass(frozen=True)
+class ProfileArgs:
+    """warmup, rep: milliseconds, as for do_bench. timeout: seconds for compiling a candidate, and for running it once
+    and for timing it. supply_type: what inputs are filled with; supply_prog: makes them instead, from the parameters.
+
+    ref_prog: computes what is right, from the kernel's arguments; rtol, atol, max_mismatched_ratio: how close
+    candidates must come. manual_check_prog: judges instead of them, given both lists of outputs. skip_check: take
+    every candidate that runs for right. cache_input_tensors: kept for compatibility; one set of inputs is used for all
+    candidates that take the same shapes in any case.
+    """
+
+    warmup: float = 25
+    rep: float = 100
+    timeout: float = 30
+    supply_type: TensorSupplyType = TensorSupplyType.Auto
+    ref_prog: Callable[..., Any] | None = None
+    supply_prog: Callable[..., Sequence[Any]] | None = None
+    rtol: float = 1e-2
+    atol: float = 1e-2
+    max_mismatched_ratio: float = 0.01
+    skip_check: bool = False
+    manual_check_prog: Callable[..., Any] | None = None
+    cache_input_tensors: bool = False
+
+    def __post_init__(self) -> None:
+        if self.manual_check_prog is not None and self.ref_prog is None:
+            raise ArgumentError("manual_check_prog compares with a reference", expected="ref_prog as well")
+        if self.timeout <= 0:
+            raise ArgumentError(f"timeout={self.timeout!r}", expected="seconds, more than 0")
+
+    @property
+    def tolerance(self) -> Tolerance:
+        return Tolerance(self.rtol, self.atol)
+
+    def key_parts(self) -> dict[str, Any]:
+        """What of it decides which candidates may win."""
+        return {
+            "supply": self.supply_type.name,
+            "tolerance": (float(self.rtol), float(self.atol), float(self.max_mismatched_ratio)),
+            "check": ("skip" if self.skip_check else "", self.ref_prog is not None, self.manual_check_prog is not None),
+            "supply_prog": self.supply_prog is not None,
+        }

@@ -1,0 +1,148 @@
+"""The search: compile all candidates, run and check them, time the right ones, take the fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.autotune.bench import Bench
+from tilecore.autotune.candidates import Candidate, why_none
+from tilecore.autotune.configs import Config
+from tilecore.autotune.inputs import InputSets
+from tilecore.autotune.judges import judge_for
+from tilecore.autotune.oracle import Oracle
+from tilecore.autotune.profile_args import ProfileArgs
+from tilecore.errors import AutotuneError
+from tilecore.jit.build_jobs import Job
+from tilecore.jit.build_many import build_all
+from tilecore.jit.compile import Request
+from tilecore.jit.progress import Progress
+from tilecore.jit.workers import WorkerDied, WorkerTimeout
+
+# A candidate whose estimate is this many times the best time so far is not timed further.
+HOPELESS = 2.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """best: the fastest right candidate. inputs: what it was timed on. checked: how it is known to be right."""
+
+    best: Candidate
+    inputs: list[Any]
+    checked: str
+    candidates: list[Candidate]
+
+
+def search(
+    configs: Sequence[Config],
+    make_job: Callable[[Config], Job],
+    request: Request,
+    args: ProfileArgs,
+    sets: InputSets,
+    progress: bool | None = None,
+) -> Found:
+    """Raises AutotuneError, with the reasons of all, when no candidate is left."""
+    candidates = [Candidate(config) for config in configs]
+    _compile(candidates, make_job, args, progress)
+    same = _once_each(candidates)
+    distinct = [candidate for candidate in candidates if candidate.status == "compiled" and not candidate.name]
+    how = _run_and_time(distinct, request, args, sets, progress) if distinct else ""
+    for candidate, original in same:
+        candidate.status, candidate.reason, candidate.latency = original.status, original.reason, original.latency
+    timed = [candidate for candidate in candidates if candidate.status == "timed"]
+    if not timed:
+        raise AutotuneError(
+            f"none of {len(candidates)} configurations gave a kernel", found="\n" + why_none(candidates)
+        )
+    winner = min(timed, key=lambda candidate: candidate.latency or 0.0)
+    assert winner.artifact is not None
+    return Found(winner, sets.of(winner.artifact, request.backend.adapters[request.adapter]), how, candidates)
+
+
+def _run_and_time(
+    candidates: Sequence[Candidate], request: Request, args: ProfileArgs, sets: InputSets, progress: bool | None
+) -> str:
+    """How they were checked."""
+    adapter = request.backend.adapters[request.adapter]
+    with Bench(request, args.timeout) as bench, Oracle() as oracle:
+        judge = judge_for(args, adapter, oracle)
+        with Progress("checking", len(candidates), progress) as bar:
+            for candidate in candidates:
+                candidate.name = bench.name()
+                _run(candidate, bench, sets, adapter, judge)
+                bar.advance(str(candidate))
+        judge.settle()
+        right = [candidate for candidate in candidates if candidate.status == "right"]
+        with Progress("timing", len(right), progress) as bar:
+            best: float | None = None
+            for candidate in right:
+                assert candidate.artifact is not None
+                slowest = None if best is None else HOPELESS * best
+                _time(candidate, bench, sets.of(candidate.artifact, adapter), args, slowest)
+                if candidate.latency is not None:
+                    best = candidate.latency if best is None else min(best, candidate.latency)
+                bar.advance("" if best is None else f"best {best:.4f} ms")
+    return judge.how
+
+
+def _compile(
+    candidates: Sequence[Candidate], make_job: Callable[[Config], Job], args: ProfileArgs, progress: bool | None
+) -> None:
+    for candidate in candidates:
+        try:
+            candidate.job = make_job(candidate.config)
+        except Exception as error:
+            candidate.drop("failed to compile", error)
+    started = [candidate for candidate in candidates if candidate.job is not None]
+    jobs = [candidate.job for candidate in started if candidate.job is not None]
+    for candidate, outcome in zip(started, build_all(jobs, progress=progress, timeout=args.timeout), strict=True):
+        if isinstance(outcome, WorkerTimeout):
+            candidate.drop("timed out", f"compiling: {outcome.message}")
+        elif isinstance(outcome, Exception):
+            candidate.drop("failed to compile", outcome)
+        else:
+            candidate.status, candidate.artifact = "compiled", outcome
+
+
+def _once_each(candidates: Sequence[Candidate]) -> list[tuple[Candidate, Candidate]]:
+    """Configurations that give the same kernel, with the first one that does; only that one is run."""
+    first: dict[str, Candidate] = {}
+    same = []
+    for candidate in candidates:
+        if candidate.status != "compiled" or candidate.job is None:
+            continue
+        original = first.setdefault(candidate.job.key, candidate)
+        if original is not candidate:
+            candidate.name = "as another"
+            same.append((candidate, original))
+    return same
+
+
+def _run(candidate: Candidate, bench: Bench, sets: InputSets, adapter: Any, judge: Any) -> None:
+    assert candidate.artifact is not None
+    try:
+        inputs = sets.of(candidate.artifact, adapter)
+        made = bench.run(candidate.name, candidate.artifact, inputs)
+    except Exception as error:
+        _failed(candidate, error, "running")
+        return
+    judge.add(candidate, made, inputs)
+
+
+def _time(candidate: Candidate, bench: Bench, inputs: list[Any], args: ProfileArgs, slowest: float | None) -> None:
+    assert candidate.artifact is not None
+    try:
+        candidate.latency = bench.time(candidate.name, candidate.artifact, inputs, args.warmup, args.rep, slowest)
+        candidate.status = "timed"
+    except Exception as error:
+        _failed(candidate, error, "timing")
+
+
+def _failed(candidate: Candidate, error: Exception, doing: str) -> None:
+    if isinstance(error, WorkerTimeout):
+        candidate.drop("timed out", f"{doing}: {error.message}")
+    elif isinstance(error, WorkerDied):
+        candidate.drop("crashed", f"{doing}: {error.message}")
+    else:
+        candidate.drop("failed to run", error)

@@ -1,0 +1,100 @@
+"""What runs where candidates are run: a worker process, or this one. Called by :mod:`tilecore.autotune.bench`.
+
+Everything that comes in or goes out is plain data. Nothing here imports TVM but ``interpreted``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.autotune.transport import Packed, pack, unpack
+from tilecore.errors import LaunchError
+from tilecore.jit.build_jobs import without_torch
+from tilecore.plugins import manager
+from tilecore.profiler.profiler import Profiler
+from tilecore.profiler.runs import run, written_inputs
+from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.kernel import JITKernel
+
+# By keys that the calling process makes.
+_inputs: dict[str, list[Any]] = {}
+_kernels: dict[str, JITKernel] = {}
+
+
+@dataclass(frozen=True)
+class PackedRun:
+    """What a kernel made of a set of inputs. returned: its results. written: arguments that it wrote, by position."""
+
+    returned: list[Any]
+    written: dict[int, Any]
+
+
+def prepare(target: str, adapter: str) -> None:
+    """Load the backend and what its tensors need. Raises LaunchError when kernels cannot run here."""
+    backend, resolved = manager.resolve(target)
+    presence = backend.adapters[adapter].available(resolved)
+    if not presence.present:
+        raise LaunchError(f"execution backend {adapter!r} cannot run here", found=presence.detail)
+    backend.adapters[adapter].empty((1,), "float32")
+
+
+def receive_inputs(key: str, target: str, adapter: str, packed: Sequence[Any]) -> None:
+    """Keep a set of inputs, made from plain data."""
+    backend, _ = manager.resolve(target)
+    _inputs[key] = [unpack(value, backend.adapters[adapter]) for value in packed]
+
+
+def forget(keys: Sequence[str]) -> None:
+    """Drop these inputs and kernels."""
+    for key in keys:
+        _inputs.pop(key, None)
+        _kernels.pop(key, None)
+
+
+def run_once(key: str, artifact: Artifact, inputs: str) -> PackedRun:
+    """Run a candidate on copies of a set of inputs."""
+    kernel = _load(key, artifact)
+    made = run(kernel, _inputs[inputs], lambda: kernel.adapter.synchronize(0))
+    written = {position: pack(made.inputs[position]) for position, _ in written_inputs(artifact)}
+    return PackedRun([pack(value) for value in made.returned], written)
+
+
+def time_kernel(key: str, artifact: Artifact, inputs: str, warmup: float, rep: float, slowest: float | None) -> float:
+    """Milliseconds of a call, the median; only an estimate when that is above ``slowest``."""
+    found = Profiler(_load(key, artifact)).do_bench(
+        warmup=warmup,
+        rep=rep,
+        input_tensors=_inputs[inputs],
+        return_mode="median",
+        early_stop_baseline=slowest,
+    )
+    assert isinstance(found, float)
+    return found
+
+
+def load_interpreter() -> None:
+    """Import what :func:`interpreted` needs."""
+    with without_torch():
+        from tilecore.ir import tile_ops  # noqa: F401 - the operations must be known before their calls are read
+    from tilecore.interpreter import interpret  # noqa: F401
+
+
+def interpreted(ir: str, arguments: Sequence[Any]) -> list[Any]:
+    """Run tile IR (TVM's JSON) in the interpreter; all arguments as they are afterwards."""
+    load_interpreter()
+    from tilecore.interpreter import interpret
+    from tilecore.ir.nodes import tvm
+
+    values = [value.array() if isinstance(value, Packed) else value for value in arguments]
+    interpret(tvm.ir.load_json(ir), *values, print_hook=lambda text: None)
+    return [pack(value) for value in values]
+
+
+def _load(key: str, artifact: Artifact) -> JITKernel:
+    kernel = _kernels.get(key)
+    if kernel is None:
+        backend, target = manager.resolve(artifact.target)
+        kernel = _kernels[key] = JITKernel(artifact, backend, target)
+    return kernel

@@ -1,0 +1,172 @@
+"""Tuning a ``@tilecore.jit`` function for one call: the stored result, or a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilecore import debug, settings
+from tilecore.autotune import store
+from tilecore.autotune.candidates import show
+from tilecore.autotune.configs import Config, Configs, completed, expand, in_words
+from tilecore.autotune.inputs import InputSets
+from tilecore.autotune.profile_args import ProfileArgs
+from tilecore.autotune.result import AutotuneResult
+from tilecore.autotune.search import Found, search
+from tilecore.cache.key import UncacheableError, kernel_key
+from tilecore.cache.source_key import source_key
+from tilecore.dtypes import dtype as DType
+from tilecore.jit.build_jobs import Job
+from tilecore.jit.build_many import load
+from tilecore.jit.eager import tensor_type
+from tilecore.jit.factory_calls import job_of, label_of, remember
+from tilecore.jit.impl import JITImpl
+from tilecore.language.annotations import TensorType
+from tilecore.profiler.arrays import copied
+from tilecore.profiler.profiler import Profiler
+
+_VERSION = 1
+
+
+class Tuning:
+    """One call to be tuned.
+
+    args, kwargs: what the call gives; given: tensors to tune on (an eager kernel is tuned on those of its call).
+    not_specialized: names of parameters whose values do not ask for a search of their own.
+    """
+
+    def __init__(
+        self,
+        jit_impl: JITImpl,
+        configs: Configs,
+        profile: ProfileArgs,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        given: Sequence[Any] | None = None,
+        not_specialized: Sequence[str] = (),
+    ) -> None:
+        self.jit_impl = jit_impl
+        self.profile = profile
+        self.args = args
+        self.kwargs = dict(kwargs or {})
+        self.configs = expand(configs, jit_impl.signature, args, self.kwargs)
+        self.given = self._arguments_of_call() if given is None else list(given)
+        self.not_specialized = tuple(not_specialized)
+
+    def run(self, progress: bool | None = None) -> AutotuneResult:
+        """Raises AutotuneError when no configuration gives a right kernel."""
+        key = self._key()
+        known = None if key is None else store.load(key, self.configs)
+        if known is not None:
+            debug.say(debug.BACKEND, f"{self._name()}: tuned before: {in_words(self.configs[known.index])}")
+            return self._known(known)
+        request = self.jit_impl.request()
+        sets = InputSets(self.profile.supply_type, self.profile.supply_prog, self.given)
+        found = search(self.configs, self._job, request, self.profile, sets, progress)
+        result = self._result(found)
+        if request.options.verbose or settings.verbose():
+            debug.announce(f"{self._name()}: {in_words(result.config)}, {result.latency:.4f} ms, {result.checked}")
+            show(found.candidates)
+        if key is not None:
+            index = self.configs.index(result.config)
+            store.save(key, self.configs, store.Stored(index, result.latency, result.ref_latency, result.checked))
+        return result
+
+    # -- the search's needs -----------------------------------------------------------------------------------
+
+    def _name(self) -> str:
+        return str(getattr(self.jit_impl, "__name__", "kernel"))
+
+    def _call(self, config: Config) -> dict[str, Any]:
+        return completed(self.jit_impl.signature, self.args, self.kwargs, config)
+
+    def _job(self, config: Config) -> Job:
+        call = self._call(config)
+        return job_of(self.jit_impl, label_of(self.jit_impl, (), call), (), call)
+
+    def _arguments_of_call(self) -> dict[str, Any] | None:
+        """Of an eager kernel: what the call gives, by name; None when tensors are given by their types only."""
+        if self.jit_impl.mode != "eager":
+            return None
+        values = self._call({})
+        return None if any(isinstance(value, TensorType) for value in values.values()) else values
+
+    # -- results ----------------------------------------------------------------------------------------------
+
+    def _result(self, found: Found) -> AutotuneResult:
+        best = found.best
+        assert best.job is not None
+        assert best.artifact is not None
+        assert best.latency is not None
+        kernel = load(best.job, best.artifact)
+        remember(self.jit_impl, (), self._call(best.config), best.job, kernel)
+        reference = self._reference_latency(kernel, found) if self.profile.ref_prog is not None else None
+        return self._filled(AutotuneResult(
+            kernel, best.config, best.latency, reference, found.checked, False, found.candidates
+        ))  # fmt: skip
+
+    def _reference_latency(self, kernel: Any, found: Found) -> float:
+        profile = self.profile
+        inputs = [copied(value) for value in found.inputs]  # it may write to them
+        latency = Profiler(kernel).do_bench(
+            profile.ref_prog, profile.warmup, profile.rep, input_tensors=inputs, return_mode="median"
+        )
+        assert isinstance(latency, float)
+        return latency
+
+    def _known(self, stored: store.Stored) -> AutotuneResult:
+        config = self.configs[stored.index]
+        kernel = self.jit_impl.compile(**self._call(config))
+        return self._filled(
+            AutotuneResult(kernel, config, stored.latency, stored.ref_latency, stored.checked, from_cache=True)
+        )
+
+    @staticmethod
+    def _filled(result: AutotuneResult) -> AutotuneResult:
+        kernel = result.kernel
+        kernel.config, kernel.latency, kernel.ref_latency = result.config, result.latency, result.ref_latency
+        return result
+
+    # -- the key ----------------------------------------------------------------------------------------------
+
+    def _key(self) -> str | None:
+        """Of the result on disk; None when something in it has no canonical form."""
+        request = self.jit_impl.request()
+        try:
+            return kernel_key({
+                "autotune": _VERSION,
+                "function": self._function_key(),
+                "configs": self.configs,
+                "inputs": [_facts(value) for value in self.given] if isinstance(self.given, list) else None,
+                "device": request.backend.target.detect().detail,
+                **self.profile.key_parts(),
+                **request.key_parts(),
+            })  # fmt: skip
+        except UncacheableError as error:
+            debug.say(debug.BACKEND, f"{self._name()}: the result of tuning is not kept: {error}")
+            return None
+
+    def _function_key(self) -> str:
+        """Stands for the function and the call: its source, or else the tile IR of the first configuration."""
+        values = self._call(self.configs[0])
+        plain = {name: None if name in self.not_specialized else _plain(value) for name, value in values.items()}
+        found = source_key(self.jit_impl.func, (), plain)
+        if found is not None:
+            return found.digest
+        try:
+            return str(self._job(self.configs[0]).func.script(show_meta=True))
+        except Exception as error:
+            raise UncacheableError(f"the first configuration has no IR: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    kind = tensor_type(value)
+    return value if kind is None else ("tensor", tuple(kind.shape), str(kind.dtype))
+
+
+def _facts(value: Any) -> Any:
+    """Of an input tensor: shape and element type."""
+    shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is None or kind is None:
+        return value if isinstance(value, (bool, int, float)) else type(value).__name__
+    return tuple(int(size) for size in shape), str(DType(kind))

@@ -1,0 +1,21 @@
+"""The autotuner's public names."""
+
+from tilecore.autotune import (
+    AutotunedKernel,
+    AutoTuner,
+    AutotuneResult,
+    AutotuneWarning,
+    autotune,
+    get_autotune_inputs,
+    set_autotune_inputs,
+)
+
+__all__ = [
+    "AutoTuner",
+    "AutotuneResult",
+    "AutotuneWarning",
+    "AutotunedKernel",
+    "autotune",
+    "get_autotune_inputs",
+    "set_autotune_inputs",
+]
