@@ -96,21 +96,24 @@ def assemble(
     """The record of everything made."""
     from tilecore.cache.versions import versions_for_key
     from tilecore.ir.build import dtype_of
-    from tilecore.ir.sizes import symbols_of_params, to_dim
+    from tilecore.ir.sizes import scalar_symbols, symbols_of_params, to_dim
 
     params = params_of(func)
     workspaces = tuple(
         Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in env.facts.get("workspaces", ())
     )
+    entries = tuple(_entry(v, f, facts) for v, f in module.functions.items())
+    sizes = [d for e in entries for d in e.grid] + [d for w in workspaces for d in w.shape]
+    sizes += [d for p in params if isinstance(p, TensorParam) for d in (*p.shape, *(p.strides or ()))]
     return Artifact(
         name=str(func.attrs["global_symbol"]),
         target=str(target),
         backend=backend.package,
         adapter=adapter,
         params=params,
-        symbols=symbols_of_params(func.params),
+        symbols=(*symbols_of_params(func.params), *scalar_symbols(func.params, sizes)),
         workspaces=workspaces,
-        entries=tuple(_entry(v, f, facts) for v, f in module.functions.items()),
+        entries=entries,
         out_idx=checked_out_idx(options.out_idx, params),
         source=source,
         source_format=backend.codegen.emits,

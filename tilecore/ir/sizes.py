@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tilecore.errors import LanguageError
@@ -92,6 +93,16 @@ def symbols_of_params(params: Any) -> tuple[Symbol, ...]:
             )
         found.append(symbol)
     return tuple(found)
+
+
+def scalar_symbols(params: Any, dims: Iterable[Dim]) -> tuple[Symbol, ...]:
+    """A symbol for every scalar parameter that one of the sizes names: its value is the argument itself."""
+    named = {name for dim in dims if isinstance(dim, DimExpr) for name in dim.names()}
+    return tuple(
+        Symbol(str(param.name), ("scalar", number, 0), dtype_of(param))
+        for number, param in enumerate(params)
+        if not is_buffer_var(param) and str(param.name) in named
+    )
 
 
 def _solve(size: Expr, source: tuple[str, int, int], plain: dict, linear: dict) -> None:

@@ -57,7 +57,7 @@ class Kernel:
         names = self.names if len(self.names) == count else tuple(f"b{_LETTERS[i]}" for i in range(count))
         names = tuple(f"b{_LETTERS[i]}" if n == "v" else n for i, n in enumerate(names))
         self.span = builder.span
-        self.block_vars = [builder.variable(n) for n in names]
+        self.block_vars = [builder.variable(n, str(b.ty.dtype)) for n, b in zip(names, self.blocks, strict=True)]
         self.thread_vars = [builder.variable(f"t{_LETTERS[i]}") for i in range(3)]
         self.frame = Frame("kernel", kernel=self)
         builder.frames.append(self.frame)
@@ -85,7 +85,7 @@ class Kernel:
 
 
 def _extent_attr(var: Var, extent: Any, tag: str, body: Any, span: Any) -> AttrStmt:
-    axis = IterVar(Range.from_min_extent(IntImm("int32", 0), extent), var, IterVar.ThreadIndex, tag)
+    axis = IterVar(Range.from_min_extent(IntImm(str(var.ty.dtype), 0), extent), var, IterVar.ThreadIndex, tag)
     return AttrStmt(axis, "thread_extent", extent, body, span=span)
 
 
@@ -105,7 +105,8 @@ def _threads(threads: Any) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _kernel(what: str) -> Kernel:
+def open_kernel(what: str) -> Kernel:
+    """The T.Kernel that is being built; a LanguageError says that ``what`` stands outside one."""
     frame = current(what).enclosing("kernel")
     if frame is None:
         raise LanguageError(f"{what} outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
@@ -114,27 +115,27 @@ def _kernel(what: str) -> Kernel:
 
 def get_thread_binding(dim: int = 0) -> Var:
     """The index of the running thread along axis ``dim`` (0 = x), an int32 variable."""
-    return _kernel("T.get_thread_binding").thread_vars[_dim(dim)]
+    return open_kernel("T.get_thread_binding").thread_vars[_dim(dim)]
 
 
 def get_thread_bindings() -> list[Var]:
     """The indices of the running thread along x, y and z."""
-    return list(_kernel("T.get_thread_bindings").thread_vars)
+    return list(open_kernel("T.get_thread_bindings").thread_vars)
 
 
 def get_block_binding(dim: int = 0) -> Var:
     """The index of the running block along grid axis ``dim`` (0 = x)."""
-    return _kernel("T.get_block_binding").block_vars[dim]
+    return open_kernel("T.get_block_binding").block_vars[dim]
 
 
 def get_block_bindings() -> list[Var]:
     """The indices of the running block."""
-    return list(_kernel("T.get_block_bindings").block_vars)
+    return list(open_kernel("T.get_block_bindings").block_vars)
 
 
 def get_thread_extent(dim: int = 0) -> int:
     """Threads of a block along axis ``dim``."""
-    return _kernel("T.get_thread_extent").threads[_dim(dim)]
+    return open_kernel("T.get_thread_extent").threads[_dim(dim)]
 
 
 def _dim(dim: int) -> int:
@@ -148,7 +149,7 @@ def thread_loop(axis: Axis, tag: str) -> list[Any]:
     names = [f"threadIdx.{letter}" for letter in _LETTERS]
     if tag not in names:
         raise LanguageError(f"T.thread_binding to {tag!r}", expected=", ".join(names))
-    kernel = _kernel("T.thread_binding")
+    kernel = open_kernel("T.thread_binding")
     dim = names.index(tag)
     if not isinstance(axis.extent, IntImm) or int(axis.extent) != kernel.threads[dim]:
         raise LanguageError(
