@@ -96,6 +96,18 @@ def test_imports_are_light(code):
     assert ended.stdout == "[]\n", ended.stderr
 
 
+def test_a_name_of_the_language_is_not_hidden_by_the_module_it_comes_from():
+    code = (
+        "import importlib, sys\n"
+        "import tilecore.language as T\n"
+        "for place in sorted(set(T._NAMES.values())):\n"
+        "    importlib.import_module(place.partition(':')[0])\n"
+        "print([name for name in T._NAMES if getattr(T, name) is sys.modules.get(f'tilecore.language.{name}')])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ended.stdout == "[]\n", ended.stderr
+
+
 # -- rooms are small, and named after what they do ----------------------------------------------------------------
 
 

@@ -7,6 +7,8 @@ import, and a kernel that comes from the cache needs none of them. docs/language
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import Any
 
 from tilecore import dtypes as _dtypes
@@ -93,6 +95,17 @@ def _unknown(name: str) -> AttributeError:
     from tilecore.language.foreign import missing
 
     return missing(name, [*_NAMES, *_dtypes.FACTS, *_dtypes.ALIASES])
+
+
+class _Language(ModuleType):
+    """Importing the submodule ``tilecore.language.gemm`` sets the attribute ``gemm`` of this package; T.gemm wins."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _NAMES or not isinstance(value, ModuleType) or value.__name__ != f"{__name__}.{name}":
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Language
 
 
 def __dir__() -> list[str]:
