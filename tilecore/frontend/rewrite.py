@@ -65,11 +65,12 @@ def _compile(function: FunctionType) -> tuple[CodeType, SpanTable]:
     file, definition = parse_function(function)
     spans = SpanTable(file)
     definition = _Rewriter(spans).top(definition)
+    name, definition.name = definition.name, "__definition"  # else its own name would not be the global one in it
     outer = ast.parse(f"def __outer({', '.join([HOOKS, SPANS, *function.__code__.co_freevars])}): pass")
     outer.body[0].body = [definition]  # type: ignore[attr-defined]
     ast.fix_missing_locations(outer)
     module = compile(outer, file, "exec")
-    return _find_code(module, definition.name), spans
+    return _find_code(module, definition.name).replace(co_name=name), spans
 
 
 def _find_code(module: CodeType, name: str) -> CodeType:

@@ -71,6 +71,16 @@ _declare(
     "no_set_max_nreg set_max_nreg annotate_producer_reg_dealloc annotate_consumer_reg_alloc",
 )
 _declare("tilecore.language.layouts", "Layout Fragment")
+_declare(
+    "tilecore.language.threads",
+    "get_lane_idx get_warp_idx get_warp_idx_sync get_warp_group_idx warp_reduce_sum warp_reduce_max warp_reduce_min "
+    "warp_reduce_bitand warp_reduce_bitor any_sync all_sync syncthreads_or syncthreads_and syncthreads_count sync_warp "
+    "comm_reducer tvm_thread_allreduce",
+)
+_declare(
+    "tilecore.language.script",
+    "attr sblock reads writes sblock_attr func_attr While let call_extern import_source handle tir PrimExpr",
+)
 
 for _name in _dtypes.FACTS:
     globals()[_name] = _dtypes.dtype(_name)

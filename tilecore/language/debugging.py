@@ -48,7 +48,9 @@ def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
 
 def evaluate(value: Any) -> None:
     """Evaluate an expression for its effect."""
-    from tilecore.ir.nodes import Evaluate
+    from tilecore.ir.nodes import Evaluate, IntImm
 
     builder = current("T.evaluate")
-    builder.emit(Evaluate(as_expr(value), span=builder.span))
+    expression = as_expr(value)
+    if not isinstance(expression, IntImm):
+        builder.emit(Evaluate(expression, span=builder.span))

@@ -87,7 +87,9 @@ def _copied(call: TileCall, region: TensorRegion) -> tuple[list[Any], TensorRegi
         )
     shape = [IntImm("int32", e) for e in extents]
     name = f"{region.source.name}_before"
-    buffer = tirx.decl_buffer(shape, dtype_of(region.source), name, scope="local.fragment", layout=None)
+    scope = str(region.source.scope())
+    scope = scope if scope in ("local", "local.var") else "local.fragment"  # memory of a thread stays its own
+    buffer = tirx.decl_buffer(shape, dtype_of(region.source), name, scope=scope, layout=None)
     whole = BufferRegion(buffer, [Range.from_min_extent(IntImm("int32", 0), e) for e in shape])
     return [AllocBuffer(buffer, span=call.span), tile_statement("copy", [region, whole], span=call.span)], whole
 

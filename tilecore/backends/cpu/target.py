@@ -86,7 +86,7 @@ def capabilities(target: Target) -> Capabilities:
     return Capabilities(
         dtypes=frozenset(FACTS),
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
-        tile_ops=frozenset(TILE_OP_NAMES) - {"allreduce"},
+        tile_ops=frozenset(TILE_OP_NAMES),
         features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes"}),
     )
 

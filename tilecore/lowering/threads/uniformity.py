@@ -40,8 +40,9 @@ COLLECTIVE = ("copy", "transpose", "gemm", "fill", "reduce", "scan", "atomic", "
 
 
 def is_private(buffer: Var) -> bool:
-    """Does every thread have its own?"""
-    return str(buffer.scope()) in PRIVATE
+    """Does every thread have its own? Scalars of lowered reductions belong to whoever reduces."""
+    scope = str(buffer.scope())
+    return scope in PRIVATE or scope.startswith("reduce.")
 
 
 class Uniformity:

@@ -1,0 +1,130 @@
+"""Forms of TVM's own script that kernels use: attributes, blocks, T.While, T.let, external functions.
+
+Those with a meaning here have it; those that only describe (T.reads, T.writes, T.sblock, T.func_attr) have no effect.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.frontend.builder import current
+from tilecore.ir.nodes import Expr, StringImm, tirx
+from tilecore.ir.nodes import While as IRWhile
+from tilecore.language.hints import annotate
+from tilecore.language.threads import CommReducer, ReduceScope
+from tilecore.language.values import as_condition, as_expr, ir_dtype, is_kernel_value
+
+PrimExpr = Expr  # for annotations
+tir = tirx
+
+
+class _Handle(str):
+    """A pointer, where a name of an element type may stand: ``dtype="handle"``."""
+
+    def __call__(self, *args: Any) -> Any:
+        from tilecore.language.annotations import PtrType
+
+        return PtrType(*args)
+
+    def __repr__(self) -> str:
+        return "T.handle"
+
+
+handle = _Handle("handle")
+
+
+class Opaque:
+    """A pointer value that nothing reads, such as ``T.reinterpret(T.uint64(0), dtype="handle")``."""
+
+
+def attr(node: Any, attr_key: str, value: Any) -> AbstractContextManager[None]:
+    """``with T.attr(T.comm_reducer(...), "reduce_scope", ...)``: the reducer of T.tvm_thread_allreduce inside.
+
+    Other attributes of TVM's have no meaning here and raise UnsupportedError.
+    """
+    if attr_key == "reduce_scope":
+        if not isinstance(node, CommReducer):
+            raise LanguageError('T.attr(node, "reduce_scope", ...) takes a reducer', expected="T.comm_reducer(...)")
+        return ReduceScope(node)
+    raise UnsupportedError(f"T.attr: {attr_key!r} has no meaning here", expected='"reduce_scope"').at(
+        current("T.attr").location
+    )
+
+
+def sblock(name: str = "") -> AbstractContextManager[None]:
+    """``with T.sblock("name"):`` groups statements and has no effect."""
+    current("T.sblock")
+    return nullcontext()
+
+
+def reads(*regions: Any) -> None:
+    """What a T.sblock reads; no effect, as the compiler sees it by itself."""
+    current("T.reads")
+
+
+def writes(*regions: Any) -> None:
+    """What a T.sblock writes; no effect, as the compiler sees it by itself."""
+    current("T.writes")
+
+
+def sblock_attr(attributes: Any) -> None:
+    """Attributes of a T.sblock; no effect."""
+    current("T.sblock_attr")
+
+
+def func_attr(attributes: Any) -> None:
+    """Attributes of the function; no effect."""
+    current("T.func_attr")
+
+
+class While:
+    """``with T.While(condition):`` runs the body as long as ``condition`` holds, as the statement ``while`` does."""
+
+    def __init__(self, condition: Any) -> None:
+        if not is_kernel_value(condition):
+            raise LanguageError("the condition of T.While is a Python value", found=repr(condition)[:60])
+        self.condition = as_condition(condition)
+
+    def __enter__(self) -> None:
+        builder = current("T.While")
+        self.span = builder.span
+        self.block = builder.block("loop")
+        self.frame = self.block.__enter__()
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.block.__exit__(kind, error, trace)
+        if kind is None:
+            current().emit(IRWhile(self.condition, self.frame.body(), span=self.span))
+
+
+class _Let:
+    """Annotation of a variable that does not change: ``x: T.let[T.int32] = value``, or ``x: T.let = value``."""
+
+    def __getitem__(self, kind: Any) -> Any:
+        return kind if isinstance(kind, DType) else self
+
+    def __repr__(self) -> str:
+        return "T.let"
+
+
+let = _Let()
+
+
+def call_extern(dtype: Any, func_name: str, *args: Any) -> Expr:
+    """A call of a function of the target's own source language (T.import_source brings its text).
+
+    Targets without source text, and the interpreter, raise UnsupportedError.
+    """
+    current("T.call_extern")
+    kind = "void" if str(dtype) in ("handle", "void") else ir_dtype(DType(dtype))
+    operands = [StringImm(arg) if type(arg) is str else as_expr(arg) for arg in args]
+    return tirx.call_extern(kind, str(func_name), *operands)
+
+
+def import_source(source: str | None = None) -> None:
+    """Text in the target's source language to put before the kernel; other kinds of target raise UnsupportedError."""
+    if source:
+        annotate("import_source", str(source))

@@ -1,0 +1,234 @@
+"""What threads of a block do among themselves: their numbers, reductions over threads, votes.
+
+Threads are numbered with x fastest. A warp is WARP_SIZE neighbouring threads; a target whose hardware groups threads
+otherwise carries these operations out for groups of this size all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.frontend.builder import current
+from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
+from tilecore.ir.tile_ops import tile_call
+from tilecore.language.kernel import Kernel, open_kernel
+from tilecore.language.values import as_condition, as_expr, as_load, convert, is_kernel_value, select
+
+WARP_SIZE = 32
+
+
+def thread_number(kernel: Kernel) -> Expr:
+    """The number of the running thread in its block, x fastest."""
+    total: Any = IntImm("int32", 0)
+    step = 1
+    for var, extent in zip(kernel.thread_vars, kernel.threads, strict=True):
+        if extent > 1:
+            total = var * step + total
+            step *= extent
+    return total
+
+
+def get_lane_idx(warp_size: int | None = None) -> Expr:
+    """The number of the running thread in its warp: 0 to warp_size - 1 (32 unless given)."""
+    return thread_number(open_kernel("T.get_lane_idx")) % _size(warp_size)
+
+
+def get_warp_idx(warp_size: int | None = None) -> Expr:
+    """The number of the running thread's warp in the block."""
+    return thread_number(open_kernel("T.get_warp_idx")) // _size(warp_size)
+
+
+get_warp_idx_sync = get_warp_idx
+
+
+def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None = None) -> Expr:
+    """The number of the running thread's group of warps (4 unless given) in the block."""
+    group = 4 if warps_per_group is None else int(warps_per_group)
+    if group < 1:
+        raise LanguageError(f"warps_per_group is {group}", expected="at least 1")
+    return thread_number(open_kernel("T.get_warp_group_idx")) // (_size(warp_size) * group)
+
+
+def _size(warp_size: int | None) -> int:
+    size = WARP_SIZE if warp_size is None else int(warp_size)
+    if size < 1:
+        raise LanguageError(f"warp_size is {size}", expected="at least 1")
+    return size
+
+
+# -- reductions ----------------------------------------------------------------------------------------------
+
+
+def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, what: str = "T.allreduce") -> Expr:
+    """One value of every thread of a group, joined; every thread of it gets the result.
+
+    kind: sum, max, min, bitand, bitor, bitxor. The group: ``extent`` threads, ``stride`` apart; extent 0: the block.
+    """
+    open_kernel(what)
+    expression = as_expr(value)
+    dtype = str(expression.ty.dtype)
+    if kind.startswith("bit") and "float" in dtype:
+        raise LanguageError(f"{what} of {dtype}", expected="integers or bool")
+    if kind == "sum" and dtype == "bool":
+        expression, dtype = convert(expression, "int32"), "int32"
+    return current(what).bind("joined", tile_call("allreduce", [expression, kind, extent, stride], dtype=dtype))
+
+
+def _warp_reduce(kind: str, doc: str) -> Callable[[Any], Expr]:
+    def op(value: Any) -> Expr:
+        return allreduce(value, kind, WARP_SIZE, 1, f"T.warp_reduce_{kind}")
+
+    op.__name__ = f"warp_reduce_{kind}"
+    op.__doc__ = (
+        f"{doc} of ``value`` over the threads of the warp; each of them gets it. All threads of a warp call it."
+    )
+    return op
+
+
+warp_reduce_sum = _warp_reduce("sum", "The sum")
+warp_reduce_max = _warp_reduce("max", "The maximum")
+warp_reduce_min = _warp_reduce("min", "The minimum")
+warp_reduce_bitand = _warp_reduce("bitand", "The bitwise and")
+warp_reduce_bitor = _warp_reduce("bitor", "The bitwise or")
+
+
+def any_sync(condition: Any, mask: Any = None) -> Expr:
+    """Does ``condition`` hold in any thread of the warp? mask: all threads."""
+    return allreduce(as_condition(condition), "bitor", WARP_SIZE, 1, "T.any_sync")
+
+
+def all_sync(condition: Any, mask: Any = None) -> Expr:
+    """Does ``condition`` hold in every thread of the warp? mask: all threads."""
+    return allreduce(as_condition(condition), "bitand", WARP_SIZE, 1, "T.all_sync")
+
+
+def syncthreads_or(condition: Any) -> Expr:
+    """T.sync_threads, and: does ``condition`` hold in any thread of the block?"""
+    return allreduce(as_condition(condition), "bitor", what="T.syncthreads_or")
+
+
+def syncthreads_and(condition: Any) -> Expr:
+    """T.sync_threads, and: does ``condition`` hold in every thread of the block?"""
+    return allreduce(as_condition(condition), "bitand", what="T.syncthreads_and")
+
+
+def syncthreads_count(condition: Any) -> Expr:
+    """T.sync_threads, and the number of threads of the block in which ``condition`` holds."""
+    return allreduce(as_condition(condition), "sum", what="T.syncthreads_count")
+
+
+def sync_warp(mask: Any = None) -> None:
+    """Wait for the other threads of the warp. As T.sync_threads, placed by the compiler where it is needed."""
+    open_kernel("T.sync_warp")
+
+
+# -- TVM's form ----------------------------------------------------------------------------------------------
+
+
+class CommReducer:
+    """A way to join two values: ``kind`` as for T.reduce, ``identity`` an expression that joins to nothing."""
+
+    def __init__(self, kind: str, identity: Expr) -> None:
+        self.kind = kind
+        self.identity = identity
+
+
+_KINDS = {
+    tirx.Add: "sum",
+    tirx.Max: "max",
+    tirx.Min: "min",
+    tirx.BitwiseAnd: "bitand",
+    tirx.BitwiseOr: "bitor",
+    tirx.BitwiseXor: "bitxor",
+}
+
+
+def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommReducer:
+    """``T.comm_reducer(lambda x, y: x + y, [T.Cast(dtype, 0)])``: how T.tvm_thread_allreduce joins values.
+
+    Known: sums, T.max, T.min and the bitwise operations of x and y; others raise UnsupportedError.
+    """
+    values = list(identity) if isinstance(identity, (list, tuple)) else [identity]
+    if len(values) != 1:
+        raise UnsupportedError("T.comm_reducer of several values at once", found=f"{len(values)} identities")
+    start = as_expr(values[0])
+    x, y = Var("x", start.ty), Var("y", start.ty)
+    made = as_expr(combiner(x, y))
+    kind = _KINDS.get(type(made))
+    in_order = kind is not None and made.a.same_as(x) and made.b.same_as(y)
+    turned = kind is not None and made.a.same_as(y) and made.b.same_as(x)
+    if kind is None or not (in_order or turned):
+        raise UnsupportedError(
+            "T.comm_reducer knows sums, maxima, minima and bitwise operations",
+            found=str(made),
+            expected="lambda x, y: x + y, T.max(x, y), T.min(x, y), x & y, x | y or x ^ y",
+        )
+    return CommReducer(kind, start)
+
+
+class ReduceScope:
+    """``with T.attr(reducer, "reduce_scope", ...)``: the reducer of the T.tvm_thread_allreduce calls inside."""
+
+    def __init__(self, reducer: CommReducer) -> None:
+        self.reducer = reducer
+
+    def __enter__(self) -> None:
+        open_kernel("T.attr").frame.facts.setdefault("reducers", []).append(self.reducer)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            open_kernel("T.attr").frame.facts["reducers"].pop()
+
+
+def tvm_thread_allreduce(*freduce_args: Any, dtype: Any = None) -> Expr:
+    """``(1, value, condition, result[i], *thread indices)`` in a T.attr(reducer, "reduce_scope", ...): joins ``value``
+    of the threads where ``condition`` holds, along the axes of the named thread indices, and stores it in
+    ``result[i]`` of each thread."""
+    kernel = open_kernel("T.tvm_thread_allreduce")
+    builder = current()
+    reducers = kernel.frame.facts.get("reducers")
+    if not reducers:
+        raise LanguageError(
+            "T.tvm_thread_allreduce without a reducer",
+            expected='a call inside `with T.attr(T.comm_reducer(...), "reduce_scope", ...)`',
+        )
+    if len(freduce_args) < 5:
+        raise LanguageError("T.tvm_thread_allreduce takes (1, value, condition, result[i], *thread indices)")
+    size, value, condition, target, *axes = freduce_args
+    if is_kernel_value(size) or int(as_expr(size)) != 1:
+        raise UnsupportedError("T.tvm_thread_allreduce of several values at once", found=str(size))
+    element = as_load(target)
+    if element is None:
+        raise LanguageError("T.tvm_thread_allreduce stores to one element", found=str(target), expected="result[i]")
+    reducer: CommReducer = reducers[-1]
+    kind = str(reducer.identity.ty.dtype)
+    given = convert(value, kind)
+    if is_kernel_value(condition) or not condition:
+        given = select(condition if is_kernel_value(condition) else False, given, reducer.identity)
+    extent, stride = _span_of(kernel, axes)
+    joined = allreduce(given, reducer.kind, extent, stride, "T.tvm_thread_allreduce")
+    result = convert(joined, str(element.source.dtype))
+    builder.emit(BufferStore(element.source, result, list(element.indices), span=builder.span))
+    return IntImm("int32", 0)
+
+
+def _span_of(kernel: Kernel, axes: list[Any]) -> tuple[int, int]:
+    """Extent and stride of the group that ``axes`` (thread indices) span."""
+    numbers = []
+    for axis in axes:
+        number = next(
+            (i for i, var in enumerate(kernel.thread_vars) if isinstance(axis, Var) and var.same_as(axis)), None
+        )
+        if number is None:
+            raise LanguageError("T.tvm_thread_allreduce over what is no thread index", found=str(axis))
+        numbers.append(number)
+    wide = [i for i, extent in enumerate(kernel.threads) if extent > 1]
+    joined = [i for i in wide if i in numbers]
+    if not joined:
+        return 1, 1
+    if wide[wide.index(joined[0]) : wide.index(joined[-1]) + 1] != joined:
+        raise UnsupportedError("T.tvm_thread_allreduce over axes x and z, but not y", expected="neighbouring axes")
+    return prod(kernel.threads[i] for i in joined), prod(kernel.threads[: joined[0]])
