@@ -25,7 +25,7 @@ cdef extern from *:
     int tc_pool_wanted() nogil
     int tc_pool_running() nogil
 
-INTERFACE = 1  # of pool.py, when this was written
+INTERFACE = 2  # of pool.py, when this was written
 NO_MEMORY = TC_POOL_NO_MEMORY
 
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* The first four bytes of the scratch memory are 0 when a block function starts; what else it leaves there is its code,
+ * unless it returns one. */
 typedef int32_t (*tc_block_function)(const int64_t *slots, int64_t begin, int64_t end, uint8_t *scratch);
 
 typedef struct {
@@ -106,8 +108,17 @@ static void *tc_scratch_of(int64_t size) {
         own->size = 0;
         if (rounded < (size_t)size || posix_memalign(&own->memory, 64, rounded ? rounded : 4096)) return own->memory = NULL;
         own->size = rounded ? rounded : 4096;
+        *(int32_t *)own->memory = 0;
     }
     return own->memory;
+}
+
+/* Runs blocks and returns their code; the status word is 0 again afterwards. */
+static int tc_run(tc_block_function run, const int64_t *slots, int64_t begin, int64_t end, void *scratch) {
+    int code = run(slots, begin, end, scratch);
+    int status = *(int32_t *)scratch;
+    *(int32_t *)scratch = 0;
+    return code ? code : status;
 }
 
 static inline void tc_relax(void) {
@@ -141,7 +152,8 @@ static void tc_pool_work(void) {
         int64_t begin = atomic_fetch_add(&tc_pool.next, tc_pool.chunk);
         if (begin >= tc_pool.total) return;
         int64_t left = tc_pool.total - begin;
-        int code = tc_pool.run(tc_pool.slots, begin, begin + (left < tc_pool.chunk ? left : tc_pool.chunk), scratch);
+        int64_t end = begin + (left < tc_pool.chunk ? left : tc_pool.chunk);
+        int code = tc_run(tc_pool.run, tc_pool.slots, begin, end, scratch);
         if (code) {
             none = 0;
             atomic_compare_exchange_strong(&tc_pool.code, &none, code);
@@ -280,11 +292,12 @@ static int tc_pool_inline(tc_block_function run, const int64_t *slots, int64_t b
     int code;
     if (tc_depth <= 1) {
         memory = tc_scratch_of(scratch);
-        return memory ? run(slots, 0, blocks, memory) : TC_POOL_NO_MEMORY;
+        return memory ? tc_run(run, slots, 0, blocks, memory) : TC_POOL_NO_MEMORY;
     }
     /* inside a kernel this thread's scratch is in use */
-    if (posix_memalign(&memory, 64, scratch > 0 ? (size_t)scratch : 64)) return TC_POOL_NO_MEMORY;
-    code = run(slots, 0, blocks, memory);
+    if (posix_memalign(&memory, 64, scratch > 64 ? (size_t)scratch : 64)) return TC_POOL_NO_MEMORY;
+    *(int32_t *)memory = 0;
+    code = tc_run(run, slots, 0, blocks, memory);
     free(memory);
     return code;
 }

@@ -2,7 +2,8 @@
 
 A kernel entry is ``int32 entry(const int64_t *slots, int64_t begin, int64_t end, uint8_t *scratch)``: it runs the
 blocks begin..end of the grid, counted with x fastest. ``scratch`` belongs to the running thread, is 64-byte aligned
-and has the entry's shared bytes. A number other than 0 ends the launch, which returns it.
+and has the entry's shared bytes, at least 64. A number other than 0 ends the launch, which returns it; so does one that
+the entry leaves in the first four bytes of ``scratch``, which are 0 when it starts.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from tilecore.errors import ArgumentError
 
-INTERFACE = 1  # changes when the built pool and the Python around it must change together
+INTERFACE = 2  # changes when the built pool and the Python around it must change together
 MOST_THREADS = 4096
 NO_MEMORY = -1  # returned by a launch that cannot have the scratch memory that it needs
 

@@ -128,11 +128,15 @@ def _run_range(run: Callable[..., int], slots: int, begin: int, end: int, scratc
     except (MemoryError, OverflowError, ValueError):
         return NO_MEMORY
     start = ctypes.addressof(memory)
-    return run(slots, begin, end, start + -start % 64)
+    start += -start % 64
+    status = ctypes.c_int32.from_address(start)
+    status.value = 0
+    return run(slots, begin, end, start) or status.value
 
 
 def _scratch(size: int, nested: bool) -> Any:
-    """At least ``size`` bytes after the first address in it that is a multiple of 64."""
+    """At least ``size`` bytes, and 64, after the first address in it that is a multiple of 64."""
+    size = max(size, 64)
     if not nested and _own.memory is not None and len(_own.memory) >= size + 64:
         return _own.memory
     memory = (ctypes.c_uint8 * (size + 64))()

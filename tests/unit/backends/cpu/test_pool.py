@@ -129,9 +129,9 @@ def test_scratch_is_aligned_private_and_large_enough(threads):
 
     def use(slots, begin, end, scratch):
         me = threading.get_ident()
-        ctypes.memset(scratch, begin % 251, size)
+        ctypes.memset(scratch + 4, begin % 251, size - 4)  # the first four bytes are the status
         time.sleep(0.001)
-        if bytes(ctypes.string_at(scratch, size)) != bytes([begin % 251]) * size:
+        if bytes(ctypes.string_at(scratch + 4, size - 4)) != bytes([begin % 251]) * (size - 4):
             return 1
         with lock:
             seen.setdefault(me, set()).add(scratch)
@@ -167,12 +167,34 @@ def test_the_code_of_a_block_ends_the_launch(threads, count):
     assert threads.of(after)([], (3, 1, 1, 0)) == 0
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_status_in_scratch_is_the_code_and_does_not_stay(threads, count):
+    """The first four bytes: 0 when an entry starts, and what it leaves there ends the launch. 64 bytes are always there."""
+    threads.module.set_num_threads(count)
+    starts = []
+
+    def stop(slots, begin, end, scratch):
+        starts.append(ctypes.c_int32.from_address(scratch).value)
+        ctypes.memset(scratch + 4, 255, 60)
+        if begin <= slots[0] < end:
+            ctypes.c_int32.from_address(scratch).value = 7
+        return 0
+
+    launch = threads.of(stop)
+    for _ in range(3):
+        assert launch([50], (100, 1, 1, 0)) == 7
+        assert launch([100], (100, 1, 1, 0)) == 0
+    nested = threads.of(lambda slots, begin, end, scratch: 9 if launch([0], (3, 1, 1, 0)) == 7 else 1)
+    assert nested([], (2, 1, 1, 0)) == 9
+    assert set(starts) == {0}
+
+
 def test_a_launch_from_inside_a_kernel_runs_on_its_own_thread_and_scratch(threads):
     seen = []
     inner = threads.of(lambda slots, begin, end, scratch: seen.append((threading.get_ident(), scratch)) or 0)
 
     def outer(slots, begin, end, scratch):
-        ctypes.memset(scratch, 7, 256)
+        ctypes.memset(scratch + 4, 7, 252)
         before = len(seen)
         if inner([], (5, 1, 1, 256)):
             return 1
