@@ -136,7 +136,7 @@ def test_python_of_the_readme_runs(tmp_path):
     script.write_text("\n\n".join(blocks(README, "python")))
     environment = dict(os.environ) | {"TILECORE_CACHE_DIR": str(tmp_path / "cache")}
     ended = subprocess.run(
-        [sys.executable, str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=180
     )
     assert ended.returncode == 0, ended.stderr
 

@@ -102,7 +102,7 @@ def test_kernels_of_an_earlier_run_come_from_the_cache():
 
     def lines() -> str:
         return subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=180
         ).stdout
 
     assert lines() == "[(True, False, True), (True, False, False)] True\n"
@@ -167,7 +167,7 @@ def test_a_device_without_torch_is_refused():
 
 def run(*words: str, before: str = "") -> subprocess.CompletedProcess[str]:
     code = f"import sys\n{before}\nfrom tilecore.cli import main\nmain({list(words)!r})"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=180)
 
 
 def test_command_without_torch():
