@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tilecore.jit.compile import compile as compile
     from tilecore.jit.impl import JITImpl as JITImpl
     from tilecore.jit.impl import jit as jit
+    from tilecore.jit.lower import lower as lower
     from tilecore.jit.parallel import par_compile as par_compile
     from tilecore.language.gemm import GemmWarpPolicy as GemmWarpPolicy
     from tilecore.language.integers import cdiv as cdiv
@@ -63,6 +64,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "PassConfigKey": ("tilecore.transform", "PassConfigKey"),
     "transform": ("tilecore.transform", ""),
     "language": ("tilecore.language", ""),
+    "lower": ("tilecore.jit.lower", "lower"),
     "math": ("tilecore.math", ""),
     "next_power_of_2": ("tilecore.language.integers", "next_power_of_2"),
     "par_compile": ("tilecore.jit.parallel", "par_compile"),

@@ -75,7 +75,13 @@ def emit(module: IRModule, backend: Backend, target: Target) -> tuple[str, dict[
 
 
 def build(
-    func: PrimFunc, module: IRModule, source: str, backend: Backend, target: Target, adapter: str, options: CompileOptions
+    func: PrimFunc,
+    module: IRModule,
+    source: str,
+    backend: Backend,
+    target: Target,
+    adapter: str,
+    options: CompileOptions,
 ) -> tuple[bytes, str]:
     """Source to binary, where the adapter wants one."""
     if not backend.adapters[adapter].binary_formats():
@@ -142,7 +148,9 @@ def params_of(func: PrimFunc) -> tuple[Param, ...]:
         packed = 8 // DType(kind).bits if DType(kind).bits < 8 else 1
         strides = tuple(to_dim(s) for s in param.strides) or None
         shape = tuple(to_dim(s) for s in param.shape)
-        made.append(TensorParam(str(param.name), kind, shape, strides, modes.get(param, "r"), DType(kind).bytes, packed))
+        made.append(
+            TensorParam(str(param.name), kind, shape, strides, modes.get(param, "r"), DType(kind).bytes, packed)
+        )
     return tuple(made)
 
 

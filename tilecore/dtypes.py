@@ -67,7 +67,7 @@ ALIASES = {
 }
 
 
-class dtype(str):  # noqa: N801 - the language's name
+class dtype(str):
     """An element type; behaves as its name. ``dtype("float16")``, ``dtype(torch.float16)``, ``dtype(numpy.int8)``."""
 
     __slots__ = ()
@@ -122,7 +122,7 @@ class dtype(str):  # noqa: N801 - the language's name
         return cast(value, self)
 
     def __repr__(self) -> str:
-        return f"T.{str(self)}"
+        return f"T.{self!s}"
 
 
 def canonical_name(value: Any) -> str:

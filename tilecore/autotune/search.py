@@ -60,6 +60,12 @@ def search(
     return Found(winner, sets.of(winner.artifact, request.backend.adapters[request.adapter]), how, candidates)
 
 
+def _hint(candidates: Sequence[Candidate], args: ProfileArgs) -> str | None:
+    if args.ref_prog is None and any(candidate.status == "wrong" for candidate in candidates):
+        return "ref_prog says what is right; for kernels whose outputs are not all determined there is skip_check"
+    return None
+
+
 def _run_and_time(
     candidates: Sequence[Candidate], request: Request, args: ProfileArgs, sets: InputSets, progress: bool | None
 ) -> str:

@@ -101,6 +101,8 @@ class Tuning:
         kernel = load(best.job, best.artifact)
         remember(self.jit_impl, (), self._call(best.config), best.job, kernel)
         reference = self._reference_latency(kernel, found) if self.profile.ref_prog is not None else None
+        for candidate in found.candidates:
+            candidate.job = candidate.artifact = None  # results are kept for long
         return self._filled(AutotuneResult(
             kernel, best.config, best.latency, reference, found.checked, False, found.candidates
         ))  # fmt: skip

@@ -138,5 +138,3 @@ def _undisturbed() -> bool:
     import sys
 
     return sys.exc_info()[0] is None
-
-

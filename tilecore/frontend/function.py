@@ -106,5 +106,3 @@ def macro(func: Callable[..., Any] | None = None) -> Any:
     if not inspect.isfunction(func):
         raise LanguageError("T.macro decorates a function", found=type(func).__name__)
     return Macro(func)
-
-

@@ -45,7 +45,9 @@ def for_(iterable: Any, names: tuple[str, ...], probe: Probe, has_else: bool) ->
                 yield item
         return
     if has_else:
-        raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(builder.location)
+        raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(
+            builder.location
+        )
     place = builder.place
     before = snapshot(probe)
     with open_loop(builder, spec, names) as variables:
@@ -75,7 +77,9 @@ def while_(condition: Callable[[], Any], probe: Probe, has_else: bool) -> Iterat
                 raise LanguageError("the condition of `while` became a kernel value after its first iteration")
         return
     if has_else:
-        raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(builder.location)
+        raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(
+            builder.location
+        )
     test = as_condition(value)
     place, span = builder.place, builder.span
     before = snapshot(probe)

@@ -265,7 +265,9 @@ class _Rewriter(ast.NodeTransformer):
             return self._assign(node.target, result, node)
         if isinstance(node.target, ast.Subscript):
             target, index = self.visit(node.target.value), self.visit(node.target.slice)
-            return [ast.copy_location(ast.Expr(self._hook("augment_store", operator, target, index, value, at=node)), node)]
+            return [
+                ast.copy_location(ast.Expr(self._hook("augment_store", operator, target, index, value, at=node)), node)
+            ]
         node.value = value
         return [node]
 

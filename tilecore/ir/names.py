@@ -1,6 +1,19 @@
 """Names of the tile operations, for those who must not import TVM."""
 
-TILE_OP_NAMES = (
-    "copy transpose gemm fill reduce scan atomic atomic_element finalize_reducer sync_threads allreduce print "
-    "device_assert assume annotate"
-).split()
+TILE_OP_NAMES = [
+    "copy",
+    "transpose",
+    "gemm",
+    "fill",
+    "reduce",
+    "scan",
+    "atomic",
+    "atomic_element",
+    "finalize_reducer",
+    "sync_threads",
+    "allreduce",
+    "print",
+    "device_assert",
+    "assume",
+    "annotate",
+]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, const
 from tilecore.ir.nodes import Expr, Select, tirx

@@ -47,7 +47,15 @@ TILE_OPS: dict[str, TileOp] = {
         # c = (0 if clear_accum else c) + op(a) @ op(b), accumulated in c's dtype
         TileOp(
             "gemm",
-            ("a:region", "b:region", "c:region", "transpose_a:int", "transpose_b:int", "clear_accum:expr", "policy:int"),
+            (
+                "a:region",
+                "b:region",
+                "c:region",
+                "transpose_a:int",
+                "transpose_b:int",
+                "clear_accum:expr",
+                "policy:int",
+            ),
             ("a", "b", "c"),
             ("c",),
         ),

@@ -107,8 +107,7 @@ class _Verifier:
             return
         kind = LanguageError if self.after == "the front end" else LoweringError
         raise kind(
-            f"{var.name} is used where it is not defined"
-            + ("" if kind is LanguageError else f" (after {self.after})"),
+            f"{var.name} is used where it is not defined" + ("" if kind is LanguageError else f" (after {self.after})"),
             location=location_of_span(span),
             hint="it was made in another block, loop or branch; make it where both places see it, "
             "or use T.alloc_var for a value that changes"

@@ -46,7 +46,9 @@ class Request:
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, bool, bytes, tuple, list, dict)) or value is None else str(value)
+    return (
+        value if isinstance(value, (str, int, float, bool, bytes, tuple, list, dict)) or value is None else str(value)
+    )
 
 
 def make_request(
@@ -104,7 +106,7 @@ def ir_of(func: Any) -> Any:
     )
 
 
-def compile(  # noqa: A001 - the language's name
+def compile(
     func: Any = None,
     out_idx: Any = None,
     execution_backend: str | None = None,

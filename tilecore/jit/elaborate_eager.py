@@ -143,5 +143,7 @@ def _returned(returned: Any, work: _Elaboration, place: Location) -> list[Buffer
                 expected="tensors made by T.empty",
             )
     if len(wanted) != len(work.outputs):
-        raise LanguageError(f"{work.function.__name__} makes outputs with T.empty that it does not return", location=place)
+        raise LanguageError(
+            f"{work.function.__name__} makes outputs with T.empty that it does not return", location=place
+        )
     return wanted

@@ -36,8 +36,7 @@ _declare(
 )
 _declare(
     "tilecore.language.loops",
-    "serial Serial unroll Unroll vectorized Vectorized Parallel grid Pipelined Persistent "
-    "thread_binding any_of all_of",
+    "serial Serial unroll Unroll vectorized Vectorized Parallel grid Pipelined Persistent thread_binding any_of all_of",
 )
 _declare(
     "tilecore.language.memory",

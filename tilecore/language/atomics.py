@@ -138,5 +138,3 @@ def _vector_add(lanes: int) -> Any:
 
 atomic_addx2 = _vector_add(2)
 atomic_addx4 = _vector_add(4)
-
-

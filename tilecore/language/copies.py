@@ -93,6 +93,8 @@ def transpose(src: Any, dst: Any) -> None:
     a, b = extents(left), extents(right)
     if len(tile_shape(left)) > 2 or len(a) < 2 or len(b) < 2 or not all(map(same_size, a[-2:], reversed(b[-2:]))):
         raise LanguageError(
-            "T.transpose: the shapes do not fit", found=f"{describe(left)} to {describe(right)}", expected="[m, n] to [n, m]"
+            "T.transpose: the shapes do not fit",
+            found=f"{describe(left)} to {describe(right)}",
+            expected="[m, n] to [n, m]",
         )
     emit("transpose", [left, right])

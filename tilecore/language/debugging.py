@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.frontend.builder import current
+from tilecore.ir.nodes import TensorRegion
 from tilecore.language.copies import emit
 from tilecore.language.regions import region_of
 from tilecore.language.values import BufferHandle, as_condition, as_expr, is_kernel_value
 
 
 def print(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int = 0) -> None:
-    """Print a value or a whole buffer from the kernel, after ``msg``. ``T.print("text", value)`` works too."""
+    """Print a value, a buffer or a slice from the kernel, after ``msg``. ``T.print("text", value)`` works too."""
     values = []
     if isinstance(obj, str):
         obj, msg = (None, obj) if not is_kernel_value(msg) else (msg, obj)
-    if isinstance(obj, BufferHandle):
+    if isinstance(obj, (BufferHandle, TensorRegion)):
         values = [region_of(obj, "T.print")]
-        msg = msg or obj.name
+        msg = msg or str(values[0].source.name)
     elif obj is not None:
         values = [as_expr(obj)]
         msg = msg or str(values[0])

@@ -5,11 +5,35 @@ from __future__ import annotations
 import difflib
 
 # Stems of names that act on one chip's instructions; plugins offer them in their own dialects.
-_CHIP = (
-    "alloc_barrier alloc_cluster_barrier alloc_tmem barrier_ mbarrier_ tma_ wgmma wait_wgmma warpgroup_ ptx_ cp_async "
-    "tcgen05_ cluster_ clc_ pdl_ fence_ ws WS shuffle_elect gemm_sp copy_cluster set_max ClusterKernel "
-    "CUDASourceCodeKernel elect_ ldmatrix stmatrix"
-).split()
+_CHIP = [
+    "alloc_barrier",
+    "alloc_cluster_barrier",
+    "alloc_tmem",
+    "barrier_",
+    "mbarrier_",
+    "tma_",
+    "wgmma",
+    "wait_wgmma",
+    "warpgroup_",
+    "ptx_",
+    "cp_async",
+    "tcgen05_",
+    "cluster_",
+    "clc_",
+    "pdl_",
+    "fence_",
+    "ws",
+    "WS",
+    "shuffle_elect",
+    "gemm_sp",
+    "copy_cluster",
+    "set_max",
+    "ClusterKernel",
+    "CUDASourceCodeKernel",
+    "elect_",
+    "ldmatrix",
+    "stmatrix",
+]
 
 
 def missing(name: str, known: list[str]) -> AttributeError:
@@ -20,6 +44,4 @@ def missing(name: str, known: list[str]) -> AttributeError:
             "import it from the dialect of that chip's plugin package"
         )
     close = difflib.get_close_matches(name, known, n=1)
-    return AttributeError(
-        f"tilecore.language has no {name!r}" + (f"; did you mean T.{close[0]}?" if close else "")
-    )
+    return AttributeError(f"tilecore.language has no {name!r}" + (f"; did you mean T.{close[0]}?" if close else ""))

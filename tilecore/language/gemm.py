@@ -21,11 +21,11 @@ class GemmWarpPolicy(IntEnum):
 
 
 def gemm(
-    A: Any,  # noqa: N803 - the language's names
-    B: Any,  # noqa: N803
-    C: Any,  # noqa: N803
-    transpose_A: bool = False,  # noqa: N803
-    transpose_B: bool = False,  # noqa: N803
+    A: Any,
+    B: Any,
+    C: Any,
+    transpose_A: bool = False,
+    transpose_B: bool = False,
     policy: GemmWarpPolicy = GemmWarpPolicy.Square,
     clear_accum: Any = False,
     k_pack: int = 1,

@@ -157,5 +157,3 @@ def thread_loop(axis: Axis, tag: str) -> list[Any]:
             expected=f"the kernel's {kernel.threads[dim]} threads",
         )
     return [kernel.thread_vars[dim] + axis.start]
-
-

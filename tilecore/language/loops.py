@@ -71,7 +71,7 @@ def vectorized(start: Any, stop: Any = None, *, annotations: dict[str, Any] | No
 Vectorized = vectorized
 
 
-def Parallel(  # noqa: N802 - the language's name
+def Parallel(
     *extents: Any,
     coalesced_width: int | None = None,
     loop_layout: Any = None,
@@ -101,7 +101,7 @@ def grid(*extents: Any) -> LoopSpec:
     return LoopSpec("serial", axes, single=len(axes) == 1)
 
 
-def Pipelined(  # noqa: N802 - the language's name
+def Pipelined(
     start: Any,
     stop: Any = None,
     num_stages: int = 0,
@@ -122,9 +122,7 @@ def Pipelined(  # noqa: N802 - the language's name
     return LoopSpec("pipelined", (_axis(start, stop),), annotations=notes)
 
 
-def Persistent(  # noqa: N802 - the language's name
-    domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8
-) -> LoopSpec:
+def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8) -> LoopSpec:
     """Tiles of ``domain`` handed to ``wave_size`` blocks in waves: block ``index`` takes tiles ``index``,
     ``index + wave_size``, ... Yields one coordinate an axis of ``domain``.
 

@@ -161,7 +161,7 @@ def if_then_else(cond: Any, t: Any, f: Any) -> Any:
     return select(cond, t, f)
 
 
-def Select(condition: Any, true_value: Any, false_value: Any) -> Expr:  # noqa: N802 - the language's name
+def Select(condition: Any, true_value: Any, false_value: Any) -> Expr:
     """As T.if_then_else, but both values are evaluated."""
     a, b = unify(true_value, false_value)
     return IRSelect(as_condition(condition), a, b)
@@ -182,7 +182,7 @@ def cast(value: Any, dtype: Any, round: str = "", sat: bool = True, rbits: Any =
     return convert(value, str(DType(dtype)))
 
 
-def Cast(dtype: Any, value: Any) -> Expr:  # noqa: N802 - the language's name
+def Cast(dtype: Any, value: Any) -> Expr:
     """T.cast with its arguments the other way round."""
     return cast(value, dtype)
 
@@ -247,12 +247,12 @@ def bitwise_not(a: Any) -> Expr:
     return ~as_expr(a)
 
 
-def Ramp(base: Any, stride: Any, lanes: int) -> Expr:  # noqa: N802 - the language's name
+def Ramp(base: Any, stride: Any, lanes: int) -> Expr:
     """The vector base, base + stride, ... of ``lanes`` values."""
     return IRRamp(as_expr(base), as_expr(stride), lanes)
 
 
-def Broadcast(value: Any, lanes: int) -> Expr:  # noqa: N802 - the language's name
+def Broadcast(value: Any, lanes: int) -> Expr:
     """A vector of ``lanes`` equal values."""
     return IRBroadcast(as_expr(value), lanes)
 

@@ -101,9 +101,7 @@ def cummax(
     _scan("max", src, dst, dim, reverse, annotations)
 
 
-def finalize_reducer(
-    reducer: Any, dst: Any = None, batch: int = 1, annotations: dict[str, Any] | None = None
-) -> None:
+def finalize_reducer(reducer: Any, dst: Any = None, batch: int = 1, annotations: dict[str, Any] | None = None) -> None:
     """Join what the threads accumulated in a T.alloc_reducer; afterwards it is an ordinary fragment."""
     emit("finalize_reducer", [region_of(reducer, "T.finalize_reducer")], annotations)
     if dst is not None:

@@ -28,7 +28,9 @@ def _known_region(value: Any, what: str) -> TensorRegion | None:
     if isinstance(value, TensorLoad):
         return None
     raise LanguageError(
-        f"{what} takes buffers", found=f"{type(value).__name__} {str(value)[:60]}", expected="a buffer, or a slice of one"
+        f"{what} takes buffers",
+        found=f"{type(value).__name__} {str(value)[:60]}",
+        expected="a buffer, or a slice of one",
     )
 
 
@@ -66,7 +68,8 @@ def _padded(sizes: list[Any], rank: int, what: str) -> list[Any]:
         real = [s for s in sizes if not (isinstance(s, int) and s == 1)]
         if len(real) > rank:
             raise LanguageError(
-                f"{what}: a tile of {len(sizes)} axes does not fit a buffer of {rank}", found=f"tile shape {tuple(sizes)}"
+                f"{what}: a tile of {len(sizes)} axes does not fit a buffer of {rank}",
+                found=f"tile shape {tuple(sizes)}",
             )
         sizes = real
     return [1] * (rank - len(sizes)) + sizes

@@ -24,7 +24,7 @@ def dynamic(name: str, dtype: str = "int32") -> Any:
 symbolic = dynamic
 
 
-def Var(name: str, dtype: str = "int32") -> Any:  # noqa: N802 - the language's name
+def Var(name: str, dtype: str = "int32") -> Any:
     """A named variable of the IR; as a size it acts as ``T.dynamic``."""
     from tilecore.ir.nodes import Var as IRVar
 
@@ -101,8 +101,40 @@ def _delegate(name: str) -> None:
     setattr(ConstDim, name, method)
 
 
-for _name in (
-    "add radd sub rsub mul rmul floordiv rfloordiv mod rmod truediv rtruediv pow rpow lshift rlshift rshift rrshift "
-    "and rand or ror xor rxor lt le gt ge eq ne neg pos abs invert"
-).split():
+for _name in [
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "mul",
+    "rmul",
+    "floordiv",
+    "rfloordiv",
+    "mod",
+    "rmod",
+    "truediv",
+    "rtruediv",
+    "pow",
+    "rpow",
+    "lshift",
+    "rlshift",
+    "rshift",
+    "rrshift",
+    "and",
+    "rand",
+    "or",
+    "ror",
+    "xor",
+    "rxor",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "neg",
+    "pos",
+    "abs",
+    "invert",
+]:
     _delegate(f"__{_name}__")

@@ -289,7 +289,9 @@ class BufferHandle:
             raise LanguageError(
                 f"index {item} of axis {axis} is outside {self.name}",
                 found=f"index {item}",
-                expected=f"{-extent} to {extent - 1}, for shape {self.shape}" if extent else "nothing: the axis is empty",
+                expected=f"{-extent} to {extent - 1}, for shape {self.shape}"
+                if extent
+                else "nothing: the axis is empty",
             )
         return value
 
@@ -420,7 +422,9 @@ def _check_fits(value: int, kind: str) -> None:
     low, high = _integer_range(kind)
     if not low <= value <= high:
         raise LanguageError(
-            f"{value} does not fit in {kind}", expected=f"{low} to {high}", hint=f'T.cast(T.int64({value}), "{kind}") wraps'
+            f"{value} does not fit in {kind}",
+            expected=f"{low} to {high}",
+            hint=f'T.cast(T.int64({value}), "{kind}") wraps',
         )
 
 

@@ -121,6 +121,4 @@ def _small(buffer: Var) -> bool:
     return sum((size - 1) * abs(stride) for size, stride in zip(sizes, strides, strict=True)) <= MAX_INT32  # type: ignore[operator, arg-type]
 
 
-
-
 FLATTEN_BUFFERS = Pass("flatten_buffers", flatten_buffers)

@@ -18,7 +18,7 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import Choice, TileOpImpl, choose
 from tilecore.lowering.passes import Pass, PassEnv
 
-# what stays in the IR for the code generator
+# what stays in the IR for the code generator, but for prints of whole buffers
 KEPT = ("device_assert", "assume", "atomic_element")
 
 

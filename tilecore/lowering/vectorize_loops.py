@@ -14,7 +14,6 @@ from tilecore.ir.nodes import (
     Broadcast,
     BufferLoad,
     BufferStore,
-    Call,
     Cast,
     For,
     ForKind,

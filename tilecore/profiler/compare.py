@@ -15,7 +15,8 @@ _SHOWN = 4
 class Comparison:
     """How two tensors of one shape differ.
 
-    total, wrong: numbers of elements. worst_absolute, worst_relative: differences among finite elements.
+    total, wrong: numbers of elements. worst_absolute, worst_relative: among finite elements, relative to expected ones
+    that are not 0.
     examples: (index, value, expected value) of the first wrong ones. nans: elements that are NaN on one side only.
     """
 
@@ -100,7 +101,7 @@ def _compare_piece(result: Comparison, left: Any, right: Any, start: int, tolera
     if difference[place] > result.worst_absolute:
         result.worst_absolute = float(difference[place])
         result.worst_index = result.index(start + place)
-    relative = difference / numpy.maximum(numpy.abs(numpy.where(finite, b, 1.0)), 1e-30)
+    relative = numpy.where(finite & (b != 0), difference / numpy.abs(b), 0.0)
     result.worst_relative = max(result.worst_relative, float(relative.max()))
     wrong = numpy.flatnonzero(~fine)
     result.wrong += len(wrong)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "fixtures" / "moody_backend"))
-from installed import moody_backend
+from moody_install import moody_backend
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def fresh_caches(tmp_path, monkeypatch):
     _kernels.clear()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def moody(tmp_path_factory):
     """The target "moody", installed as a package, so that worker processes find it too."""
     with moody_backend(tmp_path_factory.mktemp("site")) as kind:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from kernels import adder, factory, plus_one
+from tunable_kernels import adder, factory, plus_one
 
 import tilecore
 import tilecore.language as T

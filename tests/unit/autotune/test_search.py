@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from kernels import adder, factory, plus_one
+from tunable_kernels import adder, factory, plus_one
 
 import tilecore.language as T
 from tilecore.autotune import AutotuneWarning, oracle

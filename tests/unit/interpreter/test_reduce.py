@@ -197,7 +197,12 @@ def test_allreduce_counts_threads_that_the_code_does_not_name():
 
 @pytest.mark.parametrize(
     ("extent", "stride", "group"),
-    [(4, 1, lambda n: n // 4), (5, 1, lambda n: n // 5), (3, 4, lambda n: n % 4 + n // 12 * 4), (6, 4, lambda n: n % 4)],
+    [
+        (4, 1, lambda n: n // 4),
+        (5, 1, lambda n: n // 5),
+        (3, 4, lambda n: n % 4 + n // 12 * 4),
+        (6, 4, lambda n: n % 4),
+    ],
 )
 def test_allreduce_joins_groups_of_threads(extent, stride, group):
     y, tx, ty = buffer("Y", (24,), "int32"), Var("tx", "int32"), Var("ty", "int32")

@@ -9,7 +9,19 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from tilecore.ir.nodes import AttrStmt, Evaluate, IRModule, PointerType, PrimFunc, PrimType, Return, SeqStmt, Var, tirx, tvm
+from tilecore.ir.nodes import (
+    AttrStmt,
+    Evaluate,
+    IRModule,
+    PointerType,
+    PrimFunc,
+    PrimType,
+    Return,
+    SeqStmt,
+    Var,
+    tirx,
+    tvm,
+)
 
 
 def wrap(source: str, symbols: Sequence[str], target: Any) -> IRModule:
@@ -29,7 +41,9 @@ def _caller(symbol: str, text: str | None, target: Any) -> PrimFunc:
     call = tirx.call_extern("void", f"{symbol}__body", *params)
     body: Any = SeqStmt([Evaluate(call), Return(tirx.const(0, "int32"))])
     if text is not None:
-        note = AttrStmt(tirx.const(0, "int32"), "pragma_import_llvm", tvm.ir.StringImm(text), Evaluate(tirx.const(0, "int32")))
+        note = AttrStmt(
+            tirx.const(0, "int32"), "pragma_import_llvm", tvm.ir.StringImm(text), Evaluate(tirx.const(0, "int32"))
+        )
         body = SeqStmt([note, body])
     func = PrimFunc(params, body, ret_type=PrimType("int32"))
     return func.with_attr("global_symbol", symbol).with_attr("calling_conv", 0).with_attr("target", target)

@@ -7,8 +7,8 @@ from typing import Any
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import cast, dtype_of, load, nest, nothing
-from tilecore.ir.nodes import Evaluate, Stmt, TensorRegion
-from tilecore.ir.tile_ops import TileCall, tile_call
+from tilecore.ir.nodes import Evaluate, ForKind, Stmt, TensorRegion
+from tilecore.ir.tile_ops import TileCall, tile_call, tile_statement
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.loops.moves import axes_of, indices_of
 from tilecore.lowering.passes import PassEnv
@@ -48,7 +48,22 @@ def lower_atomic(call: TileCall, env: PassEnv) -> Stmt:
     return nest([target.region[axis].extent for axis in to_axes], body, span=call.span)
 
 
+def lower_print(call: TileCall, env: PassEnv) -> Stmt:
+    """A buffer element by element, each on its own line with its indices."""
+    (region,) = call.rest
+    axes = axes_of(region)
+
+    def body(variables: list[Any]) -> Stmt:
+        where = indices_of(region, axes, variables)
+        name = f"{call.message}[{', '.join('{}' for _ in where)}]"
+        values = [*where, load(region.source, where, call.span)]
+        return tile_statement("print", [name, *values], hints={"places": len(where)}, span=call.span)
+
+    return nest([region.region[axis].extent for axis in axes], body, kind=ForKind.SERIAL, span=call.span)
+
+
 IMPLEMENTATIONS = (
+    TileOpImpl("print", "one element after the other", lower_print),
     TileOpImpl("sync_threads", "nothing", lower_to_nothing),
     TileOpImpl("finalize_reducer", "nothing", lower_to_nothing),
     TileOpImpl("annotate", "hint", lower_annotate),

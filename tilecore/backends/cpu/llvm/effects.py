@@ -119,7 +119,11 @@ def _print(emit: Statements, node: Any) -> None:
         operands.append(text)
     fn.module.declare("printf", "i32 {}(ptr, ...)")
     fn.module.declare("fflush", "i32 {}(ptr)")
-    line = message.replace("%", "%%") + (": " if words and message else "") + " ".join(words) + "\n"
+    hints = node.value.attrs
+    for _ in range(int(hints["places"]) if hints is not None and "places" in hints else 0):
+        message = message.replace("{}", "\0" + words.pop(0), 1)  # indices of an element
+    message = message.replace("%", "%%").replace("\0%%", "%")
+    line = message + (": " if words and message else "") + " ".join(words) + "\n"
     arguments = ", ".join([f"ptr {fn.module.string(line)}", *operands])
     fn.op(f"call i32 (ptr, ...) @printf({arguments})")
     fn.op("call i32 @fflush(ptr null)")

@@ -289,7 +289,9 @@ class Expressions:
         else:
             word = "sext" if is_signed(value.dtype) else "zext"
         if not value.text.startswith(("%", "<", "splat")):
-            return literal(int(value.text) if value.text not in ("true", "false") else value.text == "true", target).text
+            return literal(
+                int(value.text) if value.text not in ("true", "false") else value.text == "true", target
+            ).text
         return self.fn.op(f"{word} {value.type} {value.text} to {vector(want, value.lanes)}")
 
     def _reinterpret(self, node: Call) -> Value:
@@ -362,9 +364,7 @@ class Expressions:
         name = f"llvm.masked.gather.{_suffix(kind)}.v{lanes}p0"
         self.fn.module.declare(name, f"{kind} {{}}(<{lanes} x ptr>, i32, <{lanes} x i1>, {kind})")
         active = mask.text if mask is not None else literal(True, "bool", lanes).text
-        arguments = (
-            f"<{lanes} x ptr> {places}, i32 {self.fn.align(memory)}, <{lanes} x i1> {active}, {kind} {other or 'poison'}"
-        )
+        arguments = f"<{lanes} x ptr> {places}, i32 {self.fn.align(memory)}, <{lanes} x i1> {active}, {kind} {other or 'poison'}"
         return self.loaded(self.fn.op(f"call {kind} @{name}({arguments}){self.fn.tag(memory)}"), memory.dtype, lanes)
 
     # -- calls ------------------------------------------------------------------------------------------------

@@ -136,5 +136,3 @@ class Function:
 
 def _plain(name: str) -> str:
     return "".join(c if c.isalnum() or c == "_" else "_" for c in name)
-
-

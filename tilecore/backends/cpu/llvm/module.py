@@ -7,7 +7,6 @@ grid, numbered with x fastest; ``slots`` as :class:`tilecore.runtime.artifact.En
 
 from __future__ import annotations
 
-
 from tilecore.backends.cpu.llvm.function import Function, Memory, Module
 from tilecore.backends.cpu.llvm.statements import Statements
 from tilecore.backends.cpu.llvm.types import Value, computed, is_narrow, split, stored
@@ -121,5 +120,3 @@ def _metadata(module: Module) -> list[str]:
         others = ", ".join(f"!{3000 + m}" for m in range(count) if m != n)
         lines.append(f"!{2000 + n} = !{{{others}}}")
     return lines
-
-

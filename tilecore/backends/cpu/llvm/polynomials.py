@@ -164,8 +164,6 @@ def exp2(p: Poly, x: str) -> str:
     return p.scale(p.add(p.fma(p.mul(r, r), p.horner(r, EXP2), linear), p.num(1.0)), power)
 
 
-
-
 def _split(p: Poly, x: str) -> tuple[str, str]:
     """``x = (1 + t) 2^e`` with 1 + t from sqrt(1/2) to sqrt(2): t and e as floats. Denormals are scaled up first."""
     tiny = p.test("olt", x, p.num(2.0**-126))

@@ -1,0 +1,53 @@
+"""tilecore.lower: a kernel as far as its source, for looking at it; nothing is built or loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore import compiler
+from tilecore.errors import LanguageError
+from tilecore.jit.compile import ir_of, make_request
+from tilecore.runtime.artifact import Param
+
+
+@dataclass(frozen=True)
+class CompiledArtifact:
+    """device_mod: the target IR, an IRModule. params: as they were declared. kernel_source: the emitted source.
+
+    host_mod, rt_mod: None, as the host's part is the launcher, which is part of tilecore.
+    """
+
+    device_mod: Any
+    params: list[Param]
+    kernel_source: str
+    host_mod: None = None
+    rt_mod: None = None
+
+
+def lower(
+    func_or_mod: Any,
+    target: Any = "auto",
+    target_host: Any = None,
+    runtime_only: bool = False,
+    enable_host_codegen: bool = False,
+    enable_device_compile: bool = False,
+) -> CompiledArtifact:
+    """Lower a T.prim_func (or an IRModule of one) for a target and emit its source.
+
+    The last three are accepted for compatibility and change nothing; :func:`tilecore.compile` makes a kernel.
+    """
+    request = make_request(target=target, target_host=target_host)
+    func = _only_function(func_or_mod)
+    module, _ = compiler.lower(func, request.backend, request.target, request.options)
+    source, _ = compiler.emit(module, request.backend, request.target)
+    return CompiledArtifact(module, list(compiler.params_of(func)), source)
+
+
+def _only_function(func_or_mod: Any) -> Any:
+    functions = getattr(func_or_mod, "functions", None) if type(func_or_mod).__name__ == "IRModule" else None
+    if functions is None:
+        return ir_of(func_or_mod)
+    if len(functions) != 1:
+        raise LanguageError(f"the module has {len(functions)} functions", expected="one kernel")
+    return ir_of(next(iter(functions.values())))
