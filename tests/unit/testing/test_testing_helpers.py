@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
 import types
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from tilecore.plugins.hookspecs import hookimpl
 from tilecore.testing import null_backend
 
 pytest_plugins = ["pytester"]
+REPOSITORY = Path(__file__).parents[3]
 
 
 def ran():
@@ -149,8 +152,9 @@ def test_unknown_names_and_arguments():
         testing.requires_cpu(support_required="sometimes")
 
 
-def test_in_a_file_of_tests(pytester):
+def test_in_a_file_of_tests(pytester, monkeypatch):
     """Fixtures and parameters still arrive, skips show their reasons, and main() runs the file."""
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     file = pytester.makepyfile(
         test_file="""
         import pytest
@@ -263,4 +267,6 @@ def test_a_benchmark_returns_milliseconds(result):
 
 def test_importing_it_costs_little():
     code = "import sys, tilecore.testing; print({'torch', 'numpy', 'tvm', 'pytest'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert ended.stdout.strip() == "set()"
