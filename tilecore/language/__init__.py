@@ -47,7 +47,7 @@ _declare("tilecore.language.gemm", "gemm GemmWarpPolicy")
 _declare(
     "tilecore.language.reductions",
     "reduce reduce_sum reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor reduce_bitxor "
-    "cumsum cummax finalize_reducer",
+    "cumsum cummax finalize_reducer reducer_init reducer_update",
 )
 _declare(
     "tilecore.language.atomics",

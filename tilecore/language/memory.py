@@ -147,14 +147,22 @@ class _Workspace(_Unnamed):
 
 
 def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | None = None) -> BufferHandle:
-    """A fragment that T.Parallel iterations may accumulate into together: ``r[i] += x`` (op "sum"), or
-    ``r[i] = T.max(r[i], x)`` / ``T.min``. Initialise it with T.fill or T.clear, finish with T.finalize_reducer."""
+    """A fragment that T.Parallel iterations may accumulate into together: T.reducer_update(r[i], x), or ``r[i] += x``
+    (op "sum"), ``r[i] = T.max(r[i], x)``, ``T.min``. Initialise it with T.reducer_init, T.fill or T.clear, and finish
+    with T.finalize_reducer."""
     from tilecore.language.hints import annotate
+    from tilecore.language.kernel import open_kernel
 
     if op not in ("sum", "max", "min"):
         raise LanguageError(f"T.alloc_reducer(op={op!r})", expected='"sum", "max" or "min"')
     handle = _Reducer(_shape(shape, "T.alloc_reducer"), str(DType(dtype)), "local.fragment")
-    handle.after = lambda made: annotate("reducer", made, op, replication or "none")
+
+
+    def record(made: BufferHandle) -> None:
+        annotate("reducer", made, op, replication or "none")
+        open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[made.buffer] = op
+
+    handle.after = record
     return handle
 
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LanguageError
+from tilecore.ir.nodes import tirx
+from tilecore.ir.reductions import identity
 from tilecore.language.copies import emit
+from tilecore.language.kernel import open_kernel
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
+from tilecore.language.values import BufferHandle, as_load, convert
 
 _BITWISE = ("bitand", "bitor", "bitxor")
 
@@ -27,7 +31,7 @@ def reduce(
     if not 0 <= axis < len(sizes):
         raise LanguageError(f"{what}: dim {dim} of a tile with {len(sizes)} axes", found=describe(source))
     left = sizes[:axis] + sizes[axis + 1 :]
-    kept = sizes[:axis] + [1] + sizes[axis + 1 :]
+    kept = [*sizes[:axis], 1, *sizes[axis + 1 :]]
     got = extents(target)
     if not (_fits(left, got) or _fits(kept, got) or (not left and got == [1])):
         raise LanguageError(
@@ -99,6 +103,34 @@ def cummax(
 ) -> None:
     """Inclusive prefix maxima along ``dim``, from the end if ``reverse``; in place without ``dst``."""
     _scan("max", src, dst, dim, reverse, annotations)
+
+
+def _operation(buffer: Any, what: str) -> str:
+    """The operation of the T.alloc_reducer that ``buffer`` is."""
+    operations = open_kernel(what).frame.facts.get("operations", {})
+    if buffer not in operations:
+        raise LanguageError(f"{what}: {buffer.name} is no reducer", expected="a buffer from T.alloc_reducer")
+    return operations[buffer]
+
+
+def reducer_init(reducer: Any, value: Any = None) -> None:
+    """Start a T.alloc_reducer: from ``value``, or from what joins to nothing (0, the lowest or the highest value)."""
+    target = region_of(reducer, "T.reducer_init")
+    op = _operation(target.source, "T.reducer_init")
+    if value is None:
+        value = identity(op, kind_of(target))
+    emit("fill", [target, convert(value, kind_of(target))])
+
+
+def reducer_update(target: Any, value: Any) -> None:
+    """Join ``value`` to element ``r[i]`` of a T.alloc_reducer, from any number of T.Parallel iterations."""
+    element = as_load(target)
+    if element is None:
+        raise LanguageError("T.reducer_update takes an element of a reducer", found=str(target), expected="r[i]")
+    op = _operation(element.source, "T.reducer_update")
+    given = convert(value, str(element.source.dtype))
+    joined = element + given if op == "sum" else {"max": tirx.Max, "min": tirx.Min}[op](element, given)
+    BufferHandle(element.source).write(tuple(element.indices), joined)
 
 
 def finalize_reducer(reducer: Any, dst: Any = None, batch: int = 1, annotations: dict[str, Any] | None = None) -> None:

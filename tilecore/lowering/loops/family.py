@@ -7,24 +7,28 @@ from tilecore.lowering.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.fuse_loops import FUSE_LOOPS
 from tilecore.lowering.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.inline_binds import INLINE_BINDS
+from tilecore.lowering.lower_reducers import LOWER_REDUCERS
 from tilecore.lowering.lower_tile_ops import LOWER_TILE_OPS
 from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.passes import Gap, Pass
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.thread_loops import THREAD_LOOPS
 from tilecore.lowering.threads.checks import CHECK_THREADS
+from tilecore.lowering.unpack_int4 import UNPACK_INT4
 from tilecore.lowering.unroll_loops import UNROLL_LOOPS
 from tilecore.lowering.vectorize_loops import VECTORIZE_LOOPS
 
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
     CHECK_THREADS,
+    LOWER_REDUCERS,
     Gap("before_tile_ops"),
     SEPARATE_OVERLAPS,
     LOWER_TILE_OPS,
     APPLY_LAYOUTS,
     THREAD_LOOPS,
     Gap("after_tile_ops"),
+    UNPACK_INT4,
     GUARD_BOUNDS,
     FUSE_LOOPS,
     FLATTEN_BUFFERS,

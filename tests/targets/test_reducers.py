@@ -1,0 +1,120 @@
+"""T.alloc_reducer: many iterations of T.Parallel accumulate into one element."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import tilecore.language as T
+from tilecore.errors import LanguageError
+
+from .kit import check, close, sample, zeros
+
+near = partial(close, steps=300)
+
+
+def test_sums_along_each_axis(target):
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((37, 50), "float32"),
+        R: T.Tensor((37,), "float32"),
+        C: T.Tensor((50,), "float32"),
+        W: T.Tensor((1,), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            r, c = T.alloc_reducer((37,), "float32"), T.alloc_reducer((50,), "float32", op="sum")
+            w, out = T.alloc_reducer((1,), "float32"), T.alloc_fragment((37,), "float32")
+            T.reducer_init(r)
+            T.clear(c)
+            T.reducer_init(w, 2.0)
+            for i, j in T.Parallel(37, 50):
+                r[i] += A[i, j]
+            for i, j in T.Parallel(37, 50):
+                if j < 45:
+                    T.reducer_update(r[i], A[i, j] * 2.0)
+                    T.reducer_update(c[j], A[i, j])
+            for i, j in T.Parallel(37, 50):
+                T.reducer_update(w[0], A[i, j])
+                A[i, j] = A[i, j] * 3.0
+            T.finalize_reducer(r, out)
+            T.finalize_reducer(c)
+            T.finalize_reducer(w)
+            T.copy(out, R)
+            T.copy(c, C)
+            T.copy(w, W)
+
+    a = sample("float32", (37, 50))
+    after, r, c, w = check(
+        kernel, target, a, zeros("float32", 37), zeros("float32", 50), zeros("float32", 1), compare=near
+    )
+    np.testing.assert_allclose(r, a.sum(1) + 2 * a[:, :45].sum(1), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(c, a.sum(0) * (np.arange(50) < 45), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(w[0], a.sum() + 2, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(after, a * np.float32(3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "float16"])
+def test_extremes_from_several_loops(target, dtype):
+    @T.prim_func
+    def kernel(A: T.Tensor((16, 40), dtype), H: T.Tensor((16,), dtype), L: T.Tensor((1,), dtype)):
+        with T.Kernel(1):
+            high, low = T.alloc_reducer((16,), dtype, op="max"), T.alloc_reducer((1,), dtype, op="min")
+            T.reducer_init(high)
+            T.reducer_init(low, 1)
+            for k in T.serial(4):
+                for i, j in T.Parallel(16, 10):
+                    T.reducer_update(high[i], A[i, k * 10 + j])
+                    low[0] = T.min(low[0], A[i, k * 10 + j])
+            T.finalize_reducer(high)
+            T.finalize_reducer(low)
+            T.copy(high, H)
+            T.copy(low, L)
+
+    a = sample(dtype, (16, 40))
+    _, high, low = check(kernel, target, a, zeros(dtype, 16), zeros(dtype, 1))
+    np.testing.assert_array_equal(high, a.max(1))
+    assert low[0] == min(a.min(), 1)
+
+
+def test_elements_that_meet_by_chance(target):
+    """Histograms: which iterations meet at an element is known only when the kernel runs, or is no plain axis."""
+
+    @T.prim_func
+    def kernel(
+        K: T.Tensor((96,), "int32"), H: T.Tensor((8,), "int32"), D: T.Tensor((6,), "int32"), M: T.Tensor((6,), "int32")
+    ):
+        with T.Kernel(1):
+            h, d = T.alloc_reducer((8,), "int32"), T.alloc_reducer((6,), "int32")
+            m = T.alloc_reducer((6,), "int32", op="max")
+            T.clear(h)
+            T.clear(d)
+            T.reducer_init(m)
+            for i in T.Parallel(96):
+                h[K[i]] += 1
+            for i in T.Parallel(96):
+                d[i // 16] -= i
+            for i, j in T.Parallel(48, 2):
+                key = K[i * 2 + j]
+                m[(i * 2 + j) % 6] = T.max(key, m[(i * 2 + j) % 6])
+            for r in (h, d, m):
+                T.finalize_reducer(r)
+            T.copy(h, H)
+            T.copy(d, D)
+            T.copy(m, M)
+
+    k = np.random.default_rng(0).integers(0, 8, 96).astype(np.int32)
+    h, d, m = check(kernel, target, k, zeros("int32", 8), zeros("int32", 6), zeros("int32", 6))[1:]
+    np.testing.assert_array_equal(h, np.bincount(k, minlength=8))
+    np.testing.assert_array_equal(d, -np.arange(96).reshape(6, 16).sum(1))
+    np.testing.assert_array_equal(m, k.reshape(16, 6).max(0))
+
+
+def test_only_reducers_are_reduced_into():
+    with pytest.raises(LanguageError, match=r"T\.reducer_update: f is no reducer"):
+
+        @T.prim_func
+        def kernel(A: T.Tensor((8,), "float32")):
+            with T.Kernel(1):
+                f = T.alloc_fragment((8,), "float32")
+                for i in T.Parallel(8):
+                    T.reducer_update(f[i], A[i])
