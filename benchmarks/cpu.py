@@ -104,7 +104,8 @@ def gemm() -> Iterator[Case]:
         a, b, c = torch.randn(size, size), torch.randn(size, size), torch.empty(size, size)
         kernel = kernels.matmul(size, size, size, *tile)
         yield Case(
-            f"gemm fp32 {size}", 1.8, lambda k=kernel, x=(a, b, c): k(*x), lambda x=(a, b, c): torch.matmul(x[0], x[1], out=x[2]),
+            f"gemm fp32 {size}", 1.8,
+            lambda k=kernel, x=(a, b, c): k(*x), lambda x=(a, b, c): torch.matmul(x[0], x[1], out=x[2]),
             lambda c=c, a=a, b=b: close(c, a @ b, 1e-4, 1e-3),
         )  # fmt: skip
 

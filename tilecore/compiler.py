@@ -97,7 +97,8 @@ def build(
 
 def assemble(
     func: PrimFunc, module: IRModule, env: PassEnv, backend: Backend, target: Target, adapter: str,
-    options: CompileOptions, source: str, facts: dict[str, Any], binary: bytes, binary_format: str, report: dict[str, Any],
+    options: CompileOptions, source: str, facts: dict[str, Any], binary: bytes, binary_format: str,
+    report: dict[str, Any],
 ) -> Artifact:  # fmt: skip
     """The record of everything made."""
     from tilecore.cache.versions import versions_for_key

@@ -126,7 +126,7 @@ class dtype(str):
 
 
 def canonical_name(value: Any) -> str:
-    """The language's name of an element type given as a name, a torch dtype, a numpy dtype or type, or a Python type."""
+    """The language's name of an element type given as a name, a torch dtype, a numpy dtype or type, a Python type."""
     if isinstance(value, dtype):
         return str(value)
     if isinstance(value, str):

@@ -112,7 +112,7 @@ def cast(value: Expr, dtype: str) -> Expr:
 
 
 def op_name(node: Any) -> str:
-    """What a call calls, without TVM's namespace ("exp", "if_then_else"); tile operations keep theirs. "" if no call."""
+    """What a call calls, without TVM's namespace ("exp", "if_then_else"); tile operations keep theirs. "": no call."""
     name = str(getattr(getattr(node, "op", None), "name", ""))
     return name.removeprefix("tirx.").removeprefix("prim.")
 

@@ -1,19 +1,6 @@
 """Names of the tile operations, for those who must not import TVM."""
 
-TILE_OP_NAMES = [
-    "copy",
-    "transpose",
-    "gemm",
-    "fill",
-    "reduce",
-    "scan",
-    "atomic",
-    "atomic_element",
-    "finalize_reducer",
-    "sync_threads",
-    "allreduce",
-    "print",
-    "device_assert",
-    "assume",
-    "annotate",
-]
+TILE_OP_NAMES = (
+    "copy transpose gemm fill reduce scan atomic atomic_element finalize_reducer sync_threads allreduce print "
+    "device_assert assume annotate"
+).split()

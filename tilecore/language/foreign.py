@@ -5,35 +5,11 @@ from __future__ import annotations
 import difflib
 
 # Stems of names that act on one chip's instructions; plugins offer them in their own dialects.
-_CHIP = [
-    "alloc_barrier",
-    "alloc_cluster_barrier",
-    "alloc_tmem",
-    "barrier_",
-    "mbarrier_",
-    "tma_",
-    "wgmma",
-    "wait_wgmma",
-    "warpgroup_",
-    "ptx_",
-    "cp_async",
-    "tcgen05_",
-    "cluster_",
-    "clc_",
-    "pdl_",
-    "fence_",
-    "ws",
-    "WS",
-    "shuffle_elect",
-    "gemm_sp",
-    "copy_cluster",
-    "set_max",
-    "ClusterKernel",
-    "CUDASourceCodeKernel",
-    "elect_",
-    "ldmatrix",
-    "stmatrix",
-]
+_CHIP = (
+    "alloc_barrier alloc_cluster_barrier alloc_tmem barrier_ mbarrier_ tma_ wgmma wait_wgmma warpgroup_ ptx_ cp_async "
+    "tcgen05_ cluster_ clc_ pdl_ fence_ ws WS shuffle_elect gemm_sp copy_cluster set_max ClusterKernel "
+    "CUDASourceCodeKernel elect_ ldmatrix stmatrix"
+).split()
 
 
 def missing(name: str, known: list[str]) -> AttributeError:

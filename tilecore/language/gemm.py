@@ -45,7 +45,11 @@ def gemm(
     m, k = _matrix(a, "A", transpose_A)
     kb, n = _matrix(b, "B", transpose_B)
     mc, nc = _matrix(c, "C", False)
-    for size, other, text in ((k, kb, "K of A ({}) does not match K of B ({})"), (m, mc, "M of A ({}) does not match M of C ({})"), (n, nc, "N of B ({}) does not match N of C ({})")):  # fmt: skip
+    for size, other, text in (
+        (k, kb, "K of A ({}) does not match K of B ({})"),
+        (m, mc, "M of A ({}) does not match M of C ({})"),
+        (n, nc, "N of B ({}) does not match N of C ({})"),
+    ):
         if not same_size(size, other):
             raise LanguageError(
                 "T.gemm: " + text.format(size, other),

@@ -101,7 +101,7 @@ def _threads(threads: Any) -> tuple[int, int, int]:
         raise LanguageError("T.Kernel(threads=...) must be known when compiling", found=str(threads)) from None
     if not 1 <= len(sizes) <= 3 or any(t < 1 for t in sizes):
         raise LanguageError("T.Kernel(threads=...) is wrong", found=str(threads), expected="one to three positive ints")
-    x, y, z = (sizes + [1, 1])[:3]
+    x, y, z = [*sizes, 1, 1][:3]
     return x, y, z
 
 

@@ -101,40 +101,8 @@ def _delegate(name: str) -> None:
     setattr(ConstDim, name, method)
 
 
-for _name in [
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "mul",
-    "rmul",
-    "floordiv",
-    "rfloordiv",
-    "mod",
-    "rmod",
-    "truediv",
-    "rtruediv",
-    "pow",
-    "rpow",
-    "lshift",
-    "rlshift",
-    "rshift",
-    "rrshift",
-    "and",
-    "rand",
-    "or",
-    "ror",
-    "xor",
-    "rxor",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "eq",
-    "ne",
-    "neg",
-    "pos",
-    "abs",
-    "invert",
-]:
+for _name in (
+    "add radd sub rsub mul rmul floordiv rfloordiv mod rmod truediv rtruediv pow rpow lshift rlshift rshift rrshift "
+    "and rand or ror xor rxor lt le gt ge eq ne neg pos abs invert"
+).split():
     _delegate(f"__{_name}__")

@@ -301,7 +301,7 @@ class BufferHandle:
             item = item.value
         if isinstance(item, IntImm):
             item = int(item)
-        if isinstance(item, bool) or isinstance(item, (float, FloatImm)):
+        if isinstance(item, (bool, float, FloatImm)):
             raise LanguageError(f"axis {axis} of {self.name} is indexed with {item!r}", expected="an integer")
         if isinstance(item, numbers.Integral):
             return int(item) + extent if int(item) < 0 else int(item)

@@ -20,7 +20,7 @@ class TileOpImpl:
     """One way to carry out a tile operation.
 
     op: name without prefix. matches: None when it applies, else the reason why it declines. layouts: the layouts that
-    it wants for operands ({buffer: layout}). lower: the statement that does it. priority: the highest that matches wins.
+    it wants for operands ({buffer: layout}). lower: the statement that does it. priority: the highest that fits wins.
     needs_layouts: it gives wrong results without them.
     """
 

@@ -57,7 +57,7 @@ class KernelAdapter(ABC):
         """The stream to launch on, as an integer handle; 0 is the default stream."""
         return 0
 
-    def synchronize(self, device_index: int = 0) -> None:
+    def synchronize(self, device_index: int = 0) -> None:  # noqa: B027 - nothing to wait for on a host
         """Wait until everything launched has finished."""
 
     def timer(self, device_index: int = 0, backend: str = "event") -> Timer:
@@ -74,7 +74,7 @@ class KernelAdapter(ABC):
         return HostTimer(None if plain else lambda: self.synchronize(device_index))
 
     def empty(self, shape: tuple[int, ...], dtype: str, device_index: int = 0) -> Any:
-        """An uninitialised tensor where this adapter's kernels can use it: torch's when torch is there, else numpy's."""
+        """An uninitialised tensor where this adapter's kernels can use it: torch's if torch is there, else numpy's."""
         from tilecore.runtime.tensors import empty
 
         return empty(shape, dtype, self.torch_device(device_index))

@@ -1,4 +1,4 @@
-"""The frozen record of a compiled kernel: what the cache stores, what ``kernel.export()`` writes, what an adapter loads.
+"""The frozen record of a compiled kernel: what the cache stores, what ``kernel.export()`` writes, adapters load.
 
 Nothing in it needs TVM. Sizes that depend on the arguments are :class:`Dim` programs over the symbols.
 """

@@ -169,7 +169,7 @@ def test_the_code_of_a_block_ends_the_launch(threads, count):
 
 @pytest.mark.parametrize("count", [1, 4])
 def test_a_status_in_scratch_is_the_code_and_does_not_stay(threads, count):
-    """The first four bytes: 0 when an entry starts, and what it leaves there ends the launch. 64 bytes are always there."""
+    """The first four bytes: 0 when an entry starts, and what it leaves there ends the launch. There are always 64."""
     threads.module.set_num_threads(count)
     starts = []
 

@@ -19,6 +19,7 @@ from tilecore.backends.cpu.llvm.types import (
     stored,
     vector,
 )
+from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of, op_name
@@ -113,16 +114,26 @@ class Expressions:
         if is_float(a.dtype):
             return self._same(a, f"f{word} {self.fast}{a.type} {a.text}, {b.text}")
         flag = "nsw " if self.exact and is_signed(a.dtype) and a.lanes == 1 else ""
-        return self._same(a, f"{word} {flag}{a.type} {a.text}, {b.text}")
+        return self._wrapped(self._same(a, f"{word} {flag}{a.type} {a.text}, {b.text}"))
 
     def _same(self, like: Value, text: str) -> Value:
         return Value(self.fn.op(text), like.dtype, like.lanes)
+
+    def _wrapped(self, value: Value) -> Value:
+        """An integer brought back into the range of its type: a 4-bit one stands in a byte."""
+        if FACTS[value.dtype].bits >= 8:
+            return value
+        if not is_signed(value.dtype):
+            return self._same(value, f"and {value.type} {value.text}, {literal(15, value.dtype, value.lanes).text}")
+        four = literal(4, value.dtype, value.lanes).text
+        high = self.fn.op(f"shl {value.type} {value.text}, {four}")
+        return self._same(value, f"ashr {value.type} {high}, {four}")
 
     def _div(self, node: Any) -> Value:
         a, b = self.value(node.a), self.value(node.b)
         if is_float(a.dtype):
             return self._same(a, f"fdiv {a.type} {a.text}, {b.text}")
-        return self._same(a, f"{'s' if is_signed(a.dtype) else 'u'}div {a.type} {a.text}, {b.text}")
+        return self._wrapped(self._same(a, f"{'s' if is_signed(a.dtype) else 'u'}div {a.type} {a.text}, {b.text}"))
 
     def _mod(self, node: Any) -> Value:
         a, b = self.value(node.a), self.value(node.b)
@@ -155,7 +166,7 @@ class Expressions:
         if is_div:
             quotient_text = self.fn.op(f"sdiv {a.type} {a.text}, {b.text}")
             less = self.fn.op(f"sext {test} {wrong} to {a.type}")
-            return self._same(a, f"add {a.type} {quotient_text}, {less}")
+            return self._wrapped(self._same(a, f"add {a.type} {quotient_text}, {less}"))
         fix = self.fn.op(f"select {test} {wrong}, {a.type} {b.text}, {a.type} {zero}")
         return self._same(a, f"add {a.type} {rest}, {fix}")
 
@@ -191,12 +202,12 @@ class Expressions:
         word = _BITS[type(node).__name__]
         if word == "shr":
             word = "ashr" if is_signed(a.dtype) else "lshr"
-        return self._same(a, f"{word} {a.type} {a.text}, {b.text}")
+        return self._wrapped(self._same(a, f"{word} {a.type} {a.text}, {b.text}"))
 
     def _bitwise_not(self, node: Any) -> Value:
         a = self.value(node.a)
         ones = literal(True if a.dtype == "bool" else -1, a.dtype, a.lanes)
-        return self._same(a, f"xor {a.type} {a.text}, {ones.text}")
+        return self._wrapped(self._same(a, f"xor {a.type} {a.text}, {ones.text}"))
 
     def _not(self, node: Any) -> Value:
         a = self.value(node.a)
@@ -244,8 +255,7 @@ class Expressions:
     # -- conversions ------------------------------------------------------------------------------------------
 
     def _cast(self, node: Any) -> Value:
-        target, lanes = split(dtype_of(node))
-        return self.convert(self.value(node.value), target)
+        return self.convert(self.value(node.value), split(dtype_of(node))[0])
 
     def convert(self, value: Value, target: str) -> Value:
         """A value in another element type; floats to integers truncate and saturate, NaN becomes 0."""
@@ -270,8 +280,16 @@ class Expressions:
             return made if not is_narrow(target) else Value("", target, lanes, narrow(fn, made))
         if is_float(source):
             word = "fptosi" if is_signed(target) else "fptoui"
-            return mathematics.saturating(fn, word, value, target)
-        return Value(self._resize_int(value, target), target, lanes)
+            return self._limited(mathematics.saturating(fn, word, value, target))
+        return self._wrapped(Value(self._resize_int(value, target), target, lanes))
+
+    def _limited(self, value: Value) -> Value:
+        """A 4-bit integer in a byte, out of its range set to the nearest limit."""
+        if FACTS[value.dtype].bits >= 8:
+            return value
+        low, high, sign = (-8, 7, "s") if is_signed(value.dtype) else (0, 15, "u")
+        above = mathematics.intrinsic(self.fn, f"{sign}max", [value, literal(low, value.dtype, value.lanes)])
+        return mathematics.intrinsic(self.fn, f"{sign}min", [above, literal(high, value.dtype, value.lanes)])
 
     def _resize_float(self, value: Value, target: str) -> str:
         have, want = computed(value.dtype), computed(target)
@@ -284,10 +302,8 @@ class Expressions:
         have, want = computed(value.dtype), computed(target)
         if have == want:
             return value.text
-        if int(want[1:]) < int(have[1:]):
-            word = "trunc"
-        else:
-            word = "sext" if is_signed(value.dtype) else "zext"
+        wider = "sext" if is_signed(value.dtype) else "zext"
+        word = "trunc" if int(want[1:]) < int(have[1:]) else wider
         if not value.text.startswith(("%", "<", "splat")):
             return literal(
                 int(value.text) if value.text not in ("true", "false") else value.text == "true", target
@@ -314,7 +330,7 @@ class Expressions:
     def _load(self, node: TensorLoad) -> Value:
         memory = self.memory[node.source]
         (index,) = node.indices
-        dtype, lanes = split(dtype_of(node))
+        _, lanes = split(dtype_of(node))
         if memory.lanes > 1 or lanes == 1:
             pointer = self.fn.address(memory, self.offset(index))
             return self._read(memory, pointer, lanes)
@@ -343,7 +359,7 @@ class Expressions:
         element, mask, other = node.args
         memory = self.memory[element.source]
         (index,) = element.indices
-        dtype, lanes = split(dtype_of(node))
+        _, lanes = split(dtype_of(node))
         active, rest = self.value(mask), self.stored_form(self.lazy(other))
         if not (isinstance(index, Ramp) and constant(index.stride) == 1):
             return self._gather(memory, self.offset(index), lanes, active, rest)
@@ -364,7 +380,8 @@ class Expressions:
         name = f"llvm.masked.gather.{_suffix(kind)}.v{lanes}p0"
         self.fn.module.declare(name, f"{kind} {{}}(<{lanes} x ptr>, i32, <{lanes} x i1>, {kind})")
         active = mask.text if mask is not None else literal(True, "bool", lanes).text
-        arguments = f"<{lanes} x ptr> {places}, i32 {self.fn.align(memory)}, <{lanes} x i1> {active}, {kind} {other or 'poison'}"
+        align = self.fn.align(memory)
+        arguments = f"<{lanes} x ptr> {places}, i32 {align}, <{lanes} x i1> {active}, {kind} {other or 'poison'}"
         return self.loaded(self.fn.op(f"call {kind} @{name}({arguments}){self.fn.tag(memory)}"), memory.dtype, lanes)
 
     # -- calls ------------------------------------------------------------------------------------------------

@@ -27,32 +27,10 @@ _INTRINSICS = {
     "maxnum": "maxnum",
     "fma": "fma",
 }
-_LIBRARY = [
-    "exp",
-    "exp2",
-    "exp10",
-    "log",
-    "log2",
-    "log10",
-    "log1p",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "erf",
-    "pow",
-    "atan2",
-    "fmod",
-    "hypot",
-]
+_LIBRARY = (
+    "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf pow atan2 "
+    "fmod hypot"
+).split()
 
 
 def _element(kind: str) -> str:
