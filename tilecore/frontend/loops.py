@@ -73,7 +73,9 @@ def open_loop(builder: Builder, spec: LoopSpec, names: tuple[str, ...]) -> Itera
         for axis, name in zip(spec.axes, wanted, strict=True):
             plain = axis.step == 1 and _is_zero(axis.start)
             var = builder.variable(name if plain else f"{name}_it", _index_dtype(axis))
-            frame = stack.enter_context(builder.block("loop", parallel=spec.kind == "parallel", var=var))
+            frame = stack.enter_context(
+                builder.block("loop", parallel=spec.kind == "parallel", var=var, extent=axis.extent)
+            )
             opened.append((frame, var, axis))
             values.append(var if plain else builder.bind(name, axis.start + var * axis.step))
         if spec.guard is not None:

@@ -76,6 +76,7 @@ _declare(
     "warp_reduce_bitand warp_reduce_bitor any_sync all_sync syncthreads_or syncthreads_and syncthreads_count sync_warp "
     "comm_reducer tvm_thread_allreduce",
 )
+_declare("tilecore.language.random", "rng_init rng_rand rng_rand_float")
 _declare(
     "tilecore.language.script",
     "attr sblock reads writes sblock_attr func_attr While let call_extern import_source handle tir PrimExpr",

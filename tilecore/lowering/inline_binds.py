@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import dtype_of, nothing
-from tilecore.ir.nodes import Bind, Call, PrimFunc, TensorLoad, Var, structural_mutate
+from tilecore.ir.nodes import Bind, Call, Expr, PrimFunc, TensorLoad, Var, structural_mutate
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.passes import Pass, PassEnv
+
+LIMIT = 64  # nodes of an expression; index arithmetic is smaller, and what is larger would only be computed twice
 
 
 def inline_binds(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -15,7 +17,8 @@ def inline_binds(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def bind(node: Bind, mutator: Any) -> Any:
         value = substitute(node.value, values)
-        if dtype_of(node.var).startswith(("int", "uint")) and not collect(value, TensorLoad, Call):
+        is_integer = dtype_of(node.var).startswith(("int", "uint"))
+        if is_integer and not collect(value, TensorLoad, Call) and len(collect(value, Expr)) <= LIMIT:
             values[node.var] = value
             return nothing()
         return Bind(node.var, value, span=node.span)

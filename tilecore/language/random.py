@@ -1,0 +1,231 @@
+"""Random numbers: T.rng_init, T.rng_rand, T.rng_rand_float.
+
+Counter-based, by Philox4x32-10 (J. K. Salmon et al., Parallel random numbers: as easy as 1, 2, 3, SC 2011): the number
+at position p of a sequence is word p % 4 of the block whose counter is (p // 4 as 64 bits, sequence as 64 bits) and
+whose key is the seed. So a number depends on the seed, the sequence and its position only, and is the same bit for bit
+on every target.
+
+Outside T.Parallel a draw takes the next position of its thread. In T.Parallel, iteration L of the nest (counted row by
+row) that draws K times takes positions start + L * K to start + L * K + K - 1, whether or not a condition skips some;
+after the nest the position has moved on by K for every iteration.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.frontend.builder import Builder, Frame, current
+from tilecore.ir.nodes import Bind, Cast, Expr, Var, tirx
+from tilecore.language.kernel import Kernel, open_kernel
+from tilecore.language.memory import alloc_var
+from tilecore.language.numeric import cos, log, sqrt
+from tilecore.language.threads import thread_number
+from tilecore.language.values import LocalVar, as_expr
+
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_WEYL = (0x9E3779B9, 0xBB67AE85)
+_ROUNDS = 10
+_MASK = 0xFFFFFFFF
+
+
+@dataclass
+class _Draws:
+    """The draws of one T.Parallel nest: how many an iteration makes (``count``, bound to a variable before the nest),
+    and the position that the nest starts from."""
+
+    innermost: Frame
+    outside: Frame
+    place: int
+    per_iteration: Var
+    start: Var
+    count: int = 0
+
+
+@dataclass
+class _State:
+    """key and sequence as pairs of uint32, low first; thread: what the sequence gains outside T.Parallel."""
+
+    key: tuple[Expr, Expr]
+    sequence: Expr
+    thread: Expr | None
+    position: LocalVar
+    nests: dict[int, _Draws] = field(default_factory=dict)
+
+
+def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: str = "philox4x32_10") -> None:
+    """Start the generator of each thread: the sequence ``seq`` of ``seed``, from position ``off``.
+
+    seed, seq: integers of up to 64 bits. seq None: the number of the block times its threads, plus the number of the
+    thread; in T.Parallel, whose iterations belong to no thread, without the latter. Every T.Kernel starts its own.
+    generator: a name with "philox" in it; other generators raise UnsupportedError.
+    """
+    kernel = open_kernel("T.rng_init")
+    builder = current()
+    if "philox" not in str(generator).lower():
+        raise UnsupportedError(f"T.rng_init: generator {generator!r}", expected="Philox4x32-10").at(builder.location)
+    if any(frame.facts.get("parallel") for frame in builder.frames):
+        raise LanguageError("T.rng_init in T.Parallel", hint="start the generator once, before the loop")
+    low, high = _halves(_wide(seed))
+    thread = None
+    if seq is None:
+        threads = math.prod(kernel.threads)
+        seq, thread = _block_number(kernel) * threads, _wide(thread_number(kernel))
+    position = alloc_var("int64")
+    position.name_once(builder, "rng_position")
+    position.store(Cast("int64", as_expr(off)))
+    key = (builder.bind("rng_key", low), builder.bind("rng_key", high))
+    kernel.frame.facts["rng"] = _State(key, builder.bind("rng_sequence", _wide(seq)), thread, position)
+
+
+def _wide(value: Any) -> Expr:
+    """An integer as int64 bits; negative ones are extended by their sign."""
+    if isinstance(value, int):
+        value &= 2**64 - 1
+        return tirx.const(value - 2**64 if value >= 2**63 else value, "int64")
+    return Cast("int64", as_expr(value))
+
+
+def _halves(value: Expr) -> tuple[Expr, Expr]:
+    low = Cast("uint32", value & tirx.const(_MASK, "int64"))
+    return low, Cast("uint32", (value >> tirx.const(32, "int64")) & tirx.const(_MASK, "int64"))
+
+
+def _block_number(kernel: Kernel) -> Expr:
+    number: Any = tirx.const(0, "int64")
+    step: Any = tirx.const(1, "int64")
+    for var, extent in zip(kernel.block_vars, kernel.blocks, strict=True):
+        number = number + Cast("int64", var) * step
+        step = step * Cast("int64", extent)
+    return number
+
+
+def rng_rand() -> Expr:
+    """The next random uint32."""
+    return _draw(1, "T.rng_rand")[0]
+
+
+def rng_rand_float(bit: int = 32, dist: str = "uniform") -> Expr:
+    """A random float32 (``bit=32``) or float64 (64).
+
+    dist "uniform": (k + 1) / 2^24 for the upper 24 bits k of one uint32; for float64 (k + 1) / 2^53 for the upper 53
+    of 64 bits, whose high half is drawn first. So 0 is left out and 1 included. "normal": mean 0, variance 1, by
+    sqrt(-2 ln u) cos(2 pi v) of two uniform numbers drawn in this order.
+    """
+    if bit not in (32, 64) or dist not in ("uniform", "normal"):
+        raise LanguageError(f"T.rng_rand_float(bit={bit}, dist={dist!r})", expected='32 or 64, "uniform" or "normal"')
+    words = _draw((2 if bit == 64 else 1) * (2 if dist == "normal" else 1), "T.rng_rand_float")
+    uniform = [_uniform(words[i : i + bit // 32]) for i in range(0, len(words), bit // 32)]
+    if dist == "uniform":
+        return uniform[0]
+    u, v = (current().bind("uniform", x) for x in uniform)
+    kind = f"float{bit}"
+    return sqrt(tirx.const(-2.0, kind) * log(u)) * cos(tirx.const(2 * math.pi, kind) * v)
+
+
+def _uniform(words: list[Expr]) -> Expr:
+    if len(words) == 1:
+        return Cast("float32", (words[0] >> 8) + 1) * tirx.const(2.0**-24, "float32")
+    high, low = (Cast("uint64", word) for word in words)
+    bits = ((high << tirx.const(32, "uint64")) | low) >> tirx.const(11, "uint64")
+    return Cast("float64", bits + 1) * tirx.const(2.0**-53, "float64")
+
+
+# -- positions -----------------------------------------------------------------------------------------------
+
+
+def _draw(count: int, what: str) -> list[Expr]:
+    """The next ``count`` random words."""
+    kernel = open_kernel(what)
+    builder = current()
+    state: _State | None = kernel.frame.facts.get("rng")
+    if state is None:
+        raise LanguageError(f"{what} before T.rng_init", expected="T.rng_init(seed) earlier in the kernel")
+    loops = [frame for frame in builder.frames if frame.kind == "loop"]
+    outer = next((n for n, frame in enumerate(loops) if frame.facts.get("parallel")), None)
+    if outer is None:
+        first = builder.bind("rng_at", state.position.expr())
+        state.position.store(first + count)
+        sequence = state.sequence if state.thread is None else state.sequence + state.thread
+    else:
+        first = builder.bind("rng_at", _place_in_nest(builder, state, loops[outer:], count, what))
+        sequence = state.sequence
+    return [_word(builder, state.key, first + n if n else first, sequence) for n in range(count)]
+
+
+def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: int, what: str) -> Expr:
+    """Where an iteration of a T.Parallel nest draws: its number times the draws of an iteration, after the start."""
+    if not all(frame.facts.get("parallel") for frame in loops):
+        raise UnsupportedError(
+            f"{what} in a loop inside T.Parallel",
+            expected="a fixed number of draws in each iteration of T.Parallel",
+            hint="make the inner loop an axis of T.Parallel",
+        ).at(builder.location)
+    iterations: Any = tirx.const(1, "int64")
+    number: Any = tirx.const(0, "int64")
+    for frame in loops:
+        extent = Cast("int64", frame.facts["extent"])
+        number = number * extent + Cast("int64", frame.facts["var"])
+        iterations = iterations * extent
+    draws = state.nests.get(id(loops[0]))
+    if draws is None:
+        draws = state.nests[id(loops[0])] = _open_nest(builder, state, loops, iterations)
+    if draws.innermost is not loops[-1]:
+        raise UnsupportedError(f"{what} at different depths of a T.Parallel nest").at(builder.location)
+    place = draws.start + number * draws.per_iteration + draws.count
+    draws.count += count
+    draws.outside.statements[draws.place] = Bind(
+        draws.per_iteration, tirx.const(draws.count, "int64"), span=builder.span
+    )
+    return place
+
+
+def _open_nest(builder: Builder, state: _State, loops: list[Frame], iterations: Expr) -> _Draws:
+    """Bind the start of a nest and move the position past it, in the block that the nest stands in."""
+    depth = builder.frames.index(loops[0])
+    inner = builder.frames[depth:]
+    del builder.frames[depth:]
+    try:
+        outside = builder.frame
+        per_iteration = builder.bind("rng_draws", tirx.const(0, "int64"))
+        place = len(outside.statements) - 1
+        start = builder.bind("rng_start", state.position.expr())
+        state.position.store(start + iterations * per_iteration)
+    finally:
+        builder.frames.extend(inner)
+    return _Draws(loops[-1], outside, place, per_iteration, start)
+
+
+# -- Philox --------------------------------------------------------------------------------------------------
+
+
+def _word(builder: Builder, key: tuple[Expr, Expr], position: Expr, sequence: Expr) -> Expr:
+    """Word ``position % 4`` of block ``position // 4``."""
+    block = position >> tirx.const(2, "int64")
+    words = philox(builder, (*_halves(block), *_halves(sequence)), key)
+    which = Cast("int32", position & tirx.const(3, "int64"))
+    chosen: Any = words[3]
+    for number in (2, 1, 0):
+        chosen = tirx.Select(as_expr(which == number), words[number], chosen)
+    return builder.bind("random", chosen)
+
+
+def philox(builder: Builder, counter: tuple[Expr, ...], key: tuple[Expr, Expr]) -> list[Expr]:
+    """The four uint32 of Philox4x32-10 for a counter of four and a key of two."""
+    c0, c1, c2, c3 = (builder.bind("c", word) for word in counter)
+    for number in range(_ROUNDS):
+        k0, k1 = (k + tirx.const(w * number & _MASK, "uint32") for k, w in zip(key, _WEYL, strict=True))
+        high0, low0 = _product(builder, c0, _MULTIPLIERS[0])
+        high1, low1 = _product(builder, c2, _MULTIPLIERS[1])
+        c0, c1 = builder.bind("c", tirx.BitwiseXor(tirx.BitwiseXor(high1, c1), k0)), low1
+        c2, c3 = builder.bind("c", tirx.BitwiseXor(tirx.BitwiseXor(high0, c3), k1)), low0
+    return [c0, c1, c2, c3]
+
+
+def _product(builder: Builder, value: Expr, factor: int) -> tuple[Expr, Expr]:
+    """High and low half of a product of two uint32."""
+    product = builder.bind("product", Cast("uint64", value) * tirx.const(factor, "uint64"))
+    high = builder.bind("high", Cast("uint32", product >> tirx.const(32, "uint64")))
+    return high, builder.bind("low", Cast("uint32", product))
