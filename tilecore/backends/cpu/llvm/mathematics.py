@@ -8,6 +8,7 @@ from tilecore.backends.cpu.llvm import polynomials
 from tilecore.backends.cpu.llvm.function import Function
 from tilecore.backends.cpu.llvm.narrow import neighbour
 from tilecore.backends.cpu.llvm.types import Value, computed, is_float, is_narrow, is_signed, literal, split, vector
+from tilecore.dtypes import FACTS
 
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions
@@ -122,13 +123,19 @@ def _isnan(emit: Expressions, node: Any) -> Value:
     return Value(emit.fn.op(f"fcmp uno {value.type} {value.text}, {value.text}"), "bool", value.lanes)
 
 
+def _whole_bytes(emit: Expressions, node: Any) -> Value:
+    """The argument of a count of bits; those of a 4-bit integer in its byte are not its own."""
+    value = emit.value(node.args[0])
+    return value if FACTS[value.dtype].bits >= 8 else emit._unknown(node)
+
+
 def _popcount(emit: Expressions, node: Any) -> Value:
-    value = intrinsic(emit.fn, "ctpop", [emit.value(node.args[0])])
+    value = intrinsic(emit.fn, "ctpop", [_whole_bytes(emit, node)])
     return emit.convert(value, split(str(node.ty.dtype))[0])
 
 
 def _clz(emit: Expressions, node: Any) -> Value:
-    value = intrinsic(emit.fn, "ctlz", [emit.value(node.args[0])], "i1 false")
+    value = intrinsic(emit.fn, "ctlz", [_whole_bytes(emit, node)], "i1 false")
     return emit.convert(value, split(str(node.ty.dtype))[0])
 
 
