@@ -144,9 +144,9 @@ def canonical_name(value: Any) -> str:
     text = str(value)
     if text.startswith("torch."):
         return canonical_name(text.removeprefix("torch."))
-    name = getattr(value, "name", None) or getattr(value, "__name__", None)
-    if isinstance(name, str) and ALIASES.get(name, name) in FACTS:
-        return ALIASES.get(name, name)
+    own = getattr(value, "name", None) or getattr(value, "__name__", None)
+    if isinstance(own, str) and ALIASES.get(own, own) in FACTS:
+        return ALIASES.get(own, own)
     if text in FACTS or text in ALIASES:
         return ALIASES.get(text, text)
     raise _unknown(value)

@@ -83,7 +83,7 @@ class TilecoreError(Exception):
         return _rebuild, (type(self), self.message, facts)
 
 
-def _rebuild(kind: type, message: str, facts: dict) -> TilecoreError:
+def _rebuild(kind: type[TilecoreError], message: str, facts: dict) -> TilecoreError:
     error = kind.__new__(kind)
     TilecoreError.__init__(error, message, **facts)
     return error

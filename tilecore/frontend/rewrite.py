@@ -64,7 +64,7 @@ def rewrite(function: FunctionType, hooks: object) -> FunctionType:
 def _compile(function: FunctionType) -> tuple[CodeType, SpanTable]:
     file, definition = parse_function(function)
     spans = SpanTable(file)
-    definition = _Rewriter(spans).top(definition)
+    definition = _Rewriter(spans).top(definition)  # type: ignore[arg-type]  # no lambda comes this far
     name, definition.name = definition.name, "__definition"  # else its own name would not be the global one in it
     outer = ast.parse(f"def __outer({', '.join([HOOKS, SPANS, *function.__code__.co_freevars])}): pass")
     outer.body[0].body = [definition]  # type: ignore[attr-defined]
@@ -157,7 +157,7 @@ class _Rewriter(ast.NodeTransformer):
     # -- control flow ----------------------------------------------------------------------------------------
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
-        names = ast.Constant(_target_names(node.target))
+        names = ast.Constant(_target_names(node.target))  # type: ignore[arg-type]
         orelse = ast.Constant(bool(node.orelse))
         iterator = self._hook("for_", self._iterable(node.iter), names, self._probe(node), orelse, at=node.iter)
         made = ast.For(node.target, iterator, self._block(node.body), self._block(node.orelse))
@@ -201,7 +201,7 @@ class _Rewriter(ast.NodeTransformer):
             ast.Tuple([ast.Constant(name), self._lambda(self._name(name))], ast.Load())
             for name in self.carried.get(node, ())
         ]
-        return ast.Tuple(pairs, ast.Load())
+        return ast.Tuple(list[ast.expr](pairs), ast.Load())
 
     def visit_Break(self, node: ast.Break) -> ast.stmt:
         return ast.copy_location(ast.If(self._hook("break_", at=node), [node], []), node)
@@ -213,7 +213,8 @@ class _Rewriter(ast.NodeTransformer):
         items = []
         for item in node.items:
             names = _target_names(item.optional_vars) if item.optional_vars else ()
-            manager = self._hook("with_", self.visit(item.context_expr), ast.Constant(names), at=item.context_expr)
+            named = ast.Constant(names)  # type: ignore[arg-type]
+            manager = self._hook("with_", self.visit(item.context_expr), named, at=item.context_expr)
             items.append(ast.withitem(manager, item.optional_vars))
         return ast.copy_location(ast.With(items, self._block(node.body)), node)
 

@@ -7,6 +7,7 @@ import inspect
 import linecache
 import textwrap
 from types import FunctionType
+from typing import Any
 
 from tilecore.errors import LanguageError, Location
 
@@ -41,6 +42,7 @@ def parse_function(function: FunctionType) -> tuple[str, ast.FunctionDef | ast.L
 
 
 def _shift_columns(tree: ast.AST, margin: int) -> None:
+    node: Any
     for node in ast.walk(tree):
         if hasattr(node, "col_offset"):
             node.col_offset += margin

@@ -118,7 +118,7 @@ def _small(buffer: Var) -> bool:
     sizes, strides = [constant(s) for s in buffer.shape], [constant(s) for s in strides_of(buffer)]
     if any(s is None for s in [*sizes, *strides]):
         return False
-    return sum((size - 1) * abs(stride) for size, stride in zip(sizes, strides, strict=True)) <= MAX_INT32  # type: ignore[operator, arg-type]
+    return sum((size - 1) * abs(stride) for size, stride in zip(sizes, strides, strict=True)) <= MAX_INT32  # type: ignore[operator, arg-type, misc]
 
 
 FLATTEN_BUFFERS = Pass("flatten_buffers", flatten_buffers)

@@ -78,7 +78,7 @@ def _block(columns: For, rows: For, body: BufferStore, count: int, group: int, k
 def _interleaved(vectors: list[Any], keep: Any) -> list[Any]:
     """The vectors' lanes in turn: first lanes of all, second lanes of all, ..."""
     if len(vectors) == 2:
-        return _pair(*vectors, keep)
+        return _pair(vectors[0], vectors[1], keep)
     even, odd = _interleaved(vectors[0::2], keep), _interleaved(vectors[1::2], keep)
     return [made for a, b in zip(even, odd, strict=True) for made in _pair(a, b, keep)]
 

@@ -24,7 +24,7 @@ KEPT = ("device_assert", "assume", "atomic_element")
 
 def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     nodes = [node for node in collect(func.body, Evaluate) if _is_lowered(as_tile_call(node))]
-    choices = _choose_all([as_tile_call(node) for node in nodes], func, env)
+    choices = _choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
     chosen = dict(zip(nodes, choices, strict=True))
 
     def lower(node: Evaluate) -> Any:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.runtime.call_plan import INTERFACE
 
@@ -44,7 +44,12 @@ def _note(reason: str) -> None:
         print(f"tilecore: launching from plain Python: {reason}", file=sys.stderr)
 
 
-Launcher, _built, _reason = _choose()
+_chosen, _built, _reason = _choose()
+
+if TYPE_CHECKING:
+    from tilecore.runtime.launcher_py import Launcher as Launcher
+else:
+    Launcher = _chosen
 
 
 def built() -> tuple[bool, str]:

@@ -30,7 +30,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.lane_ops import raw_load
-from tilecore.lowering.loops.matmul import ROWS, Operands, needs_constant_sizes, pieces
+from tilecore.lowering.loops.matmul import ROWS, Operands, Piece, needs_constant_sizes, pieces
 from tilecore.lowering.passes import PassEnv
 
 LANES = 16
@@ -88,7 +88,8 @@ class Kind:
             return "A is transposed: its neighbours along K do not lie together"
         if operands.k % self.group or operands.n % WIDTH:
             return f"K is no multiple of {self.group} or N none of {WIDTH}"
-        if constant(call.a.region[-1].min) is None or constant(call.a.region[-1].min) % self.group:
+        first = constant(call.a.region[-1].min)
+        if first is None or first % self.group:
             return f"A starts at no multiple of {self.group} along K"
         whole = call.b.source
         if len(whole.shape) != 2 or any(constant(r.min) != 0 for r in call.b.region):
@@ -136,15 +137,14 @@ class _Dot:
     def lower(self) -> Stmt:
         def columns(ni: Any) -> Stmt:
             before, fix = self._correction(ni)
-            rows = [
-                loop(
+            def rows(p: Piece) -> Stmt:
+                return loop(
                     IntImm("int32", p.count),
-                    lambda mi, p=p: self._tile(p.start + mi * p.width, ni, p.width, fix),
+                    lambda mi: self._tile(p.start + mi * p.width, ni, p.width, fix),
                     name="mi",
                 )
-                for p in pieces(self.o.m, ROWS)
-            ]
-            return seq([*before, *rows])
+
+            return seq([*before, *map(rows, pieces(self.o.m, ROWS))])
 
         return loop(IntImm("int32", self.o.n // WIDTH), columns, name="ni")
 

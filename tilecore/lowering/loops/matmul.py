@@ -26,12 +26,19 @@ def vector_bits(env: PassEnv) -> int:
 
 
 class Operands:
-    """The matrices of one gemm: element (m, k), (k, n) and (m, n) of A, B and C, whatever their transposition."""
+    """The matrices of one gemm: element (m, k), (k, n) and (m, n) of A, B and C, whatever their transposition.
+
+    m, n, k: the sizes; numbers, where ``needs_constant_sizes`` has nothing to say.
+    """
+
+    m: int
+    n: int
+    k: int
 
     def __init__(self, call: TileCall) -> None:
         self.call = call
-        self.m, self.n = (constant(r.extent) for r in call.c.region[-2:])
-        self.k = constant(call.a.region[-2 if call.transpose_a else -1].extent)
+        self.m, self.n = (constant(r.extent) for r in call.c.region[-2:])  # type: ignore[assignment]
+        self.k = constant(call.a.region[-2 if call.transpose_a else -1].extent)  # type: ignore[assignment]
         self.total = accumulator(dtype_of(call.c.source))
 
     def a(self, m: Any, k: Any) -> Expr:
@@ -93,7 +100,7 @@ class Piece(NamedTuple):
     """``count`` steps of ``width`` from ``start`` on."""
 
     start: int
-    count: int
+    count: int  # type: ignore[assignment]  # tuples have a method of this name
     width: int
 
 
