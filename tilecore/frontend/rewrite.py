@@ -293,6 +293,13 @@ class _Rewriter(ast.NodeTransformer):
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.Not):
             return self._hook("not_", self.visit(node.operand), at=node)
+        if isinstance(node.op, ast.USub) and not isinstance(node.operand, ast.Constant):
+            return self._hook("negate", self.visit(node.operand), at=node)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        if isinstance(node.op, ast.Div):
+            return self._hook("divide", self.visit(node.left), self.visit(node.right), at=node)
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
