@@ -157,7 +157,6 @@ def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | No
         raise LanguageError(f"T.alloc_reducer(op={op!r})", expected='"sum", "max" or "min"')
     handle = _Reducer(_shape(shape, "T.alloc_reducer"), str(DType(dtype)), "local.fragment")
 
-
     def record(made: BufferHandle) -> None:
         annotate("reducer", made, op, replication or "none")
         open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[made.buffer] = op

@@ -137,6 +137,7 @@ class _Dot:
     def lower(self) -> Stmt:
         def columns(ni: Any) -> Stmt:
             before, fix = self._correction(ni)
+
             def rows(p: Piece) -> Stmt:
                 return loop(
                     IntImm("int32", p.count),

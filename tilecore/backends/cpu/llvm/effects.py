@@ -69,9 +69,7 @@ def _store(emit: Expressions, memory: Memory, pointer: str, value: Value, orderi
     return value
 
 
-def _exchange_loop(
-    emit: Expressions, memory: Memory, pointer: str, word: str, value: Value, ordering: str
-) -> Value:
+def _exchange_loop(emit: Expressions, memory: Memory, pointer: str, word: str, value: Value, ordering: str) -> Value:
     """Types without an atomic instruction: compute, and try again if the element changed in between."""
     fn = emit.fn
     bits = f"i{bytes_of(memory.dtype) * 8}"
