@@ -15,6 +15,7 @@ from tilecore.errors import UnsupportedError
 from tilecore.interpreter.expressions import choose
 from tilecore.interpreter.scope import Expression, Scope, type_of
 from tilecore.interpreter.values import Value, ValueType, round_to
+from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import Call
 from tilecore.ir.tile_ops import tile_op_of
 
@@ -181,7 +182,13 @@ def count_ones(x: Value) -> Value:
     return (x * u(0x0101010101010101)) >> u(56)
 
 
+def _rounded(scope: Scope, node: Call) -> Expression:
+    """Every operation rounds by itself here."""
+    return scope.expression(node.args[0])
+
+
 _SPECIAL: dict[str, Callable[[Scope, Call], Expression]] = {
+    ROUNDED: _rounded,
     "prim.if_then_else": _if_then_else,
     "prim.likely": _likely,
     "tirx.reinterpret": _reinterpret,

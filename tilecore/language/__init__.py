@@ -58,7 +58,7 @@ _declare(
     "tilecore.language.numeric",
     "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt rsqrt "
     "sigmoid floor ceil trunc round nearbyint popcount clz abs isnan isinf isfinite pow power atan2 fmod copysign "
-    "hypot nextafter ldexp max min clamp fma ieee_fmaf if_then_else Select cast Cast reinterpret infinity max_value "
+    "hypot nextafter ldexp max min clamp fma if_then_else Select cast Cast reinterpret infinity max_value "
     "min_value bitwise_and bitwise_or bitwise_xor bitwise_not Ramp Broadcast dp4a likely call_intrin "
     "__exp=exp __exp10=exp10 __log=log __log2=log2 __log10=log10 __sin=sin __cos=cos __tan=tan",
 )
@@ -75,6 +75,10 @@ _declare(
     "get_lane_idx get_warp_idx get_warp_idx_sync get_warp_group_idx warp_reduce_sum warp_reduce_max warp_reduce_min "
     "warp_reduce_bitand warp_reduce_bitor any_sync all_sync syncthreads_or syncthreads_and syncthreads_count sync_warp "
     "comm_reducer tvm_thread_allreduce",
+)
+_declare(
+    "tilecore.language.ieee",
+    "ieee_add ieee_sub ieee_mul ieee_fdiv ieee_fmaf ieee_frcp ieee_fsqrt ieee_frsqrt",
 )
 _declare("tilecore.language.random", "rng_init rng_rand rng_rand_float")
 _declare(

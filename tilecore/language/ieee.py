@@ -32,40 +32,46 @@ def _operands(name: str, values: tuple[Any, ...]) -> list[Expr]:
     return [value if isinstance(value, FloatImm) else rounded(value) for value in made]
 
 
-def _operation(name: str, doc: str, count: int, function: Callable[..., Any]) -> Callable[..., Expr]:
-    def operate(*values: Any) -> Expr:
-        *operands, mode = values if len(values) > count else (*values, "rn")
-        if len(operands) != count:
-            raise LanguageError(f"T.{name} takes {count} values", found=str(len(operands)))
-        _check_mode(name, mode)
-        return rounded(function(*_operands(name, tuple(operands))))
-
-    def one(x: Any, rounding_mode: str = "rn") -> Expr:
-        return operate(x, rounding_mode)
-
-    def two(x: Any, y: Any, rounding_mode: str = "rn") -> Expr:
-        return operate(x, y, rounding_mode)
-
-    def three(x: Any, y: Any, z: Any, rounding_mode: str = "rn") -> Expr:
-        return operate(x, y, z, rounding_mode)
-
-    made = (one, two, three)[count - 1]
-    made.__name__ = name
-    made.__doc__ = f"{doc}, rounded to nearest even and not merged with other operations. float32 or float64."
-    return made
+def _apply(name: str, mode: str, function: Callable[..., Any], *values: Any) -> Expr:
+    _check_mode(name, mode)
+    return rounded(function(*_operands(name, values)))
 
 
-def _product_plus(x: Any, y: Any, z: Any) -> Expr:
-    return Call("tirx.fma", [x, y, z], ret_ty=str(x.ty.dtype))
+def ieee_add(x: Any, y: Any, rounding_mode: str = "rn") -> Expr:
+    """x + y, rounded by itself."""
+    return _apply("ieee_add", rounding_mode, lambda a, b: a + b, x, y)
 
 
-ieee_add = _operation("ieee_add", "x + y", 2, lambda x, y: x + y)
-ieee_sub = _operation("ieee_sub", "x - y", 2, lambda x, y: x - y)
-ieee_mul = _operation("ieee_mul", "x * y", 2, lambda x, y: x * y)
-ieee_fdiv = _operation("ieee_fdiv", "x / y", 2, lambda x, y: x / y)
-ieee_fmaf = _operation("ieee_fmaf", "x * y + z, rounded once", 3, _product_plus)
-ieee_frcp = _operation("ieee_frcp", "1 / x", 1, lambda x: tirx.const(1.0, str(x.ty.dtype)) / x)
-ieee_fsqrt = _operation("ieee_fsqrt", "The square root of x", 1, tirx.sqrt)
+def ieee_sub(x: Any, y: Any, rounding_mode: str = "rn") -> Expr:
+    """x - y, rounded by itself."""
+    return _apply("ieee_sub", rounding_mode, lambda a, b: a - b, x, y)
+
+
+def ieee_mul(x: Any, y: Any, rounding_mode: str = "rn") -> Expr:
+    """x * y, rounded by itself."""
+    return _apply("ieee_mul", rounding_mode, lambda a, b: a * b, x, y)
+
+
+def ieee_fdiv(x: Any, y: Any, rounding_mode: str = "rn") -> Expr:
+    """x / y, rounded by itself."""
+    return _apply("ieee_fdiv", rounding_mode, lambda a, b: a / b, x, y)
+
+
+def ieee_fmaf(x: Any, y: Any, z: Any, rounding_mode: str = "rn") -> Expr:
+    """x * y + z, rounded once. (The interpreter rounds the product of float64 too.)"""
+    return _apply(
+        "ieee_fmaf", rounding_mode, lambda a, b, c: Call("tirx.fma", [a, b, c], ret_ty=str(a.ty.dtype)), x, y, z
+    )
+
+
+def ieee_frcp(x: Any, rounding_mode: str = "rn") -> Expr:
+    """1 / x, rounded by itself."""
+    return _apply("ieee_frcp", rounding_mode, lambda a: tirx.const(1.0, str(a.ty.dtype)) / a, x)
+
+
+def ieee_fsqrt(x: Any, rounding_mode: str = "rn") -> Expr:
+    """The square root of x, rounded by itself."""
+    return _apply("ieee_fsqrt", rounding_mode, tirx.sqrt, x)
 
 
 def ieee_frsqrt(x: Any) -> Expr:

@@ -151,9 +151,6 @@ def fma(a: Any, b: Any, c: Any) -> Expr:
     return x * convert(y, str(_kind(x))) + z
 
 
-ieee_fmaf = fma
-
-
 def if_then_else(cond: Any, t: Any, f: Any) -> Any:
     """``t`` where ``cond`` holds, else ``f``; only the chosen one is evaluated."""
     if not is_kernel_value(cond):

@@ -9,6 +9,7 @@ from tilecore.backends.cpu.llvm.function import Function
 from tilecore.backends.cpu.llvm.narrow import neighbour
 from tilecore.backends.cpu.llvm.types import Value, computed, is_float, is_narrow, is_signed, literal, split, vector
 from tilecore.dtypes import FACTS
+from tilecore.ir.intrinsics import ROUNDED
 
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions
@@ -167,7 +168,13 @@ def _nextafter(emit: Expressions, node: Any) -> Value:
     return neighbour(emit.fn, x, y) if is_narrow(x.dtype) else _library(emit.fn, "nextafter", [x, y])
 
 
+def _rounded(emit: Expressions, node: Any) -> Value:
+    """A fence that keeps arithmetic from being merged across it."""
+    return intrinsic(emit.fn, "arithmetic.fence", [emit.value(node.args[0])])
+
+
 _SPECIAL = {
+    ROUNDED: _rounded,
     "sigmoid": _sigmoid,
     "nextafter": _nextafter,
     "rsqrt": _rsqrt,
