@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from tilecore.autotune import tuning
 from tilecore.autotuner import AutoTuner, autotune, get_autotune_inputs, set_autotune_inputs
 from tilecore.errors import ArgumentError, AutotuneError, LanguageError
 from tilecore.jit.impl import jit
+from tilecore.plugins.backend import Presence
 
 REPOSITORY = Path(__file__).parents[3]
 QUICK = {"warmup": 1, "rep": 3, "timeout": 30}
@@ -128,6 +130,16 @@ def test_other_arguments_sources_and_settings_have_another_result(searches, monk
     monkeypatch.setenv("TILECORE_AUTO_TUNING_DISABLE_CACHE", "1")
     tuned().tune(64)
     assert len(searches) == 5
+
+
+def test_another_device_has_another_result(searches):
+    tuned().tune(64)
+    add = tuned()
+    request = add.request()
+    other = replace(request.backend.target, detect=lambda: Presence(True, "another processor"))
+    add.jit_impl.__dict__["_request"] = replace(request, backend=replace(request.backend, target=other))
+    assert not add.tune(64).from_cache
+    assert len(searches) == 2
 
 
 def test_given_inputs_count_by_their_shapes(searches):

@@ -119,6 +119,22 @@ def test_configurations_known_on_disk_need_no_front_end(monkeypatch):
     assert [added(k) for k in factory.par_compile([31, 32])] == [31, 32]
 
 
+def test_the_factory_is_not_run_again_by_the_next_call(monkeypatch):
+    monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
+    kernels = factory.par_compile([33, 34])
+    monkeypatch.setattr(JITImpl, "get_tir", lambda *a, **k: pytest.fail("the factory ran"))
+    assert [factory(33), factory(amount=34)] == kernels
+
+
+def test_kernels_with_one_key_are_built_once(monkeypatch):
+    built = []
+    real = build_jobs.Job.build
+    monkeypatch.setattr(build_jobs.Job, "build", lambda self: built.append(self.key) or real(self))
+    kernels = par_compile([adder(35), adder(36), adder(35)], out_idx=-1, target="cpu")
+    assert [added(k) for k in kernels] == [35, 36, 35]
+    assert len(built) == 2
+
+
 def test_eager_kernels():
     @jit(target="cpu")
     def double(A, factor):
@@ -155,6 +171,20 @@ def test_the_first_failure_cancels_the_rest(moody):
     with pytest.raises(ToolchainError, match="number 1 of 3"):
         par_compile(funcs, target=moody, num_workers=2)
     assert time.monotonic() - start < 20
+
+
+def test_what_has_not_begun_is_not_compiled_after_a_failure(monkeypatch):
+    begun = []
+
+    def build(job):
+        begun.append(job.label)
+        time.sleep(0.1)
+        raise ToolchainError("no")
+
+    monkeypatch.setattr(build_jobs.Job, "build", build)
+    with ThreadPoolExecutor(1) as threads, pytest.raises(ToolchainError):
+        par_compile([adder(i) for i in range(20)], target="cpu", executor=threads)
+    assert len(begun) < 5
 
 
 @pytest.mark.parametrize("where", ["threads", "processes"])
