@@ -26,7 +26,7 @@ def print(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int =
 
 
 def device_assert(condition: Any, msg: str = "device assertion failed") -> None:
-    """End the kernel with ``msg`` where ``condition`` does not hold, if the target can; the launch raises LaunchError."""
+    """End the kernel with ``msg`` where ``condition`` does not hold, if the target can: the launch raises an error."""
     if not is_kernel_value(condition):
         if not condition:
             from tilecore.errors import LanguageError
