@@ -93,6 +93,12 @@ def run(builder: Builder, function: FunctionType, values: list[Any], named: dict
         except TilecoreError:
             raise
         except Exception as error:
+            if str(error).startswith("Cannot use and / or / not operator to Expr"):
+                raise LanguageError(
+                    "a value of the kernel is used as a Python condition",
+                    hint="decide with `if` directly in the kernel or a T.macro, or with T.if_then_else; "
+                    "of kernel values take T.max, T.min and T.all_of, not max, min and all",
+                ).at(builder.location) from error
             if _from_compiler(error):
                 message = str(error).strip().splitlines()
                 text = next((line for line in message if line.strip()), type(error).__name__)

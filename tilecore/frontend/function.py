@@ -45,6 +45,8 @@ class PrimFunc:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "ir":  # the kernel itself raised an AttributeError: raise it again
+            return self._build()
         return getattr(self.ir, name)
 
     def __repr__(self) -> str:

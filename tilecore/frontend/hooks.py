@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
+from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
 from tilecore.frontend.branches import Branches, check_carried, snapshot
 from tilecore.frontend.builder import current
@@ -201,7 +202,6 @@ def annotate(name: str, annotation: Callable[[], Any], old: Callable[[], Any]) -
 
 def annotated(annotation: Callable[[], Any], value: Any) -> Any:
     """``name: annotation = value``: a cast when the annotation is an element type."""
-    from tilecore.dtypes import dtype
     from tilecore.language.numeric import cast
 
     kind = annotation()
@@ -209,7 +209,7 @@ def annotated(annotation: Callable[[], Any], value: Any) -> Any:
 
 
 def augment(name: str, target: Any, value: Any) -> Any:
-    return getattr(operator, name)(target, value)
+    return divide(target, value) if name == "itruediv" else getattr(operator, name)(target, value)
 
 
 def store(target: Any, index: Any, value: Any) -> None:
@@ -222,7 +222,7 @@ def store(target: Any, index: Any, value: Any) -> None:
 def augment_store(name: str, target: Any, index: Any, value: Any) -> None:
     if isinstance(index, slice) and isinstance(target, BufferHandle):
         raise LanguageError(f"{target.name}[slice] cannot be updated in place", hint="loop over it with T.Parallel")
-    store(target, index, getattr(operator, name)(target[index], value))
+    store(target, index, augment(name, target[index], value))
 
 
 # -- expressions ---------------------------------------------------------------------------------------------
@@ -250,6 +250,29 @@ def or_(*parts: Callable[[], Any]) -> Any:
         else:
             value = _logical_or(value, part())
     return value
+
+
+def divide(a: Any, b: Any) -> Any:
+    """``a / b``, which of two integers is meant in more than one way."""
+    if isinstance(a, BufferHandle) or isinstance(b, BufferHandle) or not (is_kernel_value(a) or is_kernel_value(b)):
+        return a / b
+    left, right = as_expr(a), as_expr(b)
+    if not any(dtype(str(side.ty.dtype)).is_float for side in (left, right)):
+        raise LanguageError(
+            "`/` divides two integers of the kernel",
+            found=f"{left} of {left.ty.dtype} / {right} of {right.ty.dtype}",
+            hint='`//` rounds down; T.cast(a, "float32") / b divides as floats',
+        )
+    return a / b
+
+
+def negate(value: Any) -> Any:
+    """``-value``; of an unsigned integer it wraps."""
+    if is_kernel_value(value) and not isinstance(value, BufferHandle):
+        expression = as_expr(value)
+        if dtype(str(expression.ty.dtype)).facts.kind == "uint":
+            return as_expr(0, str(expression.ty.dtype)) - expression
+    return -value
 
 
 def not_(value: Any) -> Any:

@@ -24,11 +24,11 @@ def _declare(module: str, names: str) -> None:
 
 _declare("tilecore.dtypes", "dtype")
 _declare("tilecore.frontend.function", "prim_func macro")
-_declare("tilecore.language.annotations", "Tensor StridedTensor Buffer Ref ptr")
+_declare("tilecore.language.annotations", "Tensor StridedTensor Buffer SharedBuffer FragmentBuffer LocalBuffer Ref ptr")
 _declare("tilecore.language.symbols", "dynamic symbolic const Var")
 _declare(
     "tilecore.language.integers",
-    "ceildiv cdiv align_up floordiv floormod truncdiv truncmod next_power_of_2 shift_left shift_right",
+    "ceildiv cdiv align_up floordiv floormod truncdiv truncmod next_power_of_2 shift_left shift_right index_to_coordinates",
 )
 _declare(
     "tilecore.language.kernel",
@@ -36,7 +36,7 @@ _declare(
 )
 _declare(
     "tilecore.language.loops",
-    "serial Serial unroll Unroll vectorized Vectorized Parallel grid Pipelined Persistent thread_binding any_of all_of",
+    "serial Serial unroll Unroll vectorized Vectorized Parallel parallel=Parallel grid Pipelined Persistent thread_binding any_of all_of",
 )
 _declare(
     "tilecore.language.memory",
@@ -80,10 +80,11 @@ _declare(
     "tilecore.language.ieee",
     "ieee_add ieee_sub ieee_mul ieee_fdiv ieee_fmaf ieee_frcp ieee_fsqrt ieee_frsqrt",
 )
+_declare("tilecore.language.convolution", "im2col c2d_im2col")
 _declare("tilecore.language.random", "rng_init rng_rand rng_rand_float")
 _declare(
     "tilecore.language.script",
-    "attr sblock reads writes sblock_attr func_attr While let call_extern import_source handle tir PrimExpr",
+    "dtypes attr sblock reads writes sblock_attr func_attr While let call_extern import_source handle tir PrimExpr",
 )
 
 for _name in _dtypes.FACTS:

@@ -41,9 +41,10 @@ class TensorType:
 class _TensorFactory:
     """Called or subscripted in annotations: ``T.Tensor((M, N), "float16")``, ``T.Tensor[[M, N], T.float16]``."""
 
-    def __init__(self, name: str, strided: bool) -> None:
+    def __init__(self, name: str, strided: bool, scope: str | None = None) -> None:
         self.name = name
         self.strided = strided
+        self.scope = scope
 
     def __call__(self, shape: Any, *args: Any, **kwargs: Any) -> TensorType:
         if self.strided:
@@ -63,7 +64,7 @@ class _TensorFactory:
         if unknown or data is not None or others.get("elem_offset") is not None:
             wrong = sorted(unknown) or (["data"] if data is not None else ["elem_offset"])
             raise LanguageError(f"T.{self.name} does not take {', '.join(wrong)} here")
-        return TensorType(shape, dtype, strides or None, scope=scope, name=self.name)
+        return TensorType(shape, dtype, strides or None, scope=scope or self.scope, name=self.name)
 
     def _with_strides(
         self, shape: Any, strides: Any = None, dtype: Any = "float32", scope: str | None = None, *, data: Any = None
@@ -82,6 +83,10 @@ class _TensorFactory:
 Tensor = _TensorFactory("Tensor", strided=False)
 Buffer = _TensorFactory("Buffer", strided=False)
 StridedTensor = _TensorFactory("StridedTensor", strided=True)
+# of a macro's parameters, for the reader; what is passed decides
+SharedBuffer = _TensorFactory("SharedBuffer", strided=False, scope="shared.dyn")
+FragmentBuffer = _TensorFactory("FragmentBuffer", strided=False, scope="local.fragment")
+LocalBuffer = _TensorFactory("LocalBuffer", strided=False, scope="local")
 
 
 class Ref:

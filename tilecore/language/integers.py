@@ -65,3 +65,12 @@ def shift_left(a: Any, b: Any) -> Any:
 
 def shift_right(a: Any, b: Any) -> Any:
     return a >> b
+
+
+def index_to_coordinates(index: Any, shape: Any) -> list[Any]:
+    """The coordinates of element ``index`` of a tile of this shape, counted row by row."""
+    found = []
+    for size in reversed(list(shape)):
+        found.append(index % size)
+        index = index // size
+    return list(reversed(found))

@@ -14,7 +14,10 @@ from tilecore.language.values import as_expr, logical_and
 
 
 def _extent(value: Any) -> Any:
-    value = Analyzer().simplify(as_expr(value))
+    return _integer(Analyzer().simplify(as_expr(value)))
+
+
+def _integer(value: Any) -> Any:
     kind = str(value.ty.dtype)
     if not kind.startswith(("int", "uint")):
         raise LanguageError(f"a loop bound is a {kind}", found=str(value), expected="an integer")
@@ -31,6 +34,8 @@ def _axis(start: Any, stop: Any, step: Any = None) -> Axis:
         raise LanguageError("the step of a loop is a kernel value", expected="a Python int other than 0") from None
     if step == 0:
         raise LanguageError("the step of a loop is 0", expected="a Python int other than 0")
+    for bound in (start, stop):
+        _integer(as_expr(bound))
     low, high = (start, stop) if step > 0 else (stop, start)
     extent = _extent(ceildiv(as_expr(high) - as_expr(low), abs(step)))
     return Axis(as_expr(start) if not isinstance(start, int) else start, extent, step)
