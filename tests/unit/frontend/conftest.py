@@ -16,7 +16,7 @@ _numbers = itertools.count()
 
 @pytest.fixture
 def module(tmp_path) -> Callable[[str], ModuleType]:
-    """Writes text to a file and imports it; ``module.path`` of the last one is kept in ``tmp_path / name``."""
+    """Writes text to a file and imports it."""
     made = []
 
     def load(text: str) -> ModuleType:
@@ -24,7 +24,8 @@ def module(tmp_path) -> Callable[[str], ModuleType]:
         path = tmp_path / f"{name}.py"
         path.write_text(textwrap.dedent(text))
         spec = importlib.util.spec_from_file_location(name, path)
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         found = importlib.util.module_from_spec(spec)
         sys.modules[name] = found
         made.append(name)

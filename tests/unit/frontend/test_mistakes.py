@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -549,7 +550,7 @@ def test_mistakes_are_reported_where_they_are(module, name):
     assert message in error.message
     assert more in str(error)
     assert error.location is not None, str(error)
-    lines = open(error.location.file).read().splitlines()
+    lines = Path(error.location.file).read_text().splitlines()
     wrong = next(number for number, line in enumerate(lines, 1) if line.endswith("#!"))
     text = lines[wrong - 1].removesuffix("#!").rstrip()
     assert (error.location.line, error.location.column) == (wrong, len(text) - len(text.lstrip()))
