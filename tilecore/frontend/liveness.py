@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import ast
 
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+# what keeps the names that it assigns to itself
+_SCOPES = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
 
 
 def carried_names(definition: ast.FunctionDef) -> dict[ast.stmt, tuple[str, ...]]:
@@ -96,11 +100,11 @@ def _target_reads(node: ast.expr) -> frozenset[str]:
 
 def _stores(node: ast.AST) -> frozenset[str]:
     """Names that a simple statement or target certainly assigns."""
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return _all_stores(node)
 
 
 def _all_stores(node: ast.AST) -> frozenset[str]:
-    """Names that a statement, compound or not, may assign; nested functions keep their own."""
+    """Names that a statement, compound or not, may assign; nested functions and comprehensions keep their own."""
     names: set[str] = set()
     pending = [node]
     while pending:

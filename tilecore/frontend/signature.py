@@ -47,6 +47,10 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
                     f"the annotation of parameter {name!r} cannot be evaluated: {error}",
                     location=definition_of(function),
                     found=annotation,
+                    hint="annotations are texts here (from __future__ import annotations), which keep no variables of "
+                    "functions that have returned: use the name in the function's body too, or leave that import out"
+                    if isinstance(error, NameError)
+                    else None,
                 ) from error
         made[name] = annotation
     return made
