@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tilecore import autotuner as autotuner
     from tilecore import errors as errors
     from tilecore import language as language
+    from tilecore import layout as layout
     from tilecore import math as math
     from tilecore import profiler as profiler
     from tilecore import testing as testing
@@ -64,6 +65,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "PassConfigKey": ("tilecore.transform", "PassConfigKey"),
     "transform": ("tilecore.transform", ""),
     "language": ("tilecore.language", ""),
+    "layout": ("tilecore.layout", ""),
     "lower": ("tilecore.jit.lower", "lower"),
     "math": ("tilecore.math", ""),
     "next_power_of_2": ("tilecore.language.integers", "next_power_of_2"),

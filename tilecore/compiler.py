@@ -61,11 +61,11 @@ def lower(func: PrimFunc, backend: Backend, target: Target, options: CompileOpti
 
 def emit(module: IRModule, backend: Backend, target: Target) -> tuple[str, dict[str, Any]]:
     """Target IR to source text, and what the code generator says of each entry."""
-    from tilecore.ir.nodes import tvm_ffi
+    from tilecore.codegen.registration import call_codegen
 
     backend.codegen.register()
     with calling(backend, f"the code generator {backend.codegen.function}"):
-        made = tvm_ffi.get_global_func(backend.codegen.function)(module, str(target))
+        made = call_codegen(backend.codegen.function, module, str(target))
     if isinstance(made, str):
         source, facts = str(made), {}
     else:

@@ -65,7 +65,7 @@ def _facts(buffer: Any, what: str) -> tuple[tuple[int, ...], int]:
 
 
 def _swizzled(buffer: Any, mode: SwizzleMode, what: str) -> Layout:
-    """Chunk c of row r goes to place c ^ (the number of the group of 128 bytes that r lies in), within the mode's bytes.
+    """Chunk c of row r goes to place c ^ g, g the number of the 128 bytes that r lies in, within the mode's bytes.
 
     The last two axes are rows and columns; a row wider than the mode's bytes is made of panels of that width.
     """

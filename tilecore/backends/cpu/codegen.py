@@ -11,9 +11,9 @@ FUNCTION = "target.build.tilecore_cpu"
 
 
 def register() -> None:
-    from tilecore.ir.nodes import tvm_ffi
+    from tilecore.codegen.registration import register_codegen
 
-    tvm_ffi.register_global_func(FUNCTION, build, override=True)
+    register_codegen(FUNCTION, build)
 
 
 def build(mod: Any, target: str) -> dict[str, str]:

@@ -19,14 +19,17 @@ def lower_to_nothing(call: TileCall, env: PassEnv) -> Stmt:
     return nothing()
 
 
+_SOURCE = {"prelude": "T.Kernel(prelude=...)", "import_source": "T.import_source"}
+
+
 def lower_annotate(call: TileCall, env: PassEnv) -> Stmt:
     """Hints: a safe value is noted for the bounds guards, others have no effect here."""
     key = str(call.key)
     if key == "safe_value":
         env.facts.setdefault("safe_values", {})[call.rest[0].source] = call.rest[1]
-    elif key == "prelude":
+    elif key in _SOURCE:
         raise UnsupportedError(
-            "T.Kernel(prelude=...) is source code for another kind of target", location=location_of_span(call.span)
+            f"{_SOURCE[key]} is source code for another kind of target", location=location_of_span(call.span)
         )
     return nothing()
 

@@ -9,7 +9,7 @@ from tilecore.backends.cpu.llvm import effects
 from tilecore.backends.cpu.llvm.expressions import Expressions, suffix
 from tilecore.backends.cpu.llvm.function import Function, Memory
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, literal, split
-from tilecore.errors import UnsupportedError
+from tilecore.errors import TilecoreError, UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, is_nothing
 from tilecore.ir.nodes import (
@@ -51,7 +51,11 @@ class Statements:
                 f"{type(node).__name__} has no form on target cpu",
                 location=location_of_span(getattr(node, "span", None)),
             )
-        handler(self, node)
+        try:
+            handler(self, node)
+        except TilecoreError as error:
+            error.at(location_of_span(getattr(node, "span", None)))
+            raise
 
     def value(self, node: Any) -> Value:
         return self.expressions.value(node)

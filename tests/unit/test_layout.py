@@ -1,0 +1,115 @@
+"""Layout objects: where the elements of a tile lie."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import tilecore.language as T
+from tilecore import layout as L
+from tilecore.errors import LanguageError
+
+
+def places(layout):
+    """Every element's place, as rows of indices."""
+    return [tuple(layout.map_forward_index(index)) for index in np.ndindex(*layout.shape)]
+
+
+def tile(rows, columns, dtype, *outer):
+    return SimpleNamespace(shape=(*outer, rows, columns), dtype=T.dtype(dtype))
+
+
+MAKERS = {
+    L.make_full_bank_swizzled_layout: L.SwizzleMode.FULL,
+    L.make_half_bank_swizzled_layout: L.SwizzleMode.HALF,
+    L.make_quarter_bank_swizzled_layout: L.SwizzleMode.QUARTER,
+}
+
+
+@pytest.mark.parametrize("make", list(MAKERS))
+@pytest.mark.parametrize(("rows", "dtype"), [(16, "float16"), (8, "float32"), (32, "int8")])
+def test_swizzles_permute_chunks_within_rows(make, rows, dtype):
+    mode = MAKERS[make]
+    element = T.dtype(dtype).bytes
+    columns = 2 * mode.value // element
+    layout = make(tile(rows, columns, dtype))
+    found = places(layout)
+    assert sorted(found) == sorted(np.ndindex(rows, columns))  # a permutation
+    chunk = L.CHUNK_BYTES // element
+    for (i, j), (row, column) in zip(np.ndindex(rows, columns), found, strict=True):
+        assert row == i
+        assert column % chunk == j % chunk
+        assert column * element // mode.value == j * element // mode.value
+    byte = [(row * columns * element + column * element) % mode.value for row, column in found]
+    first_chunks = {byte[i * columns] for i in range(rows)}
+    assert len(first_chunks) == mode.value // L.CHUNK_BYTES  # a column of chunks is spread over all of them
+
+
+@pytest.mark.parametrize("make", list(MAKERS))
+def test_swizzles_are_the_exclusive_or_of_address_bits(make):
+    """In a row of exactly the mode's bytes: bits 4 and up of the byte address change by bits 7 and up."""
+    mode = MAKERS[make]
+    layout = make(tile(64, mode.value, "uint8"))
+    for i, j in np.ndindex(64, mode.value):
+        address = i * mode.value + j
+        changed = address ^ (((address >> 7) % (mode.value // 16)) << 4)
+        assert layout.map_forward_index([i, j]) == list(divmod(changed, mode.value))
+
+
+def test_the_widest_swizzle_that_fits_is_taken():
+    same = lambda a, b: places(a) == places(b)  # noqa: E731
+    assert same(
+        L.make_swizzled_layout(tile(8, 64, "float16")), L.make_full_bank_swizzled_layout(tile(8, 64, "float16"))
+    )
+    assert same(
+        L.make_swizzled_layout(tile(8, 32, "float16")), L.make_half_bank_swizzled_layout(tile(8, 32, "float16"))
+    )
+    assert same(
+        L.make_swizzled_layout(tile(8, 16, "float16")), L.make_quarter_bank_swizzled_layout(tile(8, 16, "float16"))
+    )
+    assert same(L.make_swizzled_layout(tile(8, 10, "float16")), L.make_linear_layout((8, 10)))
+    stacked = L.make_swizzled_layout(tile(8, 64, "float16", 3))
+    assert stacked.map_forward_index([2, 1, 0]) == [2, 1, 8]
+
+
+def test_linear_layouts_count_row_by_row():
+    assert [p[0] for p in places(L.make_linear_layout((2, 3, 4)))] == list(range(24))
+
+
+def test_rows_that_do_not_fit_are_refused():
+    with pytest.raises(LanguageError, match="rows of 20 bytes"):
+        L.make_half_bank_swizzled_layout(tile(8, 10, "float16"))
+    with pytest.raises(LanguageError, match="takes a buffer"):
+        L.make_swizzled_layout(3)
+
+
+def test_modes():
+    assert [m.swizzle_byte_size() for m in L.SwizzleMode] == [16, 32, 64, 128]
+    assert L.SwizzleMode.FULL.is_swizzle_128b()
+    assert L.SwizzleMode.HALF.is_swizzle_64b()
+    assert L.SwizzleMode.QUARTER.is_swizzle_32b()
+    assert L.SwizzleMode.NONE.is_none()
+
+
+def test_layouts_are_accepted_by_kernels():
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
+        with T.Kernel(1):
+            s, f = T.alloc_shared((64, 64), "float16"), T.alloc_fragment((64, 64), "float16")
+            made = L.make_swizzled_layout(s)
+            T.annotate_layout({s: made, f: T.Fragment((64, 64), forward_fn=lambda i, j: (i, j))})
+            T.copy(A, s)
+            for i, j in T.Parallel(64, 64):
+                row, column = made.map_forward_index([i, j])
+                B[row, column] = s[i, j]
+
+    assert "tile.copy" in str(kernel.script())
+
+
+def test_layouts_need_no_tvm():
+    code = "import sys, tilecore.layout; print([m for m in ('tvm', 'torch', 'numpy') if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout.strip() == "[]"
+    )
