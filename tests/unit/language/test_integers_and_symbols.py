@@ -1,0 +1,103 @@
+"""Integer helpers on numbers and on expressions; sizes that have names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import tilecore.language as T
+from tilecore.errors import LanguageError
+from tilecore.ir.nodes import Analyzer, IntImm, tirx
+from tilecore.language.symbols import ConstDim
+
+WHOLE = st.integers(-1000, 1000)
+
+
+def value(expression) -> int:
+    """An expression of constants, worked out."""
+    return int(Analyzer().simplify(expression).value)
+
+
+@given(WHOLE, WHOLE)
+def test_helpers_agree_on_numbers_and_expressions(a, b):
+    assume(b != 0)
+    x, y = tirx.const(a, "int64"), tirx.const(b, "int64")
+    assert T.floordiv(a, b) == value(T.floordiv(x, y)) == a // b
+    assert T.floormod(a, b) == value(T.floormod(x, y)) == a % b
+    assert T.truncdiv(a, b) == value(T.truncdiv(x, y)) == int(a / b)
+    assert T.truncmod(a, b) == value(T.truncmod(x, y)) == a - int(a / b) * b
+    if a >= 0 and b > 0:
+        assert T.ceildiv(a, b) == value(T.ceildiv(x, y)) == -(-a // b)
+        assert T.align_up(a, b) == value(T.align_up(x, y))
+        assert a <= T.align_up(a, b) < a + b
+
+
+@given(st.integers(0, 2**40))
+def test_next_power_of_2(n):
+    power = T.next_power_of_2(n)
+    assert power >= n
+    assert power & (power - 1) == 0
+    assert power == 1 or power // 2 < n
+
+
+def test_integer_helpers_import_no_compiler():
+    code = "import sys, tilecore.language as T; T.ceildiv(7, 2), T.next_power_of_2(5); assert 'tvm' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_dynamic_sizes():
+    one, (m, n), (p, q) = T.dynamic("m"), T.dynamic("m, n"), T.symbolic("p q", "int64")
+    assert [str(v.name) for v in (one, m, n, p, q)] == ["m", "m", "n", "p", "q"]
+    assert str(q.ty.dtype) == "int64"
+    assert str(T.Var("k", "int64").ty.dtype) == "int64"
+    for bad in ("", "1", "a-b"):
+        with pytest.raises(LanguageError, match="does not name sizes"):
+            T.dynamic(bad)
+    with pytest.raises(LanguageError, match="float32"):
+        T.dynamic("m", "float32")
+
+
+def test_sizes_that_a_declaration_settles():
+    m, _ = T.const("M, N")
+    assert isinstance(m, ConstDim)
+    assert repr(m) == "M"
+    with pytest.raises(LanguageError, match="not known yet"):
+        int(m)
+    with pytest.raises(LanguageError, match="not known yet"):
+        _ = m + 1
+    m.settle(12, "A.shape[0]")
+    assert (m + 1, m // 5, m % 5, 2 * m, m == 12, m > 3, T.ceildiv(m, 5), range(m)[-1]) == (
+        13,
+        2,
+        2,
+        24,
+        True,
+        True,
+        3,
+        11,
+    )
+    m.settle(12, "B.shape[0]")
+    with pytest.raises(LanguageError, match="two values") as caught:
+        m.settle(13, "C.shape[1]")
+    assert "13 from C.shape[1]" in str(caught.value)
+
+
+def test_persistent_coordinates_cover_every_tile_once():
+    """For any number of waves and group size; by the coordinates alone."""
+    from tilecore.language.loops import _coordinates
+
+    for sizes in ([7, 11], [5], [2, 3, 4], [1, 1], [8, 3]):
+        total = 1
+        for size in sizes:
+            total *= size
+        for group in (1, 3, 8):
+            seen = set()
+            for tile in range(total):
+                made = _coordinates(IntImm("int32", tile), [IntImm("int32", s) for s in sizes], min(group, sizes[-1]))
+                seen.add(tuple(value(c) for c in made))
+            assert len(seen) == total
+            assert all(0 <= c < s for point in seen for c, s in zip(point, sizes, strict=True))

@@ -1,0 +1,162 @@
+"""Values of a kernel: constants, conversions, promotion, conditions, and what plain Python may not decide."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tilecore.language as T
+from tilecore.dtypes import FACTS
+from tilecore.errors import LanguageError
+from tilecore.interpreter.values import cast as interpreted_cast
+from tilecore.interpreter.values import value_type
+from tilecore.ir.nodes import Cast, FloatImm, IntImm, Var
+from tilecore.language.values import as_condition, as_expr, convert, promoted, unify
+
+from .kit import in_kernel, kind
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+@pytest.mark.parametrize(
+    ("value", "want"),
+    [(3, "int32"), (-(2**31), "int32"), (2**31, "int64"), (True, "bool"), (1.5, "float32"), (np.int8(3), "int32")],
+)
+def test_python_numbers_as_expressions(value, want):
+    assert kind(as_expr(value)) == want
+
+
+@given(st.sampled_from(INTEGERS), st.integers(-(2**70), 2**70))
+def test_integers_are_checked_to_fit(target, value):
+    facts = FACTS[target]
+    low = -(2 ** (facts.bits - 1)) if facts.kind == "int" else 0
+    high = 2 ** (facts.bits - (facts.kind == "int")) - 1
+    if low <= value <= high:
+        made = convert(value, target)
+        assert int(made.value) % 2**facts.bits == value % 2**facts.bits
+    else:
+        with pytest.raises(LanguageError, match="does not fit"):
+            convert(value, target)
+
+
+@given(st.sampled_from(INTEGERS), st.sampled_from(INTEGERS), st.integers(-(2**62), 2**62))
+def test_constants_convert_as_casts_in_the_kernel_do(source, target, value):
+    start = interpreted_cast(value_type("int64"), value_type(source), np.int64(value))
+    want = interpreted_cast(value_type(source), value_type(target), start)
+    made = convert(IntImm(source, int(start)), target)
+    assert kind(made) == target
+    assert int(made.value) % 2 ** FACTS[target].bits == int(want) % 2 ** FACTS[target].bits
+
+
+@given(st.sampled_from(INTEGERS), st.floats(width=32))
+def test_float_constants_convert_as_casts_in_the_kernel_do(target, value):
+    want = interpreted_cast(value_type("float32"), value_type(target), np.float32(value))
+    made = convert(FloatImm("float32", value), target)
+    assert int(made.value) % 2 ** FACTS[target].bits == int(want) % 2 ** FACTS[target].bits
+
+
+def test_floats_and_bools_convert():
+    assert math.isnan(convert(float("nan"), "float16").value)
+    assert convert(2.75, "bfloat16").value == 2.75
+    assert kind(convert(1, "float32")) == "float32"
+    assert bool(convert(3, "bool").value) is True
+    x = Var("x", "float32")
+    assert convert(x, "float32") is x
+    assert isinstance(convert(x, "int8"), Cast)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "want"),
+    [
+        ("float16", "int64", "float16"),
+        ("float16", "bfloat16", "float32"),
+        ("float32", "float64", "float64"),
+        ("int8", "int32", "int32"),
+        ("uint32", "int32", "int32"),
+        ("uint8", "int16", "int16"),
+        ("bool", "uint8", "uint8"),
+        ("float8_e4m3fn", "float16", "float16"),
+        ("float8_e4m3fn", "float8_e5m2", "float32"),
+    ],
+)
+def test_promotion_is_symmetric(a, b, want):
+    assert promoted(a, b) == promoted(b, a) == want
+    x, y = unify(Var("x", a), Var("y", b))
+    assert kind(x) == kind(y) == want
+
+
+def test_constants_take_the_type_of_what_they_meet():
+    for name in ("float16", "int8", "uint64", "bfloat16"):
+        x = Var("x", name)
+        assert [kind(v) for v in unify(x, 1)] == [name, name] or name in ("int8", "uint64")
+        assert kind(T.max(x, 1)) == (name if FACTS[name].kind == "float" else kind(T.max(1, x)))
+    assert [kind(v) for v in unify(Var("x", "float16"), 0.5)] == ["float16", "float16"]
+
+
+def test_conditions_compare_numbers_with_zero():
+    assert kind(as_condition(Var("x", "float32"))) == "bool"
+    flag = Var("b", "bool")
+    assert as_condition(flag) is flag
+
+
+def same(a, b):
+    """A plain helper, which knows nothing of kernels."""
+    return 1 if a == b else 2
+
+
+def smaller(a, b):
+    return a if a < b else b
+
+
+def test_plain_helpers_may_not_decide_on_kernel_values():
+    for helper in (same, smaller):
+        with pytest.raises(LanguageError, match=r"plain Python|Python condition") as caught:
+            in_kernel(lambda X, i, helper=helper: helper(X[i, 0], X[i, 1]))
+        assert "T.if_then_else" in str(caught.value)
+    with pytest.raises(LanguageError):
+        in_kernel(lambda X, i: [1] if X[i, 0] != 0 else [2])
+    assert in_kernel(lambda X, i: same(3, 3)) == 1
+
+
+def test_comparisons_outside_of_kernels_keep_tvms_meaning():
+    x, y = Var("x", "int32"), Var("y", "int32")
+    assert bool(x == x)
+    assert not bool(x == y)
+
+
+def test_plain_helpers_may_compute_on_kernel_values():
+    made = in_kernel(lambda X, i: (abs(-2) * X[i, 0] + i) / 3.0)
+    assert kind(made) == "float32"
+
+
+def test_buffers_tell_what_they_are():
+    def look(X, i):
+        return X.shape, X.dtype, X.ndim, X.scope(), X.name, len(X.strides), T.alloc_shared((2, 3), "int8").shape
+
+    shape, dtype, ndim, scope, name, strides, inner = in_kernel(look)
+    assert (shape, dtype, ndim, scope, name, strides, inner) == ((8, 8), "float32", 2, "global", "X", 0, (2, 3))
+    assert dtype == T.float32
+
+
+def test_limits():
+    for name in INTEGERS:
+        limits = np.iinfo(name)
+        assert int(T.max_value(name).value) % 2 ** FACTS[name].bits == limits.max
+        assert int(T.min_value(name).value) == limits.min
+    assert T.max_value("float16").value == 65504
+    assert T.min_value("float8_e4m3fn").value == -448
+    assert T.infinity("bfloat16").value == math.inf
+
+
+def test_python_numbers_stay_python():
+    assert T.max(3, 4) == 4
+    assert T.min(3, 4, -1) == -1
+    assert T.abs(-3) == 3
+    assert T.sqrt(9.0) == 3.0
+    assert T.exp2(3) == 8.0
+    assert T.if_then_else(True, "a", "b") == "a"
+    assert T.clamp(7, 0, 5) == 5
