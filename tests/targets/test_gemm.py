@@ -84,6 +84,14 @@ def test_sizes(target, types, size):
     check(kernel, target, a, b, c, zeros(types[2], (2, *size[:2])), compare=within(8))
 
 
+@pytest.mark.parametrize("types", TYPES, ids="-".join)
+def test_tiles_of_whole_vectors(target, types):
+    """Sizes for which targets have instructions of their own: every multiple of 32."""
+    m, n, k = 32, 64, 96
+    kernel = product(m, n, k, *types, SOME)
+    check(kernel, target, *operands(m, n, k, *types), zeros(types[2], (2, m, n)), compare=within(8))
+
+
 def test_whole_matrices_in_tiles(target):
     """Sizes that are no multiple of the tile, accumulated over K."""
     m, n, k = T.dynamic("m n k")

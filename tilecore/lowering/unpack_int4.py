@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.dtypes import dtype as DType
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
@@ -59,7 +58,7 @@ def unpack_int4(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def is_narrow(buffer: Var) -> bool:
     """Has it elements of less than a byte?"""
-    return DType(dtype_of(buffer)).bits < 8
+    return dtype_of(buffer) in ("int4", "uint4")
 
 
 def is_packed(buffer: Var) -> bool:
