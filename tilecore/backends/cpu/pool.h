@@ -2,11 +2,15 @@
  *
  * One launch owns the pool at a time; a launch that finds it taken, or that is made from inside a kernel, runs on its
  * own thread. The owner publishes a job (a range of blocks), takes part in it, closes it when no block is left and
- * waits for the workers that joined. A worker that wakes too late finds the gate closed, so nobody waits for it. */
+ * waits for the workers that joined. A worker that wakes too late finds the gate closed, so nobody waits for it.
+ *
+ * Some schedulers wake a thread on the processor of the one that woke it, and leave both there although others idle:
+ * a worker that finds another thread of the job on its processor moves over to one that the job does not use. */
 #ifndef TILECORE_POOL_H_
 #define TILECORE_POOL_H_
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -31,12 +35,13 @@ enum {
     TC_POOL_NO_MEMORY = -1,
     TC_POOL_INLINE_NS = 10000, /* less work than this is not worth waking anybody */
     TC_POOL_SHARE_NS = 5000,   /* work that one more thread is worth */
-    TC_POOL_CHUNK_NS = 2000,   /* work that is taken at once, at least */
-    TC_POOL_CHUNKS = 8,        /* chunks for each thread, where there are blocks enough */
+    TC_POOL_CHUNK_NS = 10000,  /* work that is taken at once, at least */
+    TC_POOL_CHUNKS = 32,       /* chunks for each thread, where there are blocks enough */
     TC_POOL_SPIN_NS = 30000,   /* how long an idle worker looks for the next job before it sleeps */
     TC_POOL_SPIN_FEW_NS = 10000,
     TC_POOL_FEW = 4, /* threads up to which spinning is kept short */
-    TC_POOL_STACK = 8 << 20
+    TC_POOL_STACK = 8 << 20,
+    TC_POOL_CPUS = 1024        /* processors that are told apart */
 };
 
 #define TC_GATE_OPEN ((uint64_t)1 << 32)
@@ -57,6 +62,7 @@ static struct {
     int64_t total, chunk, scratch;
     _Atomic int64_t next;
     atomic_int code;
+    _Atomic uint64_t taken[TC_POOL_CPUS / 64]; /* processors that threads of the job were on when they joined */
 } tc_pool = {.mutex = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
 typedef struct {
@@ -163,6 +169,24 @@ static void tc_pool_work(void) {
     }
 }
 
+/* Takes the processor that this thread is on; 0 where another thread of the job has it. */
+static int tc_pool_take_cpu(void) {
+    int cpu = sched_getcpu();
+    if (cpu < 0 || cpu >= TC_POOL_CPUS) return 1;
+    uint64_t bit = (uint64_t)1 << (cpu % 64);
+    return !(atomic_fetch_or(&tc_pool.taken[cpu / 64], bit) & bit);
+}
+
+/* Moves this worker to processors that are free, among those that it may use (`allowed`); stays where there are none. */
+static void tc_pool_move_over(const cpu_set_t *allowed) {
+    cpu_set_t open;
+    CPU_ZERO(&open);
+    for (int cpu = 0; cpu < TC_POOL_CPUS; cpu++) {
+        if (CPU_ISSET(cpu, allowed) && !(atomic_load(&tc_pool.taken[cpu / 64]) >> (cpu % 64) & 1)) CPU_SET(cpu, &open);
+    }
+    if (CPU_COUNT(&open) && !sched_setaffinity(0, sizeof open, &open)) tc_pool_take_cpu();
+}
+
 static int tc_pool_join(void) {
     uint64_t gate = atomic_load(&tc_pool.gate);
     do {
@@ -196,12 +220,15 @@ static void tc_pool_await(unsigned seen) {
 
 static void *tc_pool_worker(void *first_epoch) {
     unsigned seen = (unsigned)(uintptr_t)first_epoch;
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed)) CPU_ZERO(&allowed);
     tc_depth = 1; /* a launch from inside a kernel runs on its own thread */
     for (;;) {
         tc_pool_await(seen);
         seen = atomic_load(&tc_pool.epoch);
         if (atomic_load(&tc_pool.stopping)) return NULL;
         if (tc_pool_join()) {
+            if (!tc_pool_take_cpu()) tc_pool_move_over(&allowed);
             tc_pool_work();
             tc_pool_leave();
         }
@@ -310,6 +337,8 @@ static int tc_pool_parallel(tc_block_function run, const int64_t *slots, int64_t
     tc_pool.scratch = scratch;
     atomic_store(&tc_pool.next, 0);
     atomic_store(&tc_pool.code, 0);
+    for (int i = 0; i < TC_POOL_CPUS / 64; i++) atomic_store_explicit(&tc_pool.taken[i], 0, memory_order_relaxed);
+    tc_pool_take_cpu();
     atomic_store(&tc_pool.gate, TC_GATE_OPEN);
     tc_pool_wake(threads - 1);
     tc_pool_work();
