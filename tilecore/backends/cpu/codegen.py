@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from tilecore.plugins.backend import Codegen
+from tilecore.target import Target
 
 FUNCTION = "target.build.tilecore_cpu"
 
@@ -20,12 +21,18 @@ def build(mod: Any, target: str) -> dict[str, str]:
     """The module's source, and facts of its entries: {symbol: {"shared_bytes": ..., "attributes": {...}}} as JSON."""
     from tilecore.backends.cpu.llvm.module import emit_module
 
-    emitted = emit_module(mod)
+    emitted = emit_module(mod, stream_bytes(Target.parse(target)))
     facts = {
         symbol: {"shared_bytes": scratch, "attributes": {"assertions": emitted.assertions}}
         for symbol, scratch in emitted.scratch.items()
     }
     return {"source": emitted.text, "entries": json.dumps(facts)}
+
+
+def stream_bytes(target: Target) -> int:
+    """Size from which outputs are written past the caches: a quarter of the last one, where stores can do that."""
+    able = {"avx2", "avx512f"} & set(str(target.get("features", "")).split(","))
+    return int(target.get("cache_bytes") or 0) // 4 if able else 0
 
 
 CODEGEN = Codegen(function=FUNCTION, emits="ll", register=register)

@@ -55,6 +55,21 @@ def host_model() -> str:
     return text or platform.machine() or "unknown"
 
 
+def host_cache_bytes() -> int:
+    """Size of the largest cache, 0 where the system does not say. At most 64 MiB, so that few sizes occur in keys."""
+    sizes = [0]
+    for index in range(8):
+        try:
+            with open(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size", encoding="ascii") as file:
+                text = file.read().strip()
+        except (OSError, UnicodeDecodeError):
+            break
+        digits, unit = text[:-1], {"K": 1 << 10, "M": 1 << 20}.get(text[-1:], 0)
+        if digits.isdigit():
+            sizes.append(int(digits) * unit)
+    return min(max(sizes), 64 << 20)
+
+
 def _bits_of(features: tuple[str, ...]) -> int:
     widths = [bits for name, bits in _EXTENSIONS.values() if name in features]
     return max([128, *widths])
@@ -66,9 +81,11 @@ def resolve(target: Target) -> Target:
     if attributes.get("march", "native") == "native":
         features = tuple(str(attributes.get("features") or ",".join(host_features())).split(","))
         attributes.setdefault("model", host_model())
+        attributes.setdefault("cache_bytes", host_cache_bytes())
     else:
         features = tuple(str(attributes.get("features") or "").split(","))
         attributes.setdefault("model", "generic")
+        attributes.setdefault("cache_bytes", 0)
     features = tuple(sorted(f for f in features if f))
     attributes["features"] = ",".join(features)
     attributes.setdefault("vector_bits", _bits_of(features))
@@ -101,6 +118,7 @@ SPEC = TargetSpec(
         "march": AttributeSpec("whose instructions to use", "native", ("native", "generic")),
         "features": AttributeSpec("instruction set extensions, comma separated, in LLVM's spelling"),
         "vector_bits": AttributeSpec("width of the vectors that loops are made into", choices=(128, 256, 512)),
+        "cache_bytes": AttributeSpec("size of the last cache; outputs from a quarter of it on are written past it"),
         "model": AttributeSpec("the processor's kind"),
     },
     aliases={"llvm": {}, "c": {}, "host": {}},

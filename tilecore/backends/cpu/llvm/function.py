@@ -9,18 +9,23 @@ from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, literal,
 
 @dataclass
 class Memory:
-    """Where a buffer lies. dtype, lanes: of an element; scope: number of its alias scope."""
+    """Where a buffer lies. dtype, lanes: of an element; scope: number of its alias scope; streams: written past caches."""
 
     pointer: str
     dtype: str
     lanes: int
     scope: int
+    streams: bool = False
 
 
 @dataclass
 class Module:
-    """What the functions of one module share: declarations, helpers, string constants, alias scopes."""
+    """What the functions of one module share: declarations, helpers, string constants, alias scopes.
 
+    stream_bytes: outputs from this size on are written past the caches; 0: none.
+    """
+
+    stream_bytes: int = 0
     declarations: dict[str, str] = field(default_factory=dict)
     helpers: dict[str, str] = field(default_factory=dict)
     strings: dict[str, str] = field(default_factory=dict)

@@ -7,6 +7,7 @@ grid, numbered with x fastest; ``slots`` as :class:`tilecore.runtime.artifact.En
 
 from __future__ import annotations
 
+from tilecore.backends.cpu.llvm import streaming
 from tilecore.backends.cpu.llvm.function import Function, Memory, Module
 from tilecore.backends.cpu.llvm.statements import Statements
 from tilecore.backends.cpu.llvm.types import Value, computed, is_narrow, split, stored
@@ -23,8 +24,9 @@ class Emitted:
         self.assertions = assertions
 
 
-def emit_module(mod: IRModule) -> Emitted:
-    module = Module()
+def emit_module(mod: IRModule, stream_bytes: int = 0) -> Emitted:
+    """``stream_bytes``: outputs from this size on are written past the caches; 0: none."""
+    module = Module(stream_bytes)
     bodies, scratch = [], {}
     for var, func in mod.functions.items():
         symbol = str(var.name_hint)
@@ -55,6 +57,8 @@ def _kernel(module: Module, symbol: str, func: PrimFunc) -> tuple[str, int]:
     fn.line("%following = add nsw i64 %number, 1")
     fn.jump(head)
     fn.label(end)
+    if any(memory.streams for memory in emit.expressions.memory.values()):
+        streaming.finish(fn)
     fn.line("ret void")
     signature = f"define void @{symbol}(ptr noalias %slots, i64 %begin, i64 %end, ptr noalias %scratch)"
     lines = [f"{signature} nounwind {{", "entry:", *fn.stack, *fn.lines, "}", ""]
@@ -63,12 +67,13 @@ def _kernel(module: Module, symbol: str, func: PrimFunc) -> tuple[str, int]:
 
 def _parameters(fn: Function, emit: Statements, func: PrimFunc) -> None:
     """Load every slot: pointers of buffers, then scalars and symbols."""
+    streams = streaming.streamed(func, fn.module.stream_bytes)
     for number, param in enumerate(func.params):
         place = "%slots" if number == 0 else fn.op(f"getelementptr i64, ptr %slots, i64 {number}", "slot")
         if is_buffer_var(param):
             dtype, lanes = split(str(param.dtype))
             pointer = fn.op(f"load ptr, ptr {place}", f"{param.name}_")
-            emit.expressions.memory[param] = Memory(pointer, dtype, lanes, emit._scope())
+            emit.expressions.memory[param] = Memory(pointer, dtype, lanes, emit._scope(), param in streams)
         else:
             emit.expressions.env[param] = _scalar(fn, emit, place, dtype_of(param))
 
@@ -113,7 +118,7 @@ def _strings(module: Module) -> list[str]:
 def _metadata(module: Module) -> list[str]:
     """One alias scope a buffer: !1000+n is the list of its own, !2000+n that of all others."""
     count = module.scopes
-    lines = ["!1 = distinct !{!1}"]
+    lines = ["!1 = distinct !{!1}", "!2 = !{i32 1}"]
     lines += [f"!{3000 + n} = distinct !{{!{3000 + n}, !1}}" for n in range(count)]
     lines += [f"!{1000 + n} = !{{!{3000 + n}}}" for n in range(count)]
     for n in range(count):

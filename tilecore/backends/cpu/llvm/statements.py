@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilecore.backends.cpu.llvm import effects
+from tilecore.backends.cpu.llvm import effects, streaming
 from tilecore.backends.cpu.llvm.expressions import Expressions, suffix
 from tilecore.backends.cpu.llvm.function import Function, Memory
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, literal, split
@@ -43,6 +43,7 @@ class Statements:
         self.fn = fn
         self.expressions = Expressions(fn)
         self.stack_used = 0
+        self.innermost: Any = None  # variable of the loop that is being emitted
 
     def emit(self, node: Stmt) -> None:
         handler = _HANDLERS.get(type(node))
@@ -82,7 +83,9 @@ class Statements:
         fn.label(body)
         self.expressions.env[node.loop_var] = Value(var, start.dtype)
         fn.loops.append((latch, end))
+        outer, self.innermost = self.innermost, node.loop_var
         self.emit(node.body)
+        self.innermost = outer
         fn.loops.pop()
         fn.jump(latch)
         fn.label(latch)
@@ -164,6 +167,9 @@ class Statements:
             pointer = self.fn.address(memory, self.expressions.offset(index))
         elif isinstance(index, Ramp) and constant(index.stride) == 1:
             pointer = self.fn.address(memory, self.expressions.offset(index.base))
+            if memory.streams and streaming.fills_lines(value, index.base, self.innermost):
+                streaming.store(self.fn, memory, value, raw, pointer)
+                return
         else:
             self._scatter(memory, index, value, raw, literal(True, "bool", value.lanes).text)
             return
