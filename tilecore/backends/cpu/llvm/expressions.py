@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilecore.backends.cpu.llvm import mathematics
+from tilecore.backends.cpu.llvm import arithmetic, choices, conversions, mathematics
+from tilecore.backends.cpu.llvm.arithmetic import same
+from tilecore.backends.cpu.llvm.conversions import stored_form
 from tilecore.backends.cpu.llvm.function import Function, Memory
+from tilecore.backends.cpu.llvm.intrinsics import suffix
 from tilecore.backends.cpu.llvm.narrow import narrow, widen
-from tilecore.backends.cpu.llvm.types import (
-    Value,
-    computed,
-    is_float,
-    is_narrow,
-    is_signed,
-    literal,
-    split,
-    stored,
-    vector,
-)
-from tilecore.dtypes import FACTS
-from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
+from tilecore.backends.cpu.llvm.refusal import refuse
+from tilecore.backends.cpu.llvm.types import Value, computed, is_narrow, literal, split, stored, vector
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Analyzer, Call, Expr, Ramp, TensorLoad, Var
-from tilecore.ir.visit import collect
 from tilecore.lowering.lane_ops import ACROSS, MASKED_LOAD, RAW_LOAD
 
-_ARITHMETIC = {"Add": "add", "Sub": "sub", "Mul": "mul"}
-_BITS = {"BitwiseAnd": "and", "BitwiseOr": "or", "BitwiseXor": "xor", "LShift": "shl", "RShift": "shr"}
-_AFFINE = (*_ARITHMETIC, "Cast", "Ramp", "Broadcast")
-_COMPARE = {"LT": "lt", "LE": "le", "GT": "gt", "GE": "ge", "EQ": "eq", "NE": "ne"}
+_AFFINE = ("Add", "Sub", "Mul", "Cast", "Ramp", "Broadcast")
 
 
 class Expressions:
@@ -54,7 +41,7 @@ class Expressions:
         name = type(node).__name__
         before, self.exact = self.exact, self.exact and name in _AFFINE
         try:
-            return _HANDLERS.get(name, Expressions._unknown)(self, node)
+            return _HANDLERS.get(name, _refused)(self, node)
         finally:
             self.exact = before
 
@@ -65,12 +52,6 @@ class Expressions:
             return self.value(node)
         finally:
             self.exact = before
-
-    def _unknown(self, node: Any) -> Value:
-        name = op_name(node) or type(node).__name__
-        raise UnsupportedError(
-            f"{name} has no form on target cpu", location=location_of_span(getattr(node, "span", None))
-        )
 
     # -- leaves -----------------------------------------------------------------------------------------------
 
@@ -93,7 +74,7 @@ class Expressions:
         """Lanes picked from one or two vectors; narrow floats are moved in their stored form."""
         parts = [self.lazy(v) for v in node.vectors]
         if len(parts) > 2 or any(p.lanes != parts[0].lanes for p in parts):
-            return self._unknown(node)
+            return refuse(node)
         if len(parts) == 1:
             parts = parts * 2
         numbers = [constant(i) for i in node.indices]
@@ -104,226 +85,6 @@ class Expressions:
         picked = ", ".join(f"i32 {n}" for n in numbers)
         text = self.fn.op(f"shufflevector {kind} {a}, {kind} {b}, <{lanes} x i32> <{picked}>")
         return Value("", first.dtype, lanes, text) if raw else Value(text, first.dtype, lanes)
-
-    # -- arithmetic -------------------------------------------------------------------------------------------
-
-    def _binary(self, node: Any) -> Value:
-        name = type(node).__name__
-        a, b = self.value(node.a), self.value(node.b)
-        word = _ARITHMETIC[name]
-        if is_float(a.dtype):
-            return self._same(a, f"f{word} {self.fast}{a.type} {a.text}, {b.text}")
-        flag = "nsw " if self.exact and is_signed(a.dtype) and a.lanes == 1 else ""
-        return self._wrapped(self._same(a, f"{word} {flag}{a.type} {a.text}, {b.text}"))
-
-    def _same(self, like: Value, text: str) -> Value:
-        return Value(self.fn.op(text), like.dtype, like.lanes)
-
-    def _wrapped(self, value: Value) -> Value:
-        """An integer brought back into the range of its type: a 4-bit one stands in a byte."""
-        if FACTS[value.dtype].bits >= 8:
-            return value
-        if not is_signed(value.dtype):
-            return self._same(value, f"and {value.type} {value.text}, {literal(15, value.dtype, value.lanes).text}")
-        four = literal(4, value.dtype, value.lanes).text
-        high = self.fn.op(f"shl {value.type} {value.text}, {four}")
-        return self._same(value, f"ashr {value.type} {high}, {four}")
-
-    def _div(self, node: Any) -> Value:
-        a, b = self.value(node.a), self.value(node.b)
-        if is_float(a.dtype):
-            return self._same(a, f"fdiv {a.type} {a.text}, {b.text}")
-        return self._wrapped(self._same(a, f"{'s' if is_signed(a.dtype) else 'u'}div {a.type} {a.text}, {b.text}"))
-
-    def _mod(self, node: Any) -> Value:
-        a, b = self.value(node.a), self.value(node.b)
-        return self._same(a, f"{'s' if is_signed(a.dtype) else 'u'}rem {a.type} {a.text}, {b.text}")
-
-    def _floor(self, node: Any) -> Value:
-        """Division rounded down, or its remainder: shifts for powers of two, else C's division put right."""
-        is_div = type(node).__name__ == "FloorDiv"
-        a, b = self.value(node.a), self.value(node.b)
-        if is_float(a.dtype):
-            quotient = self._same(a, f"fdiv {a.type} {a.text}, {b.text}")
-            whole = mathematics.call(self.fn, "floor", [quotient])
-            if is_div:
-                return whole
-            return self._same(a, f"fsub {a.type} {a.text}, {self.fn.op(f'fmul {a.type} {whole.text}, {b.text}')}")
-        divisor = constant(node.b.value) if type(node.b).__name__ == "Broadcast" else constant(node.b)
-        if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
-            number = divisor.bit_length() - 1 if is_div else divisor - 1
-            shift = "ashr" if is_signed(a.dtype) else "lshr"
-            word = shift if is_div else "and"
-            return self._same(a, f"{word} {a.type} {a.text}, {literal(number, a.dtype, a.lanes).text}")
-        if not is_signed(a.dtype):
-            return self._same(a, f"u{'div' if is_div else 'rem'} {a.type} {a.text}, {b.text}")
-        rest = self.fn.op(f"srem {a.type} {a.text}, {b.text}")
-        zero = literal(0, a.dtype, a.lanes).text
-        test = vector("i1", a.lanes)
-        inexact = self.fn.op(f"icmp ne {a.type} {rest}, {zero}")
-        opposite = self.fn.op(f"icmp slt {a.type} {self.fn.op(f'xor {a.type} {rest}, {b.text}')}, {zero}")
-        wrong = self.fn.op(f"and {test} {inexact}, {opposite}")
-        if is_div:
-            quotient_text = self.fn.op(f"sdiv {a.type} {a.text}, {b.text}")
-            less = self.fn.op(f"sext {test} {wrong} to {a.type}")
-            return self._wrapped(self._same(a, f"add {a.type} {quotient_text}, {less}"))
-        fix = self.fn.op(f"select {test} {wrong}, {a.type} {b.text}, {a.type} {zero}")
-        return self._same(a, f"add {a.type} {rest}, {fix}")
-
-    def _extreme(self, node: Any) -> Value:
-        name = "max" if type(node).__name__ == "Max" else "min"
-        a, b = self.value(node.a), self.value(node.b)
-        if is_float(a.dtype):
-            return mathematics.call(self.fn, f"{name}num", [a, b])
-        word = ("s" if is_signed(a.dtype) else "u") + name
-        return mathematics.intrinsic(self.fn, word, [a, b])
-
-    def _compare(self, node: Any) -> Value:
-        word = _COMPARE[type(node).__name__]
-        a, b = self.value(node.a), self.value(node.b)
-        if is_float(a.dtype):
-            text = f"fcmp {'une' if word == 'ne' else 'o' + word} {a.type} {a.text}, {b.text}"
-        else:
-            sign = "" if word in ("eq", "ne") else ("s" if is_signed(a.dtype) else "u")
-            text = f"icmp {sign}{word} {a.type} {a.text}, {b.text}"
-        return Value(self.fn.op(text), "bool", a.lanes)
-
-    def _logic(self, node: Any) -> Value:
-        word = "and" if type(node).__name__ == "And" else "or"
-        a = self.value(node.a)
-        if a.lanes > 1 or not collect(node.b, TensorLoad):
-            b = self.value(node.b)
-            return self._same(a, f"{word} {a.type} {a.text}, {b.text}")
-        stop = literal(word == "or", "bool")
-        return self._branch(a, *((node.b, stop) if word == "and" else (stop, node.b)))
-
-    def _bits(self, node: Any) -> Value:
-        a, b = self.value(node.a), self.value(node.b)
-        word = _BITS[type(node).__name__]
-        if word == "shr":
-            word = "ashr" if is_signed(a.dtype) else "lshr"
-        return self._wrapped(self._same(a, f"{word} {a.type} {a.text}, {b.text}"))
-
-    def _bitwise_not(self, node: Any) -> Value:
-        a = self.value(node.a)
-        ones = literal(True if a.dtype == "bool" else -1, a.dtype, a.lanes)
-        return self._wrapped(self._same(a, f"xor {a.type} {a.text}, {ones.text}"))
-
-    def _not(self, node: Any) -> Value:
-        a = self.value(node.a)
-        return self._same(a, f"xor {a.type} {a.text}, {literal(True, 'bool', a.lanes).text}")
-
-    # -- choices ----------------------------------------------------------------------------------------------
-
-    def _select(self, node: Any) -> Value:
-        condition = self.value(node.condition)
-        return self._chosen(condition, self.lazy(node.true_value), self.lazy(node.false_value))
-
-    def _chosen(self, condition: Value, a: Value, b: Value) -> Value:
-        """Narrow floats that are only chosen between stay in their stored form, bit for bit."""
-        test = f"select {condition.type} {condition.text}"
-        if a.raw and b.raw:
-            text = f"{test}, {a.stored_type} {a.raw}, {b.stored_type} {b.raw}"
-            return Value("", a.dtype, a.lanes, self.fn.op(text))
-        a, b = widen(self.fn, a), widen(self.fn, b)
-        return self._same(a, f"{test}, {a.type} {a.text}, {b.type} {b.text}")
-
-    def _if_then_else(self, node: Call) -> Value:
-        condition = self.value(node.args[0])
-        if condition.lanes > 1 or not any(collect(side, TensorLoad, Call) for side in node.args[1:]):
-            return self._chosen(condition, self.lazy(node.args[1]), self.lazy(node.args[2]))
-        return self._branch(condition, node.args[1], node.args[2])
-
-    def _branch(self, condition: Value, then: Any, orelse: Any) -> Value:
-        """Evaluates only the chosen side. A narrow float leaves it in its stored form."""
-        fn = self.fn
-        yes, no, end = (fn.new_label(s) for s in ("then", "else", "join"))
-        fn.branch(condition.text, yes, no)
-        sides = []
-        for label, side in ((yes, then), (no, orelse)):
-            fn.label(label)
-            made = side if isinstance(side, Value) else self.lazy(side)
-            text = narrow(fn, made) if is_narrow(made.dtype) else made.text
-            sides.append((made, text, fn.block))
-            fn.jump(end)
-        fn.label(end)
-        (a, first, from_yes), (_, second, from_no) = sides
-        kind = a.stored_type if is_narrow(a.dtype) else a.type
-        text = fn.op(f"phi {kind} [ {first}, %{from_yes} ], [ {second}, %{from_no} ]")
-        return Value("", a.dtype, a.lanes, text) if is_narrow(a.dtype) else Value(text, a.dtype, a.lanes)
-
-    # -- conversions ------------------------------------------------------------------------------------------
-
-    def _cast(self, node: Any) -> Value:
-        return self.convert(self.value(node.value), split(dtype_of(node))[0])
-
-    def convert(self, value: Value, target: str) -> Value:
-        """A value in another element type; floats to integers truncate and saturate, NaN becomes 0."""
-        source = value.dtype
-        if source == target:
-            return value
-        fn, lanes = self.fn, value.lanes
-        if is_float(source) and is_float(target):
-            text = self._resize_float(value, target)
-            if not is_narrow(target):
-                return Value(text, target, lanes)
-            made = Value(text, target, lanes)
-            raw = narrow(fn, made)
-            return Value("", target, lanes, raw)
-        if target == "bool":
-            word = "fcmp une" if is_float(source) else "icmp ne"
-            return Value(fn.op(f"{word} {value.type} {value.text}, {literal(0, source, lanes).text}"), "bool", lanes)
-        to = vector(computed(target), lanes)
-        if is_float(target):
-            word = "sitofp" if is_signed(source) else "uitofp"
-            made = Value(fn.op(f"{word} {value.type} {value.text} to {to}"), target, lanes)
-            return made if not is_narrow(target) else Value("", target, lanes, narrow(fn, made))
-        if is_float(source):
-            word = "fptosi" if is_signed(target) else "fptoui"
-            return self._limited(mathematics.saturating(fn, word, value, target))
-        return self._wrapped(Value(self._resize_int(value, target), target, lanes))
-
-    def _limited(self, value: Value) -> Value:
-        """A 4-bit integer in a byte, out of its range set to the nearest limit."""
-        if FACTS[value.dtype].bits >= 8:
-            return value
-        low, high, sign = (-8, 7, "s") if is_signed(value.dtype) else (0, 15, "u")
-        above = mathematics.intrinsic(self.fn, f"{sign}max", [value, literal(low, value.dtype, value.lanes)])
-        return mathematics.intrinsic(self.fn, f"{sign}min", [above, literal(high, value.dtype, value.lanes)])
-
-    def _resize_float(self, value: Value, target: str) -> str:
-        have, want = computed(value.dtype), computed(target)
-        if have == want:
-            return value.text
-        word = "fpext" if want == "double" else "fptrunc"
-        return self.fn.op(f"{word} {value.type} {value.text} to {vector(want, value.lanes)}")
-
-    def _resize_int(self, value: Value, target: str) -> str:
-        have, want = computed(value.dtype), computed(target)
-        if have == want:
-            return value.text
-        wider = "sext" if is_signed(value.dtype) else "zext"
-        word = "trunc" if int(want[1:]) < int(have[1:]) else wider
-        if not value.text.startswith(("%", "<", "splat")):
-            return literal(
-                int(value.text) if value.text not in ("true", "false") else value.text == "true", target
-            ).text
-        return self.fn.op(f"{word} {value.type} {value.text} to {vector(want, value.lanes)}")
-
-    def _reinterpret(self, node: Call) -> Value:
-        target, lanes = split(dtype_of(node))
-        value = self.lazy(node.args[0])
-        raw = narrow(self.fn, value) if is_narrow(value.dtype) else self._as_stored(value)
-        text = raw
-        if value.stored_type != vector(stored(target), lanes):
-            text = self.fn.op(f"bitcast {value.stored_type} {raw} to {vector(stored(target), lanes)}")
-        return Value("", target, lanes, text) if is_narrow(target) else Value(text, target, lanes)
-
-    def _as_stored(self, value: Value) -> str:
-        """The stored form of a value that is not a narrow float: only bool differs."""
-        if value.dtype != "bool":
-            return value.text
-        return self.fn.op(f"zext {value.type} {value.text} to {vector('i8', value.lanes)}")
 
     # -- memory -----------------------------------------------------------------------------------------------
 
@@ -353,7 +114,7 @@ class Expressions:
         return Value(text, dtype, lanes)
 
     def stored_form(self, value: Value) -> str:
-        return narrow(self.fn, value) if is_narrow(value.dtype) else self._as_stored(value)
+        return stored_form(self.fn, value)
 
     def _masked_load(self, node: Call) -> Value:
         element, mask, other = node.args
@@ -365,7 +126,7 @@ class Expressions:
             return self._gather(memory, self.offset(index), lanes, active, rest)
         pointer = self.fn.address(memory, self.offset(index.base), inbounds=False)
         kind = vector(stored(memory.dtype), lanes)
-        name = f"llvm.masked.load.{_suffix(kind)}.p0"
+        name = f"llvm.masked.load.{suffix(kind)}.p0"
         self.fn.module.declare(name, f"{kind} {{}}(ptr, i32, <{lanes} x i1>, {kind})")
         arguments = f"ptr {pointer}, i32 {self.fn.align(memory)}, {active.type} {active.text}, {kind} {rest}"
         return self.loaded(self.fn.op(f"call {kind} @{name}({arguments}){self.fn.tag(memory)}"), memory.dtype, lanes)
@@ -377,7 +138,7 @@ class Expressions:
     def _gather(self, memory: Memory, index: Value, lanes: int, mask: Value | None, other: str | None) -> Value:
         kind = vector(stored(memory.dtype), lanes)
         places = self.pointers(memory, index)
-        name = f"llvm.masked.gather.{_suffix(kind)}.v{lanes}p0"
+        name = f"llvm.masked.gather.{suffix(kind)}.v{lanes}p0"
         self.fn.module.declare(name, f"{kind} {{}}(<{lanes} x ptr>, i32, <{lanes} x i1>, {kind})")
         active = mask.text if mask is not None else literal(True, "bool", lanes).text
         align = self.fn.align(memory)
@@ -392,7 +153,7 @@ class Expressions:
         if handler is not None:
             return handler(self, node)
         made = mathematics.function(self, name, node)
-        return made if made is not None else self._unknown(node)
+        return made if made is not None else refuse(node)
 
     def _raw_load(self, node: Call) -> Value:
         element = node.args[0]
@@ -412,7 +173,7 @@ class Expressions:
             name, kind = "llvm.x86.avx512.vpdpbusd.512", "<64 x i8>"
         self.fn.module.declare(name, f"{total.type} {{}}({total.type}, {kind}, {kind})")
         x, y = (self.fn.op(f"bitcast {v.type} {v.text} to {kind}") for v in (a, b))
-        return self._same(total, f"call {total.type} @{name}({total.type} {total.text}, {kind} {x}, {kind} {y})")
+        return same(self.fn, total, f"call {total.type} @{name}({total.type} {total.text}, {kind} {x}, {kind} {y})")
 
     def _across(self, node: Call) -> Value:
         return mathematics.across(self.fn, self.value(node.args[0]), str(node.args[1].value))
@@ -427,19 +188,13 @@ class Expressions:
         return self.value(node.body)
 
 
-def _suffix(kind: str) -> str:
-    """An LLVM type as it stands in the name of an intrinsic."""
-    if not kind.startswith("<"):
-        return {"float": "f32", "double": "f64", "half": "f16"}.get(kind, kind)
-    lanes, _, element = kind[1:-1].partition(" x ")
-    return f"v{lanes}{_suffix(element)}"
+def _refused(emit: Expressions, node: Any) -> Value:
+    refuse(node)
 
-
-suffix = _suffix
 
 _CALLS: dict[str, Callable[[Expressions, Any], Value]] = {
-    "if_then_else": Expressions._if_then_else,
-    "reinterpret": Expressions._reinterpret,
+    "if_then_else": choices.if_then_else,
+    "reinterpret": conversions.reinterpret,
     "likely": lambda self, node: self.value(node.args[0]),
     MASKED_LOAD: Expressions._masked_load,
     ACROSS: Expressions._across,
@@ -455,18 +210,9 @@ _HANDLERS: dict[str, Callable[[Expressions, Any], Value]] = {
     "Ramp": Expressions._ramp,
     "Broadcast": Expressions._broadcast,
     "Shuffle": Expressions._shuffle,
-    **dict.fromkeys(_ARITHMETIC, Expressions._binary),
-    "Div": Expressions._div,
-    "Mod": Expressions._mod,
-    **dict.fromkeys(("FloorDiv", "FloorMod"), Expressions._floor),
-    **dict.fromkeys(("Min", "Max"), Expressions._extreme),
-    **dict.fromkeys(_COMPARE, Expressions._compare),
-    **dict.fromkeys(("And", "Or"), Expressions._logic),
-    "Not": Expressions._not,
-    **dict.fromkeys(_BITS, Expressions._bits),
-    "BitwiseNot": Expressions._bitwise_not,
-    "Select": Expressions._select,
-    "Cast": Expressions._cast,
+    **arithmetic.HANDLERS,
+    **choices.HANDLERS,
+    "Cast": conversions.cast,
     "Let": Expressions._let,
     "TensorLoad": Expressions._load,
     "Call": Expressions._call,

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilecore.backends.cpu.llvm import polynomials
+from tilecore.backends.cpu.llvm.conversions import convert
 from tilecore.backends.cpu.llvm.function import Function
+from tilecore.backends.cpu.llvm.intrinsics import NAMES, call, intrinsic, overload
 from tilecore.backends.cpu.llvm.narrow import neighbour
+from tilecore.backends.cpu.llvm.refusal import refuse
 from tilecore.backends.cpu.llvm.types import Value, computed, is_float, is_narrow, is_signed, literal, split, vector
 from tilecore.dtypes import FACTS
 from tilecore.ir.intrinsics import ROUNDED
@@ -14,59 +17,10 @@ from tilecore.ir.intrinsics import ROUNDED
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions
 
-# tirx name -> LLVM intrinsic on floats
-_INTRINSICS = {
-    "sqrt": "sqrt",
-    "floor": "floor",
-    "ceil": "ceil",
-    "trunc": "trunc",
-    "round": "roundeven",
-    "nearbyint": "nearbyint",
-    "fabs": "fabs",
-    "abs": "fabs",
-    "copysign": "copysign",
-    "minnum": "minnum",
-    "maxnum": "maxnum",
-    "fma": "fma",
-}
 _LIBRARY = (
     "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf pow atan2 "
     "fmod hypot"
 ).split()
-
-
-def _element(kind: str) -> str:
-    return {"float": "f32", "double": "f64", "half": "f16"}.get(kind, kind)
-
-
-def overload(value: Value) -> str:
-    """The type of ``value`` as it stands in the name of an intrinsic."""
-    kind = _element(computed(value.dtype))
-    return kind if value.lanes == 1 else f"v{value.lanes}{kind}"
-
-
-def intrinsic(fn: Function, word: str, args: list[Value], *more: str) -> Value:
-    """Call ``llvm.<word>`` overloaded on the type of its arguments; ``more`` are further typed operands."""
-    first = args[0]
-    name = f"llvm.{word}.{overload(first)}"
-    kinds = [a.type for a in args] + [m.split(" ")[0] for m in more]
-    fn.module.declare(name, f"{first.type} {{}}({', '.join(kinds)})")
-    operands = [f"{a.type} {a.text}" for a in args] + list(more)
-    return Value(fn.op(f"call {first.type} @{name}({', '.join(operands)})"), first.dtype, first.lanes)
-
-
-def call(fn: Function, name: str, args: list[Value]) -> Value:
-    """A function of floats by its LLVM name (floor, maxnum, ...)."""
-    return intrinsic(fn, _INTRINSICS.get(name, name), args)
-
-
-def saturating(fn: Function, word: str, value: Value, target: str) -> Value:
-    """Float to integer: truncated, out of range to the nearest limit, NaN to 0."""
-    made = Value("", target, value.lanes)
-    name = f"llvm.{word}.sat.{overload(made)}.{overload(value)}"
-    fn.module.declare(name, f"{made.type} {{}}({value.type})")
-    made.text = fn.op(f"call {made.type} @{name}({value.type} {value.text})")
-    return made
 
 
 def function(emit: Expressions, name: str, node: Any) -> Value | None:
@@ -74,13 +28,13 @@ def function(emit: Expressions, name: str, node: Any) -> Value | None:
     handler = _SPECIAL.get(name)
     if handler is not None:
         return handler(emit, node)
-    if name not in _INTRINSICS and name not in _LIBRARY and name not in polynomials.FUNCTIONS:
+    if name not in NAMES and name not in _LIBRARY and name not in polynomials.FUNCTIONS:
         return None
     args = [emit.value(arg) for arg in node.args]
     kind, _ = split(str(node.ty.dtype))
     if not is_float(kind):
         return intrinsic(emit.fn, "abs", args, "i1 false") if name == "abs" else None
-    if name in _INTRINSICS:
+    if name in NAMES:
         made = call(emit.fn, name, args)
     elif name in polynomials.FUNCTIONS and computed(kind) == "float":
         made = polynomials.emit(emit.fn, name, args[0])
@@ -127,22 +81,22 @@ def _isnan(emit: Expressions, node: Any) -> Value:
 def _whole_bytes(emit: Expressions, node: Any) -> Value:
     """The argument of a count of bits; those of a 4-bit integer in its byte are not its own."""
     value = emit.value(node.args[0])
-    return value if FACTS[value.dtype].bits >= 8 else emit._unknown(node)
+    return value if FACTS[value.dtype].bits >= 8 else refuse(node)
 
 
 def _popcount(emit: Expressions, node: Any) -> Value:
     value = intrinsic(emit.fn, "ctpop", [_whole_bytes(emit, node)])
-    return emit.convert(value, split(str(node.ty.dtype))[0])
+    return convert(emit.fn, value, split(str(node.ty.dtype))[0])
 
 
 def _clz(emit: Expressions, node: Any) -> Value:
     value = intrinsic(emit.fn, "ctlz", [_whole_bytes(emit, node)], "i1 false")
-    return emit.convert(value, split(str(node.ty.dtype))[0])
+    return convert(emit.fn, value, split(str(node.ty.dtype))[0])
 
 
 def _ldexp(emit: Expressions, node: Any) -> Value:
     value, power = (emit.value(arg) for arg in node.args)
-    powers = emit.convert(power, "int32") if is_float(power.dtype) else power
+    powers = convert(emit.fn, power, "int32") if is_float(power.dtype) else power
     name = f"llvm.ldexp.{overload(value)}.{overload(powers)}"
     emit.fn.module.declare(name, f"{value.type} {{}}({value.type}, {powers.type})")
     operands = f"{value.type} {value.text}, {powers.type} {powers.text}"

@@ -1,0 +1,72 @@
+"""Choices: selects, and branches that evaluate only the side that is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tilecore.backends.cpu.llvm.arithmetic import same
+from tilecore.backends.cpu.llvm.narrow import narrow, widen
+from tilecore.backends.cpu.llvm.types import Value, is_narrow, literal
+from tilecore.ir.nodes import Call, TensorLoad
+from tilecore.ir.visit import collect
+
+if TYPE_CHECKING:
+    from tilecore.backends.cpu.llvm.expressions import Expressions
+
+
+def _logic(emit: Expressions, node: Any) -> Value:
+    word = "and" if type(node).__name__ == "And" else "or"
+    a = emit.value(node.a)
+    if a.lanes > 1 or not collect(node.b, TensorLoad):
+        b = emit.value(node.b)
+        return same(emit.fn, a, f"{word} {a.type} {a.text}, {b.text}")
+    stop = literal(word == "or", "bool")
+    return _branch(emit, a, *((node.b, stop) if word == "and" else (stop, node.b)))
+
+
+def _select(emit: Expressions, node: Any) -> Value:
+    condition = emit.value(node.condition)
+    return _chosen(emit, condition, emit.lazy(node.true_value), emit.lazy(node.false_value))
+
+
+def _chosen(emit: Expressions, condition: Value, a: Value, b: Value) -> Value:
+    """Narrow floats that are only chosen between stay in their stored form, bit for bit."""
+    test = f"select {condition.type} {condition.text}"
+    if a.raw and b.raw:
+        text = f"{test}, {a.stored_type} {a.raw}, {b.stored_type} {b.raw}"
+        return Value("", a.dtype, a.lanes, emit.fn.op(text))
+    a, b = widen(emit.fn, a), widen(emit.fn, b)
+    return same(emit.fn, a, f"{test}, {a.type} {a.text}, {b.type} {b.text}")
+
+
+def if_then_else(emit: Expressions, node: Call) -> Value:
+    condition = emit.value(node.args[0])
+    if condition.lanes > 1 or not any(collect(side, TensorLoad, Call) for side in node.args[1:]):
+        return _chosen(emit, condition, emit.lazy(node.args[1]), emit.lazy(node.args[2]))
+    return _branch(emit, condition, node.args[1], node.args[2])
+
+
+def _branch(emit: Expressions, condition: Value, then: Any, orelse: Any) -> Value:
+    """Evaluates only the chosen side. A narrow float leaves it in its stored form."""
+    fn = emit.fn
+    yes, no, end = (fn.new_label(s) for s in ("then", "else", "join"))
+    fn.branch(condition.text, yes, no)
+    sides = []
+    for label, side in ((yes, then), (no, orelse)):
+        fn.label(label)
+        made = side if isinstance(side, Value) else emit.lazy(side)
+        text = narrow(fn, made) if is_narrow(made.dtype) else made.text
+        sides.append((made, text, fn.block))
+        fn.jump(end)
+    fn.label(end)
+    (a, first, from_yes), (_, second, from_no) = sides
+    kind = a.stored_type if is_narrow(a.dtype) else a.type
+    text = fn.op(f"phi {kind} [ {first}, %{from_yes} ], [ {second}, %{from_no} ]")
+    return Value("", a.dtype, a.lanes, text) if is_narrow(a.dtype) else Value(text, a.dtype, a.lanes)
+
+
+HANDLERS: dict[str, Callable[[Expressions, Any], Value]] = {
+    "Select": _select,
+    **dict.fromkeys(("And", "Or"), _logic),
+}

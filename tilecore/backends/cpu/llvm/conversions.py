@@ -1,0 +1,105 @@
+"""Conversions between element types, and to the form that a value has in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilecore.backends.cpu.llvm import intrinsics
+from tilecore.backends.cpu.llvm.arithmetic import wrapped
+from tilecore.backends.cpu.llvm.function import Function
+from tilecore.backends.cpu.llvm.narrow import narrow
+from tilecore.backends.cpu.llvm.types import (
+    Value,
+    computed,
+    is_float,
+    is_narrow,
+    is_signed,
+    literal,
+    split,
+    stored,
+    vector,
+)
+from tilecore.dtypes import FACTS
+from tilecore.ir.build import dtype_of
+from tilecore.ir.nodes import Call
+
+if TYPE_CHECKING:
+    from tilecore.backends.cpu.llvm.expressions import Expressions
+
+
+def cast(emit: Expressions, node: Any) -> Value:
+    return convert(emit.fn, emit.value(node.value), split(dtype_of(node))[0])
+
+
+def reinterpret(emit: Expressions, node: Call) -> Value:
+    target, lanes = split(dtype_of(node))
+    value = emit.lazy(node.args[0])
+    raw = stored_form(emit.fn, value)
+    text = raw
+    if value.stored_type != vector(stored(target), lanes):
+        text = emit.fn.op(f"bitcast {value.stored_type} {raw} to {vector(stored(target), lanes)}")
+    return Value("", target, lanes, text) if is_narrow(target) else Value(text, target, lanes)
+
+
+def convert(fn: Function, value: Value, target: str) -> Value:
+    """A value in another element type; floats to integers truncate and saturate, NaN becomes 0."""
+    source = value.dtype
+    if source == target:
+        return value
+    lanes = value.lanes
+    if is_float(source) and is_float(target):
+        text = _resize_float(fn, value, target)
+        if not is_narrow(target):
+            return Value(text, target, lanes)
+        made = Value(text, target, lanes)
+        raw = narrow(fn, made)
+        return Value("", target, lanes, raw)
+    if target == "bool":
+        word = "fcmp une" if is_float(source) else "icmp ne"
+        return Value(fn.op(f"{word} {value.type} {value.text}, {literal(0, source, lanes).text}"), "bool", lanes)
+    to = vector(computed(target), lanes)
+    if is_float(target):
+        word = "sitofp" if is_signed(source) else "uitofp"
+        made = Value(fn.op(f"{word} {value.type} {value.text} to {to}"), target, lanes)
+        return made if not is_narrow(target) else Value("", target, lanes, narrow(fn, made))
+    if is_float(source):
+        word = "fptosi" if is_signed(target) else "fptoui"
+        return _limited(fn, intrinsics.saturating(fn, word, value, target))
+    return wrapped(fn, Value(_resize_int(fn, value, target), target, lanes))
+
+
+def _limited(fn: Function, value: Value) -> Value:
+    """A 4-bit integer in a byte, out of its range set to the nearest limit."""
+    if FACTS[value.dtype].bits >= 8:
+        return value
+    low, high, sign = (-8, 7, "s") if is_signed(value.dtype) else (0, 15, "u")
+    above = intrinsics.intrinsic(fn, f"{sign}max", [value, literal(low, value.dtype, value.lanes)])
+    return intrinsics.intrinsic(fn, f"{sign}min", [above, literal(high, value.dtype, value.lanes)])
+
+
+def _resize_float(fn: Function, value: Value, target: str) -> str:
+    have, want = computed(value.dtype), computed(target)
+    if have == want:
+        return value.text
+    word = "fpext" if want == "double" else "fptrunc"
+    return fn.op(f"{word} {value.type} {value.text} to {vector(want, value.lanes)}")
+
+
+def _resize_int(fn: Function, value: Value, target: str) -> str:
+    have, want = computed(value.dtype), computed(target)
+    if have == want:
+        return value.text
+    wider = "sext" if is_signed(value.dtype) else "zext"
+    word = "trunc" if int(want[1:]) < int(have[1:]) else wider
+    if not value.text.startswith(("%", "<", "splat")):
+        return literal(int(value.text) if value.text not in ("true", "false") else value.text == "true", target).text
+    return fn.op(f"{word} {value.type} {value.text} to {vector(want, value.lanes)}")
+
+
+def stored_form(fn: Function, value: Value) -> str:
+    """The value as it stands in memory: narrow floats and bool are computed in another form."""
+    if is_narrow(value.dtype):
+        return narrow(fn, value)
+    if value.dtype != "bool":
+        return value.text
+    return fn.op(f"zext {value.type} {value.text} to {vector('i8', value.lanes)}")

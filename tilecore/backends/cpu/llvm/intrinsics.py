@@ -1,0 +1,59 @@
+"""LLVM's own functions of values, declared as they are called."""
+
+from __future__ import annotations
+
+from tilecore.backends.cpu.llvm.function import Function
+from tilecore.backends.cpu.llvm.types import Value
+
+# tirx name -> LLVM intrinsic on floats
+NAMES = {
+    "sqrt": "sqrt",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "round": "roundeven",
+    "nearbyint": "nearbyint",
+    "fabs": "fabs",
+    "abs": "fabs",
+    "copysign": "copysign",
+    "minnum": "minnum",
+    "maxnum": "maxnum",
+    "fma": "fma",
+}
+
+
+def suffix(kind: str) -> str:
+    """An LLVM type as it stands in the name of an intrinsic."""
+    if not kind.startswith("<"):
+        return {"float": "f32", "double": "f64", "half": "f16"}.get(kind, kind)
+    lanes, _, element = kind[1:-1].partition(" x ")
+    return f"v{lanes}{suffix(element)}"
+
+
+def overload(value: Value) -> str:
+    """The type of ``value`` as it stands in the name of an intrinsic."""
+    return suffix(value.type)
+
+
+def intrinsic(fn: Function, word: str, args: list[Value], *more: str) -> Value:
+    """Call ``llvm.<word>`` overloaded on the type of its arguments; ``more`` are further typed operands."""
+    first = args[0]
+    name = f"llvm.{word}.{overload(first)}"
+    kinds = [a.type for a in args] + [m.split(" ")[0] for m in more]
+    fn.module.declare(name, f"{first.type} {{}}({', '.join(kinds)})")
+    operands = [f"{a.type} {a.text}" for a in args] + list(more)
+    return Value(fn.op(f"call {first.type} @{name}({', '.join(operands)})"), first.dtype, first.lanes)
+
+
+def call(fn: Function, name: str, args: list[Value]) -> Value:
+    """A function of floats by its LLVM name (floor, maxnum, ...)."""
+    return intrinsic(fn, NAMES.get(name, name), args)
+
+
+def saturating(fn: Function, word: str, value: Value, target: str) -> Value:
+    """Float to integer: truncated, out of range to the nearest limit, NaN to 0."""
+    made = Value("", target, value.lanes)
+    name = f"llvm.{word}.sat.{overload(made)}.{overload(value)}"
+    fn.module.declare(name, f"{made.type} {{}}({value.type})")
+    made.text = fn.op(f"call {made.type} @{name}({value.type} {value.text})")
+    return made
