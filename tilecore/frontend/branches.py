@@ -8,7 +8,9 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import Builder, Frame
 from tilecore.ir.nodes import IfThenElse
-from tilecore.language.values import LocalVar, as_condition, is_kernel_value
+from tilecore.language.buffers import LocalVar
+from tilecore.language.conditions import as_condition
+from tilecore.language.values import is_kernel_value
 
 Probe = tuple[tuple[str, Callable[[], Any]], ...]
 _missing = object()

@@ -15,8 +15,10 @@ from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.signature import definition_of
 from tilecore.ir.nodes import PrimFunc, Var, tirx
 from tilecore.language.annotations import PtrType, TensorType
+from tilecore.language.buffers import BufferHandle
+from tilecore.language.conversions import ir_dtype
 from tilecore.language.symbols import ConstDim
-from tilecore.language.values import BufferHandle, as_expr, ir_dtype
+from tilecore.language.values import as_expr
 
 
 def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> PrimFunc:

@@ -14,17 +14,12 @@ from tilecore.frontend.builder import current
 from tilecore.frontend.loops import LoopSpec, open_loop
 from tilecore.frontend.source import SpanTable
 from tilecore.ir.nodes import Break, Continue, While
-from tilecore.language.values import (
-    BufferHandle,
-    LocalVar,
-    as_condition,
-    as_expr,
-    is_kernel_value,
-    select,
-)
-from tilecore.language.values import logical_and as _logical_and
-from tilecore.language.values import logical_not as _logical_not
-from tilecore.language.values import logical_or as _logical_or
+from tilecore.language.buffers import BufferHandle, LocalVar
+from tilecore.language.conditions import as_condition, select
+from tilecore.language.conditions import logical_and as _logical_and
+from tilecore.language.conditions import logical_not as _logical_not
+from tilecore.language.conditions import logical_or as _logical_or
+from tilecore.language.values import as_expr, is_kernel_value
 
 Probe = tuple[tuple[str, Callable[[], Any]], ...]
 

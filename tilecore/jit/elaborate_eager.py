@@ -11,8 +11,8 @@ from tilecore.frontend.builder import Builder
 from tilecore.frontend.elaborate import finish, parameter_of, run, tensor_var
 from tilecore.ir.nodes import Var, is_prim_expr
 from tilecore.language.annotations import TensorType
+from tilecore.language.buffers import BufferHandle
 from tilecore.language.symbols import ConstDim
-from tilecore.language.values import BufferHandle
 
 
 class _Undeclared:

@@ -9,8 +9,9 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import Evaluate, Expr, TensorLoad
 from tilecore.ir.tile_ops import tile_call, tile_statement
+from tilecore.language.buffers import BufferHandle, as_load
+from tilecore.language.conversions import convert
 from tilecore.language.regions import check_same_shape, kind_of, region_of, region_pair
-from tilecore.language.values import BufferHandle, as_load, convert
 
 _ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 

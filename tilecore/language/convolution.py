@@ -8,10 +8,13 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.frontend.loops import open_loop
 from tilecore.ir.build import constant
+from tilecore.language.buffers import BufferHandle
+from tilecore.language.conditions import logical_and
+from tilecore.language.conversions import convert
 from tilecore.language.loops import Parallel
 from tilecore.language.numeric import if_then_else
 from tilecore.language.regions import describe, region_of
-from tilecore.language.values import BufferHandle, as_expr, convert, logical_and
+from tilecore.language.values import as_expr
 
 
 def im2col(

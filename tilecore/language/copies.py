@@ -8,8 +8,10 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import tile_statement
+from tilecore.language.buffers import BufferHandle, LocalVar
+from tilecore.language.conversions import convert
 from tilecore.language.regions import describe, extents, kind_of, region_of, region_pair, same_size, tile_shape
-from tilecore.language.values import BufferHandle, LocalVar, convert, is_kernel_value
+from tilecore.language.values import is_kernel_value
 
 
 def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None) -> None:

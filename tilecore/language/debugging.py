@@ -6,9 +6,11 @@ from typing import Any
 
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import TensorRegion
+from tilecore.language.buffers import BufferHandle
+from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
 from tilecore.language.regions import region_of
-from tilecore.language.values import BufferHandle, as_condition, as_expr, is_kernel_value
+from tilecore.language.values import as_expr, is_kernel_value
 
 
 def print(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int = 0) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import TensorRegion
+from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
-from tilecore.language.values import as_condition, is_kernel_value
+from tilecore.language.values import is_kernel_value
 
 
 class GemmWarpPolicy(IntEnum):

@@ -8,8 +8,10 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import BufferLoad, IntImm
+from tilecore.language.buffers import BufferHandle
+from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
-from tilecore.language.values import BufferHandle, as_expr, convert
+from tilecore.language.values import as_expr
 
 
 def annotate(key: str, *values: Any) -> None:

@@ -10,7 +10,8 @@ from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.ir.build import cast
 from tilecore.ir.intrinsics import rounded
 from tilecore.ir.nodes import Call, Expr, FloatImm, tirx
-from tilecore.language.values import as_expr, convert
+from tilecore.language.conversions import convert
+from tilecore.language.values import as_expr
 
 _MODES = {"rn": "to nearest even", "rz": "towards zero", "ru": "up", "rd": "down"}
 

@@ -44,7 +44,7 @@ def truncdiv(a: Any, b: Any) -> Any:
         quotient = abs(int(a)) // abs(int(b))
         return quotient if (int(a) < 0) == (int(b) < 0) else -quotient
     from tilecore.ir.nodes import tirx
-    from tilecore.language.values import unify
+    from tilecore.language.conversions import unify
 
     return tirx.truncdiv(*unify(a, b))
 

@@ -9,8 +9,9 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.frontend.loops import Axis, LoopSpec
 from tilecore.ir.nodes import Analyzer, tirx
+from tilecore.language.conditions import logical_and
 from tilecore.language.integers import ceildiv
-from tilecore.language.values import as_expr, logical_and
+from tilecore.language.values import as_expr
 
 
 def _extent(value: Any) -> Any:
@@ -180,7 +181,7 @@ def thread_binding(
 
 def any_of(*conditions: Any) -> Any:
     """Is one of the conditions true?"""
-    from tilecore.language.values import logical_or
+    from tilecore.language.conditions import logical_or
 
     result = conditions[0]
     for condition in conditions[1:]:

@@ -8,7 +8,9 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import Analyzer, DeclBuffer, IntImm, tirx
-from tilecore.language.values import BufferHandle, LocalVar, as_expr, ir_dtype
+from tilecore.language.buffers import BufferHandle, LocalVar
+from tilecore.language.conversions import ir_dtype
+from tilecore.language.values import as_expr
 
 _STEMS = {"shared.dyn": "shared", "shared": "shared", "local.fragment": "fragment", "local": "local"}
 

@@ -13,7 +13,9 @@ from tilecore.ir.nodes import Broadcast as IRBroadcast
 from tilecore.ir.nodes import Call, Expr, tirx
 from tilecore.ir.nodes import Ramp as IRRamp
 from tilecore.ir.nodes import Select as IRSelect
-from tilecore.language.values import as_condition, as_expr, convert, ir_dtype, is_kernel_value, select, unify
+from tilecore.language.conditions import as_condition, select
+from tilecore.language.conversions import convert, ir_dtype, unify
+from tilecore.language.values import as_expr, is_kernel_value
 
 
 def _kind(expression: Expr) -> DType:

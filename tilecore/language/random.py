@@ -19,11 +19,12 @@ from typing import Any
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.frontend.builder import Builder, Frame, current
 from tilecore.ir.nodes import Bind, Cast, Expr, Var, tirx
+from tilecore.language.buffers import LocalVar
 from tilecore.language.kernel import Kernel, open_kernel
 from tilecore.language.memory import alloc_var
 from tilecore.language.numeric import cos, log, sqrt
 from tilecore.language.threads import thread_number
-from tilecore.language.values import LocalVar, as_expr
+from tilecore.language.values import as_expr
 
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)

@@ -7,10 +7,11 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import tirx
 from tilecore.ir.reductions import identity
+from tilecore.language.buffers import BufferHandle, as_load
+from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
 from tilecore.language.kernel import open_kernel
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
-from tilecore.language.values import BufferHandle, as_load, convert
 
 _BITWISE = ("bitand", "bitor", "bitxor")
 

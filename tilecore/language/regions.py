@@ -6,7 +6,8 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import Analyzer, BufferRegion, IntImm, Range, TensorLoad, TensorRegion
-from tilecore.language.values import BufferHandle, LocalVar, as_expr
+from tilecore.language.buffers import BufferHandle, LocalVar
+from tilecore.language.values import as_expr
 
 
 def region_of(value: Any, what: str) -> TensorRegion:

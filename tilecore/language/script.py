@@ -14,9 +14,11 @@ from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import Expr, StringImm, tirx
 from tilecore.ir.nodes import While as IRWhile
+from tilecore.language.conditions import as_condition
+from tilecore.language.conversions import ir_dtype
 from tilecore.language.hints import annotate
 from tilecore.language.threads import CommReducer, ReduceScope
-from tilecore.language.values import as_condition, as_expr, ir_dtype, is_kernel_value
+from tilecore.language.values import as_expr, is_kernel_value
 
 PrimExpr = Expr  # for annotations
 tir = tirx

@@ -14,8 +14,11 @@ from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
 from tilecore.ir.tile_ops import tile_call
+from tilecore.language.buffers import as_load
+from tilecore.language.conditions import as_condition, select
+from tilecore.language.conversions import convert
 from tilecore.language.kernel import Kernel, open_kernel
-from tilecore.language.values import as_condition, as_expr, as_load, convert, is_kernel_value, select
+from tilecore.language.values import as_expr, is_kernel_value
 
 WARP_SIZE = 32
 

@@ -15,7 +15,9 @@ from tilecore.errors import LanguageError
 from tilecore.interpreter.values import cast as interpreted_cast
 from tilecore.interpreter.values import value_type
 from tilecore.ir.nodes import Cast, FloatImm, IntImm, Var
-from tilecore.language.values import as_condition, as_expr, convert, promoted, unify
+from tilecore.language.conditions import as_condition
+from tilecore.language.conversions import convert, promoted, unify
+from tilecore.language.values import as_expr
 
 from .kit import in_kernel, kind
 

@@ -1,0 +1,229 @@
+"""Memory of a kernel as users hold it: buffers, and mutable variables."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from tilecore.dtypes import dtype
+from tilecore.errors import LanguageError
+from tilecore.frontend.builder import Builder, current
+from tilecore.ir.nodes import (
+    Analyzer,
+    BufferLoad,
+    BufferRegion,
+    BufferStore,
+    Expr,
+    FloatImm,
+    IntImm,
+    Range,
+    TensorLoad,
+    Var,
+)
+from tilecore.language.conversions import convert
+from tilecore.language.operators import Arithmetic
+from tilecore.language.symbols import ConstDim
+from tilecore.language.values import KernelValue, as_expr
+
+
+class LocalVar(Arithmetic):
+    """A mutable scalar of the kernel (``T.alloc_var``): assigning to its name stores, reading it loads."""
+
+    def __init__(self, buffer: Var, fresh: bool = True) -> None:
+        self.buffer = buffer
+        self.fresh = fresh
+
+    @property
+    def dtype(self) -> dtype:
+        return dtype(str(self.buffer.dtype))
+
+    def name_once(self, builder: Builder, name: str) -> bool:
+        """True the first time: the assignment that names it."""
+        was_fresh, self.fresh = self.fresh, False
+        return was_fresh
+
+    def expr(self) -> Expr:
+        return BufferLoad(self.buffer, [0], span=current().span)
+
+    def store(self, value: Any) -> None:
+        builder = current()
+        builder.emit(BufferStore(self.buffer, convert(value, self.dtype), [IntImm("int32", 0)], span=builder.span))
+
+    def write(self, index: Any, value: Any) -> None:
+        self._check_index(index)
+        self.store(value)
+
+    def __getitem__(self, index: Any) -> Expr:
+        self._check_index(index)
+        return self.expr()
+
+    def _check_index(self, index: Any) -> None:
+        if not (isinstance(index, int) and index == 0):
+            raise LanguageError("a T.alloc_var holds one value", found=f"index {index}", expected="its name, or [0]")
+
+
+class BufferHandle(KernelValue):
+    """A buffer of the kernel: a parameter, or memory from ``T.alloc_*``.
+
+    shape: a tuple of ints and expressions. ``A[i, j]`` loads, ``A[i, j] = v`` stores, ``A[i0:i1, j]`` is a region.
+    """
+
+    def __init__(self, buffer: Var) -> None:
+        self.buffer = buffer
+        self.fresh = False
+
+    @property
+    def name(self) -> str:
+        return str(self.buffer.name)
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(int(d) if isinstance(d, IntImm) else d for d in self.buffer.shape)
+
+    @property
+    def strides(self) -> tuple[Any, ...]:
+        return tuple(int(d) if isinstance(d, IntImm) else d for d in self.buffer.strides)
+
+    @property
+    def dtype(self) -> dtype:
+        return dtype(str(self.buffer.dtype))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.buffer.shape)
+
+    def scope(self) -> str:
+        return str(self.buffer.scope())
+
+    def name_once(self, builder: Builder, name: str) -> bool:
+        return True
+
+    def expr(self) -> Expr:
+        raise LanguageError(
+            f"{self.name} is a buffer, where a value is expected",
+            found=repr(self),
+            hint=f"index it: {self.name}[{', '.join('ijkl'[: self.ndim])}]",
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        indices, is_region = self._indices(index)
+        span = current(f"{self.name}[...]").span
+        if not is_region:
+            return BufferLoad(self.buffer, [i.min for i in indices], span=span)
+        return BufferRegion(self.buffer, indices)
+
+    def write(self, index: Any, value: Any) -> None:
+        builder = current()
+        indices, is_region = self._indices(index)
+        if is_region:
+            from tilecore.language.copies import write_region
+
+            write_region(BufferRegion(self.buffer, indices), value)
+            return
+        where = [i.min for i in indices]
+        builder.emit(BufferStore(self.buffer, convert(value, self.dtype), where, span=builder.span))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.write(index, value)
+
+    def __iter__(self) -> Any:
+        raise LanguageError(f"{self.name} is a buffer of the kernel and cannot be iterated by Python")
+
+    def _indices(self, index: Any) -> tuple[list[Range], bool]:
+        items = list(index) if isinstance(index, (tuple, list)) else [index]
+        rank = self.ndim
+        if any(item is Ellipsis for item in items):
+            at = next(i for i, item in enumerate(items) if item is Ellipsis)
+            items[at : at + 1] = [slice(None)] * (rank - len(items) + 1)
+        if len(items) > rank:
+            raise LanguageError(
+                f"{self.name} has {rank} axes and is indexed with {len(items)}",
+                found=f"{self.name}[{', '.join(map(str, items))}]",
+                expected=f"at most {rank} indices, for shape {self.shape}",
+            )
+        is_region = len(items) < rank or any(isinstance(item, slice) for item in items)
+        items += [slice(None)] * (rank - len(items))
+        return [self._range(item, axis) for axis, item in enumerate(items)], is_region
+
+    def _range(self, item: Any, axis: int) -> Range:
+        extent = self.shape[axis]
+        if not isinstance(item, slice):
+            return Range.from_min_extent(as_expr(self._index(item, axis, extent)), IntImm("int32", 1))
+        if item.step not in (None, 1):
+            raise LanguageError(
+                f"{self.name} is sliced with step {item.step}",
+                expected="step 1",
+                hint="loop over it with T.Parallel, or declare a T.StridedTensor",
+            )
+        start = 0 if item.start is None else self._bound(item.start, axis, extent)
+        stop = extent if item.stop is None else self._bound(item.stop, axis, extent)
+        size = Analyzer().simplify(as_expr(stop) - as_expr(start))
+        if isinstance(size, IntImm) and int(size) <= 0:
+            raise LanguageError(f"the slice of axis {axis} of {self.name} is empty", found=f"{start}:{stop}")
+        self._check_slice(start, stop, extent, axis)
+        return Range.from_min_extent(as_expr(start), size)
+
+    def _check_slice(self, start: Any, stop: Any, extent: Any, axis: int) -> None:
+        """A slice of a global buffer may end outside it (that part is masked), but must start inside."""
+        if not isinstance(extent, int):
+            return
+        outside = isinstance(start, int) and not 0 <= start < extent
+        if outside or (isinstance(stop, int) and stop > extent and self.scope() != "global"):
+            raise LanguageError(
+                f"the slice of axis {axis} of {self.name} {'starts' if outside else 'ends'} outside it",
+                found=f"{start}:{stop}",
+                expected=f"within 0:{extent}, for shape {self.shape}",
+            )
+
+    def _index(self, item: Any, axis: int, extent: Any) -> Any:
+        """The index of an element: an int within the axis, or an expression."""
+        value = self._bound(item, axis, extent)
+        if isinstance(value, int) and isinstance(extent, int) and not 0 <= value < extent:
+            raise LanguageError(
+                f"index {item} of axis {axis} is outside {self.name}",
+                found=f"index {item}",
+                expected=f"{-extent} to {extent - 1}, for shape {self.shape}"
+                if extent
+                else "nothing: the axis is empty",
+            )
+        return value
+
+    def _bound(self, item: Any, axis: int, extent: Any) -> Any:
+        """An index, or an end of a slice: an int counted from the start, or an expression."""
+        if isinstance(item, ConstDim):
+            item = item.value
+        if isinstance(item, IntImm):
+            item = int(item)
+        if isinstance(item, (bool, float, FloatImm)):
+            raise LanguageError(f"axis {axis} of {self.name} is indexed with {item!r}", expected="an integer")
+        if isinstance(item, numbers.Integral):
+            return int(item) + extent if int(item) < 0 else int(item)
+        value = as_expr(item)
+        if str(value.ty.dtype)[:3] not in ("int", "uin", "boo"):
+            raise LanguageError(
+                f"axis {axis} of {self.name} is indexed with a {value.ty.dtype}",
+                found=str(value),
+                expected="an integer expression",
+                hint='cast it: T.cast(x, "int32")',
+            )
+        return value
+
+    def _no_arithmetic(self, other: Any = None) -> Any:
+        raise LanguageError(
+            f"arithmetic on the whole buffer {self.name}",
+            found=repr(self),
+            hint="loop over its elements with T.Parallel",
+        ).at(current().location)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_arithmetic
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _no_arithmetic
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.dtype}{list(self.shape)} in {self.scope()}"
+
+
+def as_load(value: Any) -> Any:
+    """The BufferLoad behind ``value``: an element of a buffer, or a T.alloc_var; None when it is none."""
+    if isinstance(value, LocalVar):
+        return value.expr()
+    return value if isinstance(value, TensorLoad) else None

@@ -1,0 +1,35 @@
+"""Conditions of a kernel, and choices by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.nodes import Expr, tirx
+from tilecore.language.conversions import unify
+from tilecore.language.values import as_expr
+
+
+def as_condition(value: Any) -> Expr:
+    """``value`` as a bool expression: numbers are compared with 0."""
+    expression = as_expr(value)
+    if str(expression.ty.dtype) == "bool":
+        return expression
+    return as_expr(expression != tirx.const(0, str(expression.ty.dtype)))
+
+
+def select(test: Any, then: Any, orelse: Any) -> Expr:
+    """``then if test else orelse`` with both sides in one element type; only the chosen side is evaluated."""
+    left, right = unify(then, orelse)
+    return tirx.if_then_else(as_condition(test), left, right)
+
+
+def logical_and(a: Any, b: Any) -> Expr:
+    return tirx.And(as_condition(a), as_condition(b))
+
+
+def logical_or(a: Any, b: Any) -> Expr:
+    return tirx.Or(as_condition(a), as_condition(b))
+
+
+def logical_not(a: Any) -> Expr:
+    return tirx.Not(as_condition(a))
