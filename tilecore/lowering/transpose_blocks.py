@@ -20,6 +20,7 @@ from tilecore.ir.nodes import (
     Stmt,
     TensorLoad,
     Var,
+    tirx,
 )
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.vectorize_body import CannotVectorizeError, Lanes
@@ -51,11 +52,13 @@ def transposing_copy(axes: list[For], body: Stmt, bits: int) -> Stmt | None:
 
 
 def copied_element(value: Any) -> TensorLoad | None:
-    """The one load that a value is, behind a cast and a bounds mask."""
+    """The one load that a value is, behind a cast, a bounds mask, and bits that are flipped."""
     if isinstance(value, TensorLoad):
         return value
     if isinstance(value, Cast):
         return copied_element(value.value)
+    if isinstance(value, tirx.BitwiseXor) and constant(value.b) is not None:
+        return copied_element(value.a)
     if isinstance(value, Call) and op_name(value) == "if_then_else" and not collect(value.args[0], TensorLoad):
         return (
             copied_element(value.args[1]) if constant(value.args[2]) is not None or _is_float(value.args[2]) else None

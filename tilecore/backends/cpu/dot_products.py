@@ -29,7 +29,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.lane_ops import raw_load
+from tilecore.lowering.lane_ops import across_lanes, raw_load
 from tilecore.lowering.loops.matmul import ROWS, Operands, Piece, needs_constant_sizes, pieces
 from tilecore.lowering.passes import PassEnv
 
@@ -44,25 +44,29 @@ for _name in (DOT_BFLOAT16, DOT_UINT8_INT8):
     register_op_attr(_name, "TScriptPrinterName", _name, level=20)
 
 
-def grouped_panels(rows: int, columns: int, group: int, transposed: bool) -> BufferLayout:
-    """B [rows = K, columns = N] (or [N, K]) as [N / 32, K / group, 32, group]."""
+def grouped_panels(rows: int, columns: int, group: int, transposed: bool, moved: bool = False) -> BufferLayout:
+    """B [rows = K, columns = N] (or [N, K]) as [N / 32, K / group, 32, group].
+
+    moved: int8 elements are kept with 128 added, as uint8, which is what the instruction takes for its first factor.
+    """
     n, k = (rows, columns) if transposed else (columns, rows)
 
     def place(indices: Sequence[Any]) -> list[Any]:
         at_n, at_k = (indices[0], indices[1]) if transposed else (indices[1], indices[0])
         return [at_n // WIDTH, at_k // group, at_n % WIDTH, at_k % group]
 
-    name = f"panels of {WIDTH} columns, {group} rows together"
-    return BufferLayout(name, (-(-n // WIDTH), k // group, WIDTH, group), place)
+    name = f"panels of {WIDTH} columns, {group} rows together{', 128 added' if moved else ''}"
+    keep = _flip if moved else _as_it_is
+    return BufferLayout(name, (-(-n // WIDTH), k // group, WIDTH, group), place, keep, keep)
 
 
-def moved_up(shape: tuple[int, ...]) -> BufferLayout:
-    """int8 elements kept with 128 added: as uint8, which is what the instruction takes for its first factor."""
+def _flip(value: Expr) -> Expr:
+    """The sign bit of an int8 turned: 128 added to it, read as uint8."""
+    return tirx.BitwiseXor(value, tirx.const(-128, "int8"))
 
-    def flip(value: Expr) -> Expr:
-        return tirx.BitwiseXor(value, tirx.const(-128, "int8"))
 
-    return BufferLayout("128 added", shape, list, flip, flip)
+def _as_it_is(value: Expr) -> Expr:
+    return value
 
 
 class Kind:
@@ -96,7 +100,7 @@ class Kind:
             return "B is a part of a buffer"
         if [constant(s) for s in whole.shape] != [constant(r.extent) for r in call.b.region]:
             return "B is a part of a buffer"
-        if dtype_of(call.a.source) == "int8" and whole.same_as(call.a.source):
+        if whole.same_as(call.a.source):
             return "A and B are one buffer"
         if "global" in (str(whole.scope()), str(call.a.source.scope())):
             return "an operand is in global memory"
@@ -104,10 +108,8 @@ class Kind:
 
     def layouts(self, call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
         rows, columns = (int(s) for s in call.b.source.shape)
-        wanted = {call.b.source: grouped_panels(rows, columns, self.group, bool(call.transpose_b))}
-        if self.feature == INT8.feature and dtype_of(call.a.source) == "int8":
-            wanted[call.a.source] = moved_up(tuple(int(s) for s in call.a.source.shape))
-        return wanted
+        moved = dtype_of(call.a.source) == "int8"
+        return {call.b.source: grouped_panels(rows, columns, self.group, bool(call.transpose_b), moved)}
 
 
 BFLOAT16 = Kind("bfloat16 pairs", ("bfloat16",), "bfloat16", "float32", 2, "avx512bf16")
@@ -131,23 +133,23 @@ class _Dot:
         self.o = Operands(call)
         self.vector = f"{kind.c}x{LANES}"
         self.words = self.o.k // kind.group
-        # signed times signed is done as (a + 128) * b - 128 * b: the instruction takes the first factor unsigned
+        # signed times signed is done as a * (b + 128) - 128 * a: the instruction takes one factor unsigned
         self.offset = kind is INT8 and dtype_of(call.a.source) == "int8"
 
     def lower(self) -> Stmt:
-        def columns(ni: Any) -> Stmt:
-            before, fix = self._correction(ni)
+        before, sums = self._row_sums() if self.offset else ([], None)
 
+        def columns(ni: Any) -> Stmt:
             def rows(p: Piece) -> Stmt:
                 return loop(
                     IntImm("int32", p.count),
-                    lambda mi: self._tile(p.start + mi * p.width, ni, p.width, fix),
+                    lambda mi: self._tile(p.start + mi * p.width, ni, p.width, sums),
                     name="mi",
                 )
 
-            return seq([*before, *map(rows, pieces(self.o.m, ROWS))])
+            return seq([rows(p) for p in pieces(self.o.m, ROWS)])
 
-        return loop(IntImm("int32", self.o.n // WIDTH), columns, name="ni")
+        return seq([*before, loop(IntImm("int32", self.o.n // WIDTH), columns, name="ni")])
 
     # -- operands ---------------------------------------------------------------------------------------------
 
@@ -160,26 +162,38 @@ class _Dot:
         return Broadcast(raw_load(self.o._element(self.call.a, (m, word * self.kind.group)), "int32"), LANES)
 
     def _dot(self, total: Expr, a: Expr, b: Expr) -> Expr:
-        name = DOT_BFLOAT16 if self.kind is BFLOAT16 else DOT_UINT8_INT8
-        return Call(name, [total, a, b], ret_ty=self.vector)
+        if self.kind is BFLOAT16:
+            return Call(DOT_BFLOAT16, [total, a, b], ret_ty=self.vector)
+        return Call(DOT_UINT8_INT8, [total, *((b, a) if self.offset else (a, b))], ret_ty=self.vector)
 
     def _zero(self) -> Expr:
         return Broadcast(tirx.const(0, self.kind.c), LANES)
 
     # -- the tile ---------------------------------------------------------------------------------------------
 
-    def _correction(self, ni: Any) -> tuple[list[Stmt], Any]:
-        """128 times the sum of each of the 32 columns, where A was moved up by 128."""
-        if not self.offset:
-            return [], None
-        sums = tirx.decl_buffer([2], self.vector, "column_sums", scope="local", layout=None)
+    def _row_sums(self) -> tuple[list[Stmt], Var]:
+        """128 times the sum of each row of A."""
+        sums = tirx.decl_buffer([self.o.m], "int32", "row_sums", scope="local", layout=None)
+        total = tirx.decl_buffer([1], self.vector, "total", scope="local", layout=None)
         ones = Broadcast(tirx.const(0x01010101, "int32"), LANES)
+        whole, rest = divmod(self.words, LANES)
 
-        def add(word: Any) -> Stmt:
-            return seq([BufferStore(sums, self._dot(load(sums, [h]), ones, self._b(word, ni, h)), [h]) for h in (0, 1)])
+        def row(m: Any) -> Stmt:
+            def add(a: Expr) -> Stmt:
+                return BufferStore(total, Call(DOT_UINT8_INT8, [load(total, [0]), ones, a], ret_ty=self.vector), [0])
 
-        start = [BufferStore(sums, self._zero(), [h]) for h in (0, 1)]
-        return [AllocBuffer(sums), *start, loop(IntImm("int32", self.words), add, name="k")], sums
+            def vector(number: Any) -> Stmt:
+                return add(raw_load(self.o._element(self.call.a, (m, number * LANES * 4)), f"int32x{LANES}"))
+
+            steps = [BufferStore(total, self._zero(), [0]), loop(IntImm("int32", whole), vector, name="k")]
+            # the words behind the last whole vector, each in the first lane of one
+            first = Ramp(tirx.const(0, "int32"), tirx.const(1, "int32"), LANES)
+            for word in range(whole * LANES, whole * LANES + rest):
+                steps.append(add(tirx.Select(first < 1, self._a(m, word), self._zero())))
+            steps.append(store(sums, across_lanes(load(total, [0]), "sum") * 128, [m], self.call.span))
+            return seq(steps)
+
+        return [AllocBuffer(sums), AllocBuffer(total), loop(IntImm("int32", self.o.m), row, name="m")], sums
 
     def _tile(self, m0: Any, ni: Any, rows: int, sums: Var | None) -> Stmt:
         acc = tirx.decl_buffer([rows * 2], self.vector, "acc", scope="local", layout=None)
@@ -211,7 +225,7 @@ class _Dot:
             value = self._zero() if known else old
         if sums is None:
             return value
-        return value - load(sums, [half]) * Broadcast(tirx.const(128, "int32"), LANES)
+        return value - Broadcast(load(sums, [m]), LANES)
 
     def _store_c(self, m: Any, ni: Any, half: int, value: Expr) -> Stmt:
         return BufferStore(self.call.c.source, value, self._c(m, ni, half), span=self.call.span)
