@@ -104,6 +104,13 @@ def both(left: Mask, right: Mask) -> Mask:
     return joined if joined.any() else False
 
 
+def first_lane(bad: Any) -> tuple[int, ...] | None:
+    """The first lane where ``bad`` holds."""
+    if np.ndim(bad) == 0:
+        return None
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), np.shape(bad)))
+
+
 def either(left: Mask, right: Mask) -> Mask:
     """The lanes in one mask or the other."""
     if left is False:

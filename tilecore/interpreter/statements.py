@@ -10,11 +10,10 @@ import numpy as np
 from tilecore.errors import DeviceAssertError, LanguageError
 from tilecore.interpreter.allocation import compile_alias, compile_allocation
 from tilecore.interpreter.analysis import has_jump
-from tilecore.interpreter.expressions import first_lane
 from tilecore.interpreter.loops import compile_for, compile_while
 from tilecore.interpreter.reducers import compile_reducer_store
 from tilecore.interpreter.scope import Scope, Statement
-from tilecore.interpreter.state import State, both, either, without
+from tilecore.interpreter.state import State, both, either, first_lane, without
 from tilecore.ir import nodes
 from tilecore.ir.nodes import Bind, BufferStore, Call, Evaluate, IfThenElse, SeqStmt, Stmt, StringImm, tirx
 from tilecore.ir.tile_ops import as_tile_call

@@ -11,7 +11,8 @@ from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import Analyzer, Bind, BufferStore, For, ForKind, PrimType, Ramp, Shuffle, Stmt, Var
 from tilecore.ir.visit import substitute
 from tilecore.lowering.transpose_blocks import copied_element
-from tilecore.lowering.vectorize_body import CannotVectorizeError, Lanes
+from tilecore.lowering.vectorize_body import Lanes
+from tilecore.lowering.vectorize_expressions import CannotVectorizeError
 
 
 def interleaving_copy(axes: list[For], body: Stmt, bits: int) -> Stmt | None:

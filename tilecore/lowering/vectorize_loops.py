@@ -34,7 +34,8 @@ from tilecore.lowering.loops.matmul import vector_bits
 from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.transpose_blocks import copied_element, transposing_copy
-from tilecore.lowering.vectorize_body import CannotVectorizeError, Lanes
+from tilecore.lowering.vectorize_body import Lanes
+from tilecore.lowering.vectorize_expressions import CannotVectorizeError
 
 # partial results kept side by side in a reduction, to hide the latency of the addition
 STREAMS = 4

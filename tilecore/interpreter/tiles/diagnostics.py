@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from tilecore.errors import DeviceAssertError, InterpreterError
-from tilecore.interpreter.expressions import first_lane
 from tilecore.interpreter.scope import Expression, Scope, Statement
-from tilecore.interpreter.state import State
+from tilecore.interpreter.state import State, first_lane
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
 from tilecore.ir.nodes import StringImm, TensorRegion
 from tilecore.ir.tile_ops import TileCall

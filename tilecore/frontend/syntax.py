@@ -1,0 +1,269 @@
+"""The syntax of a function with the hooks put in: which statement and which expression calls which hook."""
+
+from __future__ import annotations
+
+import ast
+
+from tilecore.frontend.assigned_names import names_bound_twice, target_names
+from tilecore.frontend.liveness import carried_names
+from tilecore.frontend.source import SpanTable
+
+HOOKS = "__tc"
+SPANS = "__tc_spans"
+
+_AUGMENTED = {
+    ast.Add: "iadd",
+    ast.Sub: "isub",
+    ast.Mult: "imul",
+    ast.Div: "itruediv",
+    ast.FloorDiv: "ifloordiv",
+    ast.Mod: "imod",
+    ast.Pow: "ipow",
+    ast.LShift: "ilshift",
+    ast.RShift: "irshift",
+    ast.BitOr: "ior",
+    ast.BitAnd: "iand",
+    ast.BitXor: "ixor",
+    ast.MatMult: "imatmul",
+}
+
+
+class Rewriter(ast.NodeTransformer):
+    """Puts the hooks into a definition, in place."""
+
+    def __init__(self, spans: SpanTable) -> None:
+        self.spans = spans
+        self.counter = 0
+        self.rebound: set[str] = set()
+        self.carried: dict[ast.stmt, tuple[str, ...]] = {}
+
+    def top(self, definition: ast.FunctionDef) -> ast.FunctionDef:
+        """The outermost definition: no decorators, no annotations (the signature is read from the function)."""
+        made = self._function(definition)
+        made.decorator_list = []
+        made.returns = None
+        arguments = made.args
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            argument.annotation = None
+        for star in (arguments.vararg, arguments.kwarg):
+            if star is not None:
+                star.annotation = None
+        return made
+
+    # -- helpers ---------------------------------------------------------------------------------------------
+
+    def _fresh(self, stem: str) -> str:
+        self.counter += 1
+        return f"__tc_{stem}{self.counter}"
+
+    def _hook(self, name: str, *args: ast.expr, at: ast.AST) -> ast.Call:
+        call = ast.Call(ast.Attribute(ast.Name(HOOKS, ast.Load()), name, ast.Load()), list(args), [])
+        return ast.copy_location(call, at)
+
+    def _name(self, name: str) -> ast.Name:
+        return ast.Name(name, ast.Load())
+
+    def _lambda(self, body: ast.expr) -> ast.Lambda:
+        empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        return ast.copy_location(ast.Lambda(empty, body), body)
+
+    def _at(self, statement: ast.stmt) -> ast.stmt:
+        index = ast.Constant(self.spans.add(statement))
+        return ast.copy_location(ast.Expr(self._hook("at", self._name(SPANS), index, at=statement)), statement)
+
+    def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        block: list[ast.stmt] = []
+        for statement in statements:
+            if isinstance(statement, (ast.Pass, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom)):
+                block.append(statement)
+                continue
+            block.append(self._at(statement))
+            made = self.visit(statement)
+            block.extend(made if isinstance(made, list) else [made])
+        return block
+
+    # -- definitions -----------------------------------------------------------------------------------------
+
+    def _function(self, definition: ast.FunctionDef) -> ast.FunctionDef:
+        outer = self.rebound, self.carried
+        self.rebound = names_bound_twice(definition)
+        self.carried = carried_names(definition)
+        definition.body = self._block(definition.body)
+        self.rebound, self.carried = outer
+        return definition
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        return self._function(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        value = self.visit(node.value) if node.value else ast.Constant(None)
+        return ast.copy_location(ast.Return(self._hook("return_", value, at=node)), node)
+
+    # -- control flow ----------------------------------------------------------------------------------------
+
+    def visit_For(self, node: ast.For) -> list[ast.stmt]:
+        names = ast.Constant(target_names(node.target))  # type: ignore[arg-type]
+        orelse = ast.Constant(bool(node.orelse))
+        iterator = self._hook("for_", self._iterable(node.iter), names, self._probe(node), orelse, at=node.iter)
+        made = ast.For(node.target, iterator, self._block(node.body), self._block(node.orelse))
+        return [ast.copy_location(made, node)]
+
+    def _iterable(self, node: ast.expr) -> ast.expr:
+        """The loop's iterable; ``range(...)`` may have bounds that only the kernel knows."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range":
+            arguments = [self.visit(a) for a in node.args]
+            return self._hook("range_", node.func, *arguments, at=node)
+        return self.visit(node)
+
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        condition = self._lambda(self.visit(node.test))
+        orelse = ast.Constant(bool(node.orelse))
+        iterator = self._hook("while_", condition, self._probe(node), orelse, at=node.test)
+        target = ast.Name(self._fresh("while"), ast.Store())
+        made = ast.For(target, iterator, self._block(node.body), self._block(node.orelse))
+        return ast.copy_location(made, node)
+
+    def visit_If(self, node: ast.If) -> list[ast.stmt]:
+        state = self._fresh("if")
+        test = self._hook("if_", self.visit(node.test), self._probe(node), at=node.test)
+        begin = ast.copy_location(ast.Assign([ast.Name(state, ast.Store())], test), node)
+
+        def part(enter: str, body: list[ast.stmt]) -> ast.stmt:
+            check = ast.Call(ast.Attribute(self._name(state), enter, ast.Load()), [], [])
+            leave = ast.Expr(ast.Call(ast.Attribute(self._name(state), "leave", ast.Load()), [], []))
+            return ast.copy_location(ast.If(check, [*self._block(body), ast.copy_location(leave, node)], []), node)
+
+        made = [begin, part("enter_then", node.body)]
+        if node.orelse:
+            made.append(part("enter_else", node.orelse))
+        done = ast.Expr(ast.Call(ast.Attribute(self._name(state), "done", ast.Load()), [], []))
+        made.append(ast.copy_location(done, node))
+        return made
+
+    def _probe(self, node: ast.stmt) -> ast.expr:
+        """A tuple of (name, lambda: name) for the names whose values flow out of, or around, the statement."""
+        pairs = [
+            ast.Tuple([ast.Constant(name), self._lambda(self._name(name))], ast.Load())
+            for name in self.carried.get(node, ())
+        ]
+        return ast.Tuple(list[ast.expr](pairs), ast.Load())
+
+    def visit_Break(self, node: ast.Break) -> ast.stmt:
+        return ast.copy_location(ast.If(self._hook("break_", at=node), [node], []), node)
+
+    def visit_Continue(self, node: ast.Continue) -> ast.stmt:
+        return ast.copy_location(ast.If(self._hook("continue_", at=node), [node], []), node)
+
+    def visit_With(self, node: ast.With) -> ast.stmt:
+        items = []
+        for item in node.items:
+            names = target_names(item.optional_vars) if item.optional_vars else ()
+            named = ast.Constant(names)  # type: ignore[arg-type]
+            manager = self._hook("with_", self.visit(item.context_expr), named, at=item.context_expr)
+            items.append(ast.withitem(manager, item.optional_vars))
+        return ast.copy_location(ast.With(items, self._block(node.body)), node)
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        message = self._lambda(self.visit(node.msg)) if node.msg else ast.Constant(None)
+        return ast.copy_location(ast.Expr(self._hook("assert_", self.visit(node.test), message, at=node)), node)
+
+    # -- assignments -----------------------------------------------------------------------------------------
+
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
+        value = self.visit(node.value)
+        if len(node.targets) == 1:
+            return self._assign(node.targets[0], value, node)
+        temporary = self._fresh("value")
+        made: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(temporary, ast.Store())], value), node)]
+        for target in node.targets:
+            made.extend(self._assign(target, self._name(temporary), node))
+        return made
+
+    def _assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
+        if isinstance(target, ast.Name):
+            old = self._lambda(self._name(target.id)) if target.id in self.rebound else ast.Constant(None)
+            bound = self._hook("bind", ast.Constant(target.id), value, old, at=node)
+            return [ast.copy_location(ast.Assign([target], bound), node)]
+        if isinstance(target, ast.Subscript):
+            store = self._hook("store", self.visit(target.value), self.visit(target.slice), value, at=node)
+            return [ast.copy_location(ast.Expr(store), node)]
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return self._unpack(target, value, node)
+        return [ast.copy_location(ast.Assign([target], value), node)]
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
+        parts = [self._fresh("part") for _ in target.elts]
+        stores: list[ast.expr] = []
+        for part, element in zip(parts, target.elts, strict=True):
+            name: ast.expr = ast.Name(part, ast.Store())
+            stores.append(ast.Starred(name, ast.Store()) if isinstance(element, ast.Starred) else name)
+        made: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Tuple(stores, ast.Store())], value), node)]
+        for part, element in zip(parts, target.elts, strict=True):
+            inner = element.value if isinstance(element, ast.Starred) else element
+            made.extend(self._assign(inner, self._name(part), node))
+        return made
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
+        operator = ast.Constant(_AUGMENTED[type(node.op)])
+        value = self.visit(node.value)
+        if isinstance(node.target, ast.Name):
+            result = self._hook("augment", operator, self._name(node.target.id), value, at=node)
+            return self._assign(node.target, result, node)
+        if isinstance(node.target, ast.Subscript):
+            target, index = self.visit(node.target.value), self.visit(node.target.slice)
+            return [
+                ast.copy_location(ast.Expr(self._hook("augment_store", operator, target, index, value, at=node)), node)
+            ]
+        node.value = value
+        return [node]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
+        if not isinstance(node.target, ast.Name):
+            return self._assign(node.target, self.visit(node.value), node) if node.value else []
+        name = ast.Constant(node.target.id)
+        annotation = self._lambda(self.visit(node.annotation))
+        if node.value is None:
+            old = self._lambda(self._name(node.target.id))
+            value: ast.expr = self._hook("annotate", name, annotation, old, at=node)
+            return [ast.copy_location(ast.Assign([node.target], value), node)]
+        value = self._hook("annotated", annotation, self.visit(node.value), at=node)
+        return self._assign(node.target, value, node)
+
+    # -- expressions -----------------------------------------------------------------------------------------
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        parts = [self._lambda(self.visit(value)) for value in node.values]
+        return self._hook("and_" if isinstance(node.op, ast.And) else "or_", *parts, at=node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        if isinstance(node.op, ast.Not):
+            return self._hook("not_", self.visit(node.operand), at=node)
+        if isinstance(node.op, ast.USub) and not isinstance(node.operand, ast.Constant):
+            return self._hook("negate", self.visit(node.operand), at=node)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        if isinstance(node.op, ast.Div):
+            return self._hook("divide", self.visit(node.left), self.visit(node.right), at=node)
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        then, orelse = self._lambda(self.visit(node.body)), self._lambda(self.visit(node.orelse))
+        return self._hook("choose", self.visit(node.test), then, orelse, at=node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        if len(node.ops) == 1:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        operands = [self.visit(x) for x in (node.left, *node.comparators)]
+        pairs: list[ast.expr] = [
+            self._lambda(ast.copy_location(ast.Compare(operands[i], [op], [operands[i + 1]]), node))
+            for i, op in enumerate(node.ops)
+        ]
+        return self._hook("and_", *pairs, at=node)
