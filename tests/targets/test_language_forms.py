@@ -169,6 +169,17 @@ def test_functions_of_the_targets_language(target):
             A[0] = T.call_extern("float32", "magic", A[1], 2)
 
     @T.prim_func
+    def parallel(A: T.Tensor((4,), "float32")):
+        with T.Kernel(1):
+            for i in T.Parallel(4):
+                A[i] = 1.0 + T.call_extern("float32", "magic", "text", A[i])
+
+    @T.prim_func
+    def statement(A: T.Tensor((4,), "float32")):
+        with T.Kernel(1):
+            T.evaluate(T.call_extern("handle", "magic", A[0]))
+
+    @T.prim_func
     def text(A: T.Tensor((4,), "float32")):
         with T.Kernel(1):
             T.import_source("float magic(float x);")
@@ -176,10 +187,13 @@ def test_functions_of_the_targets_language(target):
 
     if "source" in tilecore.plugins.manager.resolve(target)[0].target.capabilities(target).features:
         pytest.skip("the target compiles text of its own language")
-    for func, text_of in ((kernel, "call_extern|magic"), (text, "import_source|source")):
-        with pytest.raises(UnsupportedError, match=text_of) as caught:
+    for func, word in ((kernel, "magic"), (parallel, "magic"), (statement, "magic"), (text, "import_source")):
+        with pytest.raises(UnsupportedError, match="call_extern|import_source|source") as caught:
             tilecore.compile(func, target=target)
-        assert caught.value.location is not None
+        shown = str(caught.value)
+        line = next(number for number, line in enumerate(shown.splitlines()) if word in line and "|" in line)
+        assert "^^^" in shown.splitlines()[line + 1]
+        assert caught.value.hint
 
 
 def test_attributes_without_a_meaning_are_refused():

@@ -121,10 +121,10 @@ def call_extern(dtype: Any, func_name: str, *args: Any) -> Expr:
 
     Targets without source text, and the interpreter, raise UnsupportedError.
     """
-    current("T.call_extern")
+    span = current("T.call_extern").span
     kind = "void" if str(dtype) in ("handle", "void") else ir_dtype(DType(dtype))
     operands = [StringImm(arg) if type(arg) is str else as_expr(arg) for arg in args]
-    return tirx.call_extern(kind, str(func_name), *operands)
+    return tirx.call_extern(kind, str(func_name), *operands, span=span)
 
 
 def import_source(source: str | None = None) -> None:

@@ -44,7 +44,7 @@ _BINARY = {
     **_COMPARISONS,
 }
 _TRAPPING = ("Div", "Mod", "FloorDiv", "FloorMod")
-_EFFECTS = ("tile.atomic_element", "tile.print", "tile.device_assert", "tile.allreduce", MASKED_LOAD)
+_EFFECTS = ("tile.atomic_element", "tile.print", "tile.device_assert", "tile.allreduce", "call_extern", MASKED_LOAD)
 
 
 class CannotVectorizeError(Exception):

@@ -29,7 +29,9 @@ def lower_annotate(call: TileCall, env: PassEnv) -> Stmt:
         env.facts.setdefault("safe_values", {})[call.rest[0].source] = call.rest[1]
     elif key in _SOURCE:
         raise UnsupportedError(
-            f"{_SOURCE[key]} is source code for another kind of target", location=location_of_span(call.span)
+            f"{_SOURCE[key]} is source code for another kind of target",
+            location=location_of_span(call.span),
+            hint="write it with operations of the language; only targets that emit source text take such code",
         )
     return nothing()
 
