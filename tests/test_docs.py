@@ -1,7 +1,8 @@
-"""What README.md, CHANGELOG.md and docs/walk.md say is held to the code: commands, settings, paths, examples."""
+"""What README.md, CHANGELOG.md and docs/ say is held to the code: commands, settings, paths, names, examples."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import runpy
@@ -12,8 +13,12 @@ from pathlib import Path
 import pytest
 
 import tilecore
+import tilecore.language as T
 from tilecore.cli import _parser
+from tilecore.dtypes import ALIASES, FACTS
 from tilecore.errors import LanguageError
+from tilecore.language import _NAMES
+from tilecore.language.foreign import _REASONS, MissingNameError
 from tilecore.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
@@ -21,7 +26,9 @@ PACKAGE = Path(tilecore.__file__).parent
 README = (ROOT / "README.md").read_text()
 WALK = (ROOT / "docs" / "walk.md").read_text()
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
-TEXTS = {"README.md": README, "docs/walk.md": WALK, "CHANGELOG.md": CHANGELOG}
+LANGUAGE = (ROOT / "docs" / "language.md").read_text()
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text() for page in PAGES}
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -29,9 +36,13 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def unfenced(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
 def code_words(text: str) -> list[str]:
     """What stands between single backticks, outside of fenced blocks."""
-    return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL))
+    return re.findall(r"`([^`\n]+)`", unfenced(text))
 
 
 def locate(path: str) -> Path:
@@ -57,16 +68,22 @@ def test_paths_exist(name):
         path = word.removeprefix("./")
         if path.startswith("tilecore/"):
             folder = path.rpartition("/")[0] + "/"
-        if not locate(path).exists() and not locate(folder + path).exists():  # a file of the folder named last
+        # from the root, in the folder named last, or in the package
+        if not any(place.exists() for place in (locate(path), locate(folder + path), PACKAGE / path)):
             missing.append(word)
     assert not missing
-    assert seen or name == "CHANGELOG.md"
+    assert seen or name not in ("README.md", "docs/walk.md")
 
 
 @pytest.mark.parametrize("name", TEXTS)
 def test_links_lead_somewhere(name):
-    for target in re.findall(r"\]\(([^)#]+)\)", TEXTS[name]):
+    text = re.sub(r"`[^`]+`", "", unfenced(TEXTS[name]))
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (ROOT / name).parent.joinpath(target).exists(), target
+    headings = {
+        re.sub(r"[^\w -]", "", h).replace(" ", "-").lower() for h in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    }
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= headings
 
 
 def test_every_folder_of_the_package_is_walked_through():
@@ -80,7 +97,7 @@ def test_commands_exist(name):
     commands = next(action.choices for action in _parser()._actions if action.choices)
     named = re.findall(r"(?:`|bin/)tilecore ([a-z][\w-]*)", TEXTS[name])
     assert set(named) <= set(commands)
-    assert named or name == "docs/walk.md"
+    assert named or name not in ("README.md", "CHANGELOG.md")
 
 
 def test_scripts_named_can_be_run():
@@ -130,10 +147,12 @@ def test_entry_point_group():
     assert all('[project.entry-points."tilecore.backends"]' in block for block in blocks(README, "toml"))
 
 
-def test_python_of_the_readme_runs(tmp_path):
+@pytest.mark.parametrize("name", ["README.md", "docs/language.md"])
+def test_python_of_the_page_runs(name, tmp_path):
     pytest.importorskip("torch")
-    script = tmp_path / "readme.py"
-    script.write_text("\n\n".join(blocks(README, "python")))
+    assert blocks(TEXTS[name], "python")
+    script = tmp_path / "page.py"
+    script.write_text("\n\n".join(blocks(TEXTS[name], "python")))
     environment = dict(os.environ) | {"TILECORE_CACHE_DIR": str(tmp_path / "cache")}
     ended = subprocess.run(
         [sys.executable, str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=180
@@ -170,3 +189,86 @@ def test_the_readmes_main_command_is_what_nox_runs():
     assert "\n" not in commands[0]
     assert commands[0].startswith("python3 -m venv ")
     assert "-c constraints.txt" in commands[0]
+
+
+# -- docs/language.md: every name, once, with its parameters ----------------------------------------------------
+
+# a list item that starts with names in code: "- `T.a(x)`, `T.b`: "
+_SPAN = r"`T\.[^`]+`"
+_ENTRY = re.compile(rf"^- ({_SPAN}(?:,\s+{_SPAN})*):\s", re.MULTILINE)
+_NOT_CALLED = {"GemmWarpPolicy", "Ref", "let", "tir", "dtypes", "PrimExpr"}
+
+
+def section(title: str) -> str:
+    return LANGUAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def entries() -> list[tuple[str, list[str]]]:
+    """(name, what stands in the entry): each name of each entry as it is written, on one line."""
+    found = []
+    for entry in _ENTRY.finditer(LANGUAGE):
+        spans = [" ".join(span.split()) for span in re.findall(_SPAN, entry[1])]
+        found += [(re.match(r"`T\.(\w+)", span)[1], [span.strip("`"), *spans]) for span in spans]  # type: ignore[index]
+    return found
+
+
+def documented_types() -> list[str]:
+    rows = re.findall(r"^\| (`T\..*) \|$", section("Element types and casts"), re.MULTILINE)
+    return [name for row in rows for name in re.findall(r"`T\.(\w+)`", row)]
+
+
+def shape_of(signature: inspect.Signature) -> list[tuple[str, object, object]]:
+    return [(p.name, p.kind, p.default) for p in signature.parameters.values()]
+
+
+def parameters_of(name: str) -> list[tuple[str, object, object]]:
+    value = getattr(T, name)
+    if type(value).__name__ == "_TensorFactory":
+        value = value._with_strides if value.strided else value._plain
+    return shape_of(inspect.signature(value))
+
+
+def written_parameters(call: str) -> list[tuple[str, object, object]]:
+    """The parameters of ``T.name(a, b=1)``, read as those of a definition."""
+    scope: dict = {"T": T}
+    exec(f"def documented{call[call.index('(') :]}: pass", scope)
+    return shape_of(inspect.signature(scope["documented"]))
+
+
+def test_every_name_of_the_language_is_documented_once():
+    names = [name for name, _ in entries()]
+    assert sorted(names) == sorted(set(names)), "documented twice"
+    assert set(names) == set(_NAMES)
+
+
+def test_every_element_type_is_documented_once():
+    types = documented_types()
+    public = {name for name in ALIASES if isinstance(getattr(T, name, None), T.dtype) and name != "dtype"}
+    assert sorted(types) == sorted(set(FACTS) | public)
+
+
+@pytest.mark.parametrize(("name", "spans"), entries(), ids=[name for name, _ in entries()])
+def test_the_parameters_are_those_of_the_code(name, spans):
+    call, *siblings = spans
+    if "(" in call:
+        assert written_parameters(call) == parameters_of(name)
+    elif name not in _NOT_CALLED:  # another name of what the entry says
+        others = {re.match(r"`T\.(\w+)\(", span)[1] for span in siblings if "(" in span}  # type: ignore[index]
+        assert any(getattr(T, name) is getattr(T, other) for other in others)
+
+
+def test_every_name_that_the_page_mentions_is_there_or_said_not_to_be():
+    absent = section("Names of one chip")
+    words = set(re.findall(r"\bT\.(\w+)", LANGUAGE.replace(absent, "")))
+    assert not {word for word in words if not hasattr(T, word)} - {"access_ptr", "make_tensor"}
+    for word in re.findall(r"`T\.(\w+)`", absent):
+        if word not in _NAMES:
+            with pytest.raises(MissingNameError):
+                getattr(T, word)
+
+
+def test_names_that_are_not_here_are_listed_with_what_to_use_instead():
+    rows = re.findall(r"^\| (`T\..*?) \| (.+) \|$", section("Names of one chip"), re.MULTILINE)
+    listed = [name for names, _ in rows for name in re.findall(r"`T\.(\w+)`", names)]
+    assert sorted(listed) == sorted(_REASONS)
+    assert not {name for name in listed if hasattr(T, name)}
