@@ -13,6 +13,7 @@ from tilecore.cache.memory import MemoryCache
 from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.errors import LanguageError, TargetError
+from tilecore.jit.collection import collection_paused
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Backend
 from tilecore.runtime.artifact import Artifact
@@ -138,6 +139,16 @@ def compile_ir(
 ) -> JITKernel:
     """A kernel from the caches, or compiled. source_key: leads to the kernel without building its IR. outputs: the
     request's ``out_idx``, where only the IR tells them."""
+    with collection_paused():
+        return _found_or_made(make_ir, request, source_key, outputs)
+
+
+def _found_or_made(
+    make_ir: Callable[[], Any],
+    request: Request,
+    source_key: str | None,
+    outputs: Callable[[], tuple[int, ...]] | None,
+) -> JITKernel:
     disk = disk_cache()
     if source_key is not None:
         known = disk.resolve(source_key)

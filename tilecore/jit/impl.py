@@ -11,6 +11,7 @@ from tilecore.cache.key import kernel_key
 from tilecore.cache.source_key import source_key
 from tilecore.errors import LanguageError
 from tilecore.frontend.function import PrimFunc
+from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
 from tilecore.jit.eager import EagerKernel, is_eager
 from tilecore.runtime.kernel import JITKernel
@@ -69,10 +70,11 @@ class JITImpl:
         return kernel
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
-        request = self.request()
-        found = source_key(self.func, args, kwargs)
-        key = None if found is None else kernel_key({"source": found.digest, **request.key_parts()})
-        return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
+        with collection_paused():
+            request = self.request()
+            found = source_key(self.func, args, kwargs)
+            key = None if found is None else kernel_key({"source": found.digest, **request.key_parts()})
+            return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
         """The tile IR for these arguments."""

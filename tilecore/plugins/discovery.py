@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilecore.plugins.hookspecs import ENTRY_POINT_GROUP
+from tilecore.plugins.installed import distributions
 
 CORE = "tilecore"
 HOST_KIND = "cpu"
@@ -78,17 +79,15 @@ def import_value(value: str) -> Any:
 
 def _claims() -> Iterator[tuple[str, str, list[tuple[str, str]], str]]:
     """(package, version, [(kind, value)], problem) of each distribution that mentions the group."""
-    import importlib_metadata
-
-    for distribution in importlib_metadata.distributions():
+    for distribution in distributions():
         try:
             text = distribution.read_text("entry_points.txt")
         except (OSError, UnicodeDecodeError) as error:
-            name, _ = _name_and_version(distribution)
+            name, _ = distribution.name_and_version()
             yield name, "", [], f"{name}: its entry_points.txt cannot be read: {error}"
             continue
         if text and f"[{ENTRY_POINT_GROUP}]" in text.replace(" ", ""):
-            name, version = _name_and_version(distribution)
+            name, version = distribution.name_and_version()
             pairs, problem = _parse(name, text)
             yield name, version, pairs, problem
 
@@ -110,19 +109,6 @@ def _parse(package: str, text: str) -> tuple[list[tuple[str, str]], str]:
                 bad.append(line)
     problem = f"{package}: lines of its entry_points.txt that are no entries: {bad}" if bad else ""
     return pairs, problem
-
-
-def _name_and_version(distribution: Any) -> tuple[str, str]:
-    """From METADATA, else from the name of the .dist-info folder."""
-    try:
-        name, version = distribution.metadata["Name"], distribution.metadata["Version"]
-        if name and version:
-            return str(name), str(version)
-    except Exception:  # any distribution finder may be installed, each with errors of its own
-        pass
-    stem = getattr(getattr(distribution, "_path", None), "name", "").rpartition(".")[0]
-    name, _, version = stem.partition("-")
-    return name or "an unnamed package", version or "unknown"
 
 
 def _canonical(name: str) -> str:

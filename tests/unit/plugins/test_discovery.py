@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 
-import importlib_metadata  # noqa: F401  (before a test takes it off sys.path)
+import importlib_metadata  # (before a test takes it off sys.path)
 import pytest
 
 from tilecore.plugins import discovery
@@ -85,6 +86,45 @@ def test_lines_that_are_no_entries_are_reported(install):
     catalogue = discover()
     assert claims(catalogue)["acme"] == [("tile-acme", "1.0", "a")]
     assert catalogue.problems == ("tile-acme: lines of its entry_points.txt that are no entries: ['nonsense']",)
+
+
+def test_a_package_in_a_zip_archive_is_found(tmp_path, monkeypatch):
+    archive = tmp_path / "packages.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("tile_acme-3.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tile-acme\nVersion: 3.0\n")
+        file.writestr("tile_acme-3.0.dist-info/entry_points.txt", "[tilecore.backends]\nacme = a\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(archive)])
+    assert claims(discover())["acme"] == [("tile-acme", "3.0", "a")]
+
+
+def test_a_package_of_a_foreign_importer_is_found(install, tmp_path, monkeypatch):
+    info = tmp_path / "elsewhere" / "tile_acme-4.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tile-acme\nVersion: 4.0\n")
+    (info / "entry_points.txt").write_text("[tilecore.backends]\nacme = a\n")
+
+    class Finder:
+        def find_spec(self, *_):
+            return None
+
+        def find_distributions(self, context):
+            return iter([importlib_metadata.PathDistribution(info)])
+
+    class Broken(Finder):
+        def find_distributions(self, context):
+            raise RuntimeError("no")
+
+    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path, Finder()])
+    assert claims(discover())["acme"] == [("tile-acme", "4.0", "a")]
+
+
+def test_entry_points_that_cannot_be_read_are_reported(install, tmp_path):
+    install("tile-acme", "[tilecore.backends]\nacme = a\n")
+    install("tile-bad", "")
+    (tmp_path / "tile_bad-1.0.dist-info" / "entry_points.txt").write_bytes(b"\xff\xfe[")
+    catalogue = discover()
+    assert claims(catalogue)["acme"] == [("tile-acme", "1.0", "a")]
+    assert "tile-bad" in catalogue.problems[0]
 
 
 def test_nothing_is_imported(install):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from importlib import import_module
 from types import ModuleType
 
-from tilecore.backends.cpu import elf_aarch64, elf_x86_64
 from tilecore.backends.cpu.elf_object import (
     AARCH64,
     ABSOLUTE,
@@ -25,7 +24,7 @@ from tilecore.backends.cpu.elf_object import (
 from tilecore.backends.cpu.elf_place import Place
 from tilecore.errors import ToolchainError
 
-RELOCATORS: dict[int, ModuleType] = {X86_64: elf_x86_64, AARCH64: elf_aarch64}
+_RELOCATORS = {X86_64: "elf_x86_64", AARCH64: "elf_aarch64"}  # modules beside this one, imported when needed
 TABLE_SYMBOL = "_GLOBAL_OFFSET_TABLE_"
 CODE, CONSTANTS, DATA = "code", "constants", "data"  # what a page may hold: one kind, with its own rights
 REACH = 2**31  # bytes, in either direction, of the addresses in code
@@ -33,7 +32,6 @@ REACH = 2**31  # bytes, in either direction, of the addresses in code
 _UNUSED = (".eh_frame", ".gcc_except_table", ".ARM.exidx")
 
 
-@dataclass
 class Layout:
     """Where everything goes, as offsets from a base that is not known yet.
 
@@ -42,20 +40,17 @@ class Layout:
     filled: what follows is zeroed memory. size: of all, in whole pages.
     """
 
-    sections: dict[int, int] = field(default_factory=dict)
-    commons: dict[int, int] = field(default_factory=dict)
-    areas: list[tuple[str, int, int]] = field(default_factory=list)
-    got: int = 0
-    stubs: int = 0
-    filled: int = 0
-    size: int = 0
+    def __init__(self) -> None:
+        self.sections: dict[int, int] = {}
+        self.commons: dict[int, int] = {}
+        self.areas: list[tuple[str, int, int]] = []
+        self.got = self.stubs = self.filled = self.size = 0
 
 
 def relocator(machine: int) -> ModuleType:
-    found = RELOCATORS.get(machine)
-    if found is None:
+    if machine not in _RELOCATORS:
         raise refused(f"it is for machine {machine}, and relocations are known for {', '.join(MACHINES.values())}")
-    return found
+    return import_module(f"tilecore.backends.cpu.{_RELOCATORS[machine]}")
 
 
 def needs_low_addresses(elf: ElfObject) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilecore.errors import ToolchainError
@@ -58,8 +57,7 @@ class Relocation(NamedTuple):
     addend: int
 
 
-@dataclass(frozen=True)
-class ElfObject:
+class ElfObject(NamedTuple):
     """``sections``: the loaded ones by their index. ``symbols``: in the order of the file."""
 
     machine: int

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tilecore.errors import ToolchainError
 
 
-@dataclass
-class Place:
+class Place(NamedTuple):
     """One relocation of a machine, resolved.
 
     image: the bytes of the whole object as they will lie in memory; at: index of the place in it; address: of the

@@ -24,17 +24,21 @@ _NAME, _FIX = "tilecore.backends.cpu._pool", "python setup.py build_ext --inplac
 
 def _choose() -> tuple[ModuleType, bool, str]:
     from tilecore import settings
-    from tilecore.backends.cpu import pool_py
 
     if settings.pure_python():
-        return pool_py, False, "TILECORE_PURE_PYTHON is set"
-    try:
-        from tilecore.backends.cpu import _pool  # type: ignore[attr-defined]
-    except ImportError as error:
-        return pool_py, False, f"the extension {_NAME} is not built ({error}); {_FIX}"
-    if _pool.INTERFACE != INTERFACE:
-        return pool_py, False, f"the extension {_NAME} is of another version; {_FIX}"
-    return _pool, True, f"built: {_pool.__file__}"
+        why = "TILECORE_PURE_PYTHON is set"
+    else:
+        try:
+            from tilecore.backends.cpu import _pool  # type: ignore[attr-defined]
+        except ImportError as error:
+            why = f"the extension {_NAME} is not built ({error}); {_FIX}"
+        else:
+            if _pool.INTERFACE == INTERFACE:
+                return _pool, True, f"built: {_pool.__file__}"
+            why = f"the extension {_NAME} is of another version; {_FIX}"
+    from tilecore.backends.cpu import pool_py
+
+    return pool_py, False, why
 
 
 _pool, _built, _reason = _choose()

@@ -60,7 +60,7 @@ def host_cache_bytes() -> int:
     sizes = [0]
     for index in range(8):
         try:
-            with open(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size", encoding="ascii") as file:
+            with open(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size", encoding="utf-8") as file:
                 text = file.read().strip()
         except (OSError, UnicodeDecodeError):
             break
