@@ -25,16 +25,11 @@ KEPT = ("device_assert", "assume", "atomic_element")
 def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     nodes = [node for node in collect(func.body, Evaluate) if _is_lowered(as_tile_call(node))]
     choices = _choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
-    chosen = dict(zip(nodes, choices, strict=True))
-
-    def lower(node: Evaluate) -> Any:
-        choice = chosen.get(node)
-        if choice is None:
-            return node
+    lowered: dict[Evaluate, Any] = {}
+    for node, choice in zip(nodes, choices, strict=True):  # not in TVM's walk, where an error loses its cause
         env.note("tile_ops", describe(choice))
-        return choice.impl.lower(choice.call, env)
-
-    return func.with_body(structural_map(func.body, (Evaluate, lower)))
+        lowered[node] = choice.impl.lower(choice.call, env)
+    return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
 
 
 def _is_lowered(call: TileCall | None) -> bool:

@@ -17,7 +17,9 @@ from tilecore.ir.sizes import symbols_in
 from tilecore.lowering.passes import Pass, PassEnv
 
 
-def outline_kernels(func: PrimFunc, env: PassEnv) -> IRModule:
+def outline_kernels(func: PrimFunc | IRModule, env: PassEnv) -> IRModule:
+    if isinstance(func, IRModule):
+        return func  # a backend's own pass has split it
     name = str(func.attrs["global_symbol"])
     workspaces, kernels = [], []
     for statement in statements_of(func.body):

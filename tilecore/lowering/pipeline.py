@@ -23,7 +23,9 @@ def family_steps(name: str) -> Sequence[Pass | Gap]:
 
         return STEPS
     if name == "none":
-        return (Gap("all"),)
+        from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
+
+        return Gap("all"), OUTLINE_KERNELS
     raise LoweringError(f"there is no family of passes called {name!r}", expected='"loops" or "none"')
 
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from tilecore.errors import ToolchainError
+from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.passes import Pass, PassEdit
 from tilecore.plugins.backend import Capabilities, Codegen, Found, Lowering, Presence, TargetSpec, Toolchain
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import Origin, guarded
@@ -24,7 +26,44 @@ def guard_target(origin: Origin, spec: TargetSpec) -> TargetSpec:
 
 
 def guard_lowering(origin: Origin, lowering: Lowering) -> Lowering:
-    return replace(lowering, stand_in=_wrap(origin, "Lowering.stand_in", lowering.stand_in, dict))
+    return replace(
+        lowering,
+        stand_in=_wrap(origin, "Lowering.stand_in", lowering.stand_in, dict),
+        edits=tuple(_guard_edit(origin, edit) for edit in lowering.edits),
+        implementations=tuple(_guard_implementation(origin, impl) for impl in lowering.implementations),
+    )
+
+
+def _guard_edit(origin: Origin, edit: Any) -> PassEdit:
+    _check_element(origin, "Lowering.edits", edit, PassEdit)
+    step = edit.step
+    if step is None:
+        return edit
+    _check_element(origin, "PassEdit.step", step, Pass)
+    return replace(edit, step=replace(step, run=_wrap_late(origin, f"pass {step.name}", step.run, _functions)))
+
+
+def _guard_implementation(origin: Origin, impl: Any) -> TileOpImpl:
+    _check_element(origin, "Lowering.implementations", impl, TileOpImpl)
+    name = f"the implementation {impl.name} of T.{impl.op}"
+    return replace(
+        impl,
+        matches=_wrap(origin, f"{name}: matches", impl.matches, str, type(None)),
+        layouts=_wrap(origin, f"{name}: layouts", impl.layouts, dict),
+        lower=_wrap_late(origin, f"{name}: lower", impl.lower, _statements),
+    )
+
+
+def _functions() -> tuple[type, ...]:
+    from tilecore.ir.nodes import IRModule, PrimFunc
+
+    return PrimFunc, IRModule
+
+
+def _statements() -> tuple[type, ...]:
+    from tilecore.ir.nodes import Stmt
+
+    return (Stmt,)
 
 
 def guard_codegen(origin: Origin, codegen: Codegen) -> Codegen:
@@ -64,8 +103,20 @@ def returns(origin: Origin, what: str, *types: type) -> Callable[[Any], Any]:
     return check
 
 
-def _wrap(origin: Origin, what: str, function: Callable[..., Any], result: type) -> Any:
-    return guarded(origin, what, function, returns(origin, what, result))
+def _wrap(origin: Origin, what: str, function: Callable[..., Any], *results: type) -> Any:
+    return guarded(origin, what, function, returns(origin, what, *results))
+
+
+def _wrap_late(
+    origin: Origin, what: str, function: Callable[..., Any], results: Callable[[], tuple[type, ...]]
+) -> Any:
+    """As :func:`_wrap`, with types of the IR, which are imported when the function has run."""
+    return guarded(origin, what, function, lambda made: returns(origin, what, *results())(made))
+
+
+def _check_element(origin: Origin, where: str, element: Any, kind: type) -> None:
+    if not isinstance(element, kind):
+        raise wrong(origin, f"{where} holds something else", repr(element)[:200], f"a {kind.__name__}")
 
 
 def _name(kind: type) -> str:
