@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilecore.lowering.apply_layouts import APPLY_LAYOUTS
 from tilecore.lowering.flatten_buffers import FLATTEN_BUFFERS
+from tilecore.lowering.fold_clears import FOLD_CLEARS
 from tilecore.lowering.fuse_loops import FUSE_LOOPS
 from tilecore.lowering.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.inline_binds import INLINE_BINDS
@@ -23,6 +24,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     CHECK_THREADS,
     LOWER_REDUCERS,
     Gap("before_tile_ops"),
+    FOLD_CLEARS,
     SEPARATE_OVERLAPS,
     LOWER_TILE_OPS,
     APPLY_LAYOUTS,
