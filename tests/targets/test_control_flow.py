@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import tilecore.language as T
 
@@ -310,3 +311,22 @@ def test_pipelined_is_serial(target):
             T.copy(total, Z)
 
     check(kernel, target, sample("float32", (6, 32)), zeros("float32", 32), zeros("float32", 32), compare=close)
+
+
+@pytest.mark.parametrize("divisor", [3, 0, -4])
+def test_a_division_runs_only_where_its_guard_holds(target, divisor):
+    @T.prim_func
+    def kernel(X: T.Tensor((8,), "int32"), Y: T.Tensor((6, 8), "int32"), n: T.int32):
+        with T.Kernel(1):
+            Y[0, 0] = 100 // n if n != 0 else 7
+            if n != 0 and 100 // n > 2:
+                Y[1, 0] = 1
+            if n == 0 or T.truncmod(100, n) > 2:
+                Y[2, 0] = 1
+            Y[3, 0] = T.if_then_else(n != 0, 100 % n, 5)
+            for i in T.Parallel(8):
+                Y[4, i] = 100 // X[i] if X[i] != 0 else 7
+                if X[i] != 0 and 100 // X[i] > 20:
+                    Y[5, i] = T.truncdiv(100, X[i])
+
+    check(kernel, target, np.array([3, 0, -4, 0, 5, 0, 1, 0], np.int32), zeros("int32", (6, 8)), divisor)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.backends.cpu.llvm import intrinsics
 from tilecore.backends.cpu.llvm.function import Function
+from tilecore.backends.cpu.llvm.narrow import settled
 from tilecore.backends.cpu.llvm.types import Value, is_float, is_signed, literal, vector
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant
@@ -100,7 +101,7 @@ def _extreme(emit: Expressions, node: Any) -> Value:
 
 def _compare(emit: Expressions, node: Any) -> Value:
     word = _COMPARE[type(node).__name__]
-    a, b = emit.value(node.a), emit.value(node.b)
+    a, b = (settled(emit.fn, emit.value(side)) for side in (node.a, node.b))
     if is_float(a.dtype):
         text = f"fcmp {'une' if word == 'ne' else 'o' + word} {a.type} {a.text}, {b.text}"
     else:

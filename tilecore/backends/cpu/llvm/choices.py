@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.backends.cpu.llvm.arithmetic import same
 from tilecore.backends.cpu.llvm.narrow import narrow, widen
-from tilecore.backends.cpu.llvm.types import Value, is_narrow, literal
-from tilecore.ir.nodes import Call, TensorLoad
+from tilecore.backends.cpu.llvm.types import Value, is_float, is_narrow, literal, split
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import Call, TensorLoad, tirx
 from tilecore.ir.visit import collect
 
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions
 
+_DIVISIONS = (tirx.Div, tirx.Mod, tirx.FloorDiv, tirx.FloorMod)
+
 
 def _logic(emit: Expressions, node: Any) -> Value:
     word = "and" if type(node).__name__ == "And" else "or"
     a = emit.value(node.a)
-    if a.lanes > 1 or not collect(node.b, TensorLoad):
+    if a.lanes > 1 or not _only_if_chosen(node.b):
         b = emit.value(node.b)
         return same(emit.fn, a, f"{word} {a.type} {a.text}, {b.text}")
     stop = literal(word == "or", "bool")
@@ -42,9 +45,16 @@ def _chosen(emit: Expressions, condition: Value, a: Value, b: Value) -> Value:
 
 def if_then_else(emit: Expressions, node: Call) -> Value:
     condition = emit.value(node.args[0])
-    if condition.lanes > 1 or not any(collect(side, TensorLoad, Call) for side in node.args[1:]):
+    if condition.lanes > 1 or not any(_only_if_chosen(side) for side in node.args[1:]):
         return _chosen(emit, condition, emit.lazy(node.args[1]), emit.lazy(node.args[2]))
     return _branch(emit, condition, node.args[1], node.args[2])
+
+
+def _only_if_chosen(node: Any) -> bool:
+    """Must it run only where it is wanted? It reads memory, calls something or divides integers by a variable."""
+    if collect(node, TensorLoad, Call):
+        return True
+    return any(not is_float(split(dtype_of(d))[0]) and constant(d.b) in (None, 0) for d in collect(node, *_DIVISIONS))
 
 
 def _branch(emit: Expressions, condition: Value, then: Any, orelse: Any) -> Value:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.backends.cpu.llvm import intrinsics
 from tilecore.backends.cpu.llvm.arithmetic import wrapped
 from tilecore.backends.cpu.llvm.function import Function
-from tilecore.backends.cpu.llvm.narrow import narrow
+from tilecore.backends.cpu.llvm.narrow import narrow, settled
 from tilecore.backends.cpu.llvm.types import (
     Value,
     computed,
@@ -46,6 +46,7 @@ def convert(fn: Function, value: Value, target: str) -> Value:
     source = value.dtype
     if source == target:
         return value
+    value = settled(fn, value)
     lanes = value.lanes
     if is_float(source) and is_float(target):
         text = _resize_float(fn, value, target)

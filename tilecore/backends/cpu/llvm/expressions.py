@@ -62,7 +62,8 @@ class Expressions:
         return literal(float(node.value), *split(dtype_of(node)))
 
     def _var(self, node: Var) -> Value:
-        return self.env[node]
+        known = self.env[node]  # its other form, once made, is not there on every way from here: a copy gets it
+        return Value(known.text, known.dtype, known.lanes, known.raw)
 
     def _ramp(self, node: Any) -> Value:
         return self.fn.ramp(self.value(node.base), self.value(node.stride), int(node.lanes))

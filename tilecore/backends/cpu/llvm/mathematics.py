@@ -8,7 +8,7 @@ from tilecore.backends.cpu.llvm import polynomials
 from tilecore.backends.cpu.llvm.conversions import convert
 from tilecore.backends.cpu.llvm.function import Function
 from tilecore.backends.cpu.llvm.intrinsics import NAMES, call, intrinsic, overload
-from tilecore.backends.cpu.llvm.narrow import neighbour
+from tilecore.backends.cpu.llvm.narrow import neighbour, settled
 from tilecore.backends.cpu.llvm.refusal import refuse
 from tilecore.backends.cpu.llvm.types import Value, computed, is_float, is_narrow, is_signed, literal, split, vector
 from tilecore.dtypes import FACTS
@@ -72,7 +72,7 @@ def _rsqrt(emit: Expressions, node: Any) -> Value:
 
 
 def _isnan(emit: Expressions, node: Any) -> Value:
-    value = emit.value(node.args[0])
+    value = settled(emit.fn, emit.value(node.args[0]))
     if not is_float(value.dtype):
         return literal(False, "bool", value.lanes)
     return Value(emit.fn.op(f"fcmp uno {value.type} {value.text}, {value.text}"), "bool", value.lanes)

@@ -7,7 +7,7 @@ float8 layouts: OCP 8-bit floating point specification 1.0, section 5.
 from __future__ import annotations
 
 from tilecore.backends.cpu.llvm.function import Function
-from tilecore.backends.cpu.llvm.types import Value, bytes_of, vector
+from tilecore.backends.cpu.llvm.types import Value, bytes_of, is_narrow, vector
 
 
 def widen(fn: Function, value: Value) -> Value:
@@ -21,9 +21,15 @@ def widen(fn: Function, value: Value) -> Value:
 
 def narrow(fn: Function, value: Value) -> str:
     """The stored form of a narrow float."""
-    if not value.raw:
-        value.raw = _NARROW[value.dtype](fn, value.text, value.lanes)
-    return value.raw
+    return value.raw or _NARROW[value.dtype](fn, value.text, value.lanes)
+
+
+def settled(fn: Function, value: Value) -> Value:
+    """The value as it would be read back from memory: a narrow float that was computed is rounded."""
+    if not is_narrow(value.dtype) or value.raw or not value.text.startswith("%"):
+        return value
+    raw = narrow(fn, value)
+    return Value(_WIDEN[value.dtype](fn, raw, value.lanes), value.dtype, value.lanes, raw)
 
 
 class _Bits:

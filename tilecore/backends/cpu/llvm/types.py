@@ -64,7 +64,8 @@ def split(dtype: str) -> tuple[str, int]:
 
 @dataclass
 class Value:
-    """A value in a register. text: in its computed form ("" until needed); raw: in its stored form, if known."""
+    """A value in a register. text: in its computed form ("" until needed); raw: in its stored form, if it came in that,
+    and then text is exactly it: a narrow float without raw was computed, and is not rounded yet."""
 
     text: str
     dtype: str
