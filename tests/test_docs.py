@@ -153,7 +153,7 @@ def test_python_of_the_page_runs(name, tmp_path):
     assert blocks(TEXTS[name], "python")
     script = tmp_path / "page.py"
     script.write_text("\n\n".join(blocks(TEXTS[name], "python")))
-    environment = dict(os.environ) | {"TILECORE_CACHE_DIR": str(tmp_path / "cache")}
+    environment = dict(os.environ) | {"TILECORE_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(PACKAGE.parent)}
     ended = subprocess.run(
         [sys.executable, str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=180
     )
