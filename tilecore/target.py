@@ -6,6 +6,7 @@ only where stock passes run (``Lowering.stand_in``).
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,10 @@ from typing import Any
 from tilecore.errors import TargetError
 
 Attribute = str | int | bool
+
+# A word of a target's text with the quotes in it, as a shell splits.
+_WORD = re.compile(r"""(?:[^ \t\r\n'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""", re.DOTALL)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,4000})")
 
 
 @dataclass(frozen=True)
@@ -46,26 +51,35 @@ class Target:
     def with_attributes(self, **changes: Attribute) -> Target:
         return Target(self.kind, {**self.attributes, **changes})
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Target) and str(self) == str(other)  # a flag is not the number 1
+
     def __hash__(self) -> int:
         return hash(str(self))
 
     def __str__(self) -> str:
-        """Canonical text, attributes sorted: ``kind -a=1 -flag``. ``Target.parse(str(t)) == t``."""
+        """Canonical text, attributes sorted: ``kind -a=1 -b='1' -flag``. ``Target.parse(str(t)) == t``."""
         words = [self.kind]
         for name in sorted(self.attributes):
             value = self.attributes[name]
-            if value is True:
-                words.append(f"-{name}")
-            else:
-                words.append(f"-{name}={shlex.quote('false' if value is False else str(value))}")
+            words.append(f"-{name}" if value is True else f"-{name}={_text_of(value)}")
         return " ".join(words)
+
+
+def _text_of(value: Attribute) -> str:
+    """A value as it stands in a target's text; a str that would be read as a number or a flag is quoted."""
+    if not isinstance(value, str):
+        return "false" if value is False else str(value)
+    quoted = shlex.quote(value)
+    return quoted if isinstance(_value(quoted), str) else f"'{value}'"
 
 
 def _from_text(text: str) -> Target:
     try:
-        words = shlex.split(text)
+        shlex.split(text)
     except ValueError as error:
         raise TargetError(f"target {text!r} cannot be read: {error}") from None
+    words = _WORD.findall(text)
     if not words:
         raise TargetError("the target is empty", expected='a name such as "cpu"')
     attributes: dict[str, Attribute] = {}
@@ -75,8 +89,12 @@ def _from_text(text: str) -> Target:
                 f"target {text!r}: {word!r} is not an attribute", expected="-name=value or -flag, separated by spaces"
             )
         name, has_value, value = word.lstrip("-").partition("=")
-        attributes[name] = _value(value) if has_value else True
-    return Target(words[0], attributes)
+        attributes[_unquoted(name)] = _value(value) if has_value else True
+    return Target(_unquoted(words[0]), attributes)
+
+
+def _unquoted(text: str) -> str:
+    return "".join(shlex.split(text))
 
 
 def _from_mapping(value: Mapping[str, Any]) -> Target:
@@ -93,9 +111,9 @@ def _from_mapping(value: Mapping[str, Any]) -> Target:
 
 
 def _value(text: str) -> Attribute:
+    """What stands behind ``=``: with quotes in it always a str."""
     if text in ("true", "True"):
         return True
     if text in ("false", "False"):
         return False
-    digits = text.removeprefix("-")
-    return int(text) if digits.isdigit() and (digits == "0" or not digits.startswith("0")) else text
+    return int(text) if _NUMBER.fullmatch(text) else _unquoted(text)

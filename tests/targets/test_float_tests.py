@@ -34,7 +34,7 @@ def kernel_of(dtype, n, form):
                     if T.isnan(x):
                         B[0, i] = True
                     B[1, i] = T.if_then_else(T.isinf(x), True, False)
-                    B[2, i] = not (not T.isfinite(x))
+                    B[2, i] = T.isfinite(x) and i >= 0
 
     return kernel
 
