@@ -52,7 +52,7 @@ class Case:
 
 
 @tilecore.jit
-def matmul_int8(M, N, K, block_M=256, block_N=256, block_K=1024):
+def matmul_int8(M, N, K, block_M=256, block_N=256, block_K=512):
     @T.prim_func
     def matmul_int8_kernel(A: T.Tensor((M, K), "int8"), B: T.Tensor((K, N), "int8"), C: T.Tensor((M, N), "int32")):
         with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
@@ -100,7 +100,7 @@ def close(actual: torch.Tensor, expected: torch.Tensor, rtol: float, atol: float
 
 
 def gemm() -> Iterator[Case]:
-    for size, tile in ((512, (128, 128, 128)), (1024, (256, 128, 512)), (2048, (256, 128, 512))):
+    for size, tile in ((512, (128, 128, 128)), (1024, (256, 256, 256)), (2048, (256, 256, 256))):
         a, b, c = torch.randn(size, size), torch.randn(size, size), torch.empty(size, size)
         kernel = kernels.matmul(size, size, size, *tile)
         yield Case(
@@ -114,7 +114,7 @@ def gemm_bf16() -> Iterator[Case]:
     for size in (1024, 2048):
         a, b = torch.randn(size, size).bfloat16(), torch.randn(size, size).bfloat16()
         c = torch.empty(size, size, dtype=torch.bfloat16)
-        kernel = kernels.matmul(size, size, size, 256, 256, 1024, dtype="bfloat16")
+        kernel = kernels.matmul(size, size, size, 256, 256, 512, dtype="bfloat16")
         yield Case(
             f"gemm bf16 {size}", 0.9, lambda k=kernel, x=(a, b, c): k(*x),
             lambda x=(a, b, c): torch.matmul(x[0], x[1], out=x[2]), lambda c=c, a=a, b=b: close(c, a @ b, 2e-2, 1.0),
@@ -125,7 +125,7 @@ def gemm_int8() -> Iterator[Case]:
     for size in (1024, 2048):
         a, b = (torch.randint(-128, 128, (size, size), dtype=torch.int8) for _ in range(2))
         c = torch.empty(size, size, dtype=torch.int32)
-        kernel = matmul_int8(size, size, size)
+        kernel = matmul_int8(size, size, size, 256 if size == 1024 else 512)
         yield Case(
             f"gemm int8 {size}", 0.9, lambda k=kernel, x=(a, b, c): k(*x), lambda a=a, b=b: torch._int_mm(a, b),
             lambda c=c, a=a, b=b: close(c, torch._int_mm(a, b), 0, 0),

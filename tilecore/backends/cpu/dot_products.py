@@ -31,6 +31,7 @@ from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.lane_ops import across_lanes, raw_load
 from tilecore.lowering.loops.matmul import ROWS, Operands, Piece, needs_constant_sizes, pieces
+from tilecore.lowering.loops.prefetch import portion
 from tilecore.lowering.passes import PassEnv
 
 LANES = 16
@@ -141,11 +142,12 @@ class _Dot:
 
         def columns(ni: Any) -> Stmt:
             def rows(p: Piece) -> Stmt:
-                return loop(
-                    IntImm("int32", p.count),
-                    lambda mi: self._tile(p.start + mi * p.width, ni, p.width, sums),
-                    name="mi",
-                )
+                def tile(mi: Any) -> Stmt:
+                    count = p.count * (self.o.n // WIDTH)
+                    ahead = [] if p.start else portion(self.call, ni * p.count + mi, count)
+                    return seq([*ahead, self._tile(p.start + mi * p.width, ni, p.width, sums)])
+
+                return loop(IntImm("int32", p.count), tile, name="mi")
 
             return seq([rows(p) for p in pieces(self.o.m, ROWS)])
 

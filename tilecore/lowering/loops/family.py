@@ -12,6 +12,7 @@ from tilecore.lowering.lower_reducers import LOWER_REDUCERS
 from tilecore.lowering.lower_tile_ops import LOWER_TILE_OPS
 from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.passes import Gap, Pass
+from tilecore.lowering.plan_prefetches import PLAN_PREFETCHES
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.thread_loops import THREAD_LOOPS
 from tilecore.lowering.threads.checks import CHECK_THREADS
@@ -26,6 +27,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     Gap("before_tile_ops"),
     FOLD_CLEARS,
     SEPARATE_OVERLAPS,
+    PLAN_PREFETCHES,
     LOWER_TILE_OPS,
     APPLY_LAYOUTS,
     THREAD_LOOPS,

@@ -15,6 +15,7 @@ from tilecore.ir.nodes import AllocBuffer, Expr, ForKind, IntImm, Stmt, TensorRe
 from tilecore.ir.reductions import accumulator
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.loops.prefetch import portion
 from tilecore.lowering.passes import PassEnv
 
 ROWS = 8
@@ -116,7 +117,10 @@ def _tiles(operands: Operands, rows: Piece, columns: Piece) -> Stmt:
 
     def tile(mi: Any, ni: Any) -> Stmt:
         m0, n0 = rows.start + mi * rows.width, columns.start + ni * columns.width
-        return _register_tile(operands, m0, n0, rows.width, columns.width)
+        work = _register_tile(operands, m0, n0, rows.width, columns.width)
+        if rows.start or columns.start:
+            return work
+        return seq([*portion(operands.call, ni * rows.count + mi, rows.count * columns.count), work])
 
     def row_of_tiles(ni: Any) -> Stmt:
         return loop(IntImm("int32", rows.count), lambda mi: tile(mi, ni), name="mi")

@@ -159,11 +159,21 @@ def _assume(emit: Statements, node: Any) -> None:
     fn.line(f"call void @llvm.assume(i1 {emit.value(node.value.args[0]).text})")
 
 
+def _prefetch(emit: Statements, node: Any) -> None:
+    """Into the second-level cache (locality 2)."""
+    element = node.value.args[0]
+    memory = emit.expressions.memory[element.source]
+    pointer = emit.fn.address(memory, emit.expressions.offset(element.indices[0]), inbounds=False)
+    emit.fn.module.declare("llvm.prefetch.p0", "void {}(ptr, i32 immarg, i32 immarg, i32 immarg)")
+    emit.fn.line(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 2, i32 1)")
+
+
 def _atomic(emit: Statements, node: Any) -> None:
     atomic_element(emit.expressions, node.value)
 
 
 EFFECTS = {
+    "tile.prefetch": _prefetch,
     "tile.print": _print,
     "tile.device_assert": _device_assert,
     "tile.assume": _assume,

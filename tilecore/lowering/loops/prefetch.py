@@ -1,0 +1,43 @@
+"""Fetching of the next step's tiles, in portions beside the tiles of a product (lowering/plan_prefetches.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import constant, dtype_of, loop
+from tilecore.ir.nodes import BufferLoad, Call, CallEffectKind, Evaluate, IfThenElse, IntImm, Stmt, register_op_attr
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.plan_prefetches import HINT
+
+# (element: BufferLoad): a hint that the element's cache line will be read; the element may lie outside its buffer
+PREFETCH = "tile.prefetch"
+register_op_attr(PREFETCH, "TCallEffectKind", CallEffectKind.Opaque.value)
+register_op_attr(PREFETCH, "TScriptPrinterName", PREFETCH, level=20)
+
+LINE = 64  # bytes
+
+
+def portion(call: TileCall, number: Any, count: int) -> list[Stmt]:
+    """Portion ``number`` of ``count`` of what the product's hint names: whole rows."""
+    return [_rows(region, number, count) for region in call.hints.get(HINT, ())]
+
+
+def _rows(region: Any, number: Any, count: int) -> Stmt:
+    rows, columns = (int(constant(r.extent) or 0) for r in region.region[-2:])
+    step = max(1, LINE // DType(dtype_of(region.source)).bytes)
+    each = -(-rows // count)
+    first = number * each
+
+    def line(row: Any, offset: Any) -> Stmt:
+        where = [r.min for r in region.region]
+        where[-2], where[-1] = where[-2] + first + row, where[-1] + offset * step
+        return Evaluate(Call(PREFETCH, [BufferLoad(region.source, where)], ret_ty="void"))
+
+    lines = -(-columns // step)
+    body = loop(
+        IntImm("int32", each),
+        lambda row: loop(IntImm("int32", lines), lambda at: line(row, at), name="line"),
+        name="row",
+    )
+    return body if each * count <= rows else IfThenElse(first < rows, body, None)
