@@ -152,7 +152,8 @@ def test_cache_commands(cache_dir):
     assert "0 kernels" in run("cache", "stats", **cache_dir).stdout
     assert json.loads(run("cache", "clear", "--json", **cache_dir).stdout)["removed"] == 0
     ended = run("cache", "verify", **cache_dir)
-    assert (ended.returncode, ended.stdout) == (0, "0 kernels and 0 links read, 0 damaged\n")
+    assert ended.returncode == 0
+    assert ended.stdout == "0 kernels, 0 links and 0 results of the autotuner read, 0 damaged\n"
 
 
 def test_cache_holds_what_was_put(cache_dir):
@@ -160,18 +161,22 @@ def test_cache_holds_what_was_put(cache_dir):
     code = (
         "from tilecore.cache import disk_cache, kernel_key\nfrom tilecore.runtime.artifact import Artifact\n"
         "a = Artifact('k', 'null', 'p', 'null', (), (), (), (), (), 'source', 'txt', b'binary', 'text')\n"
-        "disk_cache().put(kernel_key({'a': 1}), a)"
+        "disk_cache().put(kernel_key({'a': 1}), a)\n"
+        "from tilecore.autotune.store import Stored, save\nsave(kernel_key({'b': 1}), [{}], Stored(0, 1.0, None, ''))"
     )
     ended = run(program=("-c", code), **cache_dir)
     assert ended.returncode == 0, ended.stderr
-    assert json.loads(run("cache", "--json", **cache_dir).stdout)["entries"] == 1
+    facts = json.loads(run("cache", "--json", **cache_dir).stdout)
+    assert (facts["entries"], facts["results"]) == (1, 1)
     assert json.loads(run("cache", "verify", "--json", **cache_dir).stdout)["damaged"] == []
-    (entry,) = [f for f in Path(cache_dir["TILECORE_CACHE_DIR"]).rglob("*") if f.is_file() and f.stat().st_size > 200]
+    (entry,) = Path(cache_dir["TILECORE_CACHE_DIR"]).glob("v1/entries/*/*")
     entry.write_bytes(entry.read_bytes()[:-5])
     ended = run("cache", "verify", **cache_dir)
     assert ended.returncode == 1
     assert "damaged" in ended.stdout
     assert json.loads(run("cache", "--json", **cache_dir).stdout)["entries"] == 0
+    assert "0 kernels and 1 results of the autotuner" in run("cache", "clear", **cache_dir).stdout
+    assert json.loads(run("cache", "--json", **cache_dir).stdout)["results"] == 0
 
 
 def test_own_errors_are_shown_without_a_traceback():

@@ -7,7 +7,7 @@ function's source and everything it depends on, and the two look-ups take a frac
 wrong with the disk, kernels compile; whatever is not understood in the source, the IR decides.
 """
 
-from tilecore.cache.admin import CacheCheck, CacheStats, clear, path, stats, verify
+from tilecore.cache.admin import CacheCheck, CacheCleared, CacheStats, clear, path, stats, verify
 from tilecore.cache.current import disable_cache, disk_cache, enable_cache, is_cache_enabled
 from tilecore.cache.disk import DiskCache
 from tilecore.cache.key import UncacheableError, kernel_key
@@ -17,6 +17,7 @@ from tilecore.cache.warning import CacheWarning
 
 __all__ = [
     "CacheCheck",
+    "CacheCleared",
     "CacheStats",
     "CacheWarning",
     "DiskCache",

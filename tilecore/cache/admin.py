@@ -21,7 +21,8 @@ from tilecore.errors import CacheError
 class CacheStats:
     """The state of the cache directory. Sizes in bytes, rounded up to pages.
 
-    problem: why the directory cannot be used, or None. enabled: False when a setting turned the cache off.
+    entries: kernels. links: ways to them from sources. results: what the autotuner found. problem: why the directory
+    cannot be used, or None. enabled: False when a setting turned the cache off.
     """
 
     path: str | None
@@ -29,6 +30,7 @@ class CacheStats:
     problem: str | None
     entries: int
     links: int
+    results: int
     bytes: int
     limit: int
     quarantined: int
@@ -40,8 +42,17 @@ class CacheCheck:
 
     entries: int
     links: int
+    results: int
     damaged: tuple[str, ...]
     dangling: int
+
+
+@dataclass(frozen=True)
+class CacheCleared:
+    """What :func:`clear` removed: kernels, and results of the autotuner."""
+
+    entries: int
+    results: int
 
 
 def path() -> str | None:
@@ -54,7 +65,7 @@ def stats() -> CacheStats:
     root = settings.cache_dir()
     limit = settings.cache_size()
     if root is None:
-        return CacheStats(None, is_cache_enabled(), "no home directory is known", 0, 0, 0, limit, 0)
+        return CacheStats(None, is_cache_enabled(), "no home directory is known", 0, 0, 0, 0, limit, 0)
     layout = Layout(root)
     entries, links = stored(layout.entries), stored(layout.links)
     quarantined = 0
@@ -66,43 +77,44 @@ def stats() -> CacheStats:
         problem=_problem(root),
         entries=len(entries),
         links=len(links),
+        results=len(stored(layout.results)),
         bytes=sum(file.size for store in layout.stores for file in stored(store)),
         limit=limit,
         quarantined=quarantined,
     )
 
 
-def clear() -> int:
-    """Remove everything that is stored or quarantined; returns how many entries went. Raises CacheError."""
+def clear() -> CacheCleared:
+    """Remove everything that is stored or quarantined. Raises CacheError."""
     layout = _existing_layout()
     if layout is None:
-        return 0
-    removed = sum(_remove(file.path) for file in stored(layout.entries))
-    for file in [*stored(layout.links), *stored(layout.definitions)]:
-        _remove(file.path)
+        return CacheCleared(0, 0)
+    removed = {store: sum(_remove(file.path) for file in stored(store)) for store in layout.stores}
     with contextlib.suppress(OSError):
         for name in os.listdir(layout.quarantine):
             _remove(os.path.join(layout.quarantine, name))
     remove_abandoned(layout.staging)
     _remove(layout.growth)
-    return removed
+    return CacheCleared(removed[layout.entries], removed[layout.results])
 
 
 def verify() -> CacheCheck:
     """Read every file; what is damaged is quarantined. Raises CacheError."""
     layout = _existing_layout()
     if layout is None:
-        return CacheCheck(0, 0, (), 0)
-    entries, links = stored(layout.entries), stored(layout.links)
+        return CacheCheck(0, 0, 0, (), 0)
+    entries, links, results = stored(layout.entries), stored(layout.links), stored(layout.results)
     damaged = [file.path for file in entries if not _intact(layout, file.path, decode)]
-    damaged += [file.path for file in stored(layout.definitions) if not _intact(layout, file.path, decode_note)]
+    for file in [*stored(layout.definitions), *results]:
+        if not _intact(layout, file.path, decode_note):
+            damaged.append(file.path)
     dangling = 0
     for file in links:
         if not _intact(layout, file.path, decode_note):
             damaged.append(file.path)
         elif _dangles(layout, file.path):
             dangling += _remove(file.path)
-    return CacheCheck(len(entries), len(links), tuple(damaged), dangling)
+    return CacheCheck(len(entries), len(links), len(results), tuple(damaged), dangling)
 
 
 def _intact(layout: Layout, path: str, decoder: Callable[[bytes, str], object]) -> bool:

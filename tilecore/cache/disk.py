@@ -84,6 +84,16 @@ class DiskCache:
         check_key(key)
         return self._write_note(Layout.definition, key, text)
 
+    def result(self, key: str) -> str | None:
+        """The text that :meth:`keep_result` recorded under ``key``, or None."""
+        check_key(key)
+        return self._read_note(Layout.result, key)
+
+    def keep_result(self, key: str, text: str) -> bool:
+        """Record what the autotuner found; ``key`` covers all that the search depended on."""
+        check_key(key)
+        return self._write_note(Layout.result, key, text)
+
     def _open(self) -> Layout | None:
         """The directory's layout, made and checked once; None (after one warning) when it cannot be used."""
         if self._usable is None:

@@ -3,6 +3,7 @@
     <cache>/v1/entries/ab/cdef...    one file per kernel, see entry_format
     <cache>/v1/links/ab/cdef...      source key -> kernel key, a note each
     <cache>/v1/definitions/ab/...    what is known of a function's definition, a note each
+    <cache>/v1/results/ab/...        what the autotuner found, a note each
     <cache>/v1/staging/...           files being written; renamed into place when whole
     <cache>/v1/quarantine/...        damaged entries, a bounded number
     <cache>/v1/growth                one byte per page written since the last eviction
@@ -33,23 +34,27 @@ class Layout:
         self.entries = os.path.join(self.base, "entries")
         self.links = os.path.join(self.base, "links")
         self.definitions = os.path.join(self.base, "definitions")
+        self.results = os.path.join(self.base, "results")
         self.staging = os.path.join(self.base, "staging")
         self.quarantine = os.path.join(self.base, "quarantine")
         self.growth = os.path.join(self.base, "growth")
 
     def entry(self, key: str) -> str:
-        return f"{self.entries}/{key[:2]}/{key[2:]}"
+        return _place(self.entries, key)
 
     def link(self, source_key: str) -> str:
-        return f"{self.links}/{source_key[:2]}/{source_key[2:]}"
+        return _place(self.links, source_key)
 
     def definition(self, key: str) -> str:
-        return f"{self.definitions}/{key[:2]}/{key[2:]}"
+        return _place(self.definitions, key)
+
+    def result(self, key: str) -> str:
+        return _place(self.results, key)
 
     @property
-    def stores(self) -> tuple[str, str, str]:
+    def stores(self) -> tuple[str, ...]:
         """The directories that are counted and evicted from."""
-        return self.entries, self.links, self.definitions
+        return self.entries, self.links, self.definitions, self.results
 
     def prepare(self) -> None:
         """Make the directories and check that nobody else can write to them; raises OSError (CacheError is one)."""
@@ -60,6 +65,10 @@ class Layout:
                 os.mkdir(path, 0o700)
             except FileExistsError:
                 require_private(path)
+
+
+def _place(store: str, key: str) -> str:
+    return f"{store}/{key[:2]}/{key[2:]}"
 
 
 def is_key(key: object) -> bool:

@@ -1,4 +1,4 @@
-"""``tilecore cache``: the cache of compiled kernels."""
+"""``tilecore cache``: the cache of compiled kernels and of what the autotuner found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def _verify() -> tuple[dict[str, Any], int]:
 
 
 def _clear() -> tuple[dict[str, Any], int]:
-    return {"path": cache.path(), "removed": cache.clear()}, 0
+    removed = cache.clear()
+    return {"path": cache.path(), "removed": removed.entries, "results": removed.results}, 0
 
 
 def _path() -> tuple[dict[str, Any], int]:
@@ -39,7 +40,8 @@ def _path() -> tuple[dict[str, Any], int]:
 
 def _print_stats(facts: dict[str, Any]) -> None:
     print(f"{facts['path'] or 'no directory'}{'' if facts['enabled'] else ' (turned off by TILECORE_DISABLE_CACHE)'}")
-    print(f"{facts['entries']} kernels, {facts['links']} links, {size(facts['bytes'])} of {size(facts['limit'])}")
+    counts = f"{facts['entries']} kernels, {facts['links']} links, {facts['results']} results of the autotuner"
+    print(f"{counts}, {size(facts['bytes'])} of {size(facts['limit'])}")
     if facts["quarantined"]:
         print(f"{facts['quarantined']} damaged entries set aside")
     if facts["problem"]:
@@ -49,11 +51,12 @@ def _print_stats(facts: dict[str, Any]) -> None:
 def _print_verify(facts: dict[str, Any]) -> None:
     for path in facts["damaged"]:
         note("damaged", f"{path} (set aside)")
-    print(f"{facts['entries']} kernels and {facts['links']} links read, {len(facts['damaged'])} damaged")
+    counts = f"{facts['entries']} kernels, {facts['links']} links and {facts['results']} results of the autotuner"
+    print(f"{counts} read, {len(facts['damaged'])} damaged")
 
 
 def _print_clear(facts: dict[str, Any]) -> None:
-    print(f"removed {facts['removed']} kernels from {facts['path']}")
+    print(f"removed {facts['removed']} kernels and {facts['results']} results of the autotuner from {facts['path']}")
 
 
 def _print_path(facts: dict[str, Any]) -> None:

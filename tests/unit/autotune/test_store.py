@@ -17,7 +17,7 @@ RESULT = Stored(1, 0.25, 1.5, "ref_prog")
 
 
 def file():
-    (found,) = Path(os.environ["TILECORE_CACHE_DIR"]).glob("autotune-v1/ab/*")
+    (found,) = Path(os.environ["TILECORE_CACHE_DIR"]).glob("v1/results/ab/*")
     return found
 
 
@@ -36,7 +36,7 @@ def test_what_is_saved_is_loaded():
 def test_a_damaged_result_is_a_miss(spoil):
     store.save(KEY, CONFIGS, RESULT)
     file().write_bytes(spoil(file().read_bytes()))
-    with pytest.warns(CacheWarning, match="damaged result of the autotuner"):
+    with pytest.warns(CacheWarning, match="damaged note"):
         assert store.load(KEY, CONFIGS) is None
     store.save(KEY, CONFIGS, RESULT)
     assert store.load(KEY, CONFIGS) == RESULT
@@ -48,7 +48,7 @@ def test_a_result_of_another_key_or_space_is_a_miss():
         assert store.load(KEY, CONFIGS[:1]) is None
     other = "ab" + "1" * 62
     file().rename(file().with_name(other[2:]))
-    with pytest.warns(CacheWarning, match="another key"):
+    with pytest.warns(CacheWarning, match="damaged note"):
         assert store.load(other, CONFIGS) is None
 
 
@@ -66,6 +66,6 @@ def test_the_store_can_be_left_alone(monkeypatch, variable):
 def test_a_directory_that_cannot_be_written_is_a_warning(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / "file"))
-    with pytest.warns(CacheWarning, match="is not kept"):
+    with pytest.warns(CacheWarning, match="kept in memory only"):
         store.save(KEY, CONFIGS, RESULT)
     assert store.load(KEY, CONFIGS) is None

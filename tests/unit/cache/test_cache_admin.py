@@ -25,26 +25,27 @@ def fill(count):
         kernel_cache.disk_cache().put(key, artifact_of(key, 5000))
         kernel_cache.disk_cache().link(key_of(f"source {number}"), key)
     kernel_cache.disk_cache().define(key_of("definition"), "text")
+    kernel_cache.disk_cache().keep_result(key_of("search"), "{}")
 
 
 def test_looking_at_a_cache_that_is_not_there_makes_nothing(root):
     found = kernel_cache.stats()
     assert (found.path, found.entries, found.bytes, found.problem, found.enabled) == (str(root), 0, 0, None, True)
     assert kernel_cache.path() == str(root)
-    assert kernel_cache.clear() == 0
-    assert kernel_cache.verify() == kernel_cache.CacheCheck(0, 0, (), 0)
+    assert kernel_cache.clear() == kernel_cache.CacheCleared(0, 0)
+    assert kernel_cache.verify() == kernel_cache.CacheCheck(0, 0, 0, (), 0)
     assert not root.exists()
 
 
 def test_stats_count_and_clear_removes(root):
     fill(4)
     found = kernel_cache.stats()
-    assert (found.entries, found.links, found.quarantined) == (4, 4, 0)
+    assert (found.entries, found.links, found.results, found.quarantined) == (4, 4, 1, 0)
     on_disk = sum(len(names) for _, _, names in os.walk(root))
-    assert on_disk == 10  # and the definition and the growth file
-    assert 4 * 5000 < found.bytes <= 4 * (8192 + 4096) + 4096
+    assert on_disk == 11  # and the definition, the result and the growth file
+    assert 4 * 5000 < found.bytes <= 4 * (8192 + 4096) + 2 * 4096
     assert found.limit == 4 * 2**30
-    assert kernel_cache.clear() == 4
+    assert kernel_cache.clear() == kernel_cache.CacheCleared(4, 1)
     assert sum(len(names) for _, _, names in os.walk(root)) == 0
     fill(1)
     assert kernel_cache.disk_cache().get(key_of(0)) is not None
@@ -57,14 +58,17 @@ def test_verify_sets_the_damaged_aside_and_drops_dangling_links(root):
         stream.write(b"x")
     with open(layout.link(key_of("source 1")), "r+b") as stream:
         stream.write(b"y")
+    with open(layout.result(key_of("search")), "ab") as stream:
+        stream.write(b"z")
     os.unlink(layout.entry(key_of(2)))
     with recorded() as texts:
         found = kernel_cache.verify()
     assert texts == []
-    assert (found.entries, found.links) == (4, 5)
-    assert set(found.damaged) == {layout.entry(key_of(0)), layout.link(key_of("source 1"))}
+    assert (found.entries, found.links, found.results) == (4, 5, 1)
+    damaged = {layout.entry(key_of(0)), layout.link(key_of("source 1")), layout.result(key_of("search"))}
+    assert set(found.damaged) == damaged
     assert found.dangling == 2  # of the damaged entry, and of the missing one
-    assert kernel_cache.stats().quarantined == 2
+    assert kernel_cache.stats().quarantined == 3
     again = kernel_cache.verify()
     assert (again.damaged, again.dangling) == ((), 0)
     assert (again.entries, again.links) == (3, 2)
