@@ -21,7 +21,7 @@ from libc.string cimport memcpy
 import sys
 
 from tilecore.dtypes import FACTS
-from tilecore.runtime.arguments import bind, by_position
+from tilecore.runtime.arguments import bind, by_position, makes_arrays
 from tilecore.runtime.artifact import TensorParam
 from tilecore.runtime.call_plan import make_plan, storage_dtypes
 from tilecore.runtime.dim_program import compile_dim
@@ -30,9 +30,10 @@ from tilecore.runtime.launch_failure import launch_failure
 from tilecore.runtime.launcher_py import GIL_KEPT as _GIL_KEPT
 from tilecore.runtime.launcher_py import overrides_streams
 from tilecore.runtime.scalars import integer_range
+from tilecore.runtime.tensors import empty_array
 from tilecore.runtime.workspaces import Workspaces
 
-INTERFACE = 1  # of call_plan.py, when this was written
+INTERFACE = 2  # of call_plan.py, when this was written
 
 ctypedef int (*launch_function)(void *, const int64_t *, const int64_t *, void *) noexcept nogil
 
@@ -75,6 +76,7 @@ cdef class Launcher:
     cdef _Records records
     cdef list output_names
     cdef bint has_streams
+    cdef bint makes_arrays
     cdef launch_function launch
     cdef void *state
     cdef size_t words  # of memory that a call takes
@@ -85,6 +87,7 @@ cdef class Launcher:
         self.artifact, self.loaded, self.adapter, self.device_type = artifact, loaded, adapter, device_type
         self.workspaces = Workspaces(artifact.workspaces, adapter)
         self.has_streams = overrides_streams(adapter)
+        self.makes_arrays = makes_arrays(adapter, device_type)
         self.launch, self.state = NULL, NULL
         if not callable(loaded.launch):
             self.launch = <launch_function>PyCapsule_GetPointer(loaded.launch, "tilecore.launch")
@@ -234,6 +237,8 @@ cdef class Launcher:
         cdef int32_t i, axis, number
         cdef int64_t size
         cdef tc_tensor_spec *spec
+        # every tensor that the call passes is a numpy array: they are read by their buffers
+        cdef bint arrays = self.makes_arrays and call.held and call.held == self.records.n_tensors - self.records.n_outputs
         for i in range(self.records.n_outputs):
             number = self.records.outputs[i]
             spec = &self.records.tensors[number]
@@ -246,7 +251,10 @@ cdef class Launcher:
                         return TC_ASK
                     size //= spec.packed
                 sizes.append(size)
-            made = self.adapter.empty(tuple(sizes), self.output_names[i], device_index)
+            if arrays:
+                made = empty_array(tuple(sizes), self.output_names[i])
+            else:
+                made = self.adapter.empty(tuple(sizes), self.output_names[i], device_index)
             results.append(made)
             if self.read_tensor(<PyObject *>made, number, call) != TC_OK:
                 return TC_ASK

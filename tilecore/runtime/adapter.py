@@ -74,7 +74,10 @@ class KernelAdapter(ABC):
         return HostTimer(None if plain else lambda: self.synchronize(device_index))
 
     def empty(self, shape: tuple[int, ...], dtype: str, device_index: int = 0) -> Any:
-        """An uninitialised tensor where this adapter's kernels can use it: torch's if torch is there, else numpy's."""
+        """An uninitialised tensor where this adapter's kernels can use it: torch's if torch is there, else numpy's.
+
+        A call whose tensors are numpy arrays gets arrays on the host, unless an adapter has this method of its own.
+        """
         from tilecore.runtime.tensors import empty
 
         return empty(shape, dtype, self.torch_device(device_index))

@@ -21,7 +21,7 @@ from tilecore.runtime.dims import Dim, evaluate
 from tilecore.runtime.dlpack import HOST, HOST_KINDS
 from tilecore.runtime.memory_overlap import overlap
 from tilecore.runtime.scalars import UnfitScalar, slot_of
-from tilecore.runtime.tensors import TensorView, UnreadableTensor, is_tensor, view
+from tilecore.runtime.tensors import TensorView, UnreadableTensor, empty_array, is_tensor, view
 from tilecore.runtime.workspaces import Workspaces
 
 WORD = range(-(2**63), 2**63)
@@ -141,6 +141,9 @@ class Binder:
         return value
 
     def make_outputs(self) -> None:
+        """numpy arrays when the call passes arrays only, else what the adapter makes."""
+        arrays = makes_arrays(self.adapter, self.plan.device_type)
+        arrays = arrays and {found.library for found in self.views.values()} == {"numpy"}
         for param in self.plan.outputs:
             declared = self.plan.tensor(param)
             shape = [self.size(d, "the shape of {}", declared.name) for d in declared.shape]
@@ -150,7 +153,11 @@ class Binder:
                 if shape[-1] % declared.packed:
                     raise size_errors.odd_packed_output(self.plan, declared, shape)
                 shape[-1] //= declared.packed
-            made = self.adapter.empty(tuple(shape), storage_dtypes(declared)[0], self.device_index)
+            dtype = storage_dtypes(declared)[0]
+            if arrays:
+                made = empty_array(tuple(shape), dtype)
+            else:
+                made = self.adapter.empty(tuple(shape), dtype, self.device_index)
             self.results.append(made)
             self._read_tensor(param, made)
 
@@ -245,6 +252,11 @@ def bind(
     ]
     kept = [*owners, *(v.owner for v in binder.views.values())]
     return BoundCall(_words(slots), _words(grids), stream, blocks, work, binder.results, kept)
+
+
+def makes_arrays(adapter: KernelAdapter, device_type: int) -> bool:
+    """May outputs be numpy arrays? Not on a device, and not where the adapter has memory of its own."""
+    return device_type == HOST and getattr(adapter.empty, "__func__", None) is KernelAdapter.empty
 
 
 def by_position(plan: CallPlan, args: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:

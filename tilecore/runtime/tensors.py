@@ -127,18 +127,23 @@ def empty(shape: tuple[int, ...], dtype: str, device: str = "cpu") -> Any:
     except ImportError:
         if device != "cpu":
             raise
-        import numpy
-
-        from tilecore.dtypes import dtype as element_type
-
-        name = FACTS[dtype].torch if FACTS[dtype].bits < 8 else dtype
-        # numpy promises 16 bytes only; kernels like whole cache lines
-        count = prod(shape)
-        kind = element_type(name).as_numpy()
-        memory = numpy.empty(count * kind.itemsize + 63, numpy.uint8)
-        start = -memory.ctypes.data % 64
-        return memory[start : start + count * kind.itemsize].view(kind).reshape(shape)
+        return empty_array(shape, dtype)
     return torch.empty(shape, dtype=getattr(torch, str(FACTS[dtype].torch)), device=device)
+
+
+def empty_array(shape: tuple[int, ...], dtype: str) -> Any:
+    """As :func:`empty`, numpy's in any case; aligned to 64 bytes."""
+    import numpy
+
+    from tilecore.dtypes import dtype as element_type
+
+    name = FACTS[dtype].torch if FACTS[dtype].bits < 8 else dtype
+    # numpy promises 16 bytes only; kernels like whole cache lines
+    kind = element_type(name).as_numpy()
+    size = prod(shape) * kind.itemsize
+    memory = numpy.empty(size + 63, numpy.uint8)
+    start = -memory.__array_interface__["data"][0] % 64
+    return memory[start : start + size].view(kind).reshape(shape)
 
 
 def _is_torch(value: Any) -> bool:

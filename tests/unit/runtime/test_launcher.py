@@ -104,6 +104,46 @@ def test_outputs_are_allocated_and_returned(kind):
     assert recorder.slots[:3] == [a.data_ptr(), made[1].data_ptr(), made[0].data_ptr()]
 
 
+MAKES = kernel(
+    [
+        TensorParam("A", "float32", (N,), access="r"),
+        TensorParam("B", "float32", (N,), access="r"),
+        TensorParam("C", "bfloat16", (N, 3), access="w"),
+        TensorParam("D", "int4", (4,), access="w", packed=2),
+        ScalarParam("s", "float32"),
+    ],
+    FROM_FIRST,
+    out_idx=[2, 3],
+)
+
+
+def test_outputs_are_arrays_where_all_tensors_are(kind):
+    launcher, recorder = recorded(kind, MAKES)
+    array, tensor = numpy.zeros(5, "f4"), torch.zeros(5)
+    c, d = launcher(array, array, 1.0)
+    assert (type(c), c.shape, c.dtype) == (numpy.ndarray, (5, 3), ml_dtypes.bfloat16)
+    assert (type(d), d.shape, d.dtype) == (numpy.ndarray, (2,), numpy.int8)
+    assert recorder.slots[2:4] == [c.ctypes.data, d.ctypes.data]
+    assert c.ctypes.data % 64 == d.ctypes.data % 64 == 0
+    for a, b in ((tensor, array), (array, tensor), (tensor, tensor)):
+        assert [type(made) for made in launcher(a, b, numpy.float32(1))] == [torch.Tensor] * 2
+    empty, _ = launcher(numpy.zeros(0, "f4"), numpy.zeros(0, "f4"), 1.0)
+    assert (type(empty), empty.shape) == (numpy.ndarray, (0, 3))
+
+
+class OwnMemory(HostAdapter):
+    """Makes tensors by itself, all of one memory."""
+
+    def empty(self, shape, dtype, device_index=0):
+        return torch.empty(shape, dtype=getattr(torch, dtype))
+
+
+def test_an_adapter_with_memory_of_its_own_makes_the_outputs(kind):
+    launcher, _ = recorded(kind, MAKES, OwnMemory())
+    array = numpy.zeros(5, "f4")
+    assert [type(made) for made in launcher(array, array, 1.0)] == [torch.Tensor] * 2
+
+
 def test_outputs_that_cannot_be_made(kind):
     params = [
         TensorParam("A", "float32", (N,), access="r"),
