@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class CompileOptions:
     """What a compilation depends on besides the kernel and the target; all of it goes into the cache key.
 
-    out_idx: parameters that the call allocates. pass_configs: by key. compile_flags: for the vendor's compiler.
+    out_idx: parameters that the call allocates, in the order in which it returns them. pass_configs: by key.
+    compile_flags: for the vendor's compiler.
     """
 
     out_idx: tuple[int, ...] = ()
@@ -86,6 +87,7 @@ def build(
     """Source to binary, where the adapter wants one."""
     if not backend.adapters[adapter].binary_formats():
         return b"", ""
+    debug.tools(backend)
     flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get("tile.compile_flags", ()))
     symbols = tuple(str(v.name_hint) for v in module.functions)
     name = str(func.attrs["global_symbol"])
@@ -156,18 +158,26 @@ def params_of(func: PrimFunc) -> tuple[Param, ...]:
 
 
 def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tuple[int, ...]:
-    """Output positions from 0; negative ones count from the end."""
+    """Output positions from 0, in the order given; negative ones count from the end."""
+    names = ", ".join(f"{i} {p.name}" for i, p in enumerate(params))
     made = []
     for number in out_idx:
         position = number + len(params) if number < 0 else number
-        if not 0 <= position < len(params) or not isinstance(params[position], TensorParam):
+        if not 0 <= position < len(params):
             raise TargetError(
-                f"out_idx {number} names no tensor parameter",
-                found=", ".join(p.name for p in params),
-                expected=f"{-len(params)} to {len(params) - 1}",
+                f"out_idx {number} names no parameter", found=names, expected=f"{-len(params)} to {len(params) - 1}"
+            )
+        param = params[position]
+        if not isinstance(param, TensorParam):
+            raise TargetError(f"out_idx {number} names {param.name}, which is no tensor", found=names)
+        if "w" not in param.access:
+            raise TargetError(
+                f"out_idx {number} names {param.name}, which the kernel does not write",
+                found=names,
+                hint=f"the call would allocate {param.name} and leave it uninitialised; pass it instead",
             )
         made.append(position)
-    return tuple(sorted(set(made)))
+    return tuple(dict.fromkeys(made))
 
 
 def _entry(var: Any, func: PrimFunc, facts: dict[str, Any]) -> Entry:

@@ -6,6 +6,7 @@ each pass, 6 command lines of tools. ``TILECORE_DUMP=dir`` writes one numbered f
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -14,14 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from tilecore import settings
+from tilecore.errors import TilecoreError
 
 BACKEND, TIMES, TILE_IR, SOURCE, PASSES, TOOLS = range(1, 7)
 _state = threading.local()
+_lock = threading.Lock()
+_folders: dict[tuple[Path, str], int] = {}  # how often kernels of one name were dumped to one place
+_OWN_FILES = re.compile(r"\d\d+_(tile_ir|after_\w+|source|binary)\.\w+")
 
 
 def level() -> int:
     """The ladder's step, from TILECORE_DEBUG; TILECORE_VERBOSE (or ``verbose=True``) is at least 2."""
-    return settings.debug()
+    verbose = getattr(_state, "verbose", None)
+    return max(settings.debug(), TIMES if (settings.verbose() if verbose is None else verbose) else 0)
 
 
 def check_enabled() -> bool:
@@ -36,19 +42,38 @@ def say(step: int, text: str) -> None:
 
 
 @contextmanager
-def dumping(name: str, folder: str | None = None) -> Iterator[None]:
-    """Number the files of one compilation of kernel ``name``; ``folder`` overrides TILECORE_DUMP."""
+def compiling(name: str, folder: str | None = None, verbose: bool = False) -> Iterator[None]:
+    """One compilation of kernel ``name``: numbers its files. folder: overrides TILECORE_DUMP."""
+    before = getattr(_state, "dump", None), getattr(_state, "verbose", None)
     root = folder or settings.dump()
-    before = getattr(_state, "dump", None)
-    _state.dump = None
-    if root:
-        place = Path(root) / name
-        place.mkdir(parents=True, exist_ok=True)
-        _state.dump = [place, 0]
+    _state.dump = [_folder_for(Path(root), name), 0] if root else None
+    _state.verbose = verbose
     try:
         yield
     finally:
-        _state.dump = before
+        _state.dump, _state.verbose = before
+
+
+def _folder_for(root: Path, name: str) -> Path:
+    """An empty ``root/name``; ``root/name_2`` and so on for further kernels of that name in this process."""
+    with _lock:
+        number = _folders[root, name] = _folders.get((root, name), 0) + 1
+    place = root / (name if number == 1 else f"{name}_{number}")
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for path in place.iterdir():
+            if _OWN_FILES.fullmatch(path.name):
+                path.unlink()
+    except OSError as error:
+        raise _unwritable(place, error) from error
+    return place
+
+
+def _unwritable(path: Path, error: OSError) -> TilecoreError:
+    return TilecoreError(
+        f"{path} cannot be written: {error.strerror or error}",
+        hint="TILECORE_DUMP, or debug_root_path, names a folder for the files of a compilation",
+    )
 
 
 def dump(step: str, text: str | bytes, extension: str) -> None:
@@ -59,10 +84,13 @@ def dump(step: str, text: str | bytes, extension: str) -> None:
     folder, number = current
     current[1] = number + 1
     path = folder / f"{number:02d}_{step}.{extension}"
-    if isinstance(text, bytes):
-        path.write_bytes(text)
-    else:
-        path.write_text(text, encoding="utf-8")
+    try:
+        if isinstance(text, bytes):
+            path.write_bytes(text)
+        else:
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def dump_active() -> bool:
@@ -89,6 +117,18 @@ def source(text: str, extension: str) -> None:
     """The source that was emitted."""
     say(SOURCE, f"source ({extension})\n{text}")
     dump("source", text, extension)
+
+
+def tools(backend: Any) -> None:
+    """The tools that the backend builds with."""
+    if level() >= BACKEND:
+        found = [f"{tool.name} {tool.version}".strip() for tool in backend.toolchain.find() if tool.present]
+        say(BACKEND, f"tools of {backend.package}: {', '.join(found) or 'none'}")
+
+
+def command(text: str) -> None:
+    """The command line of a tool; toolchains call it before they run one."""
+    say(TOOLS, text)
 
 
 def announce(text: str) -> None:

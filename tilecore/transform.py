@@ -54,6 +54,10 @@ def checked_pass_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
     """``pass_configs`` with plain string keys; an unknown key is an error that names the nearest."""
     import difflib
 
+    if configs is not None and not isinstance(configs, Mapping):
+        raise TargetError(
+            "pass_configs must be a dict", found=repr(configs), expected="{tilecore.PassConfigKey: value}"
+        )
     known = {key.value for key in PassConfigKey}
     made: dict[str, Any] = {}
     for key, value in (configs or {}).items():

@@ -10,7 +10,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from tilecore.cache.current import disk_cache
 from tilecore.errors import ToolchainError
 from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
-from tilecore.jit.compile import _kernels
+from tilecore.jit.compile import _kernels, files_of
 from tilecore.jit.progress import Progress
 from tilecore.jit.worker_pools import Pool, live_workers, shared_pool
 from tilecore.jit.workers import Local, WorkerDied
@@ -72,10 +72,10 @@ def usable_cpus() -> int:
 
 
 def _cached(job: Job) -> Artifact | None:
+    if files_of(job.request) is not None:
+        return None
     kernel = _kernels.get(job.key)
-    if kernel is not None:
-        return kernel.artifact
-    return disk_cache().get(job.key) if job.request.debug_root is None else None
+    return disk_cache().get(job.key) if kernel is None else kernel.artifact
 
 
 class _Crew:

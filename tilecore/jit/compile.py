@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,12 +67,31 @@ def make_request(
     if target_host is not None and str(target_host).split()[0] not in ("cpu", "llvm", "c", "host"):
         raise TargetError(f"target_host {target_host!r}", expected="the host itself; leave it out")
     backend, resolved = manager.use_default() if target in (None, "auto") else manager.resolve(target)
-    adapter = choose_adapter(backend, resolved, execution_backend or settings.execution_backend())
-    flags = (compile_flags,) if isinstance(compile_flags, str) else tuple(compile_flags or ())
-    outputs = (out_idx,) if isinstance(out_idx, int) else tuple(out_idx or ())
+    asked = execution_backend not in (None, "", "auto")
+    adapter = choose_adapter(backend, resolved, str(execution_backend) if asked else settings.execution_backend())
     loud = settings.verbose() if verbose is None else bool(verbose)
-    options = CompileOptions(outputs, checked_pass_configs(pass_configs), flags, loud)
+    options = CompileOptions(_positions(out_idx), checked_pass_configs(pass_configs), _flags(compile_flags), loud)
     return Request(backend, resolved, adapter, options, None if debug_root_path is None else str(debug_root_path))
+
+
+def _positions(out_idx: Any) -> tuple[int, ...]:
+    """``out_idx`` as Python ints; which parameters there are is checked when the kernel is known."""
+    many = isinstance(out_idx, Iterable) and not isinstance(out_idx, (str, bytes, Mapping))
+    given = [] if out_idx is None else list(out_idx) if many else [out_idx]
+    for number in given:
+        if isinstance(number, bool) or not hasattr(type(number), "__index__"):
+            raise TargetError(
+                "out_idx must be positions of parameters", found=repr(out_idx), expected="an int or several, such as -1"
+            )
+    return tuple(operator.index(number) for number in given)
+
+
+def _flags(compile_flags: Any) -> tuple[str, ...]:
+    many = isinstance(compile_flags, Iterable) and not isinstance(compile_flags, str)
+    flags = tuple(compile_flags) if many else () if compile_flags is None else (compile_flags,)
+    if not all(isinstance(flag, str) for flag in flags):
+        raise TargetError("compile_flags must be text", found=repr(compile_flags), expected='"-a" or ["-a", "-b"]')
+    return flags
 
 
 def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
@@ -80,7 +100,9 @@ def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
     if wanted not in ("auto", ""):
         if wanted not in names:
             raise TargetError(
-                f"target {target.kind!r} has no execution backend {wanted!r}", expected=", ".join(["auto", *names])
+                f"target {target.kind!r} has no execution backend {wanted!r}",
+                expected=", ".join(["auto", *names]),
+                hint="TILECORE_EXECUTION_BACKEND names it" if wanted == settings.execution_backend() else None,
             )
         return wanted
     for name in names:
@@ -90,6 +112,12 @@ def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
 
 
 _kernels: MemoryCache[JITKernel] = MemoryCache()
+_written: set[tuple[str, str]] = set()  # (folder, key) of kernels whose files this process has written
+
+
+def files_of(request: Request) -> str | None:
+    """The folder that the steps of a compilation are written to, if they are; then the cache is not read."""
+    return request.debug_root or settings.dump()
 
 
 def ir_of(func: Any) -> Any:
@@ -120,7 +148,7 @@ def compile(
 ) -> JITKernel:
     """Compile a T.prim_func.
 
-    out_idx: parameters (an int or several, negative from the end) that calls allocate and return.
+    out_idx: parameters (an int or several, negative from the end) that calls allocate and return, in this order.
     execution_backend: how to run it ("auto": the target's first that can). target: "auto", a name with attributes, a
     dict or a tilecore.Target. pass_configs: by PassConfigKey. compile_flags: for the vendor's compiler.
     debug_root_path: a folder for the files of every step.
@@ -150,7 +178,7 @@ def _found_or_made(
     outputs: Callable[[], tuple[int, ...]] | None,
 ) -> JITKernel:
     disk = disk_cache()
-    if source_key is not None:
+    if source_key is not None and files_of(request) is None:
         known = disk.resolve(source_key)
         if known is not None:
             kernel = _kernels.get(known)
@@ -167,6 +195,10 @@ def _found_or_made(
     if outputs is not None:
         request = replace(request, options=replace(request.options, out_idx=outputs()))
     key = ir_key(func, request)
+    files = files_of(request)
+    if files is not None and (files, key) not in _written:  # a kernel of the caches would leave no files
+        _written.add((files, key))
+        _kernels.put(key, _make(func, request, key))
     kernel = _kernels.get_or_make(key, lambda: _make(func, request, key))
     if source_key is not None:
         disk.link(source_key, key)
@@ -180,7 +212,7 @@ def ir_key(func: Any, request: Request) -> str:
 
 def _make(func: Any, request: Request, key: str) -> JITKernel:
     disk = disk_cache()
-    known = disk.get(key) if request.debug_root is None else None
+    known = disk.get(key) if files_of(request) is None else None
     if known is None:
         artifact = build(func, request)
         disk.put(key, artifact)
@@ -195,8 +227,8 @@ def _make(func: Any, request: Request, key: str) -> JITKernel:
 def build(func: Any, request: Request) -> Artifact:
     """Compile, with what the debugging switches ask for."""
     name = str(func.attrs["global_symbol"])
-    debug.say(debug.BACKEND, f"{name}: target {request.target}, execution backend {request.adapter}")
-    with debug.dumping(name, request.debug_root):
+    with debug.compiling(name, request.debug_root, request.options.verbose):
+        debug.say(debug.BACKEND, f"{name}: target {request.target}, execution backend {request.adapter}")
         artifact = build_artifact(func, request.backend, request.target, request.adapter, request.options)
     if settings.print_on_compilation() or request.options.verbose:
         steps = artifact.report.get("steps", {})

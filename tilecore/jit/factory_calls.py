@@ -10,7 +10,7 @@ from tilecore.cache.current import disk_cache
 from tilecore.cache.key import kernel_key
 from tilecore.cache.source_key import source_key
 from tilecore.jit.build_jobs import Job
-from tilecore.jit.compile import _kernels
+from tilecore.jit.compile import _kernels, files_of
 from tilecore.runtime.kernel import JITKernel
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def job_of(jit_impl: JITImpl, label: str, args: tuple[Any, ...], kwargs: dict[st
 def known_kernel(jit_impl: JITImpl, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel | None:
     """The kernel of a lazy call if a cache has it; the factory is not run."""
     link = _source_link(jit_impl, args, kwargs)
-    if link is None or jit_impl.request().debug_root is not None:
+    if link is None or files_of(jit_impl.request()) is not None:
         return None
     disk = disk_cache()
     key = disk.resolve(link)

@@ -141,8 +141,21 @@ def _hashable(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        return (type(value).__qualname__, id(value))
+        return _Same(value)
     return (type(value).__name__, value)
+
+
+class _Same:
+    """Stands for one object, and keeps it alive: another one could be given its address."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
 
 
 def jit(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tilecore import debug
 from tilecore.errors import ToolchainError
 from tilecore.plugins.backend import BuildRequest, Found, Toolchain
 from tilecore.target import Target
@@ -59,7 +60,9 @@ def _compile(request: BuildRequest) -> Any:
     from tilecore.backends.cpu.wrapper import wrap
     from tilecore.ir.nodes import tvm, tvm_ffi
 
-    target = tvm.target.Target(llvm_target(request.target))
+    options = llvm_target(request.target)
+    debug.command(f"LLVM in this process for {request.name}: {options}")
+    target = tvm.target.Target(options)
     mod = wrap(request.source, request.symbols, target)
     try:
         return tvm_ffi.get_global_func("target.build.llvm")(mod, target)
