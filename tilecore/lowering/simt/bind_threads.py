@@ -39,6 +39,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
+from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
@@ -228,6 +229,7 @@ class _Places:
         self.binding, self.shared = binding, shared
         self.thread_vars = set(ranges)
         self.analyzer = Analyzer()
+        self.totals: dict[Var, Var] = {}
         for var, extent in ranges.items():
             self.analyzer.bind(var, Range.from_min_extent(const(0, dtype_of(var)), const(extent, dtype_of(var))))
 
@@ -245,6 +247,8 @@ class _Places:
         return mutator.default_mutate(node)
 
     def load(self, node: TensorLoad, mutator: Any) -> Any:
+        if _is_total(node.source):
+            return BufferLoad(self.total(node.source), list(node.indices), span=node.span)
         if not is_fragment(node.source):
             return mutator.default_mutate(node)
         indices = [mutator.mutate(i) for i in node.indices]
@@ -252,6 +256,9 @@ class _Places:
         return BufferLoad(buffer, place, span=node.span)
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
+        if _is_total(node.buffer):
+            value = mutator.mutate(node.value)
+            return BufferStore(self.total(node.buffer), value, list(node.indices), span=node.span)
         if not is_fragment(node.buffer):
             return mutator.default_mutate(node)
         value = mutator.mutate(node.value)
@@ -259,8 +266,18 @@ class _Places:
         return BufferStore(buffer, value, place, span=node.span)
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
-        made = self.shared.get(node.buffer) or self.binding.registers.get(node.buffer, node.buffer)
-        return AllocBuffer(made, span=node.span)
+        if node.buffer in self.shared:
+            return AllocBuffer(self.shared[node.buffer], span=node.span)
+        if _is_total(node.buffer):
+            return AllocBuffer(self.total(node.buffer), span=node.span)
+        return AllocBuffer(self.binding.registers.get(node.buffer, node.buffer), span=node.span)
+
+    def total(self, buffer: Var) -> Var:
+        """The scalar of a reduction as one of the thread."""
+        if buffer not in self.totals:
+            name, dtype = str(buffer.name), dtype_of(buffer)
+            self.totals[buffer] = tirx.decl_buffer(list(buffer.shape), dtype, name, scope="local", layout=None)
+        return self.totals[buffer]
 
     def place(self, buffer: Var, indices: list[Any], node: Any) -> tuple[Var, list[Any]]:
         if buffer in self.shared:
@@ -289,7 +306,11 @@ def _as_expr(place: Any, var: Var) -> Any:
 
 
 def _is_private(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith("local")
+    return str(buffer.scope()).startswith("local") or _is_total(buffer)
+
+
+def _is_total(buffer: Var) -> bool:
+    return str(buffer.scope()).startswith(REDUCE_SCOPE)
 
 
 def _has_effect(node: Stmt) -> bool:
