@@ -13,6 +13,7 @@ from tilecore.lowering.simt.family import IMPLEMENTATIONS, STEPS
 from tilecore.plugins import manager
 
 NAME = "thread-code"
+LEFT_OUT = ("lower_allreduce",)  # the interpreter joins values of threads itself
 LAST = "insert_barriers"  # what follows is no longer tile IR
 
 
@@ -22,7 +23,7 @@ def lowered(func: Any) -> tuple[Any, PassEnv]:
     env = PassEnv(target, backend.target.capabilities(target), IMPLEMENTATIONS)
     current = func.ir
     for step in STEPS:
-        if isinstance(step, Pass):
+        if isinstance(step, Pass) and step.name not in LEFT_OUT:
             current = step.run(current, env)
             if step.name == LAST:
                 break

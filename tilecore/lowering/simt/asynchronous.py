@@ -10,7 +10,8 @@ COPY = "simt.copy_async"
 COMMIT = "simt.commit_async"
 # (groups that may still be on their way: int)
 WAIT = "simt.wait_async"
-ASYNC = "async"  # the hint of a copy that may be asynchronous, and the note of its nest
+ASYNC = "async"  # the hint of a copy that may be asynchronous, and the annotation of its nest
+ASYNC_NEST = 2  # the value of a nest's attribute that says so; 1: it may not
 
 for _name in (COPY, COMMIT, WAIT):
     register_op_attr(_name, "TCallEffectKind", CallEffectKind.Opaque.value)

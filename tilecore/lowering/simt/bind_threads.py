@@ -41,6 +41,7 @@ from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
 from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
@@ -158,7 +159,8 @@ class _Binder:
         made = substitute(body, values)
         for digit in reversed(partition.register_digits):
             made = _step_loop(steps[digit], digit, made, partition, nest)
-        return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), made, span=nest.node.span)
+        value = ASYNC_NEST if ASYNC in nest.node.annotations else 1
+        return AttrStmt(const(0, "int32"), NEST, const(value, "int32"), made, span=nest.node.span)
 
     def _guarded(self, nest: Nest, partition: FragmentLayout, body: Stmt) -> Stmt:
         """``body`` where the element exists: the last digit of an axis may reach past its end."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.nodes import Call, Evaluate, PrimFunc, structural_map
+from tilecore.ir.nodes import Call, Evaluate, For, PrimFunc, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import Choice, TileOpImpl
 from tilecore.lowering.lower_tile_ops import choose_all, describe, is_lowered
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.asynchronous import ASYNC
 
 HINT = "implementation"
 
@@ -24,8 +25,16 @@ def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     lowered: dict[Evaluate, Any] = {}
     for node, choice in zip(nodes, choices, strict=True):
         env.note("tile_ops", describe(choice))
-        lowered[node] = _kept(choice) if choice.impl.late else choice.impl.lower(choice.call, env)
+        lowered[node] = _kept(choice) if choice.impl.late else _early(choice, env)
     return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
+
+
+def _early(choice: Choice, env: PassEnv) -> Any:
+    made = choice.impl.lower(choice.call, env)
+    if ASYNC not in choice.call.hints or not isinstance(made, For):
+        return made
+    notes = {**made.annotations, ASYNC: 1}
+    return For(made.loop_var, made.min, made.extent, made.kind, made.body, annotations=notes, span=made.span)
 
 
 def _kept(choice: Choice) -> Evaluate:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from tilecore.ir.nodes import Evaluate, Stmt
 from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.inline_binds import INLINE_BINDS
 from tilecore.lowering.loops import effects, moves, reductions
+from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.passes import Gap, Pass, PassEnv
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose import CHOOSE_TILE_OPS
 from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
+from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
 from tilecore.lowering.simt.multiply import MULTIPLY
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
+from tilecore.lowering.simt.plan_shared import PLAN_SHARED
 from tilecore.lowering.simt.reduce import REDUCE
+from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
 from tilecore.lowering.threads.checks import CHECK_THREADS
 
 STEPS: tuple[Pass | Gap, ...] = (
@@ -31,7 +36,14 @@ STEPS: tuple[Pass | Gap, ...] = (
     BIND_THREADS,
     Gap("after_tile_ops"),
     GUARD_BOUNDS,
+    LOWER_ALLREDUCE,
+    PLAN_SHARED,
     INSERT_BARRIERS,
+    FLATTEN_BUFFERS,
+    Gap("before_vectorize"),
+    VECTORIZE_ACCESSES,
+    Gap("before_outline"),
+    OUTLINE_KERNELS,
 )
 
 
