@@ -48,6 +48,7 @@ from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import Nest, is_parallel
 from tilecore.lowering.simt.partition import is_fragment, memory_accesses, offset_of
+from tilecore.lowering.simt.reducers import FACT, filled, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads, without_unit_axes
 from tilecore.lowering.threads.uniformity import Uniformity
 
@@ -82,6 +83,7 @@ def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
 class _Binder:
     def __init__(self, body: Stmt, threads: Threads, inferred: Inferred, env: PassEnv) -> None:
         self.body, self.threads, self.inferred, self.env = body, threads, inferred, env
+        self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
         self.shared: dict[Var, Var] = {b: _in_shared(b) for b in inferred.demoted}
@@ -94,7 +96,7 @@ class _Binder:
     def run(self) -> Stmt:
         made = self.statement(self.body)
         ranges = {axis.var: axis.extent for axis in self.threads.axes}
-        return _Places(self.binding, self.shared, ranges).run(made)
+        return _Places(self.binding, self.shared, ranges, set(self.reducers)).run(made)
 
     # -- statements -------------------------------------------------------------------------------------------
 
@@ -122,12 +124,17 @@ class _Binder:
         if call is not None and HINT in call.hints:
             impl = chosen(call, self.env)
             return impl.lower(call, self.env)
+        if isinstance(node, BufferStore) and node.buffer in self.reducers:
+            return self._filled(node) if is_fill(node, self.reducers) else self._once(node)
         if isinstance(node, BufferStore) and not _is_private(node.buffer):
             varies = self.per_thread and any(self.uniformity.varies(v) for v in (node.value, *node.indices))
             return node if varies else self._once(node)
         if self.per_thread or not _has_effect(node):
             return node
         return self._once(node) if isinstance(node, Evaluate) else self._told(node)
+
+    def _filled(self, node: BufferStore) -> BufferStore:
+        return filled(node, self.reducers[node.buffer], self.binding.thread)
 
     def _once(self, node: Stmt) -> Stmt:
         return IfThenElse(tirx.EQ(self.binding.thread, const(0, "int32")), node, None, span=node.span)
@@ -154,7 +161,8 @@ class _Binder:
             return self._strided(nest)
         steps = {d: Var(f"s{n}", "int32") for n, d in enumerate(partition.register_digits)}
         places = partition.indices(self.binding.thread, [steps[d] for d in partition.register_digits])
-        body = self._guarded(nest, partition, self._inside(nest.body, partition))
+        inner = self._filled(nest.body) if is_fill(nest.body, self.reducers) else self._inside(nest.body, partition)
+        body = self._guarded(nest, partition, inner)
         values = dict(zip(nest.variables, [_as_expr(p, v) for p, v in zip(places, nest.variables, strict=True)]))
         made = substitute(body, values)
         for digit in reversed(partition.register_digits):
@@ -183,7 +191,7 @@ class _Binder:
         condition = tirx.all(*mine) if len(mine) > 1 else mine[0]
 
         def once(node: Any, mutator: Any) -> Any:
-            if isinstance(node, BufferStore) and _is_private(node.buffer):
+            if isinstance(node, BufferStore) and _is_private(node.buffer) and node.buffer not in self.reducers:
                 return node
             if isinstance(node, Evaluate) and not _has_effect(node):
                 return node
@@ -227,8 +235,10 @@ def _moves_along(nest: Nest, axis: int) -> bool:
 class _Places:
     """Puts registers (or shared memory) in the place of fragments."""
 
-    def __init__(self, binding: Binding, shared: dict[Var, Var], ranges: dict[Var, int]) -> None:
-        self.binding, self.shared = binding, shared
+    def __init__(
+        self, binding: Binding, shared: dict[Var, Var], ranges: dict[Var, int], copied: set[Var]
+    ) -> None:
+        self.binding, self.shared, self.copied = binding, shared, copied
         self.thread_vars = set(ranges)
         self.analyzer = Analyzer()
         self.totals: dict[Var, Var] = {}
@@ -286,7 +296,7 @@ class _Places:
             return self.shared[buffer], indices
         register = self.binding.layout(buffer).register(indices)
         register = self.analyzer.simplify(register) if isinstance(register, Expr) else const(register, "int32")
-        if variables(register) & self.thread_vars:
+        if buffer not in self.copied and variables(register) & self.thread_vars:
             raise LoweringError(
                 f"the register of {buffer.name}{indices} depends on the thread: {register}",
                 location=location_of_span(getattr(node, "span", None)),

@@ -13,13 +13,16 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import Choice, TileOpImpl
 from tilecore.lowering.lower_tile_ops import choose_all, describe, is_lowered
+from tilecore.lowering.lower_reducers import reducers_of
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt import reducers
 from tilecore.lowering.simt.asynchronous import ASYNC
 
 HINT = "implementation"
 
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    env.facts[reducers.FACT] = reducers_of(func.body)
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
     choices = choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
     lowered: dict[Evaluate, Any] = {}

@@ -21,6 +21,7 @@ from tilecore.lowering.simt.multiply import MULTIPLY
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
 from tilecore.lowering.simt.plan_shared import PLAN_SHARED
 from tilecore.lowering.simt.reduce import REDUCE
+from tilecore.lowering.simt.reducers import FINALIZE
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
 from tilecore.lowering.threads.checks import CHECK_THREADS
 
@@ -58,4 +59,5 @@ IMPLEMENTATIONS = (
     TileOpImpl("sync_threads", "barrier", _barrier, late=True),
     MULTIPLY,
     REDUCE,
+    FINALIZE,
 )

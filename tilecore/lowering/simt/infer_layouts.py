@@ -23,6 +23,7 @@ from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel
+from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
 from tilecore.lowering.simt.partition import is_fragment, partition_of
 from tilecore.lowering.threads.kernels import Threads
 
@@ -61,6 +62,7 @@ class _Inference:
         self.env, self.threads = env, threads
         self.nests: list[Nest] = []
         self.calls: list[tuple[TileCall, TileOpImpl]] = []
+        self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.loose: set[Var] = set()  # fragments touched outside of nests and operations
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
         self._gather(body)
@@ -87,7 +89,8 @@ class _Inference:
     # -- the search -------------------------------------------------------------------------------------------
 
     def run(self) -> Inferred:
-        demoted = {buffer: "used outside of T.Parallel and tile operations" for buffer in self.loose}
+        apart = self.loose - set(self.reducers)
+        demoted = {buffer: "used outside of T.Parallel and tile operations" for buffer in apart}
         while True:
             self.state = Inferred(demoted=dict(demoted))
             self._fix()
@@ -111,6 +114,9 @@ class _Inference:
 
     def _fix(self) -> None:
         """What operations need, whatever the rest."""
+        for buffer in self.buffers:
+            if buffer in self.reducers:
+                self.state.fragments[buffer] = everywhere(buffer, self.threads)
         for call, impl in self.calls:
             for buffer, wanted in impl.fragments(call, self.env, self.threads).items():
                 if not is_fragment(buffer):
@@ -159,11 +165,13 @@ class _Inference:
         """The nest dealt out as the first known fragment that it runs over, those it writes before those it reads."""
         if not nest.is_constant:
             return None
-        ordered = sorted(nest.fragments(), key=lambda a: not a.writes)
+        ordered = sorted(nest.fragments(), key=lambda a: (a.buffer in self.reducers, not a.writes))
         for access in ordered:
             layout = self.state.fragments.get(access.buffer)
             matched = nest.matched(access)
             if layout is None or matched is None:
+                continue
+            if access.buffer in self.reducers and not all(is_fill(s, self.reducers) for s in [nest.body]):
                 continue
             named = [axis for axis in matched if axis is not None]
             if any(nest.extents[axis] != 1 for axis in range(len(nest.axes)) if axis not in named):
@@ -194,7 +202,7 @@ class _Inference:
             partition = self.state.partitions[nest.node]
             for access in nest.fragments():
                 layout = self.state.fragments.get(access.buffer)
-                if layout is None:
+                if layout is None or access.buffer in self.reducers:
                     continue
                 if partition is None:
                     return access.buffer, "a loop whose size is known at run time only runs over it"
