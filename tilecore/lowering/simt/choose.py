@@ -17,11 +17,13 @@ from tilecore.lowering.lower_reducers import reducers_of
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt import reducers
 from tilecore.lowering.simt.asynchronous import ASYNC
+from tilecore.lowering.simt.kernels import threads_in
 
 HINT = "implementation"
 
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    env.facts["threads"] = threads_in(func.body)
     env.facts[reducers.FACT] = reducers_of(func.body)
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
     choices = choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilecore.ir.nodes import Evaluate, Stmt
 from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.apply_layouts import APPLY_LAYOUTS
 from tilecore.lowering.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.implementation import TileOpImpl
@@ -35,6 +36,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     Gap("before_layouts"),
     INFER_LAYOUTS,
     BIND_THREADS,
+    APPLY_LAYOUTS,
     Gap("after_tile_ops"),
     GUARD_BOUNDS,
     LOWER_ALLREDUCE,

@@ -28,3 +28,15 @@ def each_kernel(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:
 def is_axis(node: Stmt) -> bool:
     """An axis of blocks or threads."""
     return isinstance(node, AttrStmt) and isinstance(node.node, IterVar) and node.attr_key == "thread_extent"
+
+
+def threads_in(body: Stmt) -> int | None:
+    """The number of threads of the kernels, where all have the same."""
+    found: set[int] = set()
+
+    def note(inner: Stmt, threads: Threads) -> Stmt:
+        found.add(threads.count)
+        return inner
+
+    each_kernel(body, note)
+    return found.pop() if len(found) == 1 else None
