@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -58,6 +59,7 @@ class EagerKernel:
         self.function = function
         self.request = request
         self.signature = inspect.signature(function)
+        self._scalars: dict[str, DType] | None = None
         self._kernels: dict[Any, tuple[JITKernel, tuple[str, ...]]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -75,7 +77,7 @@ class EagerKernel:
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return dict(bound.arguments)
+        return {name: _plain_number(value) for name, value in bound.arguments.items()}
 
     def _kernel(self, bound: dict[str, Any]) -> tuple[JITKernel, tuple[str, ...]]:
         types = self._types(bound)
@@ -86,8 +88,24 @@ class EagerKernel:
         return known
 
     def _types(self, bound: dict[str, Any]) -> dict[str, Any]:
-        """Tensors as their types, other values as they are."""
-        return {name: tensor_type(value) or value for name, value in bound.items()}
+        """Tensors, and scalars that are parameters of the kernel, as their types; other values as they are."""
+        if self._scalars is None:
+            self._scalars = {n: kind for n, kind in self._annotations().items() if isinstance(kind, DType)}
+        return {name: self._type_of(name, value, self._scalars.get(name)) for name, value in bound.items()}
+
+    @staticmethod
+    def _type_of(name: str, value: Any, scalar: DType | None) -> Any:
+        try:
+            kind = tensor_type(value)
+        except LanguageError as error:
+            error.message = f"parameter {name!r}: {error.message}"
+            raise
+        if scalar is not None and (kind is None or not kind.shape):
+            return scalar
+        return value if kind is None else kind
+
+    def _annotations(self) -> dict[str, Any]:
+        return evaluate_strings(self.function, annotations_of(self.function), None)
 
     def _compile(self, types: dict[str, Any]) -> tuple[JITKernel, tuple[str, ...]]:
         from tilecore.jit.compile import compile_ir
@@ -103,8 +121,7 @@ class EagerKernel:
     def _elaborate(self, types: dict[str, Any]) -> tuple[Any, tuple[str, ...], tuple[int, ...]]:
         from tilecore.jit.elaborate_eager import elaborate
 
-        annotations = evaluate_strings(self.function, annotations_of(self.function), None)
-        return elaborate(self.function, types, annotations, definition_of(self.function))
+        return elaborate(self.function, types, self._annotations(), definition_of(self.function))
 
 
 def tensor_type(value: Any) -> TensorType | None:
@@ -117,6 +134,12 @@ def tensor_type(value: Any) -> TensorType | None:
     if shape is None or kind is None or isinstance(value, type):
         return None
     return TensorType(tuple(int(s) for s in shape), DType(kind))
+
+
+def _plain_number(value: Any) -> Any:
+    """numpy's scalars as Python's: they have a shape and a dtype, but are no tensors."""
+    numpy = sys.modules.get("numpy")
+    return value.item() if numpy is not None and isinstance(value, numpy.generic) else value
 
 
 def _key_of(value: Any) -> Any:
