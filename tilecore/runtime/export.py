@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from tilecore.cache.entry_format import decode, encode
-from tilecore.errors import CacheError
+from tilecore.errors import CacheError, TargetError
 from tilecore.runtime.artifact import Artifact
 
 # An exported file is a cache entry that goes by this key: digests and all.
@@ -17,12 +18,15 @@ EXPORT_KEY = "e" * 64
 def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
     """Write atomically; raises CacheError when the folder cannot be written."""
     target = Path(path)
+    staged = target.parent / f".{target.name}.{secrets.token_hex(8)}"
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent or ".", prefix=target.name, delete=False) as file:
-            file.write(encode(EXPORT_KEY, artifact))
-        os.replace(file.name, target)
+        staged.write_bytes(encode(EXPORT_KEY, artifact))
+        os.replace(staged, target)
     except OSError as error:
         raise CacheError(f"{target} cannot be written: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            staged.unlink(missing_ok=True)
     return target
 
 
@@ -39,10 +43,21 @@ def read_kernel(path: str | os.PathLike[str]) -> Artifact:
 
 
 def load_kernel(path: str | os.PathLike[str]) -> object:
-    """A JITKernel from a file that ``kernel.export()`` wrote."""
+    """A JITKernel from a file that ``kernel.export()`` wrote.
+
+    Raises CacheError when the file is missing or damaged, TargetError when nothing installed runs its target,
+    LaunchError when its target is not here, such as another processor.
+    """
     from tilecore.plugins import manager
     from tilecore.runtime.kernel import JITKernel
 
     artifact = read_kernel(path)
     backend, target = manager.resolve(artifact.target)
+    if artifact.adapter not in backend.adapters:
+        raise TargetError(
+            f"{artifact.name} was exported for execution_backend={artifact.adapter!r}, which {backend.package} "
+            f"{backend.version} does not have",
+            expected=", ".join(backend.adapters),
+            hint="export it again with this version",
+        )
     return JITKernel(artifact, backend, target)
