@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
@@ -16,9 +17,9 @@ def convert(value: Any, kind: str) -> Expr:
     """``value`` as an expression of element type ``kind``, cast if need be; Python's integers are checked to fit."""
     if isinstance(value, ConstDim):
         value = value.value
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        _check_fits(int(value), kind)
     if isinstance(value, numbers.Real):
+        if not isinstance(value, bool):
+            _check_fits(value, kind)
         return _constant(value, kind)
     expression = as_expr(value)
     if str(expression.ty.dtype) == str(kind):
@@ -50,15 +51,23 @@ def _integer_range(kind: str) -> tuple[int, int]:
     return (-high - 1 if facts.kind == "int" else 0), high
 
 
-def _check_fits(value: int, kind: str) -> None:
-    if dtype(kind).facts.kind not in ("int", "uint"):
+def _check_fits(value: Any, kind: str) -> None:
+    """A Python number must be in the range of the type: an integer in that of integers, a finite one in that of
+    floats."""
+    facts = dtype(ir_dtype(kind)).facts
+    low: float
+    high: float
+    if facts.kind == "float" and facts.max is not None and value == value and abs(value) != math.inf:
+        low, high, wider, meaning = -facts.max, facts.max, "float64", "goes to the end of the range"
+    elif facts.kind in ("int", "uint") and isinstance(value, numbers.Integral):
+        (low, high), wider, meaning = _integer_range(kind), "int64", "wraps"
+    else:
         return
-    low, high = _integer_range(kind)
     if not low <= value <= high:
         raise LanguageError(
             f"{value} does not fit in {kind}",
             expected=f"{low} to {high}",
-            hint=f'T.cast(T.int64({value}), "{kind}") wraps',
+            hint=f'T.cast(T.{wider}({value}), "{kind}") {meaning}',
         )
 
 

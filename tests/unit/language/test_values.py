@@ -45,6 +45,17 @@ def test_integers_are_checked_to_fit(target, value):
             convert(value, target)
 
 
+@pytest.mark.parametrize("target", [name for name, facts in FACTS.items() if facts.kind == "float"])
+def test_numbers_are_checked_to_fit_floats(target):
+    limit = FACTS["float32" if target == "tfloat32" else target].max
+    for value in (limit, -limit, 0.0, 3, np.inf, -np.inf, np.nan, True):
+        np.testing.assert_equal(float(convert(value, target).value), float(value))
+    for value in (2 * int(limit), -2 * int(limit), 10**400, *([limit * 1.1] if target != "float64" else [])):
+        with pytest.raises(LanguageError, match="does not fit in") as caught:
+            convert(value, target)
+        assert "T.cast(" in caught.value.hint
+
+
 @given(st.sampled_from(INTEGERS), st.sampled_from(INTEGERS), st.integers(-(2**62), 2**62))
 def test_constants_convert_as_casts_in_the_kernel_do(source, target, value):
     start = interpreted_cast(value_type("int64"), value_type(source), np.int64(value))
