@@ -166,6 +166,6 @@ def test_outputs_that_overlap(kernels):
             kernels[2](a, b)
     kernels[2](base[:4], base[4:])
     assert base.tolist() == [4, 5, 6, 7, 0, 1, 2, 3]
+    tall = np.zeros((5, 4), np.float32)
     with pytest.raises(ArgumentError, match="B and A share a part of their memory, and the kernel writes B"):
-        tall = np.zeros((5, 4), np.float32)
         kernels[0](tall[:4], tall[1:], 1.0)
