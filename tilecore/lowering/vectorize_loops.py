@@ -11,10 +11,12 @@ from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
     Analyzer,
+    Bind,
     Broadcast,
     BufferLoad,
     BufferStore,
     Cast,
+    Evaluate,
     For,
     ForKind,
     IfThenElse,
@@ -23,6 +25,7 @@ from tilecore.ir.nodes import (
     Stmt,
     TensorLoad,
     Var,
+    structural_map,
     structural_mutate,
     tirx,
 )
@@ -263,10 +266,25 @@ def kind_of(total: Var) -> str:
 def _widest(body: Stmt) -> int:
     """Bits of the widest element type that the body computes in; narrow floats compute as float32."""
     kinds = {dtype_of(a.source) for a in loads(body)} | {dtype_of(s.buffer) for s in stores(body)}
-    kinds |= {dtype_of(c) for c in collect(body, Cast)}
+    kinds |= _casts(body)
     if len(kinds) == 1 and isinstance(body, BufferStore) and copied_element(body.value) is not None:
         return max(8, DType(next(iter(kinds))).bits)  # moved, not computed with
     return max((max(32, DType(k).bits) if DType(k).is_float else max(8, DType(k).bits)) for k in kinds) if kinds else 32
+
+
+def _casts(body: Stmt) -> set[str]:
+    """Types that values are converted to; offsets of 64 bits do not count, as they are not computed for each lane."""
+    found = {dtype_of(c) for c in collect(body, Cast)}
+    if "int64" not in found:
+        return found
+
+    def loaded(node: TensorLoad) -> Var:
+        return Var("loaded", dtype_of(node))
+
+    values = [s.value for s in collect(body, BufferStore, Bind, Evaluate)]
+    values += [s.condition for s in collect(body, IfThenElse)]
+    bare = [structural_map(value, (TensorLoad, loaded)) for value in values]
+    return {dtype_of(c) for value in bare for c in collect(value, Cast)}
 
 
 VECTORIZE_LOOPS = Pass("vectorize_loops", vectorize_loops)

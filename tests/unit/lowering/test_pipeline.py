@@ -47,7 +47,9 @@ def test_edits_are_made_in_order():
     assert [s.name for s in LIST] == ["a", "gap", "b", "end"], "the family's own list stays"
 
 
-@pytest.mark.parametrize("edit", [PassEdit("insert", "c", step("x")), PassEdit("remove", "c"), PassEdit("replace", "", step("x"))])  # fmt: skip
+@pytest.mark.parametrize(
+    "edit", [PassEdit("insert", "c", step("x")), PassEdit("remove", "c"), PassEdit("replace", "", step("x"))]
+)
 def test_a_place_that_is_not_there_names_those_that_are(edit):
     with pytest.raises(PluginError, match=f"tile-acme edits the pipeline at {edit.at!r}, which is not there") as caught:
         names(edit)

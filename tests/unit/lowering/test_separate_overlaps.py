@@ -28,7 +28,9 @@ def moved(first, second):
 TABLE = np.arange(32, dtype=np.int32).reshape(8, 4)
 
 
-@pytest.mark.parametrize(("first", "second", "copied"), [(0, 1, True), (2, 0, True), (0, 3, False), (5, 2, False), (1, 1, False)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "second", "copied"), [(0, 1, True), (2, 0, True), (0, 3, False), (5, 2, False), (1, 1, False)]
+)
 def test_only_regions_that_meet_are_copied_first(first, second, copied):
     func, _ = lowered(moved(first, second), "separate_overlaps")
     assert tile_ops(func).count("copy") == 3 + copied
