@@ -21,7 +21,23 @@ def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None) -> Non
     builder = current(f"T.{name}")
     if builder.enclosing("kernel") is None:
         raise LanguageError(f"T.{name} outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+    if name not in _FOR_ONE_ITERATION:
+        require_block(name if name not in ("reduce", "scan") else f"{_STEMS[name]}{args[2]}")
     builder.emit(tile_statement(name, args, hints=plain_values(hints) or None, span=builder.span))
+
+
+_FOR_ONE_ITERATION = ("annotate", "print", "device_assert", "assume")
+_STEMS = {"reduce": "reduce_", "scan": "cum"}
+
+
+def require_block(name: str) -> None:
+    """Refuse T.<name> inside T.Parallel: it is the whole block's."""
+    if current(f"T.{name}").in_parallel:
+        raise LanguageError(
+            f"T.{name} stands inside T.Parallel",
+            expected="element by element code there",
+            hint="the whole block does it together: move it out of the loop, or write the loop in its place",
+        )
 
 
 def copy(
