@@ -118,6 +118,14 @@ class JITImpl:
             raise TypeError(f"{self.func.__name__}[grid]: call it with the factory's arguments first")
         return self.compile()[grid]
 
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As a method: the instance is the first argument."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self) -> str:
+        """Pickled, and copied, by its name, as functions are."""
+        return str(self.__qualname__)  # type: ignore[attr-defined]
+
     def __repr__(self) -> str:
         return f"<tilecore.jit {self.mode} {getattr(self.func, '__qualname__', self.func)}>"
 

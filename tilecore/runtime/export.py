@@ -1,4 +1,4 @@
-"""Kernels as files: written by ``kernel.export()``, loaded by ``tilecore.load_kernel()`` without TVM."""
+"""Kernels as files: written by ``kernel.export()``, loaded by ``tilecore.load_kernel()`` without TVM; and pickled."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import contextlib
 import os
 import secrets
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilecore.cache.entry_format import decode, encode
 from tilecore.errors import CacheError, TargetError
 from tilecore.runtime.artifact import Artifact
+
+if TYPE_CHECKING:
+    from tilecore.runtime.kernel import JITKernel
 
 # An exported file is a cache entry that goes by this key: digests and all.
 EXPORT_KEY = "e" * 64
@@ -42,16 +46,20 @@ def read_kernel(path: str | os.PathLike[str]) -> Artifact:
         raise CacheError(f"{path} is not an exported kernel, or is damaged: {error}") from error
 
 
-def load_kernel(path: str | os.PathLike[str]) -> object:
+def load_kernel(path: str | os.PathLike[str]) -> JITKernel:
     """A JITKernel from a file that ``kernel.export()`` wrote.
 
     Raises CacheError when the file is missing or damaged, TargetError when nothing installed runs its target,
     LaunchError when its target is not here, such as another processor.
     """
+    return kernel_of(read_kernel(path))
+
+
+def kernel_of(artifact: Artifact) -> JITKernel:
+    """The artifact as a kernel of this process. Raises TargetError, LaunchError."""
     from tilecore.plugins import manager
     from tilecore.runtime.kernel import JITKernel
 
-    artifact = read_kernel(path)
     backend, target = manager.resolve(artifact.target)
     if artifact.adapter not in backend.adapters:
         raise TargetError(
@@ -61,3 +69,11 @@ def load_kernel(path: str | os.PathLike[str]) -> object:
             hint="export it again with this version",
         )
     return JITKernel(artifact, backend, target)
+
+
+def unpickled(artifact: Artifact, facts: dict[str, object]) -> JITKernel:
+    """What pickle makes of a kernel: as a loaded one, with the attributes in ``facts``."""
+    kernel = kernel_of(artifact)
+    for name, value in facts.items():
+        setattr(kernel, name, value)
+    return kernel
