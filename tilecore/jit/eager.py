@@ -15,6 +15,7 @@ from tilecore.cache.source_key import source_key
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, definition_of, evaluate_strings
+from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType
 from tilecore.runtime.kernel import JITKernel
 
@@ -60,6 +61,7 @@ class EagerKernel:
         self.request = request
         self.signature = inspect.signature(function)
         self._scalars: dict[str, DType] | None = None
+        self._surroundings = Surroundings(function)
         self._kernels: dict[Any, tuple[JITKernel, tuple[str, ...]]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -81,7 +83,7 @@ class EagerKernel:
 
     def _kernel(self, bound: dict[str, Any]) -> tuple[JITKernel, tuple[str, ...]]:
         types = self._types(bound)
-        key = tuple((name, _key_of(value)) for name, value in types.items())
+        key = (*((name, _key_of(value)) for name, value in types.items()), self._surroundings.now())
         known = self._kernels.get(key)
         if known is None:
             known = self._kernels[key] = self._compile(types)

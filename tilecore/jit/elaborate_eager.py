@@ -13,9 +13,10 @@ from tilecore.ir.nodes import Var, is_prim_expr
 from tilecore.language.annotations import TensorType
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.symbols import ConstDim
+from tilecore.language.values import KernelValue
 
 
-class _Undeclared:
+class _Undeclared(KernelValue):
     """A tensor argument before the body declares it."""
 
     def __init__(self, name: str, kind: TensorType) -> None:
@@ -35,7 +36,7 @@ class _Undeclared:
             expected=f"{self.name}: T.Tensor[[...], dtype] before T.Kernel",
         )
 
-    __getitem__ = __setitem__ = __call__ = __iter__ = __len__ = __bool__ = _refuse
+    expr = __getitem__ = __setitem__ = __call__ = __iter__ = __len__ = __bool__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = __index__ = _refuse
