@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tilecore.errors import LanguageError, Location
+from tilecore.errors import LanguageError, Location, UnsupportedError
 from tilecore.frontend.source import SpanTable
 from tilecore.ir.nodes import AllocBuffer, Bind, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.parallel_nests import PRIVATE
@@ -150,7 +150,7 @@ def building(builder: Builder) -> Iterator[Builder]:
     _active.builder = builder
     try:
         yield builder
-    except LanguageError as error:
+    except (LanguageError, UnsupportedError) as error:
         error.at(builder.location)
         raise
     finally:

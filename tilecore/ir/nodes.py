@@ -47,6 +47,8 @@ from tvm.ir import (  # noqa: E402
     is_prim_expr,
 )
 from tvm.ir import Expr as Expr  # noqa: E402
+from tvm.ir._overload_prim_expr import ExprOp as ExprOperator  # noqa: E402
+from tvm.ir.expr import ExprOperand  # noqa: E402
 from tvm.ir.op import register_op_attr  # noqa: E402
 from tvm.tirx import (  # noqa: E402
     Add,
