@@ -292,6 +292,14 @@ def test_execution_backends_go_by_name(monkeypatch):
     assert tilecore.compile(FUNC, execution_backend="native", target="cpu").execution_backend == "native"
 
 
+def test_the_environment_names_the_target_of_kernels_that_name_none(monkeypatch):
+    monkeypatch.setenv("TILECORE_TARGET", "cpu -march=generic -vector_bits=256")
+    for target in (None, "auto"):
+        kernel = tilecore.compile(FUNC, target=target)
+        assert (kernel.target.get("march"), kernel.target.get("vector_bits")) == ("generic", 256)
+    assert tilecore.compile(FUNC, target="cpu").target.get("march") == "native"
+
+
 def test_pass_configs_are_checked():
     with pytest.raises(TargetError, match=r"unknown pass configuration 'tl.enable_fastmath'") as caught:
         tilecore.jit(three.func, target="cpu", pass_configs={"tl.enable_fastmath": True})(8)

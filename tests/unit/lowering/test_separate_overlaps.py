@@ -68,6 +68,22 @@ def test_views_of_one_memory_meet():
     agrees(kernel, np.arange(16, dtype=np.int32))
 
 
+def test_a_view_and_its_source_meet():
+    @T.prim_func
+    def kernel(A: T.Tensor((16,), "int32")):
+        with T.Kernel(1):
+            t = T.alloc_shared((16,), "int32")
+            u = T.view(t, (16,))
+            T.copy(A, t)
+            T.copy(t[0:8], u[2:10])
+            T.copy(t, A)
+
+    func, _ = lowered(kernel, "separate_overlaps")
+    assert "t_before" in allocated(func)
+    (array,) = agrees(kernel, np.arange(16, dtype=np.int32))
+    assert array.tolist() == [0, 1, *range(8), *range(10, 16)]
+
+
 def test_a_size_of_the_call_is_refused():
     M = T.dynamic("M")
 
