@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 
 
@@ -41,10 +42,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add_targets(commands)
-    _add_doctor(commands)
-    _add_cache(commands)
-    _add_demo(commands)
+    for command in _COMMANDS:
+        _add(commands, command)
     return parser
 
 
@@ -61,80 +60,82 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _add(commands: argparse._SubParsersAction, name: str, text: str, examples: str) -> argparse.ArgumentParser:
-    """A command: the first line of ``text`` is its line in the list of commands."""
+@dataclass(frozen=True)
+class _Command:
+    """One command; the first line of ``text`` is its line in the list of commands. options: what adds its options."""
+
+    name: str
+    text: str
+    examples: str
+    options: tuple[Callable[[argparse.ArgumentParser], object], ...]
+
+
+def _add(commands: argparse._SubParsersAction, command: _Command) -> None:
     parser = commands.add_parser(
-        name,
-        help=text.partition("\n")[0],
-        description=text,
-        epilog=f"examples:\n{examples}",
+        command.name,
+        help=command.text.partition("\n")[0],
+        description=command.text,
+        epilog=f"examples:\n{command.examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(module=f"tilecore.commands.{name}")
-    return parser
+    parser.set_defaults(module=f"tilecore.commands.{command.name}")
+    for add_option in command.options:
+        add_option(parser)
 
 
-def _add_targets(commands: argparse._SubParsersAction) -> None:
-    parser = _add(
-        commands,
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def _timeout(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--timeout", type=float, default=20.0, metavar="SECONDS", help="how long each backend may take (default 20)"
+    )
+
+
+def _cache_action(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", default="stats", choices=("stats", "verify", "clear", "path"))
+
+
+def _demo_choices(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", default=None, help="the target, such as cpu (default: TILECORE_TARGET, or auto)")
+    parser.add_argument("--quick", action="store_true", help="small sizes: all of it in about a second")
+
+
+_COMMANDS = (
+    _Command(
         "targets",
         "list the installed targets: status, device, aliases, package\n\n"
         "A broken backend is listed with its reason and what to do; the command still succeeds.\n"
         "Status: ok, slow, broken, clash (two packages), hung, crashed.",
         "  tilecore targets\n  tilecore targets --json",
-    )
-    _add_json(parser)
-    _add_timeout(parser)
-
-
-def _add_doctor(commands: argparse._SubParsersAction) -> None:
-    parser = _add(
-        commands,
+        (_json, _timeout),
+    ),
+    _Command(
         "doctor",
         "check the installation and say how to fix it\n\n"
         "Versions, every backend with its tools and devices, the launcher, the cache, the environment.\n"
         "Each backend is loaded in a process of its own, so one that hangs or crashes is only reported.\n"
         "Exits with 1 when something is broken; optional tools that are missing are listed with their fix.",
         "  tilecore doctor\n  tilecore doctor --json > report.json",
-    )
-    _add_json(parser)
-    _add_timeout(parser)
-
-
-def _add_cache(commands: argparse._SubParsersAction) -> None:
-    parser = _add(
-        commands,
+        (_json, _timeout),
+    ),
+    _Command(
         "cache",
-        "show, check or empty the cache of compiled kernels\n\n"
+        "show, check or empty the cache of compiled kernels and of the autotuner's results\n\n"
         "stats   where it is, how much it holds (the default)\n"
         "verify  read every entry; damaged ones are set aside, to be rebuilt; exits with 1 if there were any\n"
         "clear   remove every entry\n"
         "path    print the directory",
         "  tilecore cache\n  tilecore cache verify\n  TILECORE_CACHE_DIR=/somewhere tilecore cache clear",
-    )
-    parser.add_argument("action", nargs="?", default="stats", choices=("stats", "verify", "clear", "path"))
-    _add_json(parser)
-
-
-def _add_demo(commands: argparse._SubParsersAction) -> None:
-    parser = _add(
-        commands,
+        (_cache_action, _json),
+    ),
+    _Command(
         "demo",
         "compile, check and time well-known kernels on a target\n\n"
         "matmul, softmax, RMSNorm, flash attention, int4 matmul and a reduction, each compared with torch (with numpy\n"
         "where torch is not installed). Exits with 1 when a result is wrong.",
         "  tilecore demo\n  tilecore demo --target cpu --quick\n  tilecore demo --json > results.json",
-    )
-    parser.add_argument("--target", default=None, help="the target, such as cpu (default: TILECORE_TARGET, or auto)")
-    parser.add_argument("--quick", action="store_true", help="small sizes: all of it in about a second")
-    _add_json(parser)
-
-
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
-
-
-def _add_timeout(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--timeout", type=float, default=20.0, metavar="SECONDS", help="how long each backend may take (default 20)"
-    )
+        (_demo_choices, _json),
+    ),
+)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from tilecore.autotune.configs import Configs, completed, expand, given, tunables
 from tilecore.autotune.inputs import get_autotune_inputs
-from tilecore.autotune.profile_args import ProfileArgs
+from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
 from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.tuning import Tuning
 from tilecore.errors import LanguageError
 from tilecore.jit.impl import JITImpl, _hashable
-from tilecore.profiler.supply import TensorSupplyType
 from tilecore.runtime.kernel import JITKernel
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class AutotunedKernel:
@@ -105,44 +107,22 @@ def autotune(
     func: Any = None,
     *,
     configs: Configs,
-    warmup: float = 25,
-    rep: float = 100,
-    timeout: float = 100,
-    supply_type: TensorSupplyType = TensorSupplyType.Auto,
-    ref_prog: Callable[..., Any] | None = None,
-    supply_prog: Callable[..., Sequence[Any]] | None = None,
-    rtol: float = 1e-2,
-    atol: float = 1e-2,
-    max_mismatched_ratio: float = 0.01,
-    skip_check: bool = False,
-    manual_check_prog: Callable[..., Any] | None = None,
-    cache_input_tensors: bool = False,
     do_not_specialize: Sequence[str] | None = None,
+    **options: Unpack[ProfileOptions],
 ) -> Any:
     """Decorator above ``@tilecore.jit``: find the fastest of several configurations when the function is called.
 
     configs: a list of dicts of arguments, a dict of lists (all combinations are tried), or a function of the call's
     arguments that returns one of these. do_not_specialize: parameters whose values do not ask for a search of their
-    own. The other arguments are those of :class:`~tilecore.autotune.profile_args.ProfileArgs`.
+    own. The other arguments are those of :class:`~tilecore.autotune.profile_args.ProfileArgs`; timeout is 100 seconds
+    when not given.
 
     Every candidate is compiled, run and checked before it is timed: against ``ref_prog``, else against the interpreter
     where the problem is small enough for it, else against each other; one that is wrong never wins. They run in a
     process of their own, where one that hangs or crashes harms nobody. The result is kept on disk.
     """
-    profile = ProfileArgs(
-        warmup,
-        rep,
-        timeout,
-        supply_type,
-        ref_prog,
-        supply_prog,
-        rtol,
-        atol,
-        max_mismatched_ratio,
-        skip_check,
-        manual_check_prog,
-        cache_input_tensors,
-    )
+    options.setdefault("timeout", 100)
+    profile = ProfileArgs(**options)
 
     def decorate(jit_impl: Any) -> AutotunedKernel:
         if not isinstance(jit_impl, JITImpl) or jit_impl.mode == "kernel":

@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from tilecore.errors import ArgumentError
 from tilecore.profiler.compare import Tolerance
 from tilecore.profiler.supply import TensorSupplyType
+
+
+class ProfileOptions(TypedDict, total=False):
+    """The keywords of :class:`ProfileArgs`, for functions that take them on."""
+
+    warmup: float
+    rep: float
+    timeout: float
+    supply_type: TensorSupplyType
+    ref_prog: Callable[..., Any] | None
+    supply_prog: Callable[..., Sequence[Any]] | None
+    rtol: float
+    atol: float
+    max_mismatched_ratio: float
+    skip_check: bool
+    manual_check_prog: Callable[..., Any] | None
+    cache_input_tensors: bool
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def load(key: str, configs: Sequence[Config]) -> Stored | None:
     """The result of an earlier search, or None."""
     if settings.auto_tuning_disable_cache():
         return None
-    text = disk_cache().result(key)
+    text = disk_cache().note("results", key)
     if text is None:
         return None
     try:
@@ -50,7 +50,7 @@ def save(key: str, configs: Sequence[Config], stored: Stored) -> None:
         "ref_latency": stored.ref_latency,
         "checked": stored.checked,
     }
-    disk_cache().keep_result(key, json.dumps(body))
+    disk_cache().keep_note("results", key, json.dumps(body))
 
 
 def _decode(text: str, configs: Sequence[Config]) -> Stored:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.autotune.configs import Configs
 from tilecore.autotune.decorator import AutotunedKernel
 from tilecore.autotune.inputs import get_autotune_inputs
-from tilecore.autotune.profile_args import ProfileArgs
+from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
 from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.tuning import Tuning
 from tilecore.jit.impl import JITImpl
-from tilecore.profiler.supply import TensorSupplyType
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class AutoTuner:
@@ -60,37 +62,10 @@ class AutoTuner:
         }
         return self
 
-    def set_profile_args(
-        self,
-        warmup: float = 25,
-        rep: float = 100,
-        timeout: float = 30,
-        supply_type: TensorSupplyType = TensorSupplyType.Auto,
-        ref_prog: Callable[..., Any] | None = None,
-        supply_prog: Callable[..., Sequence[Any]] | None = None,
-        rtol: float = 1e-2,
-        atol: float = 1e-2,
-        max_mismatched_ratio: float = 0.01,
-        skip_check: bool = False,
-        manual_check_prog: Callable[..., Any] | None = None,
-        cache_input_tensors: bool = False,
-    ) -> AutoTuner:
-        """How candidates are run, checked and timed, see ProfileArgs; returns self. Within set_autotune_inputs its
-        tensors are used."""
-        self._profile = ProfileArgs(
-            warmup,
-            rep,
-            timeout,
-            supply_type,
-            ref_prog,
-            supply_prog,
-            rtol,
-            atol,
-            max_mismatched_ratio,
-            skip_check,
-            manual_check_prog,
-            cache_input_tensors,
-        )
+    def set_profile_args(self, **options: Unpack[ProfileOptions]) -> AutoTuner:
+        """How candidates are run, checked and timed: the arguments of ProfileArgs; returns self. Within
+        set_autotune_inputs its tensors are used."""
+        self._profile = ProfileArgs(**options)
         self._inputs = get_autotune_inputs()
         return self
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from typing import Literal
 
 from tilecore.cache import eviction
 from tilecore.cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
@@ -19,6 +19,7 @@ from tilecore.cache.warning import WarnOnce, warn
 from tilecore.errors import CacheError
 from tilecore.runtime.artifact import Artifact
 
+Store = Literal["definitions", "results"]
 DEFAULT_LIMIT = 4 * 2**30
 
 
@@ -65,34 +66,29 @@ class DiskCache:
     def resolve(self, source_key: str) -> str | None:
         """The key that ``source_key`` was linked to, or None."""
         check_key(source_key)
-        key = self._read_note(Layout.link, source_key)
+        layout = self._open()
+        key = None if layout is None else self._read_note(layout, layout.link(source_key), source_key)
         return key if is_key(key) else None
 
     def link(self, source_key: str, key: str) -> bool:
         """Record that ``source_key`` stands for ``key``; True when it is on disk."""
         check_key(key)
         check_key(source_key)
-        return self._write_note(Layout.link, source_key, key)
+        layout = self._open()
+        return layout is not None and self._write_note(layout, layout.link(source_key), source_key, key)
 
-    def definition(self, key: str) -> str | None:
-        """The text that :meth:`define` recorded under ``key``, or None."""
+    def note(self, store: Store, key: str) -> str | None:
+        """The text that :meth:`keep_note` recorded under ``key``, or None."""
         check_key(key)
-        return self._read_note(Layout.definition, key)
+        layout = self._open()
+        return None if layout is None else self._read_note(layout, layout.note(store, key), key)
 
-    def define(self, key: str, text: str) -> bool:
-        """Record what is known of a function's definition; ``key`` covers all that the text follows from."""
+    def keep_note(self, store: Store, key: str, text: str) -> bool:
+        """Record what is known of a function's definition, or what the autotuner found; ``key`` covers all that the
+        text follows from. True when it is on disk."""
         check_key(key)
-        return self._write_note(Layout.definition, key, text)
-
-    def result(self, key: str) -> str | None:
-        """The text that :meth:`keep_result` recorded under ``key``, or None."""
-        check_key(key)
-        return self._read_note(Layout.result, key)
-
-    def keep_result(self, key: str, text: str) -> bool:
-        """Record what the autotuner found; ``key`` covers all that the search depended on."""
-        check_key(key)
-        return self._write_note(Layout.result, key, text)
+        layout = self._open()
+        return layout is not None and self._write_note(layout, layout.note(store, key), key, text)
 
     def _open(self) -> Layout | None:
         """The directory's layout, made and checked once; None (after one warning) when it cannot be used."""
@@ -135,11 +131,7 @@ class DiskCache:
         eviction.note_use(path, facts.st_mtime)
         return artifact
 
-    def _read_note(self, place: Callable[[Layout, str], str], key: str) -> str | None:
-        layout = self._open()
-        if layout is None:
-            return None
-        path = place(layout, key)
+    def _read_note(self, layout: Layout, path: str, key: str) -> str | None:
         try:
             data, facts = read_file(path)
         except FileNotFoundError:
@@ -156,12 +148,9 @@ class DiskCache:
         eviction.note_use(path, facts.st_mtime)
         return text
 
-    def _write_note(self, place: Callable[[Layout, str], str], key: str, text: str) -> bool:
-        layout = self._open()
-        if layout is None:
-            return False
+    def _write_note(self, layout: Layout, path: str, key: str, text: str) -> bool:
         # Not flushed: a note that a power cut damages fails its digest, and costs what it spared.
-        return self._write(layout, place(layout, key), encode_note(key, text), durable=False)
+        return self._write(layout, path, encode_note(key, text), durable=False)
 
     def _write(self, layout: Layout, path: str, data: bytes, *, durable: bool) -> bool:
         try:

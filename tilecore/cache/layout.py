@@ -45,11 +45,9 @@ class Layout:
     def link(self, source_key: str) -> str:
         return _place(self.links, source_key)
 
-    def definition(self, key: str) -> str:
-        return _place(self.definitions, key)
-
-    def result(self, key: str) -> str:
-        return _place(self.results, key)
+    def note(self, store: str, key: str) -> str:
+        """A note of ``store``: "definitions" or "results"."""
+        return _place(os.path.join(self.base, store), key)
 
     @property
     def stores(self) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tilecore.errors import LanguageError, Location
+from tilecore.errors import LanguageError, Location, UnsupportedError
 from tilecore.frontend.source import SpanTable
 from tilecore.ir.nodes import AllocBuffer, Bind, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
+from tilecore.ir.parallel_nests import PRIVATE
 
 _active = threading.local()
 
@@ -104,12 +105,25 @@ class Builder:
         self.emit(Bind(var, value, span=self.span))
         return var
 
+    @property
+    def in_parallel(self) -> bool:
+        """Are we inside of T.Parallel, where code is one iteration's and not the block's?"""
+        return any(frame.facts.get("parallel") for frame in self.frames)
+
     def allocate(self, buffer: Any) -> None:
         if self.enclosing("kernel") is None:
             raise LanguageError(
                 "memory is allocated outside T.Kernel",
                 expected="T.alloc_* inside `with T.Kernel(...)`",
                 hint="T.alloc_global makes global workspace outside a kernel",
+            ).at(self.location)
+        scope = str(buffer.scope())
+        if self.in_parallel and scope not in PRIVATE:
+            raise LanguageError(
+                f"{buffer.name} is allocated inside T.Parallel",
+                found=f"memory of the whole block ({scope})",
+                expected="T.alloc_local or T.alloc_var there",
+                hint="allocate it before the loop",
             ).at(self.location)
         self.emit(AllocBuffer(buffer, span=self.span))
 
@@ -136,7 +150,7 @@ def building(builder: Builder) -> Iterator[Builder]:
     _active.builder = builder
     try:
         yield builder
-    except LanguageError as error:
+    except (LanguageError, UnsupportedError) as error:
         error.at(builder.location)
         raise
     finally:

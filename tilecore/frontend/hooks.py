@@ -12,13 +12,11 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.branches import Branches, check_carried, snapshot
 from tilecore.frontend.builder import current
 from tilecore.frontend.loops import LoopSpec, open_loop
+from tilecore.frontend.operands import and_, choose, divide, negate, not_, or_  # noqa: F401  hooks too
 from tilecore.frontend.source import SpanTable
-from tilecore.ir.nodes import Break, Continue, While
+from tilecore.ir.nodes import Break, Continue, IfThenElse, While
 from tilecore.language.buffers import BufferHandle, LocalVar
-from tilecore.language.conditions import as_condition, select
-from tilecore.language.conditions import logical_and as _logical_and
-from tilecore.language.conditions import logical_not as _logical_not
-from tilecore.language.conditions import logical_or as _logical_or
+from tilecore.language.conditions import as_condition, logical_not
 from tilecore.language.values import as_expr, is_kernel_value
 
 Probe = tuple[tuple[str, Callable[[], Any]], ...]
@@ -63,8 +61,11 @@ def range_(function: Any, *bounds: Any) -> Any:
 
 def while_(condition: Callable[[], Any], probe: Probe, has_else: bool) -> Iterator[None]:
     builder = current()
-    value = condition()
+    with builder.block("condition") as before_test:
+        value = condition()
     if not is_kernel_value(value):
+        for statement in before_test.statements:
+            builder.emit(statement)
         while value:
             with builder.block("unrolled"):
                 yield None
@@ -80,6 +81,10 @@ def while_(condition: Callable[[], Any], probe: Probe, has_else: bool) -> Iterat
     place, span = builder.place, builder.span
     before = snapshot(probe)
     with builder.block("loop") as frame:
+        if before_test.statements:  # what the condition does, it does before every iteration
+            leave = IfThenElse(logical_not(test), Break(span=span), None, span=span)
+            frame.statements += [*before_test.statements, leave]
+            test = as_expr(True)
         yield None
     builder.emit(While(test, frame.body(), span=span))
     builder.place = place
@@ -218,64 +223,3 @@ def augment_store(name: str, target: Any, index: Any, value: Any) -> None:
     if isinstance(index, slice) and isinstance(target, BufferHandle):
         raise LanguageError(f"{target.name}[slice] cannot be updated in place", hint="loop over it with T.Parallel")
     store(target, index, augment(name, target[index], value))
-
-
-# -- expressions ---------------------------------------------------------------------------------------------
-
-
-def and_(*parts: Callable[[], Any]) -> Any:
-    value = parts[0]()
-    for part in parts[1:]:
-        if not is_kernel_value(value):
-            if not value:
-                return value
-            value = part()
-        else:
-            value = _logical_and(value, part())
-    return value
-
-
-def or_(*parts: Callable[[], Any]) -> Any:
-    value = parts[0]()
-    for part in parts[1:]:
-        if not is_kernel_value(value):
-            if value:
-                return value
-            value = part()
-        else:
-            value = _logical_or(value, part())
-    return value
-
-
-def divide(a: Any, b: Any) -> Any:
-    """``a / b``, which of two integers is meant in more than one way."""
-    if isinstance(a, BufferHandle) or isinstance(b, BufferHandle) or not (is_kernel_value(a) or is_kernel_value(b)):
-        return a / b
-    left, right = as_expr(a), as_expr(b)
-    if not any(dtype(str(side.ty.dtype)).is_float for side in (left, right)):
-        raise LanguageError(
-            "`/` divides two integers of the kernel",
-            found=f"{left} of {left.ty.dtype} / {right} of {right.ty.dtype}",
-            hint='`//` rounds down; T.cast(a, "float32") / b divides as floats',
-        )
-    return a / b
-
-
-def negate(value: Any) -> Any:
-    """``-value``; of an unsigned integer it wraps."""
-    if is_kernel_value(value) and not isinstance(value, BufferHandle):
-        expression = as_expr(value)
-        if dtype(str(expression.ty.dtype)).facts.kind == "uint":
-            return as_expr(0, str(expression.ty.dtype)) - expression
-    return -value
-
-
-def not_(value: Any) -> Any:
-    return _logical_not(value) if is_kernel_value(value) else not value
-
-
-def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
-    """``then if test else orelse``"""
-    if not is_kernel_value(test):
-        return then() if test else orelse()
-    return select(test, then(), orelse())

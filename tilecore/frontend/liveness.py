@@ -91,7 +91,24 @@ def _stores_of(body: list[ast.stmt]) -> frozenset[str]:
 
 
 def _reads(node: ast.AST) -> frozenset[str]:
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    """Names whose value ``node`` may read from outside of it: not the variables of its comprehensions and lambdas."""
+    if isinstance(node, ast.Name):
+        return frozenset({node.id} if isinstance(node.ctx, ast.Load) else ())
+    inner = frozenset().union(*(_reads(child) for child in ast.iter_child_nodes(node)))
+    if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        own = frozenset().union(*(_target_names(part.target) for part in node.generators))
+        return (inner - own) | _reads(node.generators[0].iter)
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        arguments = node.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
+        outside = [*defaults, *getattr(node, "decorator_list", [])]
+        return (inner - {a.arg for a in every if a is not None}).union(*(_reads(part) for part in outside))
+    return inner
+
+
+def _target_names(target: ast.expr) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
 
 
 def _target_reads(node: ast.expr) -> frozenset[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import Builder, Frame
 from tilecore.ir.nodes import For, ForKind, IntImm, Var, is_prim_expr
+from tilecore.language.plain_values import plain_values
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def open_loop(builder: Builder, spec: LoopSpec, names: tuple[str, ...]) -> Itera
             hint="a loop over Python lists or tuples is unrolled and may stand anywhere",
         ).at(builder.location)
     wanted = _names(spec, names, builder)
+    annotations = plain_values(spec.annotations)
     opened: list[tuple[Frame, Var, Axis]] = []
     span = builder.span
     with ExitStack() as stack:
@@ -86,7 +88,7 @@ def open_loop(builder: Builder, spec: LoopSpec, names: tuple[str, ...]) -> Itera
         for depth, (frame, var, axis) in reversed(list(enumerate(opened))):
             if inner is not None:
                 frame.statements.append(inner)
-            notes = {"tile.loop": spec.kind, **spec.annotations} if depth == 0 else {"tile.loop": spec.kind}
+            notes = {"tile.loop": spec.kind, **(annotations if depth == 0 else {})}
             inner = For(var, 0, axis.extent, _KINDS[spec.kind], frame.body(), annotations=notes, span=span)
     builder.emit(inner)
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 _hook = sys.excepthook
+_homeless = "XDG_CACHE_HOME" not in os.environ and os.path.expanduser("~").startswith("~")
+if _homeless:
+    os.environ["XDG_CACHE_HOME"] = os.devnull  # tvm names a folder there while it is imported, or raises without
 _collecting = gc.isenabled()
 gc.disable()  # scanning torch's objects doubles the time of this import
 try:
@@ -22,6 +26,8 @@ try:
 finally:
     if _collecting:
         gc.enable()
+    if _homeless:
+        del os.environ["XDG_CACHE_HOME"]
     sys.excepthook = _hook  # tvm replaces it with one that kills multiprocessing children
 
 from tvm import ir, tirx  # noqa: E402
@@ -41,6 +47,8 @@ from tvm.ir import (  # noqa: E402
     is_prim_expr,
 )
 from tvm.ir import Expr as Expr  # noqa: E402
+from tvm.ir._overload_prim_expr import ExprOp as ExprOperator  # noqa: E402
+from tvm.ir.expr import ExprOperand  # noqa: E402
 from tvm.ir.op import register_op_attr  # noqa: E402
 from tvm.tirx import (  # noqa: E402
     Add,

@@ -11,6 +11,14 @@ KINDS = ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
 _JOINED = {"abssum": "sum", "absmax": "max"}
 
 
+def has_meaning(kind: str, dtype: str) -> bool:
+    """Can values of ``dtype`` be joined so? Floats have no bitwise operations, bool has no sums."""
+    facts = DType(dtype).facts
+    if kind.removeprefix("bit") in ("and", "or", "xor"):
+        return facts.kind != "float"
+    return facts.kind != "bool" or joiner(kind) not in ("sum", "add")
+
+
 def joiner(kind: str) -> str:
     """The kind that joins partial results: that of absolute values is the plain one."""
     return _JOINED.get(kind, kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -14,6 +15,7 @@ from tilecore.cache.source_key import source_key
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, definition_of, evaluate_strings
+from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType
 from tilecore.runtime.kernel import JITKernel
 
@@ -58,6 +60,8 @@ class EagerKernel:
         self.function = function
         self.request = request
         self.signature = inspect.signature(function)
+        self._scalars: dict[str, DType] | None = None
+        self._surroundings = Surroundings(function)
         self._kernels: dict[Any, tuple[JITKernel, tuple[str, ...]]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -75,19 +79,35 @@ class EagerKernel:
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return dict(bound.arguments)
+        return {name: _plain_number(value) for name, value in bound.arguments.items()}
 
     def _kernel(self, bound: dict[str, Any]) -> tuple[JITKernel, tuple[str, ...]]:
         types = self._types(bound)
-        key = tuple((name, _key_of(value)) for name, value in types.items())
+        key = (*((name, _key_of(value)) for name, value in types.items()), self._surroundings.now())
         known = self._kernels.get(key)
         if known is None:
             known = self._kernels[key] = self._compile(types)
         return known
 
     def _types(self, bound: dict[str, Any]) -> dict[str, Any]:
-        """Tensors as their types, other values as they are."""
-        return {name: tensor_type(value) or value for name, value in bound.items()}
+        """Tensors, and scalars that are parameters of the kernel, as their types; other values as they are."""
+        if self._scalars is None:
+            self._scalars = {n: kind for n, kind in self._annotations().items() if isinstance(kind, DType)}
+        return {name: self._type_of(name, value, self._scalars.get(name)) for name, value in bound.items()}
+
+    @staticmethod
+    def _type_of(name: str, value: Any, scalar: DType | None) -> Any:
+        try:
+            kind = tensor_type(value)
+        except LanguageError as error:
+            error.message = f"parameter {name!r}: {error.message}"
+            raise
+        if scalar is not None and (kind is None or not kind.shape):
+            return scalar
+        return value if kind is None else kind
+
+    def _annotations(self) -> dict[str, Any]:
+        return evaluate_strings(self.function, annotations_of(self.function), None)
 
     def _compile(self, types: dict[str, Any]) -> tuple[JITKernel, tuple[str, ...]]:
         from tilecore.jit.compile import compile_ir
@@ -103,8 +123,7 @@ class EagerKernel:
     def _elaborate(self, types: dict[str, Any]) -> tuple[Any, tuple[str, ...], tuple[int, ...]]:
         from tilecore.jit.elaborate_eager import elaborate
 
-        annotations = evaluate_strings(self.function, annotations_of(self.function), None)
-        return elaborate(self.function, types, annotations, definition_of(self.function))
+        return elaborate(self.function, types, self._annotations(), definition_of(self.function))
 
 
 def tensor_type(value: Any) -> TensorType | None:
@@ -117,6 +136,12 @@ def tensor_type(value: Any) -> TensorType | None:
     if shape is None or kind is None or isinstance(value, type):
         return None
     return TensorType(tuple(int(s) for s in shape), DType(kind))
+
+
+def _plain_number(value: Any) -> Any:
+    """numpy's scalars as Python's: they have a shape and a dtype, but are no tensors."""
+    numpy = sys.modules.get("numpy")
+    return value.item() if numpy is not None and isinstance(value, numpy.generic) else value
 
 
 def _key_of(value: Any) -> Any:

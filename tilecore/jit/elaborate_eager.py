@@ -13,9 +13,10 @@ from tilecore.ir.nodes import Var, is_prim_expr
 from tilecore.language.annotations import TensorType
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.symbols import ConstDim
+from tilecore.language.values import KernelValue
 
 
-class _Undeclared:
+class _Undeclared(KernelValue):
     """A tensor argument before the body declares it."""
 
     def __init__(self, name: str, kind: TensorType) -> None:
@@ -35,7 +36,10 @@ class _Undeclared:
             expected=f"{self.name}: T.Tensor[[...], dtype] before T.Kernel",
         )
 
-    __getitem__ = __setitem__ = _refuse
+    expr = __getitem__ = __setitem__ = __call__ = __iter__ = __len__ = __bool__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = __index__ = _refuse
 
 
 class _Elaboration:
@@ -69,9 +73,8 @@ class _Elaboration:
     def _settle(self, name: str, declared: TensorType, given: TensorType) -> None:
         """Give the T.const sizes of a declaration the values that the tensor has."""
         if len(declared.shape) != len(given.shape):
-            raise LanguageError(
-                f"parameter {name!r} has {len(given.shape)} axes", expected=f"{len(declared.shape)}, as declared"
-            )
+            axes = "1 axis" if len(given.shape) == 1 else f"{len(given.shape)} axes"
+            raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
         if str(declared.dtype.facts.torch) != str(given.dtype.facts.torch):
             raise LanguageError(f"parameter {name!r} holds {given.dtype}", expected=str(declared.dtype))
         for axis, (size, actual) in enumerate(zip(declared.shape, given.shape, strict=True)):

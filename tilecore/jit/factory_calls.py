@@ -66,7 +66,7 @@ def remember(jit_impl: JITImpl, args: tuple[Any, ...], kwargs: dict[str, Any], j
     if jit_impl.mode == "eager":
         jit_impl.compile(*args, **kwargs)  # finds it by its IR
         return
-    jit_impl._kernels[jit_impl.parse_cache_key(*args, **kwargs)] = kernel
+    jit_impl._kernels[jit_impl.memory_key(*args, **kwargs)] = kernel
     link = _source_link(jit_impl, args, kwargs)
     if link is not None:
         disk_cache().link(link, job.key)

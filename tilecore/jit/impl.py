@@ -14,6 +14,7 @@ from tilecore.frontend.function import PrimFunc
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
 from tilecore.jit.eager import EagerKernel, is_eager
+from tilecore.jit.surroundings import Same, Surroundings
 from tilecore.runtime.kernel import JITKernel
 
 
@@ -33,6 +34,7 @@ class JITImpl:
         functools.update_wrapper(self, plain)
         self.signature = inspect.signature(plain)
         self._kernels: dict[Any, JITKernel] = {}
+        self._surroundings = Surroundings(plain)
         self._eager = EagerKernel(plain, self.request) if self.mode == "eager" else None
         self._own: JITKernel | None = None
 
@@ -63,7 +65,7 @@ class JITImpl:
         if self.mode == "eager":
             assert self._eager is not None
             return self._eager.compile(*args, **kwargs)
-        key = self.parse_cache_key(*args, **kwargs)
+        key = self.memory_key(*args, **kwargs)
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = self._compile(args, kwargs)
@@ -96,6 +98,10 @@ class JITImpl:
         """The emitted source for these arguments."""
         return self.compile(*args, **kwargs).get_kernel_source()
 
+    def memory_key(self, *args: Any, **kwargs: Any) -> Any:
+        """Where the kernel for these arguments is kept, for as long as what the function reads is what it is now."""
+        return self.parse_cache_key(*args, **kwargs), self._surroundings.now()
+
     def parse_cache_key(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """What tells the kernels of this function apart in memory: its arguments, defaults filled in."""
         bound = self.signature.bind(*args, **kwargs)
@@ -117,6 +123,14 @@ class JITImpl:
         if self.mode != "kernel":
             raise TypeError(f"{self.func.__name__}[grid]: call it with the factory's arguments first")
         return self.compile()[grid]
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As a method: the instance is the first argument."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __reduce__(self) -> str:
+        """Pickled, and copied, by its name, as functions are."""
+        return str(self.__qualname__)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
         return f"<tilecore.jit {self.mode} {getattr(self.func, '__qualname__', self.func)}>"
@@ -141,21 +155,8 @@ def _hashable(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        return _Same(value)
+        return Same(value)
     return (type(value).__name__, value)
-
-
-class _Same:
-    """Stands for one object, and keeps it alive: another one could be given its address."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
 
 
 def jit(

@@ -28,7 +28,8 @@ _declare("tilecore.language.annotations", "Tensor StridedTensor Buffer SharedBuf
 _declare("tilecore.language.symbols", "dynamic symbolic const Var")
 _declare(
     "tilecore.language.integers",
-    "ceildiv cdiv align_up floordiv floormod truncdiv truncmod next_power_of_2 shift_left shift_right index_to_coordinates",
+    "ceildiv cdiv align_up floordiv floormod truncdiv truncmod next_power_of_2 shift_left shift_right "
+    "index_to_coordinates",
 )
 _declare(
     "tilecore.language.kernel",
@@ -36,7 +37,8 @@ _declare(
 )
 _declare(
     "tilecore.language.loops",
-    "serial Serial unroll Unroll vectorized Vectorized Parallel parallel=Parallel grid Pipelined Persistent thread_binding any_of all_of",
+    "serial Serial unroll Unroll vectorized Vectorized Parallel parallel=Parallel grid Pipelined "
+    "Persistent thread_binding any_of all_of",
 )
 _declare(
     "tilecore.language.memory",

@@ -8,9 +8,11 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import Evaluate, Expr, TensorLoad
+from tilecore.ir.reductions import has_meaning
 from tilecore.ir.tile_ops import tile_call, tile_statement
 from tilecore.language.buffers import BufferHandle, as_load
 from tilecore.language.conversions import convert
+from tilecore.language.copies import require_block
 from tilecore.language.regions import check_same_shape, kind_of, region_of, region_pair
 
 _ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
@@ -22,6 +24,9 @@ def _atomic(kind: str, dst: Any, value: Any, order: str | None, return_prev: boo
     if order not in _ORDERS:
         raise LanguageError(f"{what}: memory_order {order!r}", expected=", ".join(_ORDERS))
     element = as_load(dst)
+    dtype = kind_of(region_of(dst, what))
+    if not has_meaning(kind, dtype):
+        raise LanguageError(f"{what} of {dtype} values has no meaning")
     is_tile = element is None or isinstance(value, BufferHandle) or _is_region(value)
     if not is_tile:
         return _element(kind, element, value, order, return_prev)
@@ -42,6 +47,7 @@ def _element(kind: str, element: TensorLoad, value: Any, order: str, return_prev
 
 
 def _tile(kind: str, dst: Any, value: Any, order: str) -> None:
+    require_block(f"atomic_{kind}")
     builder = current(f"T.atomic_{kind}")
     if isinstance(value, (BufferHandle, TensorLoad)) or _is_region(value):
         source, target = region_pair(value, dst, f"T.atomic_{kind}")

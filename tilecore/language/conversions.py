@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
@@ -16,9 +17,9 @@ def convert(value: Any, kind: str) -> Expr:
     """``value`` as an expression of element type ``kind``, cast if need be; Python's integers are checked to fit."""
     if isinstance(value, ConstDim):
         value = value.value
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        _check_fits(int(value), kind)
     if isinstance(value, numbers.Real):
+        if not isinstance(value, bool):
+            _check_fits(value, kind)
         return _constant(value, kind)
     expression = as_expr(value)
     if str(expression.ty.dtype) == str(kind):
@@ -50,15 +51,23 @@ def _integer_range(kind: str) -> tuple[int, int]:
     return (-high - 1 if facts.kind == "int" else 0), high
 
 
-def _check_fits(value: int, kind: str) -> None:
-    if dtype(kind).facts.kind not in ("int", "uint"):
+def _check_fits(value: Any, kind: str) -> None:
+    """A Python number must be in the range of the type: an integer in that of integers, a finite one in that of
+    floats."""
+    facts = dtype(ir_dtype(kind)).facts
+    low: float
+    high: float
+    if facts.kind == "float" and facts.max is not None and value == value and abs(value) != math.inf:
+        low, high, wider, meaning = -facts.max, facts.max, "float64", "goes to the end of the range"
+    elif facts.kind in ("int", "uint") and isinstance(value, numbers.Integral):
+        (low, high), wider, meaning = _integer_range(kind), "int64", "wraps"
+    else:
         return
-    low, high = _integer_range(kind)
     if not low <= value <= high:
         raise LanguageError(
             f"{value} does not fit in {kind}",
             expected=f"{low} to {high}",
-            hint=f'T.cast(T.int64({value}), "{kind}") wraps',
+            hint=f'T.cast(T.{wider}({value}), "{kind}") {meaning}',
         )
 
 
@@ -69,36 +78,40 @@ def ir_dtype(kind: str) -> str:
 
 
 def unify(left: Any, right: Any) -> tuple[Expr, Expr]:
-    """Both as expressions of one element type: constants take the other's, else TVM's promotion decides."""
-    if isinstance(left, numbers.Real) and not isinstance(right, numbers.Real):
-        other = as_expr(right)
-        return _take(left, other), other
-    if isinstance(right, numbers.Real) and not isinstance(left, numbers.Real):
-        other = as_expr(left)
-        return other, _take(right, other)
-    a, b = as_expr(left), as_expr(right)
-    if str(a.ty.dtype) == str(b.ty.dtype):
-        return a, b
-    joined = str(promoted(str(a.ty.dtype), str(b.ty.dtype)))
-    return convert(a, joined), convert(b, joined)
+    """Both as expressions of the element type that holds both. A Python number is an int32 (int64 if it does not fit,
+    uint64 beside one), a float32 or a bool."""
+    kinds = _kind(left), _kind(right)
+    joined = promoted(*kinds)
+    return _as(left, kinds[0], joined), _as(right, kinds[1], joined)
 
 
-def _take(number: Any, other: Expr) -> Expr:
-    kind = str(other.ty.dtype)
-    whole = isinstance(number, numbers.Integral)
-    if dtype(kind).is_float or (whole and not isinstance(number, bool)):
-        return _constant(number, kind)
-    return as_expr(number)
+def _kind(value: Any) -> str:
+    """The element type of one side; of a Python number that int64 does not hold, uint64."""
+    plain = value.value if isinstance(value, ConstDim) else value
+    if isinstance(plain, numbers.Integral) and not isinstance(plain, bool) and not -(2**63) <= int(plain) < 2**63:
+        if 0 <= int(plain) < 2**64:
+            return "uint64"
+        raise LanguageError(f"{plain} does not fit in 64 bits")
+    return str(as_expr(value).ty.dtype)
+
+
+def _as(value: Any, kind: str, joined: str) -> Expr:
+    if isinstance(value, numbers.Real):
+        return _constant(value, joined)
+    return as_expr(value) if kind == joined else convert(value, joined)
 
 
 def promoted(a: str, b: str) -> str:
-    """The element type that holds both: floats win over integers, wider over narrower, signed over unsigned."""
+    """The element type of an operation on both: floats win over integers and these over bool, wider ones over
+    narrower, unsigned ones over signed of their width; two floats of one width meet in float32."""
     left, right = dtype(a).facts, dtype(b).facts
-    order = {"bool": 0, "uint": 1, "int": 2, "float": 3}
-    if left.kind != right.kind and "float" in (left.kind, right.kind):
-        return a if left.kind == "float" else b
+    if a == b:
+        return a
+    for kind in ("float", "bool"):
+        if (left.kind == kind) != (right.kind == kind):
+            return a if (left.kind == kind) == (kind == "float") else b
     if left.bits != right.bits:
         return a if left.bits > right.bits else b
-    if left.kind == right.kind == "float" and a != b:
+    if left.kind == "float":
         return "float32"
-    return a if order[left.kind] >= order[right.kind] else b
+    return a if left.kind == "uint" else b

@@ -10,6 +10,8 @@ from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.conversions import convert
+from tilecore.language.layouts import layout_hint
+from tilecore.language.plain_values import plain_values
 from tilecore.language.regions import describe, extents, kind_of, region_of, region_pair, same_size, tile_shape
 from tilecore.language.values import is_kernel_value
 
@@ -19,17 +21,23 @@ def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None) -> Non
     builder = current(f"T.{name}")
     if builder.enclosing("kernel") is None:
         raise LanguageError(f"T.{name} outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
-    builder.emit(tile_statement(name, args, hints=plain_hints(hints), span=builder.span))
+    if name not in _FOR_ONE_ITERATION:
+        require_block(name if name not in ("reduce", "scan") else f"{_STEMS[name]}{args[2]}")
+    builder.emit(tile_statement(name, args, hints=plain_values(hints) or None, span=builder.span))
 
 
-def plain_hints(hints: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Hints that are given, as values that the IR can hold."""
-    made = {}
-    for key, value in (hints or {}).items():
-        if value is None or value is False:
-            continue
-        made[str(key)] = int(value) if isinstance(value, bool) else value
-    return made or None
+_FOR_ONE_ITERATION = ("annotate", "print", "device_assert", "assume")
+_STEMS = {"reduce": "reduce_", "scan": "cum"}
+
+
+def require_block(name: str) -> None:
+    """Refuse T.<name> inside T.Parallel: it is the whole block's."""
+    if current(f"T.{name}").in_parallel:
+        raise LanguageError(
+            f"T.{name} stands inside T.Parallel",
+            expected="element by element code there",
+            hint="the whole block does it together: move it out of the loop, or write the loop in its place",
+        )
 
 
 def copy(
@@ -57,7 +65,7 @@ def copy(
         **(annotations or {}),
     }
     if loop_layout is not None:
-        hints["loop_layout"] = loop_layout.to_ir() if hasattr(loop_layout, "to_ir") else loop_layout
+        hints["loop_layout"] = layout_hint(loop_layout)
     emit("copy", [left, right], hints)
 
 

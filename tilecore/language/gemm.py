@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
+from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import TensorRegion
 from tilecore.language.conditions import as_condition
@@ -60,9 +61,19 @@ def gemm(
             )
     if (kind_of(a).startswith("float64")) != (kind_of(b).startswith("float64")):
         raise LanguageError("T.gemm: the element types do not go together", found=f"{kind_of(a)} @ {kind_of(b)}")
+    if not _is_float(c) and (_is_float(a) or _is_float(b)):
+        raise LanguageError(
+            "T.gemm of floats accumulates into an integer",
+            found=f"{kind_of(a)} @ {kind_of(b)} into {kind_of(c)}",
+            expected="a float accumulator",
+        )
     clear = as_condition(clear_accum) if is_kernel_value(clear_accum) else bool(clear_accum)
     hints = {"k_pack": k_pack if k_pack != 1 else None, **(annotations or {})}
     emit("gemm", [a, b, c, bool(transpose_A), bool(transpose_B), clear, int(policy)], hints)
+
+
+def _is_float(region: TensorRegion) -> bool:
+    return DType(kind_of(region)).is_float
 
 
 def _matrix(region: TensorRegion, name: str, transposed: bool) -> tuple[Any, Any]:

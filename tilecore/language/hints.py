@@ -11,11 +11,12 @@ from tilecore.ir.nodes import BufferLoad, IntImm
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
+from tilecore.language.layouts import Layout
 from tilecore.language.values import as_expr
 
 
-def annotate(key: str, *values: Any) -> None:
-    """Record hint ``key`` with its values: buffers (as their first element), numbers, strings."""
+def annotate(key: str, *values: Any, hints: dict[str, Any] | None = None) -> None:
+    """Record hint ``key`` with its values: buffers (as their first element), numbers, strings; and its attributes."""
     made = []
     for value in values:
         if isinstance(value, BufferHandle):
@@ -23,7 +24,7 @@ def annotate(key: str, *values: Any) -> None:
             made.append(BufferLoad(value.buffer, zero))
         else:
             made.append(value if isinstance(value, (str, int)) else as_expr(value))
-    emit("annotate", [key, *made])
+    emit("annotate", [key, *made], hints)
 
 
 def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> None:
@@ -35,13 +36,37 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
 
 
 def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = False) -> None:
-    """Ask for memory layouts: ``{buffer: T.Layout or T.Fragment}``. Targets without such layouts pass over it."""
+    """Ask for memory layouts: ``{buffer: T.Layout or T.Fragment}``. Targets without such layouts pass over it.
+
+    In the IR each is a hint "layout" whose attributes are ``layout.to_ir()``. allow_reannotation: a buffer that has
+    a layout may get another one; the last one holds.
+    """
     builder = current("T.annotate_layout")
-    wanted = builder.attributes.setdefault("layouts", {})
+    annotated = builder.attributes.setdefault("layouts", set())
     for buffer, layout in layout_map.items():
         if not isinstance(buffer, BufferHandle):
             raise LanguageError("T.annotate_layout maps buffers to layouts", found=repr(buffer))
-        wanted[buffer.buffer] = layout
+        _check_layout(buffer, layout)
+        if buffer.buffer in annotated and not allow_reannotation:
+            raise LanguageError(
+                f"{buffer.name} has a layout already", hint="annotate it once, or allow_reannotation=True"
+            )
+        annotated.add(buffer.buffer)
+        annotate("layout", buffer, hints=layout.to_ir())
+
+
+def _check_layout(buffer: BufferHandle, layout: Any) -> None:
+    if not isinstance(layout, Layout):
+        raise LanguageError(
+            f"T.annotate_layout of {buffer.name}", found=repr(layout)[:80], expected="a T.Layout or a T.Fragment"
+        )
+    sizes = zip(layout.shape, buffer.shape, strict=False)
+    if len(layout.shape) != buffer.ndim or any(isinstance(b, int) and a != b for a, b in sizes):
+        raise LanguageError(
+            f"the layout of {buffer.name} has another shape",
+            found=f"a layout of shape {layout.shape}",
+            expected=f"shape {buffer.shape}, the buffer's",
+        )
 
 
 def annotate_safe_value(values: Mapping[Any, Any]) -> None:

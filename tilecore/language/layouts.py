@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilecore.errors import LanguageError
+
 
 class Layout:
     """Where each element of a tile lies. ``forward_fn(i, j, ...)`` gives its physical indices (one or several)."""
@@ -18,6 +20,26 @@ class Layout:
         result = self.forward_fn(*indices)
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
+    def to_ir(self) -> dict[str, Any]:
+        """The layout as it stands in the IR: kind, shape, and ``index``, an IndexMap from an element to its place."""
+        return {"kind": "layout", "shape": list(self.shape), "index": self._index_map(self.forward_fn, len(self.shape))}
+
+    def _index_map(self, function: Callable[..., Any], arguments: int) -> Any:
+        """``function`` of so many indices as an IndexMap of i0, i1, ...: one text for one function."""
+        from tilecore.ir.nodes import Var, tirx
+        from tilecore.language.values import as_expr
+
+        indices = [Var(f"i{number}", "int32") for number in range(arguments)]
+        try:
+            made = function(*indices)
+        except TypeError as error:
+            raise LanguageError(f"the function of {self!r} does not take {arguments} indices: {error}") from error
+        places = [as_expr(place) for place in (made if isinstance(made, (tuple, list)) else [made])]
+        for place in places:
+            if not str(place.ty.dtype).startswith(("int", "uint")):
+                raise LanguageError(f"the function of {self!r} gives {place}", expected="integer expressions")
+        return tirx.IndexMap(indices, places, None)
+
     def __repr__(self) -> str:
         return f"T.{type(self).__name__}({self.shape})"
 
@@ -26,7 +48,7 @@ class Fragment(Layout):
     """Which thread holds each element, and in which of its registers.
 
     Either ``forward_fn(i, j) -> (thread, index)``, or ``forward_thread_fn`` and ``forward_index_fn`` apart. With
-    ``replicate`` > 1 the functions take a further argument, the copy's number.
+    ``replicate`` > 1 the functions that give the thread take a further argument, the copy's number.
     """
 
     def __init__(
@@ -37,6 +59,27 @@ class Fragment(Layout):
         replicate: int = 1,
         forward_index_fn: Callable[..., Any] | None = None,
     ) -> None:
+        if (forward_fn is None) == (forward_thread_fn is None):
+            raise LanguageError("a T.Fragment takes either forward_fn or forward_thread_fn")
         super().__init__(shape, forward_fn or (lambda *i: [forward_index_fn(*i)] if forward_index_fn else []))
         self.forward_thread_fn = forward_thread_fn
         self.replicate = int(replicate)
+
+    def to_ir(self) -> dict[str, Any]:
+        """As of a Layout. ``index`` gives the thread and then the place in it; with ``replicate`` > 1 its last
+        argument is the copy's number."""
+        arguments = len(self.shape) + (self.replicate > 1)
+        index = self._index_map(self._thread_and_place, arguments)
+        return {"kind": "fragment", "shape": list(self.shape), "replicate": self.replicate, "index": index}
+
+    def _thread_and_place(self, *indices: Any) -> list[Any]:
+        if self.forward_thread_fn is None:
+            return self.map_forward_index(indices)
+        return [self.forward_thread_fn(*indices), *self.map_forward_index(indices[: len(self.shape)])]
+
+
+def layout_hint(layout: Any) -> dict[str, Any]:
+    """``loop_layout=`` as it stands in the IR."""
+    if not isinstance(layout, Layout):
+        raise LanguageError("loop_layout", found=repr(layout)[:80], expected="a T.Fragment")
+    return layout.to_ir()

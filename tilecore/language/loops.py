@@ -11,6 +11,7 @@ from tilecore.frontend.loops import Axis, LoopSpec
 from tilecore.ir.nodes import Analyzer, tirx
 from tilecore.language.conditions import logical_and
 from tilecore.language.integers import ceildiv
+from tilecore.language.layouts import layout_hint
 from tilecore.language.values import as_expr
 
 
@@ -96,7 +97,7 @@ def Parallel(
         if value is not None:
             notes[name] = int(value)
     if loop_layout is not None:
-        notes["loop_layout"] = loop_layout.to_ir() if hasattr(loop_layout, "to_ir") else loop_layout
+        notes["loop_layout"] = layout_hint(loop_layout)
     axes = tuple(_axis(extent, None) for extent in extents)
     return LoopSpec("parallel", axes, single=len(axes) == 1, annotations=notes)
 

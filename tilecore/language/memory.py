@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import Analyzer, DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
@@ -191,6 +191,13 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
     sizes = list(src.shape) if shape is None else (list(shape) if isinstance(shape, (tuple, list)) else [shape])
     if shape is None and DType(kind).bits != src.dtype.bits:
         sizes[-1] = sizes[-1] * src.dtype.bits // DType(kind).bits
+    if kind != src.dtype and min(DType(kind).bits, src.dtype.bits) < 8:
+        raise UnsupportedError(
+            f"{src.name} is viewed as another element type",
+            found=f"{src.dtype} as {kind}",
+            expected="elements of a byte or more: two of 4 bits share one",
+            hint="pass the tensor as T.uint8 and take the halves with & 15 and >> 4",
+        )
     _check_same_bytes(src, sizes, kind)
     made = _View([as_expr(s) for s in sizes], kind, src.scope())
     made.source = src.buffer

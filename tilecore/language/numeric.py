@@ -13,6 +13,7 @@ from tilecore.ir.nodes import Broadcast as IRBroadcast
 from tilecore.ir.nodes import Call, Expr, tirx
 from tilecore.ir.nodes import Ramp as IRRamp
 from tilecore.ir.nodes import Select as IRSelect
+from tilecore.language.arithmetic import binary, inverted
 from tilecore.language.conditions import as_condition, select
 from tilecore.language.conversions import convert, ir_dtype, unify
 from tilecore.language.values import as_expr, is_kernel_value
@@ -27,6 +28,8 @@ def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, i
         if isinstance(x, numbers.Real) and plain is not None:
             return plain(x)  # type: ignore[arg-type]
         value = as_expr(x)
+        if integers and not _kind(value).is_integer:
+            raise LanguageError(f"T.{name} of {_kind(value)}", found=str(value), expected="an integer")
         if not integers and not _kind(value).is_float:
             value = convert(value, "float32")
         return getattr(tirx, name)(value)
@@ -231,19 +234,19 @@ def _limit(kind: DType, largest: bool) -> Expr:
 
 
 def bitwise_and(a: Any, b: Any) -> Expr:
-    return as_expr(a) & as_expr(b)
+    return binary("and", a, b)
 
 
 def bitwise_or(a: Any, b: Any) -> Expr:
-    return as_expr(a) | as_expr(b)
+    return binary("or", a, b)
 
 
 def bitwise_xor(a: Any, b: Any) -> Expr:
-    return as_expr(a) ^ as_expr(b)
+    return binary("xor", a, b)
 
 
 def bitwise_not(a: Any) -> Expr:
-    return ~as_expr(a)
+    return inverted(a)
 
 
 def Ramp(base: Any, stride: Any, lanes: int) -> Expr:

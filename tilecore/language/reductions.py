@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.ir.nodes import tirx
-from tilecore.ir.reductions import identity
+from tilecore.ir.nodes import TensorRegion, tirx
+from tilecore.ir.reductions import has_meaning, identity
 from tilecore.language.buffers import BufferHandle, as_load
 from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
 from tilecore.language.kernel import open_kernel
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
-
-_BITWISE = ("bitand", "bitor", "bitxor")
 
 
 def reduce(
@@ -40,11 +38,23 @@ def reduce(
             found=f"{describe(source)} along dim {axis} into {describe(target)}",
             expected=f"shape {tuple(left) or (1,)} or {tuple(kept)}",
         )
-    for kind in (kind_of(source), kind_of(target)):
-        if reduce_type in _BITWISE and kind.startswith(("float", "bfloat")):
-            raise LanguageError(f"{what} of {kind}", expected="integers or bool")
+    _check_meaning(reduce_type, source, target, what)
     args = [source, target, reduce_type, axis, bool(clear), bool(nan_propagate)]
     emit("reduce", args, annotations)
+
+
+def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, what: str) -> None:
+    """The elements are joined in the target's type; bits are those of the source."""
+    bitwise = kind.startswith("bit")
+    joined = [kind_of(source), kind_of(target)] if bitwise else [kind_of(target)]
+    wrong = [name for name in joined if not has_meaning(kind, name)]
+    if wrong:
+        raise LanguageError(
+            f"{what} of {wrong[0]} values has no meaning",
+            found=f"{kind_of(source)} into {kind_of(target)}",
+            expected="integers or bool" if bitwise else "an output of integers or floats",
+            hint=None if bitwise else "T.int32 counts; T.reduce_bitor tells whether any is true",
+        )
 
 
 def _fits(want: list[Any], got: list[Any]) -> bool:
@@ -89,6 +99,7 @@ def _scan(kind: str, src: Any, dst: Any, dim: int, reverse: bool, annotations: d
         raise LanguageError(f"{what}: dim {dim} of a tile with {len(sizes)} axes", found=describe(source))
     if not _fits(sizes, extents(target)):
         raise LanguageError(f"{what}: the shapes differ", found=f"{describe(source)} and {describe(target)}")
+    _check_meaning(kind, source, target, what)
     emit("scan", [source, target, kind, axis, bool(reverse)], annotations)
 
 

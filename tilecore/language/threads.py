@@ -17,6 +17,7 @@ from tilecore.ir.tile_ops import tile_call
 from tilecore.language.buffers import as_load
 from tilecore.language.conditions import as_condition, select
 from tilecore.language.conversions import convert
+from tilecore.language.copies import require_block
 from tilecore.language.kernel import Kernel, open_kernel
 from tilecore.language.values import as_expr, is_kernel_value
 
@@ -71,6 +72,7 @@ def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, what: str
     kind: sum, max, min, bitand, bitor, bitxor. The group: ``extent`` threads, ``stride`` apart; extent 0: the block.
     """
     open_kernel(what)
+    require_block(what.removeprefix("T."))
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)
     if kind.startswith("bit") and "float" in dtype:

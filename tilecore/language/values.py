@@ -45,7 +45,7 @@ def as_expr(value: Any, kind: str | None = None) -> Expr:
             raise LanguageError(f"{value} is a buffer, not a value", hint=f"index it: {value}[...]")
         return value
     if isinstance(value, _LAZY):
-        return value.asobject()
+        return _compared(value)
     if isinstance(value, TensorRegion):
         raise LanguageError("a slice of a buffer stands where a value is expected", found=str(value))
     raise LanguageError(
@@ -53,6 +53,13 @@ def as_expr(value: Any, kind: str | None = None) -> Expr:
         found=repr(value)[:80],
         expected="a number or an expression",
     )
+
+
+def _compared(value: Any) -> Expr:
+    """``a == b`` or ``a != b``, in the type that holds both."""
+    from tilecore.language.conversions import unify
+
+    return type(value)(*unify(value.a, value.b), value.span).asobject()
 
 
 def _guard_truth() -> None:

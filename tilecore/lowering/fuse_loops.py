@@ -12,6 +12,7 @@ from typing import Any
 
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant, dtype_of, seq, statements_of
+from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -76,7 +77,7 @@ def summarize(node: Stmt) -> Summary:
         entry.indices.append(list(access.indices))
         entry.written |= is_store
     opaque = bool(collect(node, Evaluate, While, tirx.Break, tirx.Continue, tirx.Return, DeclBuffer))
-    return Summary(accesses, opaque)
+    return Summary(accesses, opaque or effect_in(node) is not None)
 
 
 def is_candidate(node: Stmt) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import Strided, coefficient, lane_step
 from tilecore.ir.build import cast, const, dtype_of, op_name
+from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
     Analyzer,
     Broadcast,
@@ -71,6 +72,9 @@ class LaneExpressions:
     def expr(self, node: Expr) -> Expr:
         """Vector form of an expression, or the expression itself where all lanes agree."""
         if not self._varies(node):
+            effect = effect_in(node)
+            if effect is not None:  # once for every iteration, though all of them do the same
+                raise CannotVectorizeError(f"{effect} runs element by element")
             return node
         name = type(node).__name__
         if name == "Var":

@@ -11,10 +11,12 @@ from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
     Analyzer,
+    Bind,
     Broadcast,
     BufferLoad,
     BufferStore,
     Cast,
+    Evaluate,
     For,
     ForKind,
     IfThenElse,
@@ -23,6 +25,7 @@ from tilecore.ir.nodes import (
     Stmt,
     TensorLoad,
     Var,
+    structural_map,
     structural_mutate,
     tirx,
 )
@@ -64,31 +67,39 @@ class _Vectorizer:
         inner = [loop for loop in collect(body, For) if loop.kind == ForKind.PARALLEL or is_reduction(loop)]
         best = self._best_axis([*axes, *inner], body)
         if best is None or best in inner:
-            made = serial(axes, mutator.mutate(body))
-            return made
+            if best is None and any(constant(axis.extent) != 1 for axis in axes):
+                self._note("not_vectorized", node, reason="along no axis do neighbours lie side by side")
+            return serial(axes, mutator.mutate(body))
         others = [axis for axis in axes if not axis.same_as(best)]
         try:
-            return serial(others, self._vector_loop(best, body))
+            made = serial(others, self._vector_loop(best, body))
         except CannotVectorizeError as reason:
-            self._note(node, str(reason))
+            self._note("not_vectorized", node, reason=str(reason))
             return serial(axes, mutator.mutate(body))
+        self._note("vectorized", node, axis=str(best.loop_var.name), lanes=self._lanes(best, body))
+        return made
 
     def _explicit(self, node: For, mutator: Any) -> Any:
         extent = constant(node.extent)
         try:
             if extent is None or extent > 256:
-                return self._vector_loop(node, node.body)
+                made = self._vector_loop(node, node.body)
+                self._note("vectorized", node, axis=str(node.loop_var.name), lanes=self._lanes(node, node.body))
+                return made
             lanes = Lanes(node.loop_var, node.min, extent) if extent > 1 else None
             if lanes is None:
                 return substitute(node.body, {node.loop_var: node.min})
-            return lanes.statement(node.body)
+            made = lanes.statement(node.body)
+            self._note("vectorized", node, axis=str(node.loop_var.name), lanes=extent)
+            return made
         except CannotVectorizeError as reason:
-            self._note(node, str(reason))
+            self._note("not_vectorized", node, reason=str(reason))
             return serial([node], mutator.mutate(node.body))
 
-    def _note(self, node: For, reason: str) -> None:
-        place = location_of_span(node.span)
-        self.env.note("not_vectorized", {"line": place.line if place else None, "reason": reason})
+    def _note(self, topic: str, node: For, **facts: Any) -> None:
+        spans = [node.span, *(store.span for store in stores(node.body))]
+        place = location_of_span(next((span for span in spans if span is not None), None))
+        self.env.note(topic, {"line": place.line if place else None, **facts})
 
     # -- which axis -------------------------------------------------------------------------------------------
 
@@ -104,15 +115,18 @@ class _Vectorizer:
         return best
 
     def _score(self, axis: For, count: int) -> float:
-        """Contiguous accesses count for an axis, scattered ones against it; stores weigh more than loads."""
+        """Contiguous accesses count for an axis, scattered ones against it; stores weigh more than loads. A single
+        element that every iteration has for itself becomes a vector, and costs nothing."""
         score = 0.5
+        single = {a.buffer for a in collect(axis.body, AllocBuffer) if all(constant(s) == 1 for s in a.buffer.shape)}
         for access, trips in accesses_of(axis.body):
             is_load = isinstance(access, TensorLoad)
             buffer = access.source if is_load else access.buffer
             weight = trips if is_load else 2.0 * trips
             step = lane_step(access.indices[0], axis.loop_var, max(2, count))
             if step == 0:
-                score -= 0.0 if is_load or str(buffer.scope()).startswith(REDUCE_SCOPE) else 2.0 * weight
+                free = is_load or buffer in single or str(buffer.scope()).startswith(REDUCE_SCOPE)
+                score -= 0.0 if free else 2.0 * weight
             elif step == 1:
                 score += weight
             else:
@@ -252,10 +266,25 @@ def kind_of(total: Var) -> str:
 def _widest(body: Stmt) -> int:
     """Bits of the widest element type that the body computes in; narrow floats compute as float32."""
     kinds = {dtype_of(a.source) for a in loads(body)} | {dtype_of(s.buffer) for s in stores(body)}
-    kinds |= {dtype_of(c) for c in collect(body, Cast)}
+    kinds |= _casts(body)
     if len(kinds) == 1 and isinstance(body, BufferStore) and copied_element(body.value) is not None:
         return max(8, DType(next(iter(kinds))).bits)  # moved, not computed with
     return max((max(32, DType(k).bits) if DType(k).is_float else max(8, DType(k).bits)) for k in kinds) if kinds else 32
+
+
+def _casts(body: Stmt) -> set[str]:
+    """Types that values are converted to; offsets of 64 bits do not count, as they are not computed for each lane."""
+    found = {dtype_of(c) for c in collect(body, Cast)}
+    if "int64" not in found:
+        return found
+
+    def loaded(node: TensorLoad) -> Var:
+        return Var("loaded", dtype_of(node))
+
+    values = [s.value for s in collect(body, BufferStore, Bind, Evaluate)]
+    values += [s.condition for s in collect(body, IfThenElse)]
+    bare = [structural_map(value, (TensorLoad, loaded)) for value in values]
+    return {dtype_of(c) for value in bare for c in collect(value, Cast)}
 
 
 VECTORIZE_LOOPS = Pass("vectorize_loops", vectorize_loops)

@@ -107,9 +107,7 @@ def _wrap(origin: Origin, what: str, function: Callable[..., Any], *results: typ
     return guarded(origin, what, function, returns(origin, what, *results))
 
 
-def _wrap_late(
-    origin: Origin, what: str, function: Callable[..., Any], results: Callable[[], tuple[type, ...]]
-) -> Any:
+def _wrap_late(origin: Origin, what: str, function: Callable[..., Any], results: Callable[[], tuple[type, ...]]) -> Any:
     """As :func:`_wrap`, with types of the IR, which are imported when the function has run."""
     return guarded(origin, what, function, lambda made: returns(origin, what, *results())(made))
 

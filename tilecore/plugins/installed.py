@@ -31,7 +31,7 @@ class Folder:
 
     def name_and_version(self) -> tuple[str, str]:
         """From the headers of METADATA, else from the folder's name."""
-        headers = {}
+        headers: dict[str, str] = {}
         try:
             text = self.read_text("METADATA") or self.read_text("PKG-INFO") or ""
         except (OSError, UnicodeDecodeError):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 from tilecore.errors import ArgumentError
@@ -47,8 +48,9 @@ def do_bench(
 
     warmup, rep: milliseconds to spend before measuring and on measuring, caches being emptied included; the first
     call and a few for an estimate come on top. _n_warmup, _n_repeat: numbers of calls instead, when not 0.
-    quantiles: of the measurements (0 to 1); the result is a list, or a number for a single one. Otherwise
-    return_mode: "mean", "median", "min" or "max" of them.
+    quantiles: of the measurements (0 to 1); the result is a list of them in this order, but of a single quantile the
+    number itself (as Triton's and TileLang's do_bench have it). When not given, the result is the number that
+    return_mode names: "mean", "median", "min" or "max" of the measurements.
     fast_flush: empty the caches before each measurement; False leaves them alone. On the host this makes the code
     itself slow to start, by 20 to 80 us; Profiler.do_bench does without. cache_size: MiB to overwrite for
     that; on the host twice the last-level cache when not given, 256 on devices.
@@ -113,8 +115,11 @@ def _check(warmup: float, rep: float, quantiles: Sequence[float] | None, return_
         raise ArgumentError(f"do_bench: return_mode={return_mode!r}", expected=", ".join(map(repr, _MODES)))
     if warmup < 0 or rep < 0:
         raise ArgumentError(f"do_bench: warmup={warmup!r}, rep={rep!r}", expected="milliseconds, 0 or more")
-    if quantiles is not None and (not quantiles or not all(0 <= q <= 1 for q in quantiles)):
-        raise ArgumentError(f"do_bench: quantiles={quantiles!r}", expected="numbers from 0 to 1")
+    if quantiles is None:
+        return
+    numbers = list(quantiles) if isinstance(quantiles, Iterable) else []
+    if not numbers or not all(isinstance(q, Real) and 0 <= q <= 1 for q in numbers):
+        raise ArgumentError(f"do_bench: quantiles={quantiles!r}", expected="a list of numbers from 0 to 1")
 
 
 def _result(times: Sequence[float], quantiles: Sequence[float] | None, return_mode: str) -> float | list[float]:

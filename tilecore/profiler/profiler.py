@@ -156,6 +156,7 @@ class Profiler:
     ) -> float | list[float]:
         """Milliseconds that the kernel, or ``func``, takes on inputs of the kernel; see :func:`do_bench`.
 
+        The result is a number; of two or more quantiles it is a list of them.
         n_warmup, n_repeat: numbers of calls in place of the times warmup and rep, when not 0. fast_flush: every call
         finds its data in memory, not in a cache: on devices as do_bench does it, on the host by copies of the inputs
         that are used in turn. On a simulator the number of calls is bounded by what its adapter says.

@@ -24,6 +24,7 @@ class Explanation:
             grid = ", ".join(str(d) for d in entry.grid)
             lines.append(f"  {entry.symbol}: grid ({grid}), {entry.shared_bytes} bytes of on-chip memory a block")
         lines += self._operations()
+        lines += self._layouts()
         lines += self._loops()
         lines += self._times()
         return "\n".join(lines)
@@ -39,16 +40,23 @@ class Explanation:
             lines += [f"      not {name}: {reason}" for name, reason in row.get("declined", ())]
         return lines
 
+    def _layouts(self) -> list[str]:
+        rows = self.data.get("layouts", ())
+        return [*(["layouts:"] if rows else []), *(f"  {row['buffer']}: {row['layout']}" for row in rows)]
+
     def _loops(self) -> list[str]:
-        rows = self.data.get("not_vectorized", ())
-        lines = ["loops that stayed scalar:"] if rows else []
-        for row in rows:
-            place = f"line {row['line']}: " if row.get("line") else ""
-            lines.append(f"  {place}{row['reason']}")
-        return lines
+        vectors = [(row, f"{row['lanes']} lanes along {row['axis']}") for row in self.data.get("vectorized", ())]
+        scalars = [(row, row["reason"]) for row in self.data.get("not_vectorized", ())]
+        return _listed("loops as vectors:", vectors) + _listed("loops that stayed scalar:", scalars)
 
     def _times(self) -> list[str]:
         steps = self.data.get("steps", {})
         if not steps:
             return []
         return ["compile time: " + ", ".join(f"{name} {ms:.1f} ms" for name, ms in steps.items())]
+
+
+def _listed(title: str, rows: list[tuple[Mapping[str, Any], str]]) -> list[str]:
+    """The texts under a title, each with its line in the user's file; what is the same is told once."""
+    lines = [f"  line {row['line']}: {text}" if row.get("line") else f"  {text}" for row, text in rows]
+    return [title, *dict.fromkeys(lines)] if lines else []

@@ -1,14 +1,19 @@
-"""Kernels as files: written by ``kernel.export()``, loaded by ``tilecore.load_kernel()`` without TVM."""
+"""Kernels as files: written by ``kernel.export()``, loaded by ``tilecore.load_kernel()`` without TVM; and pickled."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilecore.cache.entry_format import decode, encode
-from tilecore.errors import CacheError
+from tilecore.errors import CacheError, TargetError
 from tilecore.runtime.artifact import Artifact
+
+if TYPE_CHECKING:
+    from tilecore.runtime.kernel import JITKernel
 
 # An exported file is a cache entry that goes by this key: digests and all.
 EXPORT_KEY = "e" * 64
@@ -17,12 +22,15 @@ EXPORT_KEY = "e" * 64
 def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
     """Write atomically; raises CacheError when the folder cannot be written."""
     target = Path(path)
+    staged = target.parent / f".{target.name}.{secrets.token_hex(8)}"
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent or ".", prefix=target.name, delete=False) as file:
-            file.write(encode(EXPORT_KEY, artifact))
-        os.replace(file.name, target)
+        staged.write_bytes(encode(EXPORT_KEY, artifact))
+        os.replace(staged, target)
     except OSError as error:
         raise CacheError(f"{target} cannot be written: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            staged.unlink(missing_ok=True)
     return target
 
 
@@ -38,11 +46,34 @@ def read_kernel(path: str | os.PathLike[str]) -> Artifact:
         raise CacheError(f"{path} is not an exported kernel, or is damaged: {error}") from error
 
 
-def load_kernel(path: str | os.PathLike[str]) -> object:
-    """A JITKernel from a file that ``kernel.export()`` wrote."""
+def load_kernel(path: str | os.PathLike[str]) -> JITKernel:
+    """A JITKernel from a file that ``kernel.export()`` wrote.
+
+    Raises CacheError when the file is missing or damaged, TargetError when nothing installed runs its target,
+    LaunchError when its target is not here, such as another processor.
+    """
+    return kernel_of(read_kernel(path))
+
+
+def kernel_of(artifact: Artifact) -> JITKernel:
+    """The artifact as a kernel of this process. Raises TargetError, LaunchError."""
     from tilecore.plugins import manager
     from tilecore.runtime.kernel import JITKernel
 
-    artifact = read_kernel(path)
     backend, target = manager.resolve(artifact.target)
+    if artifact.adapter not in backend.adapters:
+        raise TargetError(
+            f"{artifact.name} was exported for execution_backend={artifact.adapter!r}, which {backend.package} "
+            f"{backend.version} does not have",
+            expected=", ".join(backend.adapters),
+            hint="export it again with this version",
+        )
     return JITKernel(artifact, backend, target)
+
+
+def unpickled(artifact: Artifact, facts: dict[str, object]) -> JITKernel:
+    """What pickle makes of a kernel: as a loaded one, with the attributes in ``facts``."""
+    kernel = kernel_of(artifact)
+    for name, value in facts.items():
+        setattr(kernel, name, value)
+    return kernel

@@ -119,6 +119,20 @@ class JITKernel(Launcher):
 
         return write_kernel(self.artifact, path)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled kernels are loaded like exported ones: without TVM, and without the tile IR."""
+        from tilecore.runtime.export import unpickled
+
+        facts = {name: getattr(self, name) for name in ("from_cache", "config", "latency", "ref_latency")}
+        return unpickled, (self.artifact, facts)
+
+    def __copy__(self) -> JITKernel:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> JITKernel:
+        """Itself: it does not change, and copies of a model may share it."""
+        return self
+
     def __repr__(self) -> str:
         names = ", ".join(p.name for p in self.artifact.params)
         return f"<JITKernel {self.artifact.name}({names}) on {self.target.kind}, {self.artifact.adapter}>"

@@ -168,12 +168,12 @@ def _torch_view(tensor: Any) -> TensorView:
     if kind == "meta":
         raise UnreadableTensor("it is on the meta device, which has no memory")
     try:
-        address = tensor.data_ptr()
+        shape, strides, address = tuple(tensor.shape), tensor.stride(), tensor.data_ptr()
         device = (dlpack.HOST, 0) if kind == "cpu" else _pair(tensor.__dlpack_device__())
     except Exception as error:
         raise UnreadableTensor(f"torch gives no access to its memory ({_first_line(error)})") from error
     code = _TORCH_DTYPES.get(str(tensor.dtype), UNKNOWN)
-    return TensorView(address, tuple(tensor.shape), tensor.stride(), code, device, "torch", tensor, tensor)
+    return TensorView(address, shape, strides, code, device, "torch", tensor, tensor)
 
 
 def _numpy_view(array: Any) -> TensorView:

@@ -24,8 +24,8 @@ def fill(count):
         key = key_of(number)
         kernel_cache.disk_cache().put(key, artifact_of(key, 5000))
         kernel_cache.disk_cache().link(key_of(f"source {number}"), key)
-    kernel_cache.disk_cache().define(key_of("definition"), "text")
-    kernel_cache.disk_cache().keep_result(key_of("search"), "{}")
+    kernel_cache.disk_cache().keep_note("definitions", key_of("definition"), "text")
+    kernel_cache.disk_cache().keep_note("results", key_of("search"), "{}")
 
 
 def test_looking_at_a_cache_that_is_not_there_makes_nothing(root):
@@ -58,14 +58,14 @@ def test_verify_sets_the_damaged_aside_and_drops_dangling_links(root):
         stream.write(b"x")
     with open(layout.link(key_of("source 1")), "r+b") as stream:
         stream.write(b"y")
-    with open(layout.result(key_of("search")), "ab") as stream:
+    with open(layout.note("results", key_of("search")), "ab") as stream:
         stream.write(b"z")
     os.unlink(layout.entry(key_of(2)))
     with recorded() as texts:
         found = kernel_cache.verify()
     assert texts == []
     assert (found.entries, found.links, found.results) == (4, 5, 1)
-    damaged = {layout.entry(key_of(0)), layout.link(key_of("source 1")), layout.result(key_of("search"))}
+    damaged = {layout.entry(key_of(0)), layout.link(key_of("source 1")), layout.note("results", key_of("search"))}
     assert set(found.damaged) == damaged
     assert found.dangling == 2  # of the damaged entry, and of the missing one
     assert kernel_cache.stats().quarantined == 3

@@ -70,9 +70,9 @@ def test_a_link_that_leads_to_no_key_is_a_miss(cache):
 
 def test_definitions_are_texts_by_key(cache):
     key = key_of("definition")
-    assert cache.definition(key) is None
-    assert cache.define(key, '["é", {"a": 1}]')
-    assert DiskCache(cache.path).definition(key) == '["é", {"a": 1}]'
+    assert cache.note("definitions", key) is None
+    assert cache.keep_note("definitions", key, '["é", {"a": 1}]')
+    assert DiskCache(cache.path).note("definitions", key) == '["é", {"a": 1}]'
     assert cache.resolve(key) is None  # links are kept apart
 
 
@@ -185,11 +185,11 @@ def test_damage_in_any_member_is_noticed_and_repaired(cache, damage):
             assert cache.get(key) is None
         assert cache.put(key, artifact_of(key))
         assert cache.get(key) == artifact_of(key)
-    cache.define(key, "text")
-    with open(layout.definition(key), "r+b") as stream:
+    cache.keep_note("definitions", key, "text")
+    with open(layout.note("definitions", key), "r+b") as stream:
         stream.truncate(40)
     with pytest.warns(CacheWarning, match="set aside"):
-        assert cache.definition(key) is None
+        assert cache.note("definitions", key) is None
 
 
 def test_the_quarantine_is_bounded(cache):

@@ -18,6 +18,33 @@ def carried(source):
 
 
 CASES = {
+    "variables of comprehensions and lambdas are their own": (
+        """
+        def f():
+            for i in r:
+                t = i
+                g(t)
+            x = [a[i] + t for i in range(4) for t in range(i)]
+            y = {i: t for i, t in z}
+            w = sum(i for i in x)
+            v = lambda i, *t: i + t
+            return g(x, y, w, v)
+        """,
+        {},
+    ),
+    "what comprehensions and lambdas read from outside": (
+        """
+        def f():
+            for i in r:
+                t = i
+                u = i
+                v = i
+            x = [j for j in range(t)]
+            y = lambda k=u: k + v
+            return x, y
+        """,
+        {3: {"t", "u", "v"}},
+    ),
     "a sum around a loop": (
         """
         def f():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 
 import numpy as np
 import pytest
@@ -157,6 +159,48 @@ def test_only_functions_are_decorated():
             tilecore.jit(value)
 
 
+def test_on_a_method():
+    class Model:
+        def __init__(self, amount):
+            self.amount = amount
+
+        @tilecore.jit(target="cpu", out_idx=-1)
+        def layer(self, n):
+            amount = self.amount
+
+            @T.prim_func
+            def kernel(A: T.Tensor((n,), "int32"), B: T.Tensor((n,), "int32")):
+                with T.Kernel(1):
+                    for i in T.Parallel(n):
+                        B[i] = A[i] + amount
+
+            return kernel
+
+    one, two = Model(1), Model(2)
+    a = np.zeros(4, np.int32)
+    assert [int(m.layer(4)(a)[0]) for m in (one, two, one)] == [1, 2, 1]
+    assert one.layer(n=4) is one.layer(4)
+    assert Model.layer.mode == "lazy"
+
+
+def test_kernels_and_factories_are_pickled_and_copied():
+    kernel = tilecore.compile(FUNC, out_idx=1, target="cpu")
+    kernel.config = {"block": 3}
+    try:
+        again = pickle.loads(pickle.dumps(kernel))
+    finally:
+        kernel.config = None
+    assert again is not kernel
+    assert (again.artifact, again.config, repr(again)) == (kernel.artifact, {"block": 3}, repr(kernel))
+    a = np.arange(8, dtype=np.int32)
+    assert (again(a, np.zeros((8, 2), np.float16), 1.0) == a + 1).all()
+    holder = {"kernel": kernel, "factory": three}
+    for made in (copy.copy(holder), copy.deepcopy(holder)):
+        assert made["kernel"] is kernel
+        assert made["factory"] is three
+    assert pickle.loads(pickle.dumps(three)) is three
+
+
 # -- outputs ------------------------------------------------------------------------------------------------------
 
 
@@ -246,6 +290,14 @@ def test_execution_backends_go_by_name(monkeypatch):
             tilecore.compile(FUNC, execution_backend=name, target="cpu")
         assert "TILECORE_EXECUTION_BACKEND" in caught.value.hint
     assert tilecore.compile(FUNC, execution_backend="native", target="cpu").execution_backend == "native"
+
+
+def test_the_environment_names_the_target_of_kernels_that_name_none(monkeypatch):
+    monkeypatch.setenv("TILECORE_TARGET", "cpu -march=generic -vector_bits=256")
+    for target in (None, "auto"):
+        kernel = tilecore.compile(FUNC, target=target)
+        assert (kernel.target.get("march"), kernel.target.get("vector_bits")) == ("generic", 256)
+    assert tilecore.compile(FUNC, target="cpu").target.get("march") == "native"
 
 
 def test_pass_configs_are_checked():

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import tilecore.language as T
 from tilecore.dtypes import FACTS
 from tilecore.errors import LanguageError
+from tilecore.frontend.builder import Builder, building
 from tilecore.interpreter.values import cast as interpreted_cast
 from tilecore.interpreter.values import value_type
-from tilecore.ir.nodes import Cast, FloatImm, IntImm, Var
+from tilecore.ir.nodes import Cast, FloatImm, IntImm, Var, tirx
 from tilecore.language.conditions import as_condition
 from tilecore.language.conversions import convert, promoted, unify
 from tilecore.language.values import as_expr
@@ -43,6 +44,17 @@ def test_integers_are_checked_to_fit(target, value):
     else:
         with pytest.raises(LanguageError, match="does not fit"):
             convert(value, target)
+
+
+@pytest.mark.parametrize("target", [name for name, facts in FACTS.items() if facts.kind == "float"])
+def test_numbers_are_checked_to_fit_floats(target):
+    limit = FACTS["float32" if target == "tfloat32" else target].max
+    for value in (limit, -limit, 0.0, 3, np.inf, -np.inf, np.nan, True):
+        np.testing.assert_equal(float(convert(value, target).value), float(value))
+    for value in (2 * int(limit), -2 * int(limit), 10**400, *([limit * 1.1] if target != "float64" else [])):
+        with pytest.raises(LanguageError, match="does not fit in") as caught:
+            convert(value, target)
+        assert "T.cast(" in caught.value.hint
 
 
 @given(st.sampled_from(INTEGERS), st.sampled_from(INTEGERS), st.integers(-(2**62), 2**62))
@@ -78,7 +90,10 @@ def test_floats_and_bools_convert():
         ("float16", "bfloat16", "float32"),
         ("float32", "float64", "float64"),
         ("int8", "int32", "int32"),
-        ("uint32", "int32", "int32"),
+        ("uint32", "int32", "uint32"),
+        ("int4", "uint4", "uint4"),
+        ("bool", "int4", "int4"),
+        ("bool", "float16", "float16"),
         ("uint8", "int16", "int16"),
         ("bool", "uint8", "uint8"),
         ("float8_e4m3fn", "float16", "float16"),
@@ -91,12 +106,55 @@ def test_promotion_is_symmetric(a, b, want):
     assert kind(x) == kind(y) == want
 
 
-def test_constants_take_the_type_of_what_they_meet():
-    for name in ("float16", "int8", "uint64", "bfloat16"):
-        x = Var("x", name)
-        assert [kind(v) for v in unify(x, 1)] == [name, name] or name in ("int8", "uint64")
-        assert kind(T.max(x, 1)) == (name if FACTS[name].kind == "float" else kind(T.max(1, x)))
-    assert [kind(v) for v in unify(Var("x", "float16"), 0.5)] == ["float16", "float16"]
+@pytest.mark.parametrize(
+    ("name", "number", "want"),
+    [
+        ("float16", 1, "float16"),
+        ("float16", 0.5, "float32"),
+        ("bfloat16", 100000, "bfloat16"),
+        ("float64", 0.1, "float64"),
+        ("int8", 1, "int32"),
+        ("uint8", True, "uint8"),
+        ("uint32", 1, "uint32"),
+        ("int64", 1, "int64"),
+        ("int8", 2**31, "int64"),
+        ("uint64", 2**64 - 1, "uint64"),
+        ("int32", 0.5, "float32"),
+        ("bool", 1, "int32"),
+    ],
+)
+def test_python_numbers_are_int32_float32_and_bool(name, number, want):
+    x = Var("x", name)
+    assert [kind(v) for v in unify(x, number)] == [kind(v) for v in unify(number, x)] == [want, want]
+    assert int(unify(x, number)[1].value) % 2**64 == number or isinstance(number, float)
+
+
+TYPES = [name for name in FACTS if name != "tfloat32"]
+
+
+@given(st.sampled_from(TYPES), st.sampled_from(TYPES))
+def test_operators_and_functions_agree_on_the_type(a, b):
+    """And with TVM's operators, but for floats of one width."""
+    with building(Builder("test")):
+        x, y = Var("x", a), Var("y", b)
+        added = kind(x + y)
+        chosen = {kind(T.max(x, y)), kind(T.min(y, x)), kind(T.if_then_else(Var("c", "bool"), x, y))}
+        assert kind(y - x) == kind(x * y) == added
+        assert kind(as_expr(x == y)) == kind(x < y) == kind(as_expr(x != y)) == kind(x >= y) == "bool"
+    assert chosen == {promoted(a, b)}
+    assert added == ("int32" if a == b == "bool" else promoted(a, b))
+    if a == b or not (FACTS[a].kind == FACTS[b].kind == "float" and FACTS[a].bits == FACTS[b].bits):
+        assert promoted(a, b) == kind(tirx.max(x, y))
+
+
+def test_no_other_code_gets_these_operators():
+    """Outside of a kernel TVM's expressions keep TVM's operators: passes make index arithmetic with them."""
+    x = Var("x", "bool")
+    assert kind(x + Var("y", "bool")) == "bool"
+    with pytest.raises(TypeError):
+        abs(x)
+    with pytest.raises(TypeError):
+        Var("n", "int32") ** 2
 
 
 def test_conditions_compare_numbers_with_zero():

@@ -54,12 +54,12 @@ def test_places_read_from_memory_are_not_fetched():
     """Their address would have to be read a step early."""
 
     @T.prim_func
-    def kernel(I: T.Tensor((4,), "int32"), A: T.Tensor((128, 32), "float32"), C: T.Tensor((32, 32), "float32")):
+    def kernel(P: T.Tensor((4,), "int32"), A: T.Tensor((128, 32), "float32"), C: T.Tensor((32, 32), "float32")):
         with T.Kernel(1):
             a, c = T.alloc_shared((32, 32), "float32"), T.alloc_fragment((32, 32), "float32")
             T.clear(c)
             for k in T.Pipelined(4, num_stages=2):
-                T.copy(A[I[k] * 32, 0], a)
+                T.copy(A[P[k] * 32, 0], a)
                 T.gemm(a, a, c)
             T.copy(c, C)
 

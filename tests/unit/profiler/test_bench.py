@@ -90,11 +90,14 @@ def test_results_are_put_together_as_asked(device):
     assert (measure(return_mode="min"), measure(return_mode="max")) == (1, 6)
     assert measure(quantiles=[0, 0.5, 1]) == [1, 2.5, 6]
     assert measure(quantiles=[0.5]) == 2.5, "one quantile is a number"
+    assert measure(quantiles=np.array([0.5])) == 2.5
+    assert measure(quantiles=(0.5, 0.5)) == [2.5, 2.5], "two are a list"
 
 
-@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=30), st.lists(st.floats(0, 1), min_size=2, max_size=5))
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=30), st.lists(st.floats(0, 1), min_size=1, max_size=5))
 def test_quantiles_are_numpys(times, quantiles):
-    expected = np.quantile(times, quantiles)
+    expected = np.quantile(times, quantiles if len(quantiles) > 1 else quantiles[0])
+    assert isinstance(bench._result(times, quantiles, "mean"), float if len(quantiles) == 1 else list)
     np.testing.assert_allclose(bench._result(times, quantiles, "mean"), expected, rtol=1e-9, atol=1e-9)
 
 
@@ -154,7 +157,16 @@ def test_what_is_slower_than_the_baseline_is_not_measured_further(device):
 
 
 @pytest.mark.parametrize(
-    "options", [{"return_mode": "mode"}, {"warmup": -1}, {"rep": -1}, {"quantiles": [2]}, {"quantiles": []}]
+    "options",
+    [
+        {"return_mode": "mode"},
+        {"warmup": -1},
+        {"rep": -1},
+        {"quantiles": [2]},
+        {"quantiles": []},
+        {"quantiles": 0.5},
+        {"quantiles": "0.5"},
+    ],
 )
 def test_wrong_arguments(options):
     with pytest.raises(ArgumentError, match=r"do_bench: \w+="):

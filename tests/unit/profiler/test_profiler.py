@@ -168,6 +168,7 @@ def test_sizes_known_only_at_a_call(dynamic):
 def test_times(profiler):
     assert 0 < profiler.do_bench(warmup=1, rep=2) < 1000
     low, high = profiler.do_bench(warmup=1, rep=2, quantiles=[0.1, 0.9])
+    assert isinstance(profiler.do_bench(warmup=1, rep=2, quantiles=[0.5]), float), "one quantile is a number"
     assert 0 < low <= high
     calls = []
     profiler.do_bench(lambda *a: calls.append(a), n_warmup=2, n_repeat=3, fast_flush=False)

@@ -19,8 +19,12 @@ class NativeAdapter(KernelAdapter):
 
     def available(self, target: Target) -> Presence:
         from tilecore.backends.cpu.elf import supported
+        from tilecore.backends.cpu.target import host_features
 
         ok, detail = supported()
+        missing = sorted({f for f in str(target.get("features") or "").split(",") if f} - {*host_features()})
+        if ok and missing:
+            return Presence(False, f"this processor has no {', '.join(missing)}")
         return Presence(ok, detail)
 
     def binary_formats(self) -> Sequence[str]:

@@ -111,11 +111,13 @@ def _note_key(digest: bytes) -> str:
 def _record(definition: Definition) -> None:
     reads = (definition.body, definition.signature, definition.decorators)
     lists = [[[r.name, r.attributes, r.order_free, r.module] for r in part] for part in reads]
-    disk_cache().define(_note_key(definition.digest), json.dumps([*lists, definition.constant_decorators]))
+    disk_cache().keep_note(
+        "definitions", _note_key(definition.digest), json.dumps([*lists, definition.constant_decorators])
+    )
 
 
 def _recall(digest: bytes) -> Definition | None:
-    text = disk_cache().definition(_note_key(digest))
+    text = disk_cache().note("definitions", _note_key(digest))
     if text is None:
         return None
     *lists, constant = json.loads(text)

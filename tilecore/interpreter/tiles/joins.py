@@ -44,8 +44,10 @@ class Join:
         return self.ufunc(kind).reduce(value.astype(work), axis=axis, dtype=work, initial=first)
 
     def accumulate(self, kind: ValueType, value: Any, axis: int) -> Any:
+        """The running joins along ``axis``, each starting from the identity, in the working type."""
         work = self.working(kind)
-        return self.ufunc(kind).accumulate(value.astype(work), axis=axis, dtype=work)
+        join = self.ufunc(kind)
+        return join(join.accumulate(value.astype(work), axis=axis, dtype=work), work.type(self.identity(kind)))
 
     def pair(self, kind: ValueType, left: Value, right: Value) -> Value:
         work = self.working(kind)

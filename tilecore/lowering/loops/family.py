@@ -13,6 +13,7 @@ from tilecore.lowering.lower_tile_ops import LOWER_TILE_OPS
 from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.passes import Gap, Pass
 from tilecore.lowering.plan_prefetches import PLAN_PREFETCHES
+from tilecore.lowering.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.thread_loops import THREAD_LOOPS
 from tilecore.lowering.threads.checks import CHECK_THREADS
@@ -22,6 +23,7 @@ from tilecore.lowering.vectorize_loops import VECTORIZE_LOOPS
 
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
+    PRIVATIZE_SCRATCH,
     CHECK_THREADS,
     LOWER_REDUCERS,
     Gap("before_tile_ops"),

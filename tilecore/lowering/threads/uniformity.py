@@ -30,12 +30,12 @@ from tilecore.ir.nodes import (
     While,
     structural_map,
 )
+from tilecore.ir.parallel_nests import PRIVATE
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.threads.kernels import Threads
 
-PRIVATE = ("local", "local.var")
 COLLECTIVE = ("copy", "transpose", "gemm", "fill", "reduce", "scan", "atomic", "finalize_reducer")
 
 

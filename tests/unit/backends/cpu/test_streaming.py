@@ -44,7 +44,8 @@ def test_large_outputs_at_any_address(dtype, offset):
     room = np.zeros(count + 64, kind)
     kernel(x, room[offset : offset + count])
     np.testing.assert_array_equal(room[offset : offset + count], x + np.ones((), kind))
-    assert not room[:offset].any() and not room[offset + count :].any()
+    assert not room[:offset].any()
+    assert not room[offset + count :].any()
 
 
 def test_small_outputs_and_outputs_that_are_read_stay():

@@ -11,6 +11,7 @@ from tilecore.backends.cpu.llvm.narrow import settled
 from tilecore.backends.cpu.llvm.types import Value, is_float, is_signed, literal, vector
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant
+from tilecore.ir.nodes import Analyzer
 
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions
@@ -46,15 +47,52 @@ def _binary(emit: Expressions, node: Any) -> Value:
     return wrapped(emit.fn, same(emit.fn, a, f"{word} {flag}{a.type} {a.text}, {b.text}"))
 
 
+def _is_harmless(divisor: Any) -> bool:
+    """Is the divisor known to be neither 0 nor -1?"""
+    name = type(divisor).__name__
+    if name == "Broadcast":
+        return _is_harmless(divisor.value)
+    known = constant(divisor)
+    if known is not None:
+        return known not in (0, -1)
+    if name == "Max" and any(_is_positive(side) for side in (divisor.a, divisor.b)):
+        return True
+    return _is_positive(divisor)
+
+
+def _is_positive(scalar: Any) -> bool:
+    value = scalar.value if type(scalar).__name__ == "Broadcast" else scalar
+    return value.ty.dtype.lanes == 1 and bool(Analyzer().can_prove(value > 0))
+
+
+def _divisor(emit: Expressions, a: Value, b: Value, node: Any) -> Value:
+    """``b`` as the divisor of the integer ``a``, with 1 in the place of what the processor would stop at: 0, and -1
+    of the lowest integer, whose quotient by 1 is the one that wraps."""
+    if _is_harmless(node):
+        return b
+    test = vector("i1", a.lanes)
+    bad = emit.fn.op(f"icmp eq {b.type} {b.text}, {literal(0, b.dtype, b.lanes).text}")
+    if is_signed(a.dtype):
+        lowest = literal(-(2 ** (max(8, FACTS[a.dtype].bits) - 1)), a.dtype, a.lanes).text
+        low = emit.fn.op(f"icmp eq {a.type} {a.text}, {lowest}")
+        minus = emit.fn.op(f"icmp eq {b.type} {b.text}, {literal(-1, b.dtype, b.lanes).text}")
+        bad = emit.fn.op(f"or {test} {bad}, {emit.fn.op(f'and {test} {low}, {minus}')}")
+    one = literal(1, b.dtype, b.lanes).text
+    return same(emit.fn, b, f"select {test} {bad}, {b.type} {one}, {b.type} {b.text}")
+
+
 def _div(emit: Expressions, node: Any) -> Value:
     a, b = emit.value(node.a), emit.value(node.b)
     if is_float(a.dtype):
         return same(emit.fn, a, f"fdiv {a.type} {a.text}, {b.text}")
+    b = _divisor(emit, a, b, node.b)
     return wrapped(emit.fn, same(emit.fn, a, f"{'s' if is_signed(a.dtype) else 'u'}div {a.type} {a.text}, {b.text}"))
 
 
 def _mod(emit: Expressions, node: Any) -> Value:
     a, b = emit.value(node.a), emit.value(node.b)
+    if not is_float(a.dtype):
+        b = _divisor(emit, a, b, node.b)
     return same(emit.fn, a, f"{'s' if is_signed(a.dtype) else 'u'}rem {a.type} {a.text}, {b.text}")
 
 
@@ -74,6 +112,7 @@ def _floor(emit: Expressions, node: Any) -> Value:
         shift = "ashr" if is_signed(a.dtype) else "lshr"
         word = shift if is_div else "and"
         return same(emit.fn, a, f"{word} {a.type} {a.text}, {literal(number, a.dtype, a.lanes).text}")
+    b = _divisor(emit, a, b, node.b)
     if not is_signed(a.dtype):
         return same(emit.fn, a, f"u{'div' if is_div else 'rem'} {a.type} {a.text}, {b.text}")
     rest = emit.fn.op(f"srem {a.type} {a.text}, {b.text}")

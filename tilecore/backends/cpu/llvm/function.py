@@ -9,7 +9,8 @@ from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, literal,
 
 @dataclass
 class Memory:
-    """Where a buffer lies. dtype, lanes: of an element; scope: number of its alias scope; streams: written past caches."""
+    """Where a buffer lies. dtype, lanes: of an element; scope: number of its alias scope; streams: it is written past
+    the caches."""
 
     pointer: str
     dtype: str

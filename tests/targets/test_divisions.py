@@ -1,0 +1,88 @@
+"""Division of integers: all signs, the lowest integer by -1, and by 0, which must not end the process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilecore.language as T
+
+from .kit import INTEGERS, check, compiled, element, same, zeros
+
+
+def pairs(dtype):
+    """Every two of the corners of a type."""
+    kind = element(dtype)
+    low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    corners = sorted({low, low + 1, 0, 1, 2, 3, 7, high - 1, high, *([-7, -3, -2, -1] if low else [])})
+    a, b = np.meshgrid(np.array(corners, kind), np.array(corners, kind))
+    return a.ravel(), b.ravel()
+
+
+def quotients(dtype, n, loop):
+    @T.prim_func
+    def kernel(A: T.Tensor((n,), dtype), B: T.Tensor((n,), dtype), Y: T.Tensor((4, n), dtype)):
+        with T.Kernel(1):
+            for i in loop(n):
+                Y[0, i] = A[i] // B[i]
+                Y[1, i] = A[i] % B[i]
+                Y[2, i] = T.truncdiv(A[i], B[i])
+                Y[3, i] = T.truncmod(A[i], B[i])
+
+    return kernel
+
+
+@pytest.mark.parametrize("loop", [T.Parallel, T.serial])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_corners(target, dtype, loop):
+    a, b = pairs(dtype)
+    a, b = a[b != 0], b[b != 0]
+    *_, y = check(quotients(dtype, len(a), loop), target, a, b, zeros(dtype, (4, len(a))))
+    wide = np.array([[int(x) // int(z), int(x) % int(z)] for x, z in zip(a, b, strict=True)], object).T
+    modulus = 2 ** (element(dtype).itemsize * 8)
+    same(
+        y[0], np.array([int(q) % modulus for q in wide[0]], object).astype(f"u{element(dtype).itemsize}").view(a.dtype)
+    )
+    same(y[1], wide[1].astype(a.dtype))
+
+
+@pytest.mark.parametrize("loop", [T.Parallel, T.serial])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_by_zero_gives_some_value(target, dtype, loop):
+    """What it gives is not defined; the other elements are."""
+    a, b = pairs(dtype)
+    y = zeros(dtype, (4, len(a)))
+    compiled(quotients(dtype, len(a), loop), target)(a, b, y)
+    fine = b != 0
+    with np.errstate(over="ignore"):  # the lowest integer by -1
+        want = [np.floor_divide(a[fine], b[fine]), np.remainder(a[fine], b[fine])]
+    same(y[0][fine], want[0])
+    same(y[1][fine], want[1])
+
+
+def test_outside_the_bounds(target):
+    """Where a tail divides by what it reads outside, which is 0, the elements inside are right."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((70,), "int32"), B: T.Tensor((70,), "int32"), Y: T.Tensor((70,), "int32")):
+        with T.Kernel(2) as b:
+            for i in T.Parallel(64):
+                Y[b * 64 + i] = A[b * 64 + i] // B[b * 64 + i]
+
+    a, b, y = np.arange(70, dtype=np.int32) - 35, np.arange(1, 71, dtype=np.int32), zeros("int32", 70)
+    compiled(kernel, target)(a, b, y)
+    same(y, a // b)
+
+
+def test_constants_and_sizes_are_divided_by_as_they_stand():
+    """No test of the divisor where it is known to be above 0."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32")):
+        with T.Kernel(1):
+            for i in T.Parallel(64):
+                Y[i] = A[i] // 7 + A[i] % -3 + A[i] // T.max(i, 1)
+
+    source = compiled(kernel, "cpu").get_kernel_source()
+    assert "sdiv" in source
+    assert "icmp eq" not in source

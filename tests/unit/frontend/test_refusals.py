@@ -1,0 +1,87 @@
+"""What no target does is refused where it is written, whatever the target: at its line, with what to write instead."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tilecore.errors import LanguageError, UnsupportedError
+
+HEAD = """
+import tilecore.language as T
+
+@T.prim_func
+def kernel(
+    X: T.Tensor((8, 8), "float32"), I: T.Tensor((8, 8), "int32"), F: T.Tensor((8, 8), "bool"),
+    H: T.Tensor((8, 8), "int4"),
+):
+    with T.Kernel(1, threads=32):
+        tile, row = T.alloc_shared((8, 8), "float32"), T.alloc_fragment((8,), "float32")
+"""
+
+# the statement (in T.Parallel(8) over i where it begins with "i: "), the message, the hint or what was expected
+REFUSED = [
+    ("T.gemm(X, X, I)", "T.gemm of floats accumulates into an integer", "a float accumulator"),
+    ("i: T.copy(X, tile)", "T.copy stands inside T.Parallel", "move it out of the loop"),
+    ("i: tile[i, :] = X[i, :]", "T.copy stands inside T.Parallel", "move it out of the loop"),
+    ("i: T.clear(tile)", "T.fill stands inside T.Parallel", "element by element"),
+    ("i: T.gemm(X, X, tile)", "T.gemm stands inside T.Parallel", "element by element"),
+    ("i: T.reduce_max(X, row, dim=1)", "T.reduce_max stands inside T.Parallel", "element by element"),
+    ("i: T.cumsum(tile)", "T.cumsum stands inside T.Parallel", "element by element"),
+    ("i: T.atomic_add(X, tile)", "T.atomic_add stands inside T.Parallel", "element by element"),
+    ("i: X[i, 0] = T.warp_reduce_sum(X[i, 1])", "T.warp_reduce_sum stands inside T.Parallel", "element by element"),
+    ('i: s = T.alloc_shared((4,), "float32")', "is allocated inside T.Parallel", "T.alloc_local or T.alloc_var"),
+    ('i: s = T.alloc_fragment((4,), "float32")', "is allocated inside T.Parallel", "T.alloc_local or T.alloc_var"),
+    ('T.view(H, (8, 4), "int8")', "H is viewed as another element type", "T.uint8"),
+    ('T.view(F, (8, 16), "uint4")', "F is viewed as another element type", "T.uint8"),
+    ("T.reduce_sum(F, F[:, 0], dim=1)", "T.reduce_sum of bool values has no meaning", "T.int32 counts"),
+    ("T.cumsum(F)", "T.cumsum of bool values has no meaning", "T.int32 counts"),
+    ("T.reduce_bitand(I, row, dim=1)", "T.reduce_bitand of float32", "integers or bool"),
+    ("T.atomic_add(F[0, 0], True)", "T.atomic_add of bool", ""),
+    ("T.atomic_xor(X[0, 0], 1)", "T.atomic_xor of float32", ""),
+    ("X[0, 0] = X[0, 1] // 2", "`//` of floats", "T.floor(a / b)"),
+    ("X[0, 0] = 7 % X[0, 1]", "`%` of floats", "T.fmod"),
+    ("X[0, 0] = X[0, 1] & 3", "`&` of floats", "T.reinterpret"),
+    ("X[0, 0] = X[0, 1] << 3", "`<<` of floats", "T.ldexp"),
+    ("X[0, 0] = ~X[0, 1]", "`~` of float32", "an integer or a bool"),
+    ("I[0, 0] = I[0, 1] / 2", "`/` divides two integers", "`//` rounds down"),
+    ("I[0, 0] = I[0, 1] // 0", "division by zero", "I[0, 1] // 0"),
+    ("I[0, 0] = I[0, 1] ** I[0, 2]", "`**` of integers", "1 << n"),
+    ("I[0, 0] = I[0, 1] ** -1", "`**` of integers", "1 << n"),
+    ("I[0, 0] = int(X[0, 1])", "int() of a kernel value", 'T.cast(x, "int32")'),
+    ("I[0, 0] = float(I[0, 1])", "float() of a kernel value", 'T.cast(x, "float32")'),
+    ("X[0, 0] = round(X[0, 1], 2)", "round() of a kernel value to digits", "T.round"),
+    ("I[0, 0] = T.popcount(X[0, 0])", "T.popcount of float32", "an integer"),
+    ("I[0, 0] = T.clz(F[0, 0])", "T.clz of bool", "an integer"),
+]
+
+
+@pytest.mark.parametrize(("statement", "message", "more"), REFUSED, ids=[case[0] for case in REFUSED])
+def test_refused(module, statement, message, more):
+    body = f"for i in T.Parallel(8):\n    {statement[3:]}" if statement.startswith("i: ") else statement
+    with pytest.raises((LanguageError, UnsupportedError)) as caught:
+        module(HEAD + textwrap.indent(body, "        ") + "\nkernel.ir\n")
+    error = caught.value
+    assert message in error.message
+    assert more in str(error)
+    assert error.location is not None, str(error)
+    source = Path(error.location.file).read_text().splitlines()
+    assert source[error.location.line - 1].strip() == statement.removeprefix("i: ")
+
+
+def test_what_is_not_a_number_is_a_type_error_too(module):
+    """Helpers that try int() first, and do something else where it does not work, go on."""
+    module(
+        HEAD
+        + """
+        def size(x):
+            try:
+                return int(x)
+            except TypeError:
+                return 5
+        I[0, 0] = size(I[0, 1])
+kernel.ir
+"""
+    )

@@ -1,0 +1,162 @@
+"""kernel.export and tilecore.load_kernel: without TVM, and with a clear word about what cannot be loaded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tilecore
+import tilecore.language as T
+from tilecore.errors import CacheError, LaunchError, TargetError, TilecoreError
+from tilecore.runtime.export import read_kernel, write_kernel
+from tilecore.runtime.kernel import JITKernel
+
+N = T.dynamic("n")
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory):
+    @T.prim_func
+    def scaled(A: T.Tensor((N, 4), "float32"), s: T.float32, B: T.Tensor((N, 4), "float32")):
+        with T.Kernel(N) as b:
+            for j in T.Parallel(4):
+                B[b, j] = T.exp(A[b, j] * s)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield tilecore.compile(scaled, target="cpu", out_idx=-1)
+
+
+@pytest.fixture
+def path(kernel, tmp_path):
+    return kernel.export(tmp_path / "scaled.tck")
+
+
+A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+
+
+def test_a_loaded_kernel_is_the_same(kernel, path):
+    loaded = tilecore.load_kernel(path)
+    assert isinstance(loaded, JITKernel)
+    assert loaded.artifact == kernel.artifact
+    np.testing.assert_array_equal(loaded(A, 2.0), kernel(A, 2.0))
+    assert repr(loaded) == repr(kernel)
+    assert str(loaded.explain()) == str(kernel.explain())
+    assert loaded.get_kernel_source() == kernel.get_kernel_source()
+    assert loaded.get_profiler().do_bench(warmup=1, rep=1, dynamic_symbolic_constraints={"n": 3}) > 0
+    with pytest.raises(TargetError, match="is not kept in an exported kernel"):
+        loaded.get_tir()
+    again = tilecore.load_kernel(loaded.export(path.with_name("again.tck")))
+    assert again.artifact == kernel.artifact
+
+
+def test_it_loads_and_runs_where_tvm_cannot_be_imported(path):
+    script = textwrap.dedent(
+        """
+        import sys
+
+        class Blocker:
+            def find_spec(self, name, path=None, target=None):
+                if name.partition(".")[0] in ("tvm", "tvm_ffi", "torch", "pytest"):
+                    raise ImportError(f"{name} is blocked")
+
+        sys.meta_path.insert(0, Blocker())
+        import numpy as np
+        import tilecore
+        kernel = tilecore.load_kernel(sys.argv[1])
+        a = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+        np.testing.assert_allclose(kernel(a, 2.0), np.exp(a * 2), rtol=1e-6)
+        print(kernel, type(kernel(a, 1.0)).__name__, "tvm" in sys.modules)
+        """
+    )
+    ended = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, timeout=120)
+    assert ended.stdout == "<JITKernel scaled(A, s, B) on cpu, native> ndarray False\n", ended.stderr
+
+
+def test_writing_replaces_and_leaves_nothing_else(kernel, tmp_path):
+    path = tmp_path / "k"
+    path.write_text("old")
+    assert kernel.export(str(path)) == path
+    assert read_kernel(path) == kernel.artifact
+    assert os.listdir(tmp_path) == ["k"]
+    umask = os.umask(0o027)
+    try:
+        assert kernel.export(tmp_path / "m").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(umask)
+
+
+def test_a_relative_path(kernel, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kernel.export("here.tck")
+    assert tilecore.load_kernel("here.tck").artifact == kernel.artifact
+
+
+@pytest.mark.parametrize("place", ["folder", "missing/k"])
+def test_what_cannot_be_written(kernel, tmp_path, place):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(CacheError, match="cannot be written"):
+        kernel.export(tmp_path / place)
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+DAMAGES = {
+    "short": lambda data: data[:-1],
+    "header only": lambda data: data[:40],
+    "empty": lambda data: b"",
+    "text": lambda data: b"hello",
+    "long": lambda data: data + b"x",
+    "changed": lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_files(path, damage):
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(CacheError, match="is not an exported kernel, or is damaged"):
+        tilecore.load_kernel(path)
+
+
+def test_an_entry_of_the_cache_is_no_exported_kernel(kernel, tmp_path):
+    from tilecore.cache.entry_format import encode
+
+    (tmp_path / "entry").write_bytes(encode("a" * 64, kernel.artifact))
+    with pytest.raises(CacheError, match="it holds another key"):
+        tilecore.load_kernel(tmp_path / "entry")
+
+
+@pytest.mark.parametrize("place", ["missing", "."])
+def test_files_that_cannot_be_read(tmp_path, place):
+    with pytest.raises(CacheError, match="cannot be read"):
+        tilecore.load_kernel(tmp_path / place)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "message"),
+    [
+        ({"target": "acme -x=1"}, TargetError, "no installed backend offers the target 'acme'"),
+        ({"target": "cpu -lanes=3"}, TargetError, "no attribute 'lanes'"),
+        ({"target": "cpu -features=avx9000,sve17"}, LaunchError, "cannot run with execution_backend='native' here"),
+        ({"adapter": "remote"}, TargetError, "execution_backend='remote', which tilecore .* does not have"),
+        ({"binary_format": "cubin"}, TilecoreError, "'cubin'"),
+        ({"binary": b"\x7fELF"}, TilecoreError, "object file"),
+    ],
+    ids=["kind", "attribute", "processor", "adapter", "format", "binary"],
+)
+def test_kernels_that_do_not_run_here(kernel, tmp_path, changes, kind, message):
+    path = write_kernel(replace(kernel.artifact, **changes), tmp_path / "k")
+    with pytest.raises(kind, match=message):
+        tilecore.load_kernel(path)
+
+
+def test_the_processors_missing_extensions_are_named(kernel, tmp_path):
+    path = write_kernel(replace(kernel.artifact, target="cpu -features=sve17,avx9000"), tmp_path / "k")
+    with pytest.raises(LaunchError) as caught:
+        tilecore.load_kernel(path)
+    assert caught.value.found == "this processor has no avx9000, sve17"

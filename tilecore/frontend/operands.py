@@ -1,0 +1,89 @@
+"""Hooks for the operators of rewritten functions: Python's meaning for Python values, tile IR for the kernel's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilecore.dtypes import dtype
+from tilecore.errors import LanguageError
+from tilecore.frontend.builder import current
+from tilecore.ir.effects import effect_in
+from tilecore.ir.nodes import Bind
+from tilecore.language.buffers import BufferHandle
+from tilecore.language.conditions import logical_and, logical_not, logical_or, select
+from tilecore.language.values import as_expr, is_kernel_value
+
+
+def and_(*parts: Callable[[], Any]) -> Any:
+    value = parts[0]()
+    for part in parts[1:]:
+        if not is_kernel_value(value):
+            if not value:
+                return value
+            value = part()
+        else:
+            value = logical_and(value, _sometimes(part, "`and`"))
+    return value
+
+
+def or_(*parts: Callable[[], Any]) -> Any:
+    value = parts[0]()
+    for part in parts[1:]:
+        if not is_kernel_value(value):
+            if value:
+                return value
+            value = part()
+        else:
+            value = logical_or(value, _sometimes(part, "`or`"))
+    return value
+
+
+def _sometimes(operand: Callable[[], Any], of: str) -> Any:
+    """The value of an operand that Python evaluates only sometimes: it may do nothing besides."""
+    builder = current()
+    with builder.block("operand") as frame:
+        value = operand()
+    for statement in frame.statements:
+        if not isinstance(statement, Bind) or effect_in(statement) is not None:
+            raise LanguageError(
+                f"an operand of {of} does something besides giving a value",
+                found=str(statement).strip()[:120],
+                hint="it would run whatever the other operand is: assign its value to a variable first, in an `if`",
+            ).at(builder.location)
+        builder.emit(statement)
+    return value
+
+
+def divide(a: Any, b: Any) -> Any:
+    """``a / b``, which of two integers is meant in more than one way."""
+    if isinstance(a, BufferHandle) or isinstance(b, BufferHandle) or not (is_kernel_value(a) or is_kernel_value(b)):
+        return a / b
+    left, right = as_expr(a), as_expr(b)
+    if not any(dtype(str(side.ty.dtype)).is_float for side in (left, right)):
+        raise LanguageError(
+            "`/` divides two integers of the kernel",
+            found=f"{left} of {left.ty.dtype} / {right} of {right.ty.dtype}",
+            hint='`//` rounds down; T.cast(a, "float32") / b divides as floats',
+        )
+    return a / b
+
+
+def negate(value: Any) -> Any:
+    """``-value``; of an unsigned integer it wraps."""
+    if is_kernel_value(value) and not isinstance(value, BufferHandle):
+        expression = as_expr(value)
+        if dtype(str(expression.ty.dtype)).facts.kind == "uint":
+            return as_expr(0, str(expression.ty.dtype)) - expression
+    return -value
+
+
+def not_(value: Any) -> Any:
+    return logical_not(value) if is_kernel_value(value) else not value
+
+
+def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """``then if test else orelse``"""
+    if not is_kernel_value(test):
+        return then() if test else orelse()
+    return select(test, _sometimes(then, "a conditional expression"), _sometimes(orelse, "a conditional expression"))

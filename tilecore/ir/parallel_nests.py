@@ -1,0 +1,111 @@
+"""T.Parallel nests: what they touch, and which memory of a thread is scratch in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilecore.ir.nodes import (
+    Bind,
+    BufferStore,
+    Call,
+    For,
+    ForKind,
+    TensorLoad,
+    TensorRegion,
+    Var,
+    structural_walk,
+)
+from tilecore.ir.tile_ops import as_tile_call
+
+PRIVATE = ("local", "local.var")  # scopes of memory that each thread has for itself
+
+
+@dataclass
+class RegionFacts:
+    """Of a T.Parallel nest. depth: loops that are nested in it. written, touched: buffers.
+
+    scratch: buffers written at an index that does not depend on the iteration, so at one element by all of them.
+    """
+
+    depth: int = 0
+    written: set[Var] = field(default_factory=set)
+    touched: set[Var] = field(default_factory=set)
+    scratch: set[Var] = field(default_factory=set)
+
+
+def region_facts(nest: For) -> RegionFacts:
+    facts = RegionFacts(depth=_parallel_depth(nest))
+    moving = _moving_variables(nest)
+
+    def load(node: TensorLoad) -> None:
+        facts.touched.add(node.source)
+
+    def region(node: TensorRegion) -> None:
+        facts.touched.add(node.source)
+
+    def store(node: BufferStore) -> None:
+        facts.touched.add(node.buffer)
+        facts.written.add(node.buffer)
+        if not any(depends_on(index, moving) for index in node.indices):
+            facts.scratch.add(node.buffer)
+
+    def call(node: Call) -> None:
+        facts.written |= written_operands(node)
+
+    structural_walk(nest, [(TensorLoad, load), (TensorRegion, region), (BufferStore, store), (Call, call)])
+    return facts
+
+
+def _moving_variables(nest: For) -> set[Var]:
+    """The variables in a T.Parallel nest whose value may depend on the iteration."""
+    moving: set[Var] = set()
+
+    def loop(node: For) -> None:
+        if node.kind == ForKind.PARALLEL or depends_on(node.min, moving):
+            moving.add(node.loop_var)
+
+    def bind(node: Bind) -> None:
+        if depends_on(node.value, moving):
+            moving.add(node.var)
+
+    known = -1
+    while len(moving) > known:
+        known = len(moving)
+        structural_walk(nest, [(For, loop), (Bind, bind)])
+    return moving
+
+
+def _parallel_depth(node: Any) -> int:
+    """The largest number of T.Parallel loops around one statement in ``node``."""
+    if isinstance(node, For):
+        return _parallel_depth(node.body) + (node.kind == ForKind.PARALLEL)
+    children = [getattr(node, name, None) for name in ("body", "then_case", "else_case")]
+    children += list(getattr(node, "seq", ()))
+    return max((_parallel_depth(child) for child in children if child is not None), default=0)
+
+
+def depends_on(expression: Any, variables: set[Var]) -> bool:
+    """Whether a variable of the set, or any load from memory, stands in ``expression``."""
+    found = False
+
+    def variable(node: Var) -> None:
+        nonlocal found
+        found = found or node in variables
+
+    def load(node: TensorLoad) -> None:
+        nonlocal found
+        found = True
+
+    structural_walk(expression, [(Var, variable), (TensorLoad, load)])
+    return found
+
+
+def written_operands(node: Call) -> set[Var]:
+    """The buffers that a call of a tile operation writes."""
+    tile = as_tile_call(node)
+    if tile is None:
+        return set()
+    names = ("dst",) if tile.op.name == "atomic_element" and tile.kind != "load" else tile.op.writes
+    operands = [getattr(tile, name) for name in names]
+    return {operand.source for operand in operands if isinstance(operand, (TensorLoad, TensorRegion))}

@@ -1,0 +1,202 @@
+"""The operators of expressions: ``+`` and the others, of one rule for element types with T.max and the like.
+
+TVM's own operators do the work on operands of one type; what they refuse in TVM's words, or join in a way that loses
+values, is settled here first.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+from tilecore.dtypes import dtype
+from tilecore.errors import LanguageError
+from tilecore.frontend.builder import active, current
+from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var
+from tilecore.language.conversions import convert, unify
+from tilecore.language.values import as_expr
+
+SIGNS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "lshift": "<<",
+    "rshift": ">>",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
+_NUMBERS = ("add", "sub", "mul", "floordiv", "mod")  # of bools they are those of int32
+_INTEGERS = {
+    "floordiv": "T.floor(a / b)",
+    "mod": "T.fmod(a, b), which has the sign of a, or a - T.floor(a / b) * b",
+    **dict.fromkeys(("lshift", "rshift"), 'T.ldexp(a, n), or T.reinterpret(a, "uint32") for its bits'),
+    **dict.fromkeys(("and", "or", "xor"), 'T.reinterpret(a, "uint32") for its bits; `and` and `or` join conditions'),
+}
+_TVM: dict[str, Callable[..., Any]] = {word: getattr(ExprOperand, f"__{word}__") for word in (*SIGNS, "invert", "neg")}
+MOST = 64  # the largest power that is multiplied out
+
+
+class NoPythonNumberError(LanguageError, TypeError):
+    """A value of the kernel stands where Python needs a number; a TypeError, as Python's own."""
+
+
+def binary(word: str, left: Any, right: Any) -> Expr:
+    """``left <sign> right`` in the type that holds both."""
+    a, b = unify(left, right)
+    kind = dtype(str(a.ty.dtype))
+    if kind == "bool" and word in _NUMBERS:
+        a, b = convert(a, "int32"), convert(b, "int32")
+    if kind.is_float and word in _INTEGERS:
+        raise LanguageError(
+            f"`{SIGNS[word]}` of floats",
+            found=f"{a} {SIGNS[word]} {b}, of {kind}",
+            expected="integers" if word in ("floordiv", "mod") else "integers or bool",
+            hint=_INTEGERS[word],
+        )
+    if word == "truediv" and not kind.is_float:
+        raise LanguageError(
+            "`/` divides two integers of the kernel",
+            found=f"{a} / {b}, of {kind}",
+            hint='`//` rounds down; T.cast(a, "float32") / b divides as floats',
+        )
+    if word in ("floordiv", "mod") and isinstance(b, IntImm) and int(b) == 0:
+        raise LanguageError("division by zero", found=f"{a} {SIGNS[word]} 0")
+    return _TVM[word](a, b)
+
+
+def power(base: Any, exponent: Any) -> Expr:
+    """``base ** exponent``: a product for exponents that are whole numbers, else T.pow of floats."""
+    whole = isinstance(exponent, (numbers.Integral, IntImm))
+    if whole and 0 <= int(exponent) <= MOST:
+        return _product(as_expr(base), int(exponent))
+    from tilecore.language.numeric import pow as float_power
+
+    a, b = unify(base, exponent)
+    if not dtype(str(a.ty.dtype)).is_float:
+        raise LanguageError(
+            "`**` of integers",
+            found=f"{base} ** {exponent}, of {a.ty.dtype}",
+            expected=f"an exponent from 0 to {MOST} that is known when compiling",
+            hint="1 << n is 2 ** n; T.pow(a, b) works in float32",
+        )
+    return float_power(a, b)
+
+
+def _product(base: Expr, exponent: int) -> Expr:
+    """``base`` to a power by squaring; its value is computed once."""
+    kind = str(base.ty.dtype)
+    if exponent == 0:
+        return convert(1, kind)
+    name = current("`**`")
+    value = base if isinstance(base, (Var, IntImm, FloatImm)) else name.bind("base", base)
+    made: Any = None
+    while True:
+        if exponent & 1:
+            made = value if made is None else binary("mul", made, value)
+        exponent >>= 1
+        if not exponent:
+            return made
+        value = name.bind("power", binary("mul", value, value))
+
+
+def negative(value: Any) -> Expr:
+    """``-value``; of an unsigned integer it wraps, and of a bool it is an int32."""
+    a = as_expr(value)
+    kind = dtype(str(a.ty.dtype))
+    if kind == "bool":
+        a = convert(a, "int32")
+    elif kind.facts.kind == "uint":
+        return _TVM["sub"](convert(0, kind), a)
+    return _TVM["neg"](a)
+
+
+def inverted(value: Any) -> Expr:
+    """``~value``"""
+    a = as_expr(value)
+    if dtype(str(a.ty.dtype)).is_float:
+        raise LanguageError(f"`~` of {a.ty.dtype}", found=str(a), expected="an integer or a bool")
+    return _TVM["invert"](a)
+
+
+def absolute(value: Any) -> Expr:
+    from tilecore.language.numeric import abs as absolute_value
+
+    return absolute_value(as_expr(value))
+
+
+def rounded(value: Any, digits: Any = None) -> Expr:
+    """``round(value)``: the nearest whole number, halves to the even one, in the value's own type."""
+    from tilecore.language.numeric import round as nearest
+
+    if digits is not None:
+        raise LanguageError("round() of a kernel value to digits", hint="T.round(x * 100.0) / 100.0")
+    a = as_expr(value)
+    return nearest(a) if dtype(str(a.ty.dtype)).is_float else a
+
+
+def no_python_number(word: str, kind: str) -> Callable[[Any], Any]:
+    """What ``int(x)`` and the like do with a value that is known only when the kernel runs."""
+
+    def refuse(value: Any) -> Any:
+        raise NoPythonNumberError(
+            f"{word}() of a kernel value",
+            found=str(as_expr(value)),
+            expected="a value that is known when compiling",
+            hint=f'T.cast(x, "{kind}") converts it in the kernel',
+        )
+
+    return refuse
+
+
+def _is_ours(*values: Any) -> bool:
+    """Is a kernel being built, and are these values of elements, not vectors?"""
+    return active() is not None and all(
+        not isinstance(value, Expr) or getattr(getattr(value.ty, "dtype", None), "lanes", 1) == 1 for value in values
+    )
+
+
+def _install() -> None:
+    """Give TVM's expressions these operators while a kernel is built; at other times they keep TVM's."""
+    for kind in (ExprOperand, ExprOperator):
+        for word in SIGNS:
+            _replace(kind, f"__{word}__", lambda a, b, word=word: binary(word, a, b))
+            if word not in ("lt", "le", "gt", "ge"):
+                _replace(kind, f"__r{word}__", lambda a, b, word=word: binary(word, b, a))
+        for name, function in METHODS.items():
+            _replace(kind, name, function)
+        _replace(kind, "__rpow__", lambda a, b: power(b, a))
+
+
+def _replace(kind: type, name: str, ours: Callable[..., Any]) -> None:
+    plain = getattr(kind, name, None)
+
+    def method(self: Any, *others: Any) -> Any:
+        if _is_ours(self, *others):
+            return ours(self, *others)
+        if plain is None:
+            raise TypeError(f"{type(self).__name__} has no {name}")
+        return plain(self, *others)
+
+    setattr(kind, name, method)
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "__pow__": power,
+    "__neg__": negative,
+    "__invert__": inverted,
+    "__pos__": as_expr,
+    "__abs__": absolute,
+    "__round__": rounded,
+    "__int__": no_python_number("int", "int32"),
+    "__float__": no_python_number("float", "float32"),
+}
+_install()
