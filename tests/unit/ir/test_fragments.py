@@ -103,7 +103,14 @@ def test_covers_means_that_every_thread_has_what_it_needs(a, b):
 def test_copies_cover_what_is_not_copied():
     rows = ACCUMULATOR.project([0])
     assert rows.free == (Free(1, 4),) and rows.registers == 2
-    alone = FragmentLayout((16,), 32, (Digit(0, 1, 8, THREAD, 4), Digit(0, 8, 2, REGISTER, 1), ))
+    alone = FragmentLayout(
+        (16,),
+        32,
+        (
+            Digit(0, 1, 8, THREAD, 4),
+            Digit(0, 8, 2, REGISTER, 1),
+        ),
+    )
     assert rows.covers(alone) and alone.covers(rows)
     everywhere = FragmentLayout((16,), 32, (Digit(0, 1, 16, REGISTER, 1),))
     assert everywhere.covers(rows) and not rows.covers(everywhere)

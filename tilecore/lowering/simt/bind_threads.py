@@ -12,7 +12,7 @@ from typing import Any
 from tilecore.errors import LoweringError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
-from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store
+from tilecore.ir.build import const, constant, dtype_of, load, seq, store
 from tilecore.ir.fragments import Digit, FragmentLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -21,7 +21,6 @@ from tilecore.ir.nodes import (
     Bind,
     BufferLoad,
     BufferStore,
-    Call,
     Evaluate,
     Expr,
     For,
@@ -38,7 +37,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import collect, substitute, variables
+from tilecore.ir.visit import substitute, variables
 from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
@@ -46,7 +45,7 @@ from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.kernels import each_kernel
-from tilecore.lowering.simt.nests import Nest, is_parallel
+from tilecore.lowering.simt.nests import Nest, effects_in, is_parallel, uses_an_effect
 from tilecore.lowering.simt.partition import is_fragment, memory_accesses, offset_of
 from tilecore.lowering.simt.reducers import FACT, filled, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads, without_unit_axes
@@ -129,7 +128,7 @@ class _Binder:
         if isinstance(node, BufferStore) and not _is_private(node.buffer):
             varies = self.per_thread and any(self.uniformity.varies(v) for v in (node.value, *node.indices))
             return node if varies else self._once(node)
-        if self.per_thread or not _has_effect(node):
+        if self.per_thread or not effects_in(node):
             return node
         return self._once(node) if isinstance(node, Evaluate) else self._told(node)
 
@@ -185,15 +184,15 @@ class _Binder:
         """Where several threads have the same iteration, one of them does what others see."""
         if not partition.free:
             return body
-        mine = [
-            tirx.EQ(self.binding.thread // free.stride % free.extent, const(0, "int32")) for free in partition.free
-        ]
+        mine = [tirx.EQ(self.binding.thread // free.stride % free.extent, const(0, "int32")) for free in partition.free]
         condition = tirx.all(*mine) if len(mine) > 1 else mine[0]
+        if uses_an_effect(body):
+            return IfThenElse(condition, body, None)
 
         def once(node: Any, mutator: Any) -> Any:
             if isinstance(node, BufferStore) and _is_private(node.buffer) and node.buffer not in self.reducers:
                 return node
-            if isinstance(node, Evaluate) and not _has_effect(node):
+            if isinstance(node, Evaluate) and not effects_in(node):
                 return node
             return IfThenElse(condition, node, None, span=node.span)
 
@@ -235,9 +234,7 @@ def _moves_along(nest: Nest, axis: int) -> bool:
 class _Places:
     """Puts registers (or shared memory) in the place of fragments."""
 
-    def __init__(
-        self, binding: Binding, shared: dict[Var, Var], ranges: dict[Var, int], copied: set[Var]
-    ) -> None:
+    def __init__(self, binding: Binding, shared: dict[Var, Var], ranges: dict[Var, int], copied: set[Var]) -> None:
         self.binding, self.shared, self.copied = binding, shared, copied
         self.thread_vars = set(ranges)
         self.analyzer = Analyzer()
@@ -323,11 +320,6 @@ def _is_private(buffer: Var) -> bool:
 
 def _is_total(buffer: Var) -> bool:
     return str(buffer.scope()).startswith(REDUCE_SCOPE)
-
-
-def _has_effect(node: Stmt) -> bool:
-    """Does it do something that others see, besides stores: an atomic, a print?"""
-    return any(op_name(c) in ("tile.atomic_element", "tile.print") for c in collect(node, Call))
 
 
 BIND_THREADS = Pass("bind_threads", bind_threads)

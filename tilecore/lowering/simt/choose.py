@@ -12,8 +12,8 @@ from tilecore.ir.nodes import Call, Evaluate, For, PrimFunc, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import Choice, TileOpImpl
-from tilecore.lowering.lower_tile_ops import choose_all, describe, is_lowered
 from tilecore.lowering.lower_reducers import reducers_of
+from tilecore.lowering.lower_tile_ops import choose_all, describe, is_lowered
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt import reducers
 from tilecore.lowering.simt.asynchronous import ASYNC

@@ -22,10 +22,11 @@ from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.kernels import each_kernel
-from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel
-from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
+from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel, uses_an_effect
 from tilecore.lowering.simt.partition import is_fragment, partition_of
+from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
 from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.uniformity import is_private
 
 SHARED = "shared"  # instead of a layout: the operand must be in shared memory
 
@@ -90,7 +91,7 @@ class _Inference:
 
     def run(self) -> Inferred:
         apart = self.loose - set(self.reducers)
-        demoted = {buffer: "used outside of T.Parallel and tile operations" for buffer in apart}
+        demoted = dict.fromkeys(apart, "used outside of T.Parallel and tile operations")
         while True:
             self.state = Inferred(demoted=dict(demoted))
             self._fix()
@@ -116,7 +117,7 @@ class _Inference:
         """What operations need, whatever the rest."""
         for buffer in self.buffers:
             if buffer in self.reducers:
-                self.state.fragments[buffer] = everywhere(buffer, self.threads)
+                self.state.fragments[buffer] = everywhere([int(s) for s in buffer.shape], self.threads)
         for call, impl in self.calls:
             for buffer, wanted in impl.fragments(call, self.env, self.threads).items():
                 if not is_fragment(buffer):
@@ -163,7 +164,7 @@ class _Inference:
 
     def _from_fragment(self, nest: Nest) -> FragmentLayout | None:
         """The nest dealt out as the first known fragment that it runs over, those it writes before those it reads."""
-        if not nest.is_constant:
+        if not nest.is_constant or _is_private_work(nest):
             return None
         ordered = sorted(nest.fragments(), key=lambda a: (a.buffer in self.reducers, not a.writes))
         for access in ordered:
@@ -185,6 +186,8 @@ class _Inference:
     def _default(self, nest: Nest) -> FragmentLayout | None:
         if not nest.is_constant:
             return None  # dealt out at run time
+        if _is_private_work(nest):
+            return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
         return partition_of(nest, self.threads)
 
     def _leftovers(self) -> None:
@@ -209,6 +212,8 @@ class _Inference:
                 needed = _following(nest, access.indices, access.buffer, partition)
                 if needed is None:
                     return access.buffer, "its elements are not taken one by one in the order of the loops"
+                if access.writes and partition.free and uses_an_effect(nest.body):
+                    return access.buffer, "it keeps values of atomic operations, which one thread has"
                 if not layout.covers(needed) or (access.writes and not needed.covers(layout)):
                     return access.buffer, "two places hold it differently"
         for call, impl in self.calls:
@@ -221,6 +226,12 @@ class _Inference:
                 if layout is not None and not (layout.covers(wanted) and wanted.covers(layout)):
                     return buffer, f"{impl.name} gives it another layout than its other uses have"
         return None
+
+
+def _is_private_work(nest: Nest) -> bool:
+    """Does it write nothing but memory that every thread has for itself? Then every thread does all of it."""
+    written = [a.buffer for a in nest.accesses if a.writes]
+    return bool(written) and all(is_private(b) for b in written)
 
 
 def _following(nest: Nest, indices: Sequence[Any], buffer: Var, partition: FragmentLayout) -> FragmentLayout | None:

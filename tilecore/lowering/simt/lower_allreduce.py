@@ -84,7 +84,9 @@ class _Joins:
         self.before += [AllocBuffer(cell), store(cell, value, [zero])]
         extent, stride = groups.extent, groups.stride
         inside = min(extent, self.warp // stride) if stride < self.warp else 1
-        if not (_is_power(inside) and _is_power(stride) and extent % inside == 0 and self._whole_warps(inside * stride)):
+        if not (
+            _is_power(inside) and _is_power(stride) and extent % inside == 0 and self._whole_warps(inside * stride)
+        ):
             inside = 1
         step = inside // 2
         while step:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.ir.build import constant, op_name
-from tilecore.ir.nodes import BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
+from tilecore.ir.nodes import Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
+from tilecore.ir.visit import collect
 
 FRAGMENT = "local.fragment"
 
@@ -71,6 +72,16 @@ class Nest:
                 return None
             found.append(axis)
         return found
+
+
+def effects_in(node: Any) -> bool:
+    """Does it do something that others see, besides stores: an atomic, a print?"""
+    return any(op_name(c) in ("tile.atomic_element", "tile.print") for c in collect(node, Call))
+
+
+def uses_an_effect(node: Any) -> bool:
+    """Is the value of an atomic operation used?"""
+    return any(effects_in(n.value) for n in collect(node, Bind, BufferStore))
 
 
 def is_parallel(node: Any) -> bool:

@@ -48,7 +48,9 @@ def offset_of(access: Access) -> Any:
     total: Any = None
     for index, stride in zip(access.indices, strides_of(access.buffer), strict=True):
         wide = constant(stride) is None
-        term = cast(index, "int64") * cast(stride, "int64") if wide else index * const(constant(stride), dtype_of(index))
+        term = (
+            cast(index, "int64") * cast(stride, "int64") if wide else index * const(constant(stride), dtype_of(index))
+        )
         if total is not None and dtype_of(total) != dtype_of(term):
             total, term = cast(total, "int64"), cast(term, "int64")
         total = term if total is None else total + term

@@ -95,9 +95,7 @@ class _Pipeline:
         names = ", ".join(str(t.name) for t in self.tiles)
         self.env.note("pipelines", {"tiles": names, "stages": stages})
         k, dtype = node.loop_var, dtype_of(node.loop_var)
-        first = [
-            self._start(node.min + const(p, dtype), const(p, dtype)) for p in range(stages - 1)
-        ]
+        first = [self._start(node.min + const(p, dtype), const(p, dtype)) for p in range(stages - 1)]
         number = _simple(k - node.min)
         following = k + const(stages - 1, dtype)
         body = seq(
@@ -165,7 +163,8 @@ def _uses_outside(func: PrimFunc, node: For) -> set[Var]:
 
     body = structural_mutate(func.body, [(For, loop)])
     outside = structural_mutate(
-        body, [(For, lambda n, m: Evaluate(const(0, "int32")) if n.loop_var.same_as(node.loop_var) else m.default_mutate(n))]
+        body,
+        [(For, lambda n, m: Evaluate(const(0, "int32")) if n.loop_var.same_as(node.loop_var) else m.default_mutate(n))],
     )
     for n in collect(outside, TensorLoad, TensorRegion, BufferStore):
         keep(n)

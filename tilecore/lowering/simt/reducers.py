@@ -5,6 +5,7 @@ What a fill puts in, one thread keeps; the others start from the operation's ide
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tilecore.ir.build import const, constant, dtype_of, load, loop, store
@@ -19,10 +20,9 @@ from tilecore.lowering.passes import PassEnv
 FACT = "reducers"  # {buffer: kind}, noted before the annotations go
 
 
-def everywhere(buffer: Var, threads: int) -> FragmentLayout:
+def everywhere(shape: Sequence[int], threads: int) -> FragmentLayout:
     """All elements in every thread."""
     digits, stride = [], 1
-    shape = [int(s) for s in buffer.shape]
     for axis in reversed(range(len(shape))):
         digits.append(Digit(axis, 1, shape[axis], REGISTER, stride))
         stride *= shape[axis]
@@ -46,7 +46,7 @@ def filled(node: BufferStore, kind: str, thread: Expr) -> BufferStore:
 
 
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
-    return {call.buffer.source: everywhere(call.buffer.source, threads)}
+    return {call.buffer.source: everywhere([int(s) for s in call.buffer.source.shape], threads)}
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
@@ -66,6 +66,4 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     return level(0, [])
 
 
-FINALIZE = TileOpImpl(
-    "finalize_reducer", "copies of all threads", lower, priority=1, late=True, fragments=fragments
-)
+FINALIZE = TileOpImpl("finalize_reducer", "copies of all threads", lower, priority=1, late=True, fragments=fragments)

@@ -13,6 +13,8 @@ from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store
 from tilecore.ir.nodes import (
+    GE,
+    LT,
     AllocBuffer,
     Analyzer,
     And,
@@ -23,9 +25,7 @@ from tilecore.ir.nodes import (
     Evaluate,
     For,
     ForKind,
-    GE,
     IfThenElse,
-    LT,
     PrimFunc,
     Ramp,
     Stmt,

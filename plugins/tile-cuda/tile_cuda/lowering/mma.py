@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tile_cuda.lowering.swizzle import swizzled
 from tile_cuda.lowering.warps import WARP, policy_of, warp_grid
+
 from tilecore.ir.build import const, constant, dtype_of, load, seq
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout, tiled
 from tilecore.ir.nodes import (
@@ -123,7 +124,9 @@ def product_of(call: TileCall, env: PassEnv, threads: int | None) -> Product | s
     k = int(constant(call.a.region[-2 if call.transpose_a else -1].extent) or 0)
     if not is_fragment(call.c.source):
         return "C is no fragment"
-    if any(constant(r.min) != 0 or constant(r.extent) != constant(s) for r, s in zip(call.c.region, call.c.source.shape)):
+    if any(
+        constant(r.min) != 0 or constant(r.extent) != constant(s) for r, s in zip(call.c.region, call.c.source.shape)
+    ):
         return "C is a part of a fragment"
     if k % shape.depth:
         return f"K = {k} is no multiple of {shape.depth}"
@@ -272,6 +275,4 @@ class _Lowering:
         return made
 
 
-MMA_SYNC = TileOpImpl(
-    "gemm", "mma.sync", lower, matches, priority=20, late=True, layouts=layouts, fragments=fragments
-)
+MMA_SYNC = TileOpImpl("gemm", "mma.sync", lower, matches, priority=20, late=True, layouts=layouts, fragments=fragments)
