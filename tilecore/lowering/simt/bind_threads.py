@@ -160,7 +160,11 @@ class _Binder:
             return self._strided(nest)
         steps = {d: Var(f"s{n}", "int32") for n, d in enumerate(partition.register_digits)}
         places = partition.indices(self.binding.thread, [steps[d] for d in partition.register_digits])
-        inner = self._filled(nest.body) if is_fill(nest.body, self.reducers) else self._inside(nest.body, partition)
+        inner = nest.body
+        if is_fill(inner, self.reducers):
+            inner = self._filled(inner)
+        elif not (nest.is_private and self.per_thread):
+            inner = self._inside(inner, partition)
         body = self._guarded(nest, partition, inner)
         values = dict(zip(nest.variables, [_as_expr(p, v) for p, v in zip(places, nest.variables, strict=True)]))
         made = substitute(body, values)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.nodes import Call, Evaluate, For, PrimFunc, structural_map
+from tilecore.ir.nodes import Call, Evaluate, For, PrimFunc, TensorRegion, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import Choice, TileOpImpl
@@ -18,6 +18,7 @@ from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt import reducers
 from tilecore.lowering.simt.asynchronous import ASYNC
 from tilecore.lowering.simt.kernels import threads_in
+from tilecore.lowering.simt.nests import PRIVATE
 
 HINT = "implementation"
 
@@ -36,10 +37,18 @@ def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _early(choice: Choice, env: PassEnv) -> Any:
     made = choice.impl.lower(choice.call, env)
-    if ASYNC not in choice.call.hints or not isinstance(made, For):
+    if not isinstance(made, For):
         return made
-    notes = {**made.annotations, ASYNC: 1}
+    notes = dict(made.annotations)
+    if ASYNC in choice.call.hints:
+        notes[ASYNC] = 1
+    if any(str(region.source.scope()) == "local" for region in _regions(choice.call)):
+        notes[PRIVATE] = 1
     return For(made.loop_var, made.min, made.extent, made.kind, made.body, annotations=notes, span=made.span)
+
+
+def _regions(call: TileCall) -> list[TensorRegion]:
+    return [value for value in call.args.values() if isinstance(value, TensorRegion)]
 
 
 def _kept(choice: Choice) -> Evaluate:

@@ -25,7 +25,7 @@ from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel, uses_an_effect
 from tilecore.lowering.simt.partition import is_fragment, partition_of
 from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
-from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.kernels import Threads, asks_for_threads
 from tilecore.lowering.threads.uniformity import is_private
 
 SHARED = "shared"  # instead of a layout: the operand must be in shared memory
@@ -45,7 +45,7 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     found: list[Inferred] = []
 
     def infer(body: Stmt, threads: Threads) -> Stmt:
-        found.append(_Inference(body, threads.count, env).run())
+        found.append(_Inference(body, threads.count, asks_for_threads(body, threads), env).run())
         return body
 
     each_kernel(func.body, infer)
@@ -59,10 +59,11 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 class _Inference:
-    def __init__(self, body: Stmt, threads: int, env: PassEnv) -> None:
+    def __init__(self, body: Stmt, threads: int, per_thread: bool, env: PassEnv) -> None:
         self.env, self.threads = env, threads
         self.nests: list[Nest] = []
         self.calls: list[tuple[TileCall, TileOpImpl]] = []
+        self.per_thread = per_thread
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.loose: set[Var] = set()  # fragments touched outside of nests and operations
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
@@ -164,7 +165,7 @@ class _Inference:
 
     def _from_fragment(self, nest: Nest) -> FragmentLayout | None:
         """The nest dealt out as the first known fragment that it runs over, those it writes before those it reads."""
-        if not nest.is_constant or _is_private_work(nest):
+        if not nest.is_constant or self._is_private_work(nest):
             return None
         ordered = sorted(nest.fragments(), key=lambda a: (a.buffer in self.reducers, not a.writes))
         for access in ordered:
@@ -183,10 +184,17 @@ class _Inference:
             return _reordered(layout, order)
         return None
 
+    def _is_private_work(self, nest: Nest) -> bool:
+        """Does every thread do all of it: what writes only memory that each has for itself, and where threads are
+        asked for, operations on such memory?"""
+        written = [a.buffer for a in nest.accesses if a.writes]
+        own = bool(written) and all(is_private(b) for b in written)
+        return own or (nest.is_private and self.per_thread)
+
     def _default(self, nest: Nest) -> FragmentLayout | None:
         if not nest.is_constant:
             return None  # dealt out at run time
-        if _is_private_work(nest):
+        if self._is_private_work(nest):
             return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
         return partition_of(nest, self.threads)
 
@@ -226,12 +234,6 @@ class _Inference:
                 if layout is not None and not (layout.covers(wanted) and wanted.covers(layout)):
                     return buffer, f"{impl.name} gives it another layout than its other uses have"
         return None
-
-
-def _is_private_work(nest: Nest) -> bool:
-    """Does it write nothing but memory that every thread has for itself? Then every thread does all of it."""
-    written = [a.buffer for a in nest.accesses if a.writes]
-    return bool(written) and all(is_private(b) for b in written)
 
 
 def _following(nest: Nest, indices: Sequence[Any], buffer: Var, partition: FragmentLayout) -> FragmentLayout | None:

@@ -10,6 +10,8 @@ from tilecore.ir.nodes import Bind, BufferStore, Call, For, ForKind, Stmt, Tenso
 from tilecore.ir.visit import collect
 
 FRAGMENT = "local.fragment"
+# annotation of a nest that a tile operation on memory of the thread became: where threads are asked for, each does it
+PRIVATE = "private"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class Nest:
     @property
     def variables(self) -> list[Var]:
         return [axis.loop_var for axis in self.axes]
+
+    @property
+    def is_private(self) -> bool:
+        return PRIVATE in self.node.annotations
 
     @property
     def is_constant(self) -> bool:
