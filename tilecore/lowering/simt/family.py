@@ -15,6 +15,7 @@ from tilecore.lowering.passes import Gap, Pass, PassEnv
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose import CHOOSE_TILE_OPS
+from tilecore.lowering.simt.describe_kernels import DESCRIBE_KERNELS
 from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
 from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
@@ -47,6 +48,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     VECTORIZE_ACCESSES,
     Gap("before_outline"),
     OUTLINE_KERNELS,
+    DESCRIBE_KERNELS,
 )
 
 

@@ -7,7 +7,23 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import AllocBuffer, AttrStmt, DeclBuffer, For, IfThenElse, PrimFunc, SeqStmt, Stmt, Var, While
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    AttrStmt,
+    BufferLoad,
+    BufferStore,
+    DeclBuffer,
+    For,
+    IfThenElse,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    While,
+    structural_mutate,
+    tirx,
+)
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.kernels import each_kernel
@@ -19,7 +35,10 @@ ALIGN = 128  # bytes; bulk copies and swizzles want it
 def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
     offsets: dict[Var, tuple[int, int]] = {}
 
+    names: set[str] = set()
+
     def plan(body: Stmt, threads: Threads) -> Stmt:
+        body = _renamed(body, names)
         placed = _Plan(body, env.facts.get("shared_alignment", {})).placed
         offsets.update(placed)
         total = max((start + size for start, size in placed.values()), default=0)
@@ -35,9 +54,52 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
         env.note("shared_memory", {"bytes": total, "buffers": {str(b.name): list(p) for b, p in placed.items()}})
         return body
 
-    each_kernel(func.body, plan)
+    body = each_kernel(func.body, plan)
     env.facts["shared_offsets"] = offsets
-    return func
+    return func.with_body(body)
+
+
+def _renamed(body: Stmt, names: set[str]) -> Stmt:
+    """Shared buffers get names of their own: the code generator finds their offsets by them."""
+    renamed: dict[Var, Var] = {}
+    for node in collect(body, AllocBuffer):
+        buffer = node.buffer
+        if not is_shared(buffer):
+            continue
+        name, number = str(buffer.name), 1
+        while name in names:
+            name, number = f"{buffer.name}_{number}", number + 1
+        names.add(name)
+        if name != str(buffer.name):
+            scope, shape = str(buffer.scope()), list(buffer.shape)
+            renamed[buffer] = tirx.decl_buffer(shape, dtype_of(buffer), name, scope=scope, layout=None)
+    return with_buffers(body, renamed) if renamed else body
+
+
+def with_buffers(body: Stmt, other: dict[Var, Var]) -> Stmt:
+    """``body`` with other buffers in the place of some."""
+
+    def load(node: TensorLoad, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        return BufferLoad(other.get(made.source, made.source), list(made.indices), span=node.span)
+
+    def store(node: BufferStore, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        return BufferStore(other.get(made.buffer, made.buffer), made.value, list(made.indices), span=node.span)
+
+    def alloc(node: AllocBuffer, mutator: Any) -> Any:
+        return AllocBuffer(other.get(node.buffer, node.buffer), span=node.span)
+
+    def alias(node: DeclBuffer, mutator: Any) -> Any:
+        source = node.data.args[0]
+        return DeclBuffer(node.buffer, data=tirx.buffer_data(other.get(source, source)), span=node.span)
+
+    rules = [(TensorLoad, load), (BufferStore, store), (AllocBuffer, alloc), (DeclBuffer, alias)]
+    return structural_mutate(body, rules)
+
+
+def is_shared(buffer: Var) -> bool:
+    return str(buffer.scope()).startswith("shared")
 
 
 class _Plan:
@@ -47,7 +109,7 @@ class _Plan:
     def __init__(self, body: Stmt, alignment: dict[Var, int]) -> None:
         self.alignment = alignment
         self.roots = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
-        self.buffers = [a.buffer for a in collect(body, AllocBuffer) if str(a.buffer.scope()).startswith("shared")]
+        self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
         self.lives: dict[Var, list[int]] = {}
         self.allocated: dict[Var, int] = {}
         self.clock = 0

@@ -97,7 +97,7 @@ class _Loop:
     def _store(self, node: BufferStore) -> Stmt | None:
         place = self._start(node.buffer, node.indices[0])
         if place is None:
-            return None
+            return self._compute(node, None) if _is_private(node.buffer) else None
         value, condition, otherwise = node.value, None, None
         if isinstance(value, Call) and op_name(value) == "if_then_else" and isinstance(value.args[1], TensorLoad):
             condition, otherwise = self._for_all(value.args[0]), value.args[2]
