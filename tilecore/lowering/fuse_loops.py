@@ -42,14 +42,23 @@ SHORT = 16
 
 
 def fuse_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    views = {d.buffer for d in collect(func.body, DeclBuffer)} | {
-        d.data.args[0] for d in collect(func.body, DeclBuffer)
-    }
-    work = _Fuser(views)
+    work = _Fuser(_roots(func.body))
     body = work.statement(func.body)
     if work.merged or work.shrunk:
         env.note("fusion", {"loops merged": work.merged, "buffers shrunk": sorted(work.shrunk)})
     return func.with_body(body)
+
+
+def _roots(body: Stmt) -> dict[Var, Var]:
+    """Buffers that are views or have views, each with the one whose memory it is."""
+    sources = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
+    roots: dict[Var, Var] = {}
+    for buffer in [*sources, *sources.values()]:
+        root = buffer
+        while root in sources:
+            root = sources[root]
+        roots[buffer] = root
+    return roots
 
 
 @dataclass
@@ -85,8 +94,8 @@ def is_candidate(node: Stmt) -> bool:
 
 
 class _Fuser:
-    def __init__(self, views: set[Var]) -> None:
-        self.views = views
+    def __init__(self, roots: dict[Var, Var]) -> None:
+        self.roots = roots
         self.merged = 0
         self.shrunk: set[str] = set()
 
@@ -141,6 +150,8 @@ class _Fuser:
             return False
         if not all(_can_move_up(statement, first) for statement in between):
             return False
+        if any(self._share_memory(summarize(statement), first) for statement in [*between, loop]):
+            return False
         body = substitute(loop.body, {loop.loop_var: earlier.loop_var})
         if not self._independent(first, summarize(body), earlier):
             return False
@@ -168,9 +179,19 @@ class _Fuser:
             two = second.accesses.get(buffer)
             if two is None or not (one.written or two.written):
                 continue
-            if buffer in self.views or shared_axis([*one.indices, *two.indices], loop) is None:
+            if buffer in self.roots or shared_axis([*one.indices, *two.indices], loop) is None:
                 return False
         return True
+
+    def _share_memory(self, one: Summary, two: Summary) -> bool:
+        """Do they touch different views of one memory, and write it?"""
+        for buffer, access in one.accesses.items():
+            for other, seen in two.accesses.items():
+                if buffer.same_as(other) or not (access.written or seen.written):
+                    continue
+                if buffer in self.roots and other in self.roots and self.roots[buffer].same_as(self.roots[other]):
+                    return True
+        return False
 
     # -- shrinking --------------------------------------------------------------------------------------------
 
@@ -180,7 +201,7 @@ class _Fuser:
         for alloc in [s for s in made if isinstance(s, AllocBuffer)]:
             buffer = alloc.buffer
             users = [s for s in made if s is not alloc and buffer in summarize(s).accesses]
-            if len(users) != 1 or buffer in self.views or not isinstance(users[0], For):
+            if len(users) != 1 or buffer in self.roots or not isinstance(users[0], For):
                 continue
             (loop,) = users
             if loop.kind != ForKind.PARALLEL and "tile.reduce" not in loop.annotations:

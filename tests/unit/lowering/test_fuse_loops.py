@@ -137,3 +137,39 @@ def test_memory_with_views_is_left_alone():
 
     assert fused(kernel) == (2, 2, [])
     agrees(kernel, np.arange(32, dtype=np.int32), np.zeros(32, np.int32))
+
+
+def test_another_view_of_the_memory_that_is_read_keeps_the_loops_apart():
+    @T.prim_func
+    def kernel(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1):
+            t, v = T.alloc_shared((32,), "int32"), T.alloc_shared((16,), "int32")
+            u = T.view(t, (32,))
+            T.copy(A, t)
+            for i in T.Parallel(16):
+                v[i] = t[i]
+            for i in T.Parallel(16):
+                u[i + 2] = v[i]
+            T.copy(t, B)
+
+    assert fused(kernel)[:2] == (4, 4)
+    out = agrees(kernel, np.arange(32, dtype=np.int32), np.zeros(32, np.int32))[1]
+    assert out.tolist() == [0, 1, *range(16), *range(18, 32)]
+
+
+def test_a_store_through_a_view_does_not_move_before_what_reads_the_memory():
+    @T.prim_func
+    def kernel(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1):
+            t = T.alloc_shared((32,), "int32")
+            u = T.view(t, (32,))
+            v = T.alloc_shared((32,), "int32")
+            T.copy(A, t)
+            for i in T.Parallel(32):
+                v[i] = t[i]
+            u[3] = 100
+            for i in T.Parallel(32):
+                B[i] = v[i]
+
+    assert fused(kernel)[:2] == (3, 3)
+    assert agrees(kernel, np.arange(32, dtype=np.int32), np.zeros(32, np.int32))[1].tolist() == list(range(32))
