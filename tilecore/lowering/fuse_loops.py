@@ -2,14 +2,17 @@
 operation; a buffer that then lives within one iteration shrinks to what the iteration needs.
 
 Two loops merge when every buffer that both touch, and one writes, is touched by iteration i of either only in slice i:
-some axis of it is indexed by exactly the same expression of the loop variable everywhere.
+some axis of it is indexed by exactly the same expression of the loop variable everywhere. Two parameters that a call
+may pass one tensor for count as one buffer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
+from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant, dtype_of, seq, statements_of
 from tilecore.ir.effects import effect_in
@@ -150,7 +153,7 @@ class _Fuser:
             return False
         if not all(_can_move_up(statement, first) for statement in between):
             return False
-        if any(self._share_memory(summarize(statement), first) for statement in [*between, loop]):
+        if any(self._meet(summarize(statement), first) for statement in between):
             return False
         body = substitute(loop.body, {loop.loop_var: earlier.loop_var})
         if not self._independent(first, summarize(body), earlier):
@@ -181,16 +184,21 @@ class _Fuser:
                 continue
             if buffer in self.roots or shared_axis([*one.indices, *two.indices], loop) is None:
                 return False
-        return True
+        return not self._meet(second, first, loop)
 
-    def _share_memory(self, one: Summary, two: Summary) -> bool:
-        """Do they touch different views of one memory, and write it?"""
+    def _meet(self, one: Summary, two: Summary, loop: For | None = None) -> bool:
+        """May they touch one memory under two names, and write it? By views, or by a call in place, which passes one
+        tensor for two parameters; then iterations of ``loop`` may be told apart by an axis, as for one buffer."""
         for buffer, access in one.accesses.items():
             for other, seen in two.accesses.items():
                 if buffer.same_as(other) or not (access.written or seen.written):
                     continue
                 if buffer in self.roots and other in self.roots and self.roots[buffer].same_as(self.roots[other]):
                     return True
+                if _may_be_one(buffer, other):
+                    alike = loop is not None and structural_equal(buffer.shape, other.shape)
+                    if not alike or shared_axis([*access.indices, *seen.indices], loop) is None:
+                        return True
         return False
 
     # -- shrinking --------------------------------------------------------------------------------------------
@@ -215,6 +223,19 @@ class _Fuser:
             made.remove(alloc)
             self.shrunk.add(str(buffer.name))
         return made
+
+
+def _may_be_one(a: Var, b: Var) -> bool:
+    """May a call pass one tensor for both? They must have the same bytes."""
+    if str(a.scope()) != "global" or str(b.scope()) != "global":
+        return False
+    sizes = []
+    for buffer in (a, b):
+        extents = [constant(size) for size in buffer.shape]
+        if None in extents:
+            return True
+        sizes.append(prod(extents) * DType(dtype_of(buffer)).bits)  # type: ignore[arg-type]
+    return sizes[0] == sizes[1]
 
 
 def _has_inner_loop(loop: For) -> bool:

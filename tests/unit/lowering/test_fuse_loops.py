@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilecore
 import tilecore.language as T
 
-from .kit import agrees, allocated, lowered, parallel
+from .kit import NARROW, agrees, allocated, lowered, parallel
 
 
 def fused(func):
@@ -107,6 +108,46 @@ def test_rows_of_a_softmax_stay_together():
     assert env.report["fusion"][0]["loops merged"] >= 5
     rng = np.random.default_rng(0)
     agrees(kernel, rng.random((8, 64), np.float32), np.zeros((8, 64), np.float32), rtol=1e-5)
+
+
+def staged(shape, other, place):
+    """B[place(i, j)] = A[i, j], by way of a tile."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor(shape, "int32"), B: T.Tensor(other, "int32")):
+        with T.Kernel(1):
+            t = T.alloc_shared((8, 8), "int32")
+            T.copy(A[0:8, 0:8], t)
+            for i, j in T.Parallel(8, 8):
+                B[place(i, j)] = t[i, j]
+
+    return kernel
+
+
+M = T.dynamic("m")
+
+
+@pytest.mark.parametrize(
+    ("shape", "other", "place", "merged"),
+    [
+        ((8, 8), (8, 8), lambda i, j: (i, j), True),
+        ((M, 8), (M, 8), lambda i, j: (i, j), True),
+        ((8, 8), (8, 8), lambda i, j: (i, 7 - j), True),
+        ((8, 8), (8, 8), lambda i, j: (7 - i, j), False),
+        ((8, 8), (8, 8), lambda i, j: (j, i), False),
+        ((M, 8), (8, M), lambda i, j: (j, i), False),
+        ((8, 8), (9, 8), lambda i, j: (7 - i, j), True),
+    ],
+)
+def test_a_call_may_pass_one_tensor_for_two_parameters(shape, other, place, merged):
+    kernel = staged(shape, other, place)
+    after, _ = lowered(kernel, "fuse_loops")
+    assert len([name for name, _ in parallel(after) if name == "i"]) == (1 if merged else 2)
+    table = np.arange(64, dtype=np.int32).reshape(8, 8)
+    out = agrees(kernel, table, np.zeros((9 if other == (9, 8) else 8, 8), np.int32))[1]
+    if other != (9, 8):
+        tilecore.compile(kernel, target=NARROW)(table, table)
+        np.testing.assert_array_equal(table, out)
 
 
 def test_loops_of_other_lengths_or_without_common_elements_stay():
