@@ -283,13 +283,13 @@ def test_persistent(target):
             for i, j in T.Persistent([m, n], 6, b, group_size=4):
                 Y[i, j] = Y[i, j] + i * 100 + j
             for t in T.Persistent((5,), 6, b):
-                Z[t] = Z[t] + 1
+                Z[t] = Z[t] + (t + 1)
             for i, j, k in T.Persistent([2, 3, 4], 6, b):
                 W[i, j, k] = W[i, j, k] + 1
 
     y, z, w = check(kernel, target, zeros("int32", (m, n)), zeros("int32", 5), zeros("int32", (2, 3, 4)))
     same(y, np.add.outer(np.arange(m) * 100, np.arange(n)).astype(np.int32))
-    assert (z == 1).all()
+    assert z.tolist() == [1, 2, 3, 4, 5]
     assert (w == 1).all()
 
 

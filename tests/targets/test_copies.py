@@ -324,7 +324,6 @@ def test_other_operations_within_one_buffer_read_before_they_write(target):
     same(s, np.concatenate([m[:, :2], m.sum(1)[:, None], m[:, 3:]], 1))
 
 
-@pytest.mark.xfail(strict=True, reason="loops that touch one memory through two views are merged")
 def test_a_copy_between_overlapping_views_reads_before_it_writes(target):
     @T.prim_func
     def kernel(M: T.Tensor((8, 8), "float32"), V: T.Tensor((64,), "float32")):

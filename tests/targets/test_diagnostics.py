@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import tilecore.language as T
-from tilecore.errors import DeviceAssertError, InterpreterError, LanguageError, LaunchError
+from tilecore.errors import DeviceAssertError, InterpreterError, LanguageError, LaunchError, ToolchainError
 from tilecore.interpreter import interpret
 
-from .kit import check, compiled, sample, zeros
+from .kit import check, compiled, element, sample, zeros
 
 LINE_OF_ASSERTION = 'T.device_assert(X[i] < 90, "too large")'
 
@@ -62,6 +62,36 @@ def test_print_of_every_iteration_and_of_buffers(target, capfd):
     whole, row = lines[3:9], lines[9:]
     assert whole == [f"tile[{k // 3}, {k % 3}]: {number}" for k, number in enumerate(numbers)]
     assert row == [f"row[1, {k}]: {number}" for k, number in enumerate(numbers[3:])]
+
+
+def test_the_interpreter_prints_the_same(target, capfd):
+    """Numbers of all kinds, tiles at their place, and parts of them outside of the bounds."""
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((3, 2), "float32"), F: T.Tensor((2,), "bool"), B: T.Tensor((2,), "bfloat16"), n: T.int32
+    ):  # fmt: skip
+        with T.Kernel(2) as b:
+            T.print(X[b, 0], msg="x")
+            T.print(X[b : b + 2, 1], msg="column")
+            T.print(X[n, :], msg="row")
+            T.print(F)
+            T.print(B[1])
+            T.print(X[0, 0] * 1e-9)
+            T.print(T.infinity("float32"))
+            T.print(n > 1, msg="100%")
+            for i in T.serial(2):
+                T.print(X[i, i], msg="diagonal")
+
+    x = np.array([[1.0, 0.1], [-2.5e10, 3.14159265], [np.inf, 7]], np.float32)
+    args = (x, np.array([True, False]), np.array([0.3, -3], element("bfloat16")), 2)
+    compiled(kernel, target)(*args)
+    printed = capfd.readouterr().out.splitlines()
+    lines = []
+    interpret(kernel.ir, *args, print_hook=lines.append)
+    assert sorted(printed) == sorted(lines)
+    assert "x: -2.5e+10" in lines
+    assert "100%: 1" in lines
 
 
 def assertions():
@@ -162,3 +192,23 @@ def test_output_of_a_process_that_ends_at_once_is_not_lost(target, tmp_path):
     )
     ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert ended.stdout == "value: 5\n", ended.stderr
+
+
+def test_compile_flags_are_not_dropped_by_cpu():
+    """There is no compiler to give them to."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4,), "int32")):
+        with T.Kernel(1):
+            X[0] = 1
+
+    @T.prim_func
+    def annotated(X: T.Tensor((4,), "int32")):
+        with T.Kernel(1):
+            T.annotate_compile_flags("--fast")
+            X[0] = 1
+
+    for func, flags in ((kernel, ["-O3"]), (annotated, None)):
+        with pytest.raises(ToolchainError, match="target cpu takes none"):
+            compiled(func, "cpu", compile_flags=flags)
+    assert compiled(kernel, "cpu", compile_flags=[])

@@ -328,7 +328,6 @@ def test_sizes_only_the_call_knows(target):
         same(z.reshape(size), x + np.arange(size[0], dtype=np.float32)[:, None])
 
 
-@pytest.mark.xfail(strict=True, reason="the mask of a vectorised `if` is worked out again after each of its stores")
 def test_a_condition_holds_for_its_whole_branch(target):
     """Also when the branch changes what it was about."""
     n = 40

@@ -30,9 +30,10 @@ def gemm(
     transpose_B: bool = False,
     policy: GemmWarpPolicy = GemmWarpPolicy.Square,
     clear_accum: Any = False,
-    k_pack: int = 1,
     mbar: Any = None,
     annotations: dict[str, Any] | None = None,
+    *,
+    k_pack: int = 1,
     wg_wait: int = 0,
 ) -> None:
     """``C += A @ B`` on tiles; accumulates in C's element type.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, TargetError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import BufferLoad, IntImm
 from tilecore.language.buffers import BufferHandle
@@ -13,6 +13,7 @@ from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
 from tilecore.language.layouts import Layout
 from tilecore.language.values import as_expr
+from tilecore.transform import checked_pass_configs
 
 
 def annotate(key: str, *values: Any, hints: dict[str, Any] | None = None) -> None:
@@ -101,14 +102,21 @@ def annotate_min_blocks_per_sm(count: int) -> None:
 
 
 def annotate_compile_flags(flags: Any) -> None:
-    """Flags for the vendor's compiler."""
+    """Flags for the vendor's compiler; targets without one refuse them."""
     words = [flags] if isinstance(flags, str) else list(flags)
     current("T.annotate_compile_flags").attributes.setdefault("compile_flags", []).extend(words)
 
 
 def annotate_pass_configs(configs: Mapping[Any, Any]) -> None:
-    """Pass configuration for this kernel only."""
-    current("T.annotate_pass_configs").attributes.setdefault("pass_configs", {}).update(configs)
+    """Pass configuration for this kernel only, by tilecore.PassConfigKey."""
+    builder = current("T.annotate_pass_configs")
+    try:
+        checked = checked_pass_configs(configs)
+    except TargetError as error:
+        raise LanguageError(
+            f"T.annotate_pass_configs: {error.message}", found=error.found, expected=error.expected, hint=error.hint
+        ) from error
+    builder.attributes.setdefault("pass_configs", {}).update(checked)
 
 
 def _register_hint(name: str) -> Any:

@@ -131,11 +131,13 @@ def Pipelined(
 
 def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8) -> LoopSpec:
     """Tiles of ``domain`` handed to ``wave_size`` blocks in waves: block ``index`` takes tiles ``index``,
-    ``index + wave_size``, ... Yields one coordinate an axis of ``domain``.
+    ``index + wave_size``, ... Yields one coordinate an axis of ``domain``; for one axis, the index itself.
 
     The last axis varies slowest within groups of ``group_size``, so that blocks of one wave share operands.
     """
     sizes = [as_expr(d) for d in domain]
+    if not sizes:
+        raise LanguageError("T.Persistent over nothing", expected="at least one axis")
     total = sizes[0]
     for size in sizes[1:]:
         total = total * size
@@ -143,7 +145,7 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
 
     def guard(wave: Any) -> tuple[Any, Any]:
         tile = current().bind("tile", wave * as_expr(wave_size) + as_expr(index))
-        return as_expr(tile < total), _coordinates(tile, sizes, group)
+        return as_expr(tile < total), tile if len(sizes) == 1 else _coordinates(tile, sizes, group)
 
     axis = Axis(0, _extent(ceildiv(total, as_expr(wave_size))))
     return LoopSpec("serial", (axis,), single=False, guard=guard)
@@ -152,8 +154,6 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
 def _coordinates(tile: Any, sizes: list[Any], group: int) -> tuple[Any, ...]:
     """Coordinates of tile number ``tile``: the last axis split in groups, then the other axes, then within a group."""
     last, others = sizes[-1], sizes[:-1]
-    if not others:
-        return (tile,)
     rest = others[0]
     for size in others[1:]:
         rest = rest * size

@@ -81,7 +81,9 @@ def alloc_buffer(shape: Any, dtype: Any = "float32", scope: str = "global", **ot
     """Memory of the given scope ("shared", "local.fragment", "local"; "global" is a workspace)."""
     if others:
         raise LanguageError(f"T.alloc_buffer does not take {', '.join(others)}")
-    return alloc_global(shape, dtype) if scope == "global" else _allocate(shape, dtype, scope, "T.alloc_buffer")
+    if scope == "global":
+        return _workspace(shape, dtype, scope, "T.alloc_buffer in global memory")
+    return _allocate(shape, dtype, scope, "T.alloc_buffer")
 
 
 def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None) -> LocalVar:
@@ -132,10 +134,17 @@ class _FreshVar(LocalVar):
 
 def alloc_global(shape: Any, dtype: Any = "float32", scope: str = "global") -> BufferHandle:
     """Workspace in global memory for the length of a call; uninitialised. Sizes may be T.dynamic."""
-    builder = current("T.alloc_global")
-    if builder.enclosing("kernel") is not None:
-        raise LanguageError("T.alloc_global inside T.Kernel", expected="before `with T.Kernel(...)`")
-    return _Workspace(_shape(shape, "T.alloc_global", static=False), str(DType(dtype)), scope)
+    return _workspace(shape, dtype, scope, "T.alloc_global")
+
+
+def _workspace(shape: Any, dtype: Any, scope: str, what: str) -> BufferHandle:
+    if current(what).enclosing("kernel") is not None:
+        raise LanguageError(
+            f"{what} inside T.Kernel",
+            expected="before `with T.Kernel(...)`",
+            hint="T.alloc_shared, T.alloc_fragment and T.alloc_local make memory on chip",
+        )
+    return _Workspace(_shape(shape, what, static=False), str(DType(dtype)), scope)
 
 
 class _Workspace(_Unnamed):

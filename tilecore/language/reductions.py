@@ -61,7 +61,19 @@ def _fits(want: list[Any], got: list[Any]) -> bool:
     return len(want) == len(got) and all(map(same_size, want, got))
 
 
-def _clearable(kind: str) -> Any:
+def _plain(kind: str) -> Any:
+    def op(
+        buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1,
+        annotations: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        reduce(buffer, out, kind, dim, clear, False, annotations)
+
+    op.__name__ = f"reduce_{kind}"
+    op.__doc__ = f"T.reduce with reduce_type={kind!r}."
+    return op
+
+
+def _extreme(kind: str) -> Any:
     def op(
         buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False,
         annotations: dict[str, Any] | None = None,
@@ -73,13 +85,13 @@ def _clearable(kind: str) -> Any:
     return op
 
 
-reduce_sum = _clearable("sum")
-reduce_max = _clearable("max")
-reduce_min = _clearable("min")
-reduce_absmax = _clearable("absmax")
-reduce_bitand = _clearable("bitand")
-reduce_bitor = _clearable("bitor")
-reduce_bitxor = _clearable("bitxor")
+reduce_sum = _plain("sum")
+reduce_max = _extreme("max")
+reduce_min = _extreme("min")
+reduce_absmax = _extreme("absmax")
+reduce_bitand = _plain("bitand")
+reduce_bitor = _plain("bitor")
+reduce_bitxor = _plain("bitxor")
 
 
 def reduce_abssum(

@@ -100,13 +100,28 @@ warp_reduce_bitand = _warp_reduce("bitand", "The bitwise and")
 warp_reduce_bitor = _warp_reduce("bitor", "The bitwise or")
 
 
+def _check_mask(mask: Any, what: str) -> None:
+    """A mask names the threads that take part; here it is always the whole warp."""
+    number = mask.value if isinstance(mask, IntImm) else mask
+    if mask is None or (isinstance(number, int) and number in (-1, 2**WARP_SIZE - 1)):
+        return
+    raise UnsupportedError(
+        f"{what} of some threads of a warp only",
+        found=f"mask {mask if is_kernel_value(mask) else hex(int(mask))}",
+        expected=f"no mask, or {hex(2**WARP_SIZE - 1)}: all threads",
+        hint="let the condition be one that changes nothing in the others",
+    )
+
+
 def any_sync(condition: Any, mask: Any = None) -> Expr:
-    """Does ``condition`` hold in any thread of the warp? mask: all threads."""
+    """Does ``condition`` hold in any thread of the warp? mask: None or 0xffffffff, all threads."""
+    _check_mask(mask, "T.any_sync")
     return allreduce(as_condition(condition), "bitor", WARP_SIZE, 1, "T.any_sync")
 
 
 def all_sync(condition: Any, mask: Any = None) -> Expr:
-    """Does ``condition`` hold in every thread of the warp? mask: all threads."""
+    """Does ``condition`` hold in every thread of the warp? mask: None or 0xffffffff, all threads."""
+    _check_mask(mask, "T.all_sync")
     return allreduce(as_condition(condition), "bitand", WARP_SIZE, 1, "T.all_sync")
 
 
@@ -128,6 +143,7 @@ def syncthreads_count(condition: Any) -> Expr:
 def sync_warp(mask: Any = None) -> None:
     """Wait for the other threads of the warp. As T.sync_threads, placed by the compiler where it is needed."""
     open_kernel("T.sync_warp")
+    _check_mask(mask, "T.sync_warp")
 
 
 # -- TVM's form ----------------------------------------------------------------------------------------------

@@ -2,14 +2,17 @@
 operation; a buffer that then lives within one iteration shrinks to what the iteration needs.
 
 Two loops merge when every buffer that both touch, and one writes, is touched by iteration i of either only in slice i:
-some axis of it is indexed by exactly the same expression of the loop variable everywhere.
+some axis of it is indexed by exactly the same expression of the loop variable everywhere. Two parameters that a call
+may pass one tensor for count as one buffer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
+from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant, dtype_of, seq, statements_of
 from tilecore.ir.effects import effect_in
@@ -42,14 +45,23 @@ SHORT = 16
 
 
 def fuse_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    views = {d.buffer for d in collect(func.body, DeclBuffer)} | {
-        d.data.args[0] for d in collect(func.body, DeclBuffer)
-    }
-    work = _Fuser(views)
+    work = _Fuser(_roots(func.body))
     body = work.statement(func.body)
     if work.merged or work.shrunk:
         env.note("fusion", {"loops merged": work.merged, "buffers shrunk": sorted(work.shrunk)})
     return func.with_body(body)
+
+
+def _roots(body: Stmt) -> dict[Var, Var]:
+    """Buffers that are views or have views, each with the one whose memory it is."""
+    sources = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
+    roots: dict[Var, Var] = {}
+    for buffer in [*sources, *sources.values()]:
+        root = buffer
+        while root in sources:
+            root = sources[root]
+        roots[buffer] = root
+    return roots
 
 
 @dataclass
@@ -85,8 +97,8 @@ def is_candidate(node: Stmt) -> bool:
 
 
 class _Fuser:
-    def __init__(self, views: set[Var]) -> None:
-        self.views = views
+    def __init__(self, roots: dict[Var, Var]) -> None:
+        self.roots = roots
         self.merged = 0
         self.shrunk: set[str] = set()
 
@@ -141,6 +153,8 @@ class _Fuser:
             return False
         if not all(_can_move_up(statement, first) for statement in between):
             return False
+        if any(self._meet(summarize(statement), first) for statement in between):
+            return False
         body = substitute(loop.body, {loop.loop_var: earlier.loop_var})
         if not self._independent(first, summarize(body), earlier):
             return False
@@ -168,9 +182,24 @@ class _Fuser:
             two = second.accesses.get(buffer)
             if two is None or not (one.written or two.written):
                 continue
-            if buffer in self.views or shared_axis([*one.indices, *two.indices], loop) is None:
+            if buffer in self.roots or shared_axis([*one.indices, *two.indices], loop) is None:
                 return False
-        return True
+        return not self._meet(second, first, loop)
+
+    def _meet(self, one: Summary, two: Summary, loop: For | None = None) -> bool:
+        """May they touch one memory under two names, and write it? By views, or by a call in place, which passes one
+        tensor for two parameters; then iterations of ``loop`` may be told apart by an axis, as for one buffer."""
+        for buffer, access in one.accesses.items():
+            for other, seen in two.accesses.items():
+                if buffer.same_as(other) or not (access.written or seen.written):
+                    continue
+                if buffer in self.roots and other in self.roots and self.roots[buffer].same_as(self.roots[other]):
+                    return True
+                if _may_be_one(buffer, other):
+                    alike = loop is not None and structural_equal(buffer.shape, other.shape)
+                    if not alike or shared_axis([*access.indices, *seen.indices], loop) is None:
+                        return True
+        return False
 
     # -- shrinking --------------------------------------------------------------------------------------------
 
@@ -180,7 +209,7 @@ class _Fuser:
         for alloc in [s for s in made if isinstance(s, AllocBuffer)]:
             buffer = alloc.buffer
             users = [s for s in made if s is not alloc and buffer in summarize(s).accesses]
-            if len(users) != 1 or buffer in self.views or not isinstance(users[0], For):
+            if len(users) != 1 or buffer in self.roots or not isinstance(users[0], For):
                 continue
             (loop,) = users
             if loop.kind != ForKind.PARALLEL and "tile.reduce" not in loop.annotations:
@@ -194,6 +223,19 @@ class _Fuser:
             made.remove(alloc)
             self.shrunk.add(str(buffer.name))
         return made
+
+
+def _may_be_one(a: Var, b: Var) -> bool:
+    """May a call pass one tensor for both? They must have the same bytes."""
+    if str(a.scope()) != "global" or str(b.scope()) != "global":
+        return False
+    sizes = []
+    for buffer in (a, b):
+        extents = [constant(size) for size in buffer.shape]
+        if None in extents:
+            return True
+        sizes.append(prod(extents) * DType(dtype_of(buffer)).bits)  # type: ignore[arg-type]
+    return sizes[0] == sizes[1]
 
 
 def _has_inner_loop(loop: For) -> bool:

@@ -19,9 +19,11 @@ from tilecore.ir.nodes import (
     Select,
     SeqStmt,
     Stmt,
+    TensorLoad,
     Var,
     tirx,
 )
+from tilecore.ir.visit import collect
 from tilecore.lowering.lane_ops import masked_store
 from tilecore.lowering.vectorize_expressions import CannotVectorizeError, LaneExpressions, lanes_of
 
@@ -81,7 +83,12 @@ class Lanes(LaneExpressions):
         if lanes_of(condition) == 1:
             other = None if node.else_case is None else self.statement(node.else_case)
             return IfThenElse(condition, self.statement(node.then_case), other, span=node.span)
-        parts = [self._masked(condition, lambda: self.statement(node.then_case))]
+        parts: list[Stmt] = []
+        if collect(condition, TensorLoad):  # the branches may write what it reads
+            mask = Var("mask", PrimType(dtype_of(condition)))
+            parts.append(Bind(mask, condition, span=node.span))
+            condition = mask
+        parts.append(self._masked(condition, lambda: self.statement(node.then_case)))
         if node.else_case is not None:
             parts.append(self._masked(tirx.Not(condition), lambda: self.statement(node.else_case)))
         return seq(parts)

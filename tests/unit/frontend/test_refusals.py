@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from pathlib import Path
 
@@ -53,6 +54,10 @@ REFUSED = [
     ("I[0, 0] = int(X[0, 1])", "int() of a kernel value", 'T.cast(x, "int32")'),
     ("I[0, 0] = float(I[0, 1])", "float() of a kernel value", 'T.cast(x, "float32")'),
     ("X[0, 0] = round(X[0, 1], 2)", "round() of a kernel value to digits", "T.round"),
+    ("F[0, 0] = T.any_sync(F[0, 1], 1)", "T.any_sync of some threads", "0xffffffff"),
+    ("F[0, 0] = T.all_sync(F[0, 1], mask=I[0, 0])", "T.all_sync of some threads", "0xffffffff"),
+    ('T.annotate_pass_configs({"tl.enable_fast_mth": True})', "unknown pass configuration", "'tl.enable_fast_math'"),
+    ('T.alloc_buffer((4,), "float32")', "T.alloc_buffer in global memory inside T.Kernel", "T.alloc_shared"),
     ("I[0, 0] = T.popcount(X[0, 0])", "T.popcount of float32", "an integer"),
     ("I[0, 0] = T.clz(F[0, 0])", "T.clz of bool", "an integer"),
 ]
@@ -85,3 +90,26 @@ def test_what_is_not_a_number_is_a_type_error_too(module):
 kernel.ir
 """
     )
+
+
+def test_the_whole_warp_may_be_named(module):
+    for mask in ("None", "-1", "0xFFFFFFFF"):
+        module(HEAD + f"        F[0, 0] = T.any_sync(F[0, 1], {mask})\n        T.sync_warp({mask})\nkernel.ir\n")
+
+
+def test_the_order_of_parameters():
+    """As kernels give them by position."""
+    import tilecore.language as T
+
+    def names(function):
+        return list(inspect.signature(function).parameters)
+
+    head = ["buffer", "out", "dim", "clear", "batch"]
+    for function in (T.reduce_sum, T.reduce_bitand, T.reduce_bitor, T.reduce_bitxor):
+        assert names(function) == [*head, "annotations"]
+    for function in (T.reduce_max, T.reduce_min, T.reduce_absmax):
+        assert names(function) == [*head, "nan_propagate", "annotations"]
+    assert names(T.reduce_abssum)[:5] == ["buffer", "out", "dim", "batch", "annotations"]
+    assert names(T.gemm)[:9] == [
+        *("A", "B", "C", "transpose_A", "transpose_B", "policy", "clear_accum", "mbar", "annotations")
+    ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import tilecore
 import tilecore.language as T
 
-from .kit import agrees, allocated, lowered, parallel
+from .kit import NARROW, agrees, allocated, lowered, parallel
 
 
 def fused(func):
@@ -109,6 +110,46 @@ def test_rows_of_a_softmax_stay_together():
     agrees(kernel, rng.random((8, 64), np.float32), np.zeros((8, 64), np.float32), rtol=1e-5)
 
 
+def staged(shape, other, place):
+    """B[place(i, j)] = A[i, j], by way of a tile."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor(shape, "int32"), B: T.Tensor(other, "int32")):
+        with T.Kernel(1):
+            t = T.alloc_shared((8, 8), "int32")
+            T.copy(A[0:8, 0:8], t)
+            for i, j in T.Parallel(8, 8):
+                B[place(i, j)] = t[i, j]
+
+    return kernel
+
+
+M = T.dynamic("m")
+
+
+@pytest.mark.parametrize(
+    ("shape", "other", "place", "merged"),
+    [
+        ((8, 8), (8, 8), lambda i, j: (i, j), True),
+        ((M, 8), (M, 8), lambda i, j: (i, j), True),
+        ((8, 8), (8, 8), lambda i, j: (i, 7 - j), True),
+        ((8, 8), (8, 8), lambda i, j: (7 - i, j), False),
+        ((8, 8), (8, 8), lambda i, j: (j, i), False),
+        ((M, 8), (8, M), lambda i, j: (j, i), False),
+        ((8, 8), (9, 8), lambda i, j: (7 - i, j), True),
+    ],
+)
+def test_a_call_may_pass_one_tensor_for_two_parameters(shape, other, place, merged):
+    kernel = staged(shape, other, place)
+    after, _ = lowered(kernel, "fuse_loops")
+    assert len([name for name, _ in parallel(after) if name == "i"]) == (1 if merged else 2)
+    table = np.arange(64, dtype=np.int32).reshape(8, 8)
+    out = agrees(kernel, table, np.zeros((9 if other == (9, 8) else 8, 8), np.int32))[1]
+    if other != (9, 8):
+        tilecore.compile(kernel, target=NARROW)(table, table)
+        np.testing.assert_array_equal(table, out)
+
+
 def test_loops_of_other_lengths_or_without_common_elements_stay():
     @T.prim_func
     def kernel(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32"), C: T.Tensor((32,), "int32")):
@@ -137,3 +178,39 @@ def test_memory_with_views_is_left_alone():
 
     assert fused(kernel) == (2, 2, [])
     agrees(kernel, np.arange(32, dtype=np.int32), np.zeros(32, np.int32))
+
+
+def test_another_view_of_the_memory_that_is_read_keeps_the_loops_apart():
+    @T.prim_func
+    def kernel(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1):
+            t, v = T.alloc_shared((32,), "int32"), T.alloc_shared((16,), "int32")
+            u = T.view(t, (32,))
+            T.copy(A, t)
+            for i in T.Parallel(16):
+                v[i] = t[i]
+            for i in T.Parallel(16):
+                u[i + 2] = v[i]
+            T.copy(t, B)
+
+    assert fused(kernel)[:2] == (4, 4)
+    out = agrees(kernel, np.arange(32, dtype=np.int32), np.zeros(32, np.int32))[1]
+    assert out.tolist() == [0, 1, *range(16), *range(18, 32)]
+
+
+def test_a_store_through_a_view_does_not_move_before_what_reads_the_memory():
+    @T.prim_func
+    def kernel(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1):
+            t = T.alloc_shared((32,), "int32")
+            u = T.view(t, (32,))
+            v = T.alloc_shared((32,), "int32")
+            T.copy(A, t)
+            for i in T.Parallel(32):
+                v[i] = t[i]
+            u[3] = 100
+            for i in T.Parallel(32):
+                B[i] = v[i]
+
+    assert fused(kernel)[:2] == (3, 3)
+    assert agrees(kernel, np.arange(32, dtype=np.int32), np.zeros(32, np.int32))[1].tolist() == list(range(32))

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import tilecore
 import tilecore.language as T
 from tilecore.interpreter import interpret
+from tilecore.ir.nodes import Bind
+from tilecore.ir.visit import collect
 
 from .kit import NARROW, agrees, lowered
 
@@ -205,3 +207,23 @@ def test_lanes_that_take_no_part_change_nothing_and_do_not_trap(masked, size, se
     built(*got, low)
     interpret(kernel.ir, *want, low)
     np.testing.assert_array_equal(got[1], want[1])
+
+
+def test_a_condition_that_reads_memory_is_worked_out_once():
+    @T.prim_func
+    def kernel(A: T.Tensor((32,), "int32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1):
+            for i in T.Parallel(32):
+                if A[i] > 3:
+                    A[i] = 0
+                    B[i] = 1
+                    if A[i] + B[i] == 1:
+                        B[i] = 5
+                        A[i] = 9
+                elif i < 20:
+                    A[i] = A[i] + 100
+
+    assert chosen(kernel) == ([("i", 4)], [])
+    func, _ = lowered(kernel, "vectorize_loops")
+    assert [str(node.var.name) for node in collect(func.body, Bind)].count("mask") == 2, "not for i < 20"
+    agrees(kernel, np.arange(32, dtype=np.int32) % 7, np.zeros(32, np.int32))

@@ -48,7 +48,14 @@ def _is_this_machine(target: Target) -> bool:
 
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
-    """Compile the module to a relocatable object."""
+    """Compile the module to a relocatable object. Raises ToolchainError for flags: there is no compiler to give to."""
+    if request.flags:
+        raise ToolchainError(
+            f"{request.name} has compile flags, and target cpu takes none",
+            found=" ".join(request.flags),
+            expected="no compile_flags= and no T.annotate_compile_flags: LLVM compiles in this process",
+            hint="leave them out for this target; what it compiles for, its attributes say (-march, -features)",
+        )
     module = _compile(request)
     with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
         path = Path(folder) / "kernel.o"

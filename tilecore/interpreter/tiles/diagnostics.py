@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,62 +16,65 @@ from tilecore.ir.tile_ops import TileCall
 
 
 def compile_print(scope: Scope, call: TileCall) -> Statement:
-    """One line ``message: values`` for the block, or one for each lane when the values differ between lanes."""
+    """``message: values`` for the block, or for each lane when the values differ between lanes. Floats are printed as
+    by C's %g, bool as 1 and 0; a tile element by element, each with its indices on a line of its own."""
     message = str(call.message)
+    if len(call.rest) == 1 and isinstance(call.rest[0], TensorRegion):
+        return _print_tile(scope, message, Region.of(scope, call.rest[0]))
     readers = [_reader(scope, value) for value in call.rest]
 
     def run(state: State) -> None:
         values = [read(state) for read in readers]
         show = state.options.print_hook
-        if not any(isinstance(value, np.ndarray) and value.ndim and _by_lane(state, value) for value in values):
+        if not any(isinstance(value, np.ndarray) and value.ndim for value in values):
             show(_line(message, values))
             return
-        lanes = np.ones(state.lanes, bool) if state.mask is None else np.broadcast_to(state.mask, state.lanes)
-        for lane in zip(*np.nonzero(lanes), strict=True):
+        for lane in _active(state):
             show(_line(message, [_in_lane(state, value, lane) for value in values]))
 
     return run
 
 
-class _Whole:
-    """A buffer's contents, which do not differ between lanes."""
+def _print_tile(scope: Scope, name: str, region: Region) -> Statement:
+    def run(state: State) -> None:
+        lanes = acting_lanes(state, (region,), "print of a buffer")
+        tile = region.tile(state, lanes)
+        places = [np.broadcast_to(index, tile.shape) for index in tile.indices]
+        values = tile.read()
+        for lane in _active(state) if lanes else [()]:
+            for element in np.ndindex(*tile.extents):
+                at = (*lane, *element)
+                where = ", ".join(_text(place[at]) for place in places)
+                state.options.print_hook(_line(f"{name}[{where}]", [values[at]]))
 
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    def __str__(self) -> str:
-        return str(self.array)
+    return run
 
 
 def _reader(scope: Scope, node: Any) -> Expression:
     if isinstance(node, StringImm):
         text = str(node.value)
         return lambda state: text
-    if not isinstance(node, TensorRegion):
-        return scope.expression(node)
-    region = Region.of(scope, node)
-
-    def read(state: State) -> Any:
-        lanes = acting_lanes(state, (region,), "print of a buffer")
-        array = region.tile(state, lanes).read()
-        return array if lanes else _Whole(array)
-
-    return read
+    return scope.expression(node)
 
 
-def _by_lane(state: State, value: np.ndarray) -> bool:
-    return bool(state.lanes) and value.ndim >= len(state.lanes)
+def _active(state: State) -> Iterator[tuple[int, ...]]:
+    """The lanes that are here, in their order."""
+    lanes = np.ones(state.lanes, bool) if state.mask is None else np.broadcast_to(state.mask, state.lanes)
+    return zip(*np.nonzero(lanes), strict=True)
 
 
-def _in_lane(state: State, value: Any, lane: tuple[Any, ...]) -> Any:
-    if not isinstance(value, np.ndarray) or not value.ndim:
+def _in_lane(state: State, value: Any, lane: tuple[int, ...]) -> Any:
+    return np.broadcast_to(value, state.lanes)[lane] if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
         return value
-    rest = value.shape[len(state.lanes) :]
-    return np.broadcast_to(value, state.lanes + rest)[lane]
+    return str(int(value)) if np.asarray(value).dtype.kind in "iub" else f"{float(value):g}"
 
 
 def _line(message: str, values: list[Any]) -> str:
-    text = " ".join(str(value) for value in values)
+    text = " ".join(_text(value) for value in values)
     return f"{message}: {text}" if message and text else message or text
 
 

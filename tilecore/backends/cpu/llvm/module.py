@@ -10,9 +10,9 @@ from __future__ import annotations
 from tilecore.backends.cpu.llvm import streaming
 from tilecore.backends.cpu.llvm.function import Function, Memory, Module
 from tilecore.backends.cpu.llvm.statements import Statements
-from tilecore.backends.cpu.llvm.types import Value, computed, is_narrow, split, stored
-from tilecore.ir.build import dtype_of
-from tilecore.ir.nodes import IRModule, PrimFunc, is_buffer_var
+from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_narrow, split, stored
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import IRModule, PrimFunc, Var, is_buffer_var
 
 
 class Emitted:
@@ -66,16 +66,31 @@ def _kernel(module: Module, symbol: str, func: PrimFunc) -> tuple[str, int]:
 
 
 def _parameters(fn: Function, emit: Statements, func: PrimFunc) -> None:
-    """Load every slot: pointers of buffers, then scalars and symbols."""
+    """Load every slot: pointers of buffers, then scalars and symbols.
+
+    A call in place passes one tensor for two parameters, so those that may have equally many bytes share a scope.
+    """
     streams = streaming.streamed(func, fn.module.stream_bytes)
+    scopes: dict[int | None, int] = {}
+    sizes = {param: _bytes(param) for param in func.params if is_buffer_var(param)}
+    unknown = None in sizes.values()
     for number, param in enumerate(func.params):
         place = "%slots" if number == 0 else fn.op(f"getelementptr i64, ptr %slots, i64 {number}", "slot")
         if is_buffer_var(param):
             dtype, lanes = split(str(param.dtype))
             pointer = fn.op(f"load ptr, ptr {place}", f"{param.name}_")
-            emit.expressions.memory[param] = Memory(pointer, dtype, lanes, emit._scope(), param in streams)
+            size = None if unknown else sizes[param]
+            if size not in scopes:
+                scopes[size] = emit._scope()
+            emit.expressions.memory[param] = Memory(pointer, dtype, lanes, scopes[size], param in streams)
         else:
             emit.expressions.env[param] = _scalar(fn, emit, place, dtype_of(param))
+
+
+def _bytes(param: Var) -> int | None:
+    """Size of a flat buffer, None when only the call knows it."""
+    (elements,) = (constant(size) for size in param.shape)
+    return None if elements is None else elements * bytes_of(split(str(param.dtype))[0])
 
 
 def _scalar(fn: Function, emit: Statements, place: str, dtype: str) -> Value:
