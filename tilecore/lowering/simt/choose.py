@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.nodes import Call, Evaluate, For, PrimFunc, TensorRegion, structural_map
+from tilecore.ir.build import const
+from tilecore.ir.nodes import Call, Evaluate, For, ForKind, PrimFunc, TensorRegion, Var, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import Choice, TileOpImpl
@@ -21,9 +22,11 @@ from tilecore.lowering.simt.kernels import threads_in
 from tilecore.lowering.simt.nests import PRIVATE
 
 HINT = "implementation"
+UNCHOSEN = "before_choice"  # the fact: the function as it was, for another choice
 
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    env.facts[UNCHOSEN] = func
     env.facts["threads"] = threads_in(func.body)
     env.facts[reducers.FACT] = reducers_of(func.body)
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
@@ -37,8 +40,9 @@ def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _early(choice: Choice, env: PassEnv) -> Any:
     made = choice.impl.lower(choice.call, env)
-    if not isinstance(made, For):
-        return made
+    if not isinstance(made, For):  # one element: a nest all the same, that one thread does
+        one = Var("i", "int32")
+        made = For(one, const(0, "int32"), const(1, "int32"), ForKind.PARALLEL, made, span=choice.call.span)
     notes = dict(made.annotations)
     if ASYNC in choice.call.hints:
         notes[ASYNC] = 1

@@ -14,16 +14,18 @@ from typing import Any
 
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import dtype_of
 from tilecore.ir.fragments import FragmentLayout, spread
-from tilecore.ir.nodes import AllocBuffer, Evaluate, For, PrimFunc, Stmt, TensorRegion, Var
+from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.choose import HINT, chosen
+from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
 from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel, uses_an_effect
 from tilecore.lowering.simt.partition import is_fragment, partition_of
+from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads
 from tilecore.lowering.threads.uniformity import is_private
@@ -42,20 +44,45 @@ class Inferred:
 
 
 def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    found: list[Inferred] = []
+    demoted: dict[str, str] = {}
+    while True:
+        found: list[Inferred] = []
 
-    def infer(body: Stmt, threads: Threads) -> Stmt:
-        found.append(_Inference(body, threads.count, asks_for_threads(body, threads), env).run())
-        return body
+        def infer(body: Stmt, threads: Threads, found: list[Inferred] = found) -> Stmt:
+            found.append(_Inference(body, threads.count, asks_for_threads(body, threads), env).run())
+            return body
 
-    each_kernel(func.body, infer)
+        each_kernel(func.body, infer)
+        moved = {buffer: reason for inferred in found for buffer, reason in inferred.demoted.items()}
+        if not moved:
+            break
+        # other implementations may fit operands in shared memory
+        demoted |= {str(buffer.name): reason for buffer, reason in moved.items()}
+        env.report.pop("tile_ops", None)
+        func = choose_tile_ops(in_shared_memory(env.facts[UNCHOSEN], set(moved)), env)
     env.facts["inferred"] = found
     for inferred in found:
         for buffer, layout in inferred.fragments.items():
             env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout)})
-        for buffer, reason in inferred.demoted.items():
-            env.note("layouts", {"buffer": str(buffer.name), "layout": f"shared memory: {reason}"})
+    for name, reason in demoted.items():
+        env.note("layouts", {"buffer": name, "layout": f"shared memory: {reason}"})
     return func
+
+
+def in_shared_memory(func: PrimFunc, buffers: set[Var]) -> PrimFunc:
+    """The function with these fragments, and the views of them, in shared memory."""
+    moved: dict[Var, Var] = {}
+
+    def place(old: Var) -> Var:
+        if old not in moved:
+            shape, name = list(old.shape), str(old.name)
+            moved[old] = tirx.decl_buffer(shape, dtype_of(old), name, scope="shared", layout=None)
+        return moved[old]
+
+    for node in collect(func.body, DeclBuffer):
+        if node.data.args[0] in buffers:
+            buffers = buffers | {node.buffer}
+    return func.with_body(with_buffers(func.body, {old: place(old) for old in buffers}))
 
 
 class _Inference:

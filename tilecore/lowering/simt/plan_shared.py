@@ -10,23 +10,20 @@ from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
-    BufferLoad,
-    BufferStore,
     DeclBuffer,
     For,
     IfThenElse,
     PrimFunc,
     SeqStmt,
     Stmt,
-    TensorLoad,
     Var,
     While,
-    structural_mutate,
     tirx,
 )
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.kernels import each_kernel
+from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.threads.kernels import Threads
 
 ALIGN = 128  # bytes; bulk copies and swizzles want it
@@ -76,28 +73,6 @@ def _renamed(body: Stmt, names: set[str]) -> Stmt:
     return with_buffers(body, renamed) if renamed else body
 
 
-def with_buffers(body: Stmt, other: dict[Var, Var]) -> Stmt:
-    """``body`` with other buffers in the place of some."""
-
-    def load(node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        return BufferLoad(other.get(made.source, made.source), list(made.indices), span=node.span)
-
-    def store(node: BufferStore, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        return BufferStore(other.get(made.buffer, made.buffer), made.value, list(made.indices), span=node.span)
-
-    def alloc(node: AllocBuffer, mutator: Any) -> Any:
-        return AllocBuffer(other.get(node.buffer, node.buffer), span=node.span)
-
-    def alias(node: DeclBuffer, mutator: Any) -> Any:
-        source = node.data.args[0]
-        return DeclBuffer(node.buffer, data=tirx.buffer_data(other.get(source, source)), span=node.span)
-
-    rules = [(TensorLoad, load), (BufferStore, store), (AllocBuffer, alloc), (DeclBuffer, alias)]
-    return structural_mutate(body, rules)
-
-
 def is_shared(buffer: Var) -> bool:
     return str(buffer.scope()).startswith("shared")
 
@@ -122,7 +97,7 @@ class _Plan:
             for part in node.seq:
                 self._walk(part, loops)
         elif isinstance(node, (For, While)):
-            begin = self.clock
+            begin = self.clock + 1
             self._use(node.condition if isinstance(node, While) else node.extent)
             self._walk(node.body, [*loops, begin])
             for buffer, life in self.lives.items():

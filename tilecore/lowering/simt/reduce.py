@@ -60,9 +60,10 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
         for p in layout.indices(binding.thread, [steps[d] for d in layout.register_digits])
     ]
     value = element(call.kind, cast(load(source, places, call.span), total_dtype))
-    past = _past(layout, call.dim, places)
-    if past is not None:
-        value = tirx.if_then_else(past, value, identity(call.kind, total_dtype))
+    inside = [c for axis in range(len(places)) if (c := _inside(layout, axis, places)) is not None]
+    if inside:
+        there = tirx.all(*inside) if len(inside) > 1 else inside[0]
+        value = tirx.if_then_else(there, value, identity(call.kind, total_dtype))
     step = store(total, join(kind, load(total, [zero]), value), [zero], call.span)
     made: Stmt = _loops(inner, steps, step, call)
     joined = load(total, [zero])
@@ -84,7 +85,8 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     return _loops(outer, steps, body, call)
 
 
-def _past(layout: FragmentLayout, axis: int, places: list[Any]) -> Any:
+def _inside(layout: FragmentLayout, axis: int, places: list[Any]) -> Any:
+    """Is there such an element? None where there always is."""
     digits = layout.of_axis(axis)
     if not digits or digits[-1].end <= layout.shape[axis]:
         return None
