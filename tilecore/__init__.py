@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tilecore.cache import disable_cache as disable_cache
     from tilecore.cache import enable_cache as enable_cache
     from tilecore.cache import is_cache_enabled as is_cache_enabled
+    from tilecore.dtypes import dtype as DataType  # noqa: F401
     from tilecore.dtypes import dtype as dtype
     from tilecore.ir.nodes import tvm as tvm
     from tilecore.jit.compile import compile as compile
@@ -48,6 +49,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "Target": ("tilecore.target", "Target"),
     "autotune": ("tilecore.autotune", "autotune"),
     "autotuner": ("tilecore.autotuner", ""),
+    "DataType": ("tilecore.dtypes", "dtype"),
     "cdiv": ("tilecore.language.integers", "cdiv"),
     "disable_cache": ("tilecore.cache", "disable_cache"),
     "dtype": ("tilecore.dtypes", "dtype"),

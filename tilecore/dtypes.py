@@ -50,6 +50,8 @@ FACTS: dict[str, Facts] = {
     "float8_e4m3fn": Facts(8, "float", (10, 8), "float8_e4m3fn", "float8_e4m3fn", 3, 448.0, 2.0**-6, False),
     "float8_e5m2": Facts(8, "float", (12, 8), "float8_e5m2", "float8_e5m2", 2, 57344.0, 2.0**-14),
     **_ints(),
+    # OCP microscaling formats specification 1.0, section 5.3.3: no infinity and no NaN; two share a byte, as int4.
+    "float4_e2m1fn": Facts(4, "float", (_UINT, 8), "uint8", "float4_e2m1fn", 1, 6.0, 1.0, False),
 }
 
 ALIASES = {
@@ -85,7 +87,7 @@ class dtype(str):
 
     @property
     def bytes(self) -> int:
-        """Bytes of one element, rounded up (a packed int4 pair shares one)."""
+        """Bytes of one element, rounded up (a packed pair of 4-bit ones shares one)."""
         return (self.bits + 7) // 8
 
     @property
@@ -97,13 +99,13 @@ class dtype(str):
         return FACTS[str(self)].kind in ("int", "uint")
 
     def as_torch(self) -> Any:
-        """The torch dtype that holds such elements (packed int4 is held as int8)."""
+        """The torch dtype that holds such elements (pairs of 4-bit ones are held as int8 or uint8)."""
         import torch
 
         return getattr(torch, str(self.facts.torch))
 
     def as_numpy(self) -> Any:
-        """The numpy dtype; bfloat16, float8 and int4 come from ml_dtypes."""
+        """The numpy dtype; bfloat16, float8 and the 4-bit types come from ml_dtypes."""
         import numpy
 
         name = self.facts.numpy

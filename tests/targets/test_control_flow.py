@@ -330,3 +330,22 @@ def test_a_division_runs_only_where_its_guard_holds(target, divisor):
                     Y[5, i] = T.truncdiv(100, X[i])
 
     check(kernel, target, np.array([3, 0, -4, 0, 5, 0, 1, 0], np.int32), zeros("int32", (6, 8)), divisor)
+
+
+def test_a_variable_assigned_to_itself_and_to_others(target):
+    @T.prim_func
+    def kernel(Y: T.Tensor((4,), "int32")):
+        with T.Kernel(1):
+            v = T.alloc_var("int32", init=1)
+            w = T.alloc_var("int32", init=2)
+            for _ in T.serial(3):
+                v = v
+                v = v + w
+                w = v
+                before = v
+                v = 10
+                Y[0] = before
+            Y[1], Y[2] = v, w
+
+    (y,) = check(kernel, target, zeros("int32", 4))
+    assert y.tolist() == [23, 10, 23, 0]

@@ -98,6 +98,20 @@ def test_a_condition_of_while_runs_every_time(target):
     assert y.tolist() == [6, 1 + 2 + 4 + 5, 6]
 
 
+def test_chains_of_comparisons_take_each_operand_once(target):
+    @T.prim_func
+    def kernel(Y: T.Tensor((3,), "int32")):
+        with T.Kernel(1):
+            for i in T.serial(6):
+                if 1 < T.atomic_add(Y[0], 1, return_prev=True) < 4:
+                    Y[1] += 1
+                if 0 <= i < 5 != i >= 2 and 1 < 2 <= i:
+                    Y[2] += i
+
+    (y,) = check(kernel, target, zeros("int32", 3))
+    assert y.tolist() == [6, 2, 2 + 3 + 4]
+
+
 def test_operands_that_run_only_sometimes():
     def attempt(make):
         @T.prim_func
@@ -117,7 +131,11 @@ def test_operands_that_run_only_sometimes():
     def choice(Y):
         return T.atomic_add(Y[0], 1, return_prev=True) if Y[1] > 0 else 0
 
-    for macro in (and_, or_, choice):
+    @T.macro
+    def chain(Y):
+        return T.cast(0 < Y[1] < T.atomic_add(Y[0], 1, return_prev=True), "int32")
+
+    for macro in (and_, or_, choice, chain):
         with pytest.raises(LanguageError, match="besides giving a value") as caught:
             attempt(macro)
         assert caught.value.location is not None

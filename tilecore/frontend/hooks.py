@@ -12,7 +12,7 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.branches import Branches, check_carried, snapshot
 from tilecore.frontend.builder import current
 from tilecore.frontend.loops import LoopSpec, open_loop
-from tilecore.frontend.operands import and_, choose, divide, negate, not_, or_  # noqa: F401  hooks too
+from tilecore.frontend.operands import and_, chain, choose, divide, negate, not_, or_  # noqa: F401  hooks too
 from tilecore.frontend.source import SpanTable
 from tilecore.ir.nodes import Break, Continue, IfThenElse, While
 from tilecore.language.buffers import BufferHandle, LocalVar
@@ -174,7 +174,9 @@ def bind(name: str, value: Any, old: Callable[[], Any] | None) -> Any:
     if isinstance(value, (LocalVar, BufferHandle)) and value.name_once(builder, name):
         return value
     before = _old(old)
-    if isinstance(before, LocalVar) and before is not value and not isinstance(value, BufferHandle):
+    if isinstance(before, LocalVar) and before is value:  # x = x
+        return value
+    if isinstance(before, LocalVar) and not isinstance(value, BufferHandle):
         before.store(value)
         return before
     if not is_kernel_value(value) or isinstance(value, BufferHandle):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +53,31 @@ def _sometimes(operand: Callable[[], Any], of: str) -> Any:
                 hint="it would run whatever the other operand is: assign its value to a variable first, in an `if`",
             ).at(builder.location)
         builder.emit(statement)
+    return value
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    **{name: getattr(operator, name.lower()) for name in ("Lt", "Gt", "Eq")},
+    **{"LtE": operator.le, "GtE": operator.ge, "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not},
+    "In": lambda a, b: a in b,
+    "NotIn": lambda a, b: a not in b,
+}
+
+
+def chain(signs: tuple[str, ...], *operands: Callable[[], Any]) -> Any:
+    """``a < b < c``: each operand once, and those on the right only where they decide."""
+    left, right = operands[0](), operands[1]()
+    value = _COMPARISONS[signs[0]](left, right)
+    for sign, operand in zip(signs[1:], operands[2:], strict=True):
+        left = right
+        if is_kernel_value(value):
+            right = _sometimes(operand, "a chain of comparisons")
+            value = logical_and(value, _COMPARISONS[sign](left, right))
+        else:
+            if not value:
+                return value
+            right = operand()
+            value = _COMPARISONS[sign](left, right)
     return value
 
 

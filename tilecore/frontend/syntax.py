@@ -261,9 +261,6 @@ class Rewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) == 1:
             return self.generic_visit(node)  # type: ignore[return-value]
-        operands = [self.visit(x) for x in (node.left, *node.comparators)]
-        pairs: list[ast.expr] = [
-            self._lambda(ast.copy_location(ast.Compare(operands[i], [op], [operands[i + 1]]), node))
-            for i, op in enumerate(node.ops)
-        ]
-        return self._hook("and_", *pairs, at=node)
+        signs = ast.copy_location(ast.Constant(tuple(type(op).__name__ for op in node.ops)), node)  # type: ignore[arg-type]
+        operands = [self._lambda(self.visit(x)) for x in (node.left, *node.comparators)]
+        return self._hook("chain", signs, *operands, at=node)

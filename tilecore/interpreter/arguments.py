@@ -38,7 +38,7 @@ class TensorArgument:
         if self.kind.packed and self.array.dtype != self.kind.element:
             nibbles = values.view(np.uint8) & np.uint8(15)
             values = (nibbles[0::2] | (nibbles[1::2] << np.uint8(4))).view(self.array.dtype)
-        elif self.kind.packed:
+        elif self.kind.packed and not self.kind.is_float:
             values = values.astype(self.array.dtype)
         self.array[...] = values.view(self.array.dtype).reshape(self.array.shape)
 
@@ -74,11 +74,12 @@ def _expected_dtype(kind: ValueType) -> str:
 
 def _unpack(kind: ValueType, array: np.ndarray, packed: bool) -> np.ndarray:
     if not packed:
-        return array.astype(kind.storage).reshape(-1)
+        flat = np.array(array, order="C").reshape(-1)
+        return flat.view(np.uint8) & np.uint8(15) if kind.is_float else flat.astype(kind.storage)
     raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     nibbles = np.empty(raw.size * 2, np.uint8)
     nibbles[0::2], nibbles[1::2] = raw & np.uint8(15), raw >> np.uint8(4)
-    if kind.kind == "uint":
+    if kind.kind != "int":
         return nibbles
     return (nibbles ^ np.uint8(8)).view(np.int8) - np.int8(8)
 

@@ -14,7 +14,7 @@ import numpy as np
 from tilecore.errors import UnsupportedError
 from tilecore.interpreter.expressions import choose
 from tilecore.interpreter.scope import Expression, Scope, type_of
-from tilecore.interpreter.values import Value, ValueType, round_to
+from tilecore.interpreter.values import Value, ValueType, round_to, wrap
 from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import Call
 from tilecore.ir.tile_ops import tile_op_of
@@ -115,12 +115,18 @@ def _reinterpret(scope: Scope, node: Call) -> Expression:
     value = scope.expression(node.args[0])
     if source.bits != target.bits or "bool" in (source.kind, target.kind):
         raise scope.error(UnsupportedError, f"the bits of a {source.name} are not those of a {target.name}")
-    if source.packed:
+    if source.packed and "float" not in (source.kind, target.kind):
         span = target.carrier.type(16)
         if target.kind == "uint":
             return lambda state: value(state).astype(target.carrier) & (span - target.carrier.type(1))
         return lambda state: ((value(state) ^ np.uint8(8)).astype(np.int8)) - np.int8(8)
+    if source.packed:
+        return lambda state: _from_half_byte(target, source.encode(value(state)).view(np.uint8) & np.uint8(15))
     return lambda state: target.decode(source.encode(value(state)).view(target.storage))
+
+
+def _from_half_byte(target: ValueType, bits: Value) -> Value:
+    return target.decode(bits) if target.is_float else wrap(target, bits.view(target.storage))
 
 
 def _nextafter(scope: Scope, node: Call) -> Expression:

@@ -54,7 +54,7 @@ class ValueType:
     @property
     def packed(self) -> bool:
         """Whether two elements share one byte of a caller's array."""
-        return self.name in _INT4
+        return self.bits < 8
 
     def const(self, value: Any) -> Value:
         """A Python number as a value of this type: integers wrap, floats round."""
@@ -106,13 +106,19 @@ def _float(name: str, bits: int, largest: float) -> ValueType:
             name, "float", bits, single, half, half, -largest, largest, False, _from_half, lambda x: x.astype(half)
         )
     element = np.dtype(getattr(ml_dtypes, name))
-    storage = np.dtype(f"uint{bits}")
+    storage = np.dtype(f"uint{max(bits, 8)}")
 
     def encode(value: Value) -> Value:
         return value.astype(element).view(storage)
 
+    def encode_without_nan(value: Value) -> Value:
+        return encode(np.where(np.isnan(value), value.dtype.type(largest), value))
+
     decode = _from_bfloat16 if name == "bfloat16" else _table_decoder(element)
-    return ValueType(name, "float", bits, single, storage, element, -largest, largest, bits == 8, decode, encode)
+    return ValueType(
+        name, "float", bits, single, storage, element, -largest, largest, bits <= 8, decode,
+        encode_without_nan if bits < 8 else encode,
+    )  # fmt: skip
 
 
 def _from_half(raw: Value) -> Value:
@@ -139,8 +145,8 @@ def wrap(kind: ValueType, value: Value) -> Value:
 def round_to(kind: ValueType, value: Value) -> Value:
     """A float32 or float64 value rounded once, to nearest even, to the float type ``kind``.
 
-    The 8-bit floats saturate: what is beyond their largest finite value becomes that value. The others overflow to
-    infinity.
+    The 8-bit and 4-bit floats saturate: what is beyond their largest finite value becomes that value, and NaN, which
+    4-bit floats have not, becomes their largest value. The others overflow to infinity.
     """
     if kind.storage == kind.carrier:
         return value.astype(kind.carrier)

@@ -145,7 +145,8 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
 
     def guard(wave: Any) -> tuple[Any, Any]:
         tile = current().bind("tile", wave * as_expr(wave_size) + as_expr(index))
-        return as_expr(tile < total), tile if len(sizes) == 1 else _coordinates(tile, sizes, group)
+        coordinates = _coordinates(tile, sizes, group)
+        return as_expr(tile < total), coordinates[0] if len(sizes) == 1 else coordinates
 
     axis = Axis(0, _extent(ceildiv(total, as_expr(wave_size))))
     return LoopSpec("serial", (axis,), single=False, guard=guard)
@@ -154,6 +155,8 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
 def _coordinates(tile: Any, sizes: list[Any], group: int) -> tuple[Any, ...]:
     """Coordinates of tile number ``tile``: the last axis split in groups, then the other axes, then within a group."""
     last, others = sizes[-1], sizes[:-1]
+    if not others:
+        return (tile,)
     rest = others[0]
     for size in others[1:]:
         rest = rest * size

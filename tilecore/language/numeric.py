@@ -79,7 +79,7 @@ def abs(x: Any) -> Any:
     kind = _kind(value)
     if kind.facts.kind in ("uint", "bool"):
         return value
-    return _call("fabs", value) if kind.bits == 8 and kind.is_float else tirx.abs(value)
+    return _call("fabs", value) if kind.bits <= 8 and kind.is_float else tirx.abs(value)
 
 
 def _call(name: str, *args: Expr) -> Expr:
@@ -92,7 +92,7 @@ def _test(name: str, doc: str) -> Any:
         value = as_expr(x)
         if not _kind(value).is_float:
             raise LanguageError(f"T.{name} of {_kind(value)}", expected="a float")
-        narrow = _kind(value) in ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # TVM refuses them
+        narrow = _kind(value) in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")  # TVM refuses them
         return getattr(tirx, name)(convert(value, "float32") if narrow else value)
 
     function.__name__ = name
@@ -205,7 +205,7 @@ def reinterpret(value: Any, dtype: Any) -> Any:
 
 
 def infinity(dtype: Any) -> Expr:
-    """Plus infinity; for float8_e4m3fn, which has none, an error."""
+    """Plus infinity; for float8_e4m3fn and float4_e2m1fn, which have none, an error."""
     kind = DType(dtype)
     if not kind.is_float or not kind.facts.has_infinity:
         raise LanguageError(f"{kind} has no infinity", hint=f"use T.max_value({str(kind)!r})")

@@ -29,9 +29,7 @@ def plan_prefetches(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return node
         parts[first] = _hinted(calls[first], regions)  # type: ignore[arg-type]
         body = SeqStmt(parts, span=node.body.span)
-        return For(
-            node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span
-        )
+        return For(node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span)
 
     return func.with_body(structural_map(func.body, (For, plan)))
 

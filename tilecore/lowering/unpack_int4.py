@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
@@ -36,6 +37,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.tile_ops import tile_call
 from tilecore.ir.visit import collect, substitute
+from tilecore.lowering.loops.prefetch import PREFETCH
 from tilecore.lowering.passes import Pass, PassEnv
 
 BYTE = "uint8"
@@ -51,14 +53,27 @@ def unpack_int4(func: PrimFunc, env: PassEnv) -> PrimFunc:
     params = [work.bytes_of(p) if is_buffer_var(p) and is_packed(p) else p for p in func.params]
     safe = env.facts.get("safe_values", {})
     for buffer in [b for b in safe if is_packed(b)]:
-        half = cast(safe[buffer], BYTE) & const(15, BYTE)
+        half = half_byte(safe[buffer])
         safe[work.bytes_of(buffer)] = half | (half << const(4, BYTE))
     return PrimFunc(params, work.run(func.body), func.ret_type, func.attrs, func.span)
 
 
 def is_narrow(buffer: Var) -> bool:
     """Has it elements of less than a byte?"""
-    return dtype_of(buffer) in ("int4", "uint4")
+    return dtype_of(buffer) in FACTS and FACTS[dtype_of(buffer)].bits < 8
+
+
+def half_byte(value: Expr) -> Expr:
+    """The bits of a 4-bit value as the low half of a byte."""
+    bits = Call("tirx.reinterpret", [value], ret_ty=BYTE) if dtype_of(value).startswith("float") else cast(value, BYTE)
+    return bits & const(15, BYTE)
+
+
+def from_half_byte(byte: Expr, dtype: str) -> Expr:
+    """The low half of a byte, whatever the other one is, as a 4-bit value."""
+    if dtype.startswith("float"):
+        return Call("tirx.reinterpret", [byte & const(15, BYTE)], ret_ty=dtype)
+    return cast(byte, dtype)
 
 
 def is_packed(buffer: Var) -> bool:
@@ -138,7 +153,7 @@ class _Unpack:
         if not is_packed(node.source):
             return made
         where, shift = self.place(list(made.indices))
-        return cast(load(self.bytes_of(node.source), where, node.span) >> shift, dtype_of(node))
+        return from_half_byte(load(self.bytes_of(node.source), where, node.span) >> shift, dtype_of(node))
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
         made = mutator.default_mutate(node)
@@ -147,11 +162,16 @@ class _Unpack:
         where, shift = self.place(list(made.indices))
         element = load(self.bytes_of(node.buffer), where, node.span)
         mask = const(15, BYTE) << shift
-        value = (cast(made.value, BYTE) & const(15, BYTE)) << shift
+        value = half_byte(made.value) << shift
         steps = [("and", tirx.bitwise_not(mask)), ("or", value)]
         return seq([_atomic(element, operand, kind, node.span) for kind, operand in steps])
 
     def call(self, node: Call, mutator: Any) -> Any:
+        if op_name(node) == PREFETCH and is_packed(node.args[0].source):
+            element = node.args[0]
+            where, _ = self.place([mutator.mutate(index) for index in element.indices])
+            args = [load(self.bytes_of(element.source), where), *node.args[1:]]
+            return Call(node.op, args, ret_ty=node.ty)
         if op_name(node) == "tile.atomic_element" and is_narrow(node.args[0].source):
             raise UnsupportedError(
                 f"an atomic operation on {dtype_of(node.args[0])}",
@@ -190,7 +210,7 @@ class _Unpack:
         half = self.analyzer.simplify(tirx.floordiv(node.extent, two))
         self.analyzer.bind(pair, Range.from_min_extent(const(0, dtype_of(pair)), half))
         values = [substitute(body.value, {var: node.min + pair * 2 + k}) for k in (0, 1)]
-        low, high = (cast(mutator.mutate(value), BYTE) & const(15, BYTE) for value in values)
+        low, high = (half_byte(mutator.mutate(value)) for value in values)
         where = [mutator.mutate(i) for i in axes]
         where.append(self.analyzer.simplify(tirx.floordiv(first, const(2, dtype_of(first))) + pair))
         byte = store(self.bytes_of(body.buffer), low | (high << const(4, BYTE)), where, body.span)

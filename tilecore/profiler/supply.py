@@ -164,8 +164,9 @@ def _numpy_values(numpy: Any, shape: tuple[int, ...], param: TensorParam, kind: 
     # seeded from the global state, so that numpy.random.seed decides
     random = numpy.random.default_rng(numpy.random.randint(0, 2**31, 4))
     if param.packed > 1:
-        halves = [_numpy_values(numpy, shape, _unpacked(param), kind).astype(numpy.uint8) & 15 for _ in range(2)]
-        return halves[0] | (halves[1] << 4)
+        whole = [_numpy_values(numpy, shape, _unpacked(param), kind) for _ in range(2)]
+        low, high = (_half_byte(values, facts).astype(numpy.int32) & 15 for values in whole)
+        return (low | (high << 4)).astype(numpy.uint8)
     if kind is TensorSupplyType.Zero:
         return numpy.zeros(shape, numpy.float32)
     if kind is TensorSupplyType.One:
@@ -183,8 +184,9 @@ def _torch_values(torch: Any, shape: tuple[int, ...], param: TensorParam, kind: 
     facts = FACTS[param.dtype]
     kind = _resolved(facts, kind)
     if param.packed > 1:
-        low, high = (_torch_values(torch, shape, _unpacked(param), kind, device).to(torch.int32) & 15 for _ in range(2))
-        return (low | (high << 4)).to(torch.uint8).view(torch.int8)
+        whole = [_torch_values(torch, shape, _unpacked(param), kind, device) for _ in range(2)]
+        low, high = (_half_byte(values, facts).to(torch.int32) & 15 for values in whole)
+        return (low | (high << 4)).to(torch.uint8).view(getattr(torch, str(facts.torch)))
     wide = torch.float64 if facts.bits == 64 else torch.float32
     if kind is TensorSupplyType.Zero:
         return torch.zeros(shape, dtype=wide, device=device)
@@ -196,6 +198,14 @@ def _torch_values(torch: Any, shape: tuple[int, ...], param: TensorParam, kind: 
     if kind is TensorSupplyType.Uniform:
         return values.uniform_(-1, 1)
     return values.normal_(-1 if kind is TensorSupplyType.Normal else 0, 1)
+
+
+def _half_byte(values: Any, facts: Facts) -> Any:
+    """Numbers of a 4-bit type as their bits, in the low half of integers; of a float the nearest value's."""
+    if facts.kind != "float":
+        return values
+    middles = (0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0)  # between the sizes 0, 0.5, 1, 1.5, 2, 3, 4 and 6
+    return sum(abs(values) > middle for middle in middles) + 8 * (values < 0)
 
 
 def _unpacked(param: TensorParam) -> TensorParam:

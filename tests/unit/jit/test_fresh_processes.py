@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[3]
+import tilecore
+
+PACKAGE = Path(tilecore.__file__).parent
 
 # one kernel for each thing that one can change
 MODULE = """
@@ -81,12 +84,15 @@ VALUES = [3, 3, 101, 11, 8, 16, 21]
 
 
 class Site:
-    """A folder with the modules, and a cache."""
+    """A folder with the modules, a cache, and a copy of tilecore, whose files are part of the keys: nobody edits it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, package: Path | None = None) -> None:
         self.folder = folder / "site"
         self.cache = folder / "cache"
         self.folder.mkdir()
+        self.package = package or folder / "package"
+        if package is None:
+            shutil.copytree(PACKAGE, self.package / "tilecore")
         self.write(MODULE, HELPING)
 
     def write(self, module: str, helping: str) -> None:
@@ -96,7 +102,7 @@ class Site:
     def run(self, program: str = PROGRAM, **environment: str | None) -> tuple[str, str]:
         """What the program prints, on stdout and on stderr."""
         settings = {k: v for k, v in os.environ.items() if not k.startswith("TILECORE_")}
-        settings["PYTHONPATH"] = f"{REPOSITORY}{os.pathsep}{self.folder}"
+        settings["PYTHONPATH"] = f"{self.package}{os.pathsep}{self.folder}"
         settings["TILECORE_CACHE_DIR"] = str(self.cache)
         changed = {k: v for k, v in (settings | environment).items() if v is not None}
         command = [sys.executable, "-B", "-c", program]
@@ -134,7 +140,7 @@ def test_a_hit_needs_neither_tvm_nor_torch(site):
 
 
 def test_hash_seed_file_and_lines_do_not_count(site, tmp_path):
-    moved = Site(tmp_path)
+    moved = Site(tmp_path, site.package)
     moved.cache = site.cache
     moved.write("# a line more\n" * 9 + MODULE, "\n" + HELPING)
     assert moved.values(PYTHONHASHSEED="7") == (VALUES, WARM)

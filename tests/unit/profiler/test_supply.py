@@ -42,6 +42,8 @@ def values(dtype, kind, **more):
     if DType(dtype).bits == 4:
         raw = made.view(np.uint8).astype(np.int32)
         halves = np.stack([raw & 15, raw >> 4])
+        if dtype == "float4_e2m1fn":
+            return np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])[halves & 7] * np.where(halves & 8, -1, 1)
         return np.where(halves > 7, halves - 16, halves) if dtype == "int4" else halves
     return made.astype(np.float64)
 

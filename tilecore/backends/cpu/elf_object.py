@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
 
+from tilecore.backends.cpu.elf_place import Record
 from tilecore.errors import ToolchainError
 
 X86_64, AARCH64 = 62, 183
@@ -26,7 +26,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _RELOCATION = struct.Struct("<QQq")
 
 
-class Section(NamedTuple):
+class Section(Record):
     """A section that is loaded. ``content`` is None for zeroed memory (bss)."""
 
     name: str
@@ -36,7 +36,7 @@ class Section(NamedTuple):
     content: memoryview | None
 
 
-class Symbol(NamedTuple):
+class Symbol(Record):
     """section: index of its section, or UNDEFINED, ABSOLUTE, COMMON. value: offset in it, or alignment if COMMON."""
 
     name: str
@@ -47,7 +47,7 @@ class Symbol(NamedTuple):
     size: int
 
 
-class Relocation(NamedTuple):
+class Relocation(Record):
     """A place to patch: ``section`` and ``offset`` of the place, the machine's type, an index into the symbols."""
 
     section: int
@@ -57,7 +57,7 @@ class Relocation(NamedTuple):
     addend: int
 
 
-class ElfObject(NamedTuple):
+class ElfObject(Record):
     """``sections``: the loaded ones by their index. ``symbols``: in the order of the file."""
 
     machine: int
@@ -66,7 +66,7 @@ class ElfObject(NamedTuple):
     relocations: list[Relocation]
 
 
-class _Header(NamedTuple):
+class _Header(Record):
     name: int
     type: int
     flags: int

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any
 
 from tilecore.errors import ToolchainError
 
 
-class Place(NamedTuple):
+class Record:
+    """Fields in the order in which the class declares them.
+
+    NamedTuples would do, but making six of them takes a tenth of the first call of a cached kernel.
+    """
+
+    fields: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = tuple(cls.__annotations__)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        given = dict(zip(self.fields, values, strict=False)) | named
+        if len(given) != len(self.fields) or len(values) + len(named) != len(self.fields):
+            raise TypeError(f"{type(self).__name__} takes {', '.join(self.fields)}")
+        self.__dict__.update(given)
+
+
+class Place(Record):
     """One relocation of a machine, resolved.
 
     image: the bytes of the whole object as they will lie in memory; at: index of the place in it; address: of the

@@ -1,7 +1,7 @@
 """Conversions between narrow floats as they are stored and float32 as they are computed.
 
-float16 has an LLVM type; bfloat16 and float8 are made from integer arithmetic on the bits, rounding to nearest even.
-float8 layouts: OCP 8-bit floating point specification 1.0, section 5.
+float16 has an LLVM type; the others are made from integer arithmetic on the bits, rounding to nearest even.
+float8 layouts: OCP 8-bit floating point specification 1.0, section 5; float4: OCP microscaling formats 1.0, 5.3.3.
 """
 
 from __future__ import annotations
@@ -111,10 +111,26 @@ def _widen_e4m3(fn: Function, raw: str, lanes: int) -> str:
     return b.cast("bitcast", b.op("or", made, sign), "i32", "float")
 
 
-def _narrow_float8(fn: Function, text: str, lanes: int, fraction: int, bias: int, largest: int, nan: int) -> str:
-    """Saturating conversion. fraction: its bits; bias: of the exponent; largest: bits of the largest finite float32."""
+def _widen_e2m1(fn: Function, raw: str, lanes: int) -> str:
+    """As e4m3, scaled by 2^126; there is no NaN."""
+    b = _Bits(fn, lanes)
+    bits = b.cast("zext", raw, "i8", "i32")
+    size = b.op("shl", b.op("and", bits, 7), 22)
+    scale = b.cast("bitcast", b.const((127 + 126) << 23), "i32", "float")
+    value = fn.op(f"fmul {b.float} {b.cast('bitcast', size, 'i32', 'float')}, {scale}")
+    made = b.op("or", b.cast("bitcast", value, "float", "i32"), b.op("shl", b.op("and", bits, 8), 28))
+    return b.cast("bitcast", made, "i32", "float")
+
+
+def _narrow_small(
+    fn: Function, text: str, lanes: int, fraction: int, bias: int, largest: int, nan: int, width: int = 8
+) -> str:
+    """Saturating conversion. fraction: its bits; bias: of the exponent; largest: bits of the largest finite float32;
+    width: bits of the result."""
     b = _Bits(fn, lanes)
     bits = b.cast("bitcast", text, "float", "i32")
+    if width < 8:  # no NaN: the largest value
+        bits = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(largest), bits)
     size = b.op("and", bits, 0x7FFFFFFF)
     size = b.select(b.compare("ugt", size, largest), b.const(largest), size)
     drop = 23 - fraction
@@ -126,17 +142,22 @@ def _narrow_float8(fn: Function, text: str, lanes: int, fraction: int, bias: int
     denormal = b.op("sub", b.add_float(size, aligner), aligner)
     is_normal = b.compare("uge", size, (127 + 1 - bias) << 23)
     made = b.select(is_normal, normal, denormal)
-    made = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(nan), made)
-    sign = b.op("and", b.op("lshr", bits, 24), 0x80)
+    if width == 8:
+        made = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(nan), made)
+    sign = b.op("and", b.op("lshr", bits, 32 - width), 1 << (width - 1))
     return b.cast("trunc", b.op("or", made, sign), "i32", "i8")
 
 
 def _narrow_e4m3(fn: Function, text: str, lanes: int) -> str:
-    return _narrow_float8(fn, text, lanes, 3, 7, 0x43E00000, 0x7F)
+    return _narrow_small(fn, text, lanes, 3, 7, 0x43E00000, 0x7F)
 
 
 def _narrow_e5m2(fn: Function, text: str, lanes: int) -> str:
-    return _narrow_float8(fn, text, lanes, 2, 15, 0x47600000, 0x7F)
+    return _narrow_small(fn, text, lanes, 2, 15, 0x47600000, 0x7F)
+
+
+def _narrow_e2m1(fn: Function, text: str, lanes: int) -> str:
+    return _narrow_small(fn, text, lanes, 1, 1, 0x40C00000, 0, width=4)
 
 
 def neighbour(fn: Function, x: Value, y: Value) -> Value:
@@ -170,10 +191,17 @@ def neighbour(fn: Function, x: Value, y: Value) -> Value:
     return Value("", x.dtype, lanes, moved)
 
 
-_WIDEN = {"float16": _widen_half, "bfloat16": _widen_bfloat, "float8_e4m3fn": _widen_e4m3, "float8_e5m2": _widen_e5m2}
+_WIDEN = {
+    "float16": _widen_half,
+    "bfloat16": _widen_bfloat,
+    "float8_e4m3fn": _widen_e4m3,
+    "float8_e5m2": _widen_e5m2,
+    "float4_e2m1fn": _widen_e2m1,
+}
 _NARROW = {
     "float16": _narrow_half,
     "bfloat16": _narrow_bfloat,
     "float8_e4m3fn": _narrow_e4m3,
     "float8_e5m2": _narrow_e5m2,
+    "float4_e2m1fn": _narrow_e2m1,
 }

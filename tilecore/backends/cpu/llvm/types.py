@@ -1,6 +1,7 @@
 """Element types as LLVM knows them: in memory, and in registers.
 
-Narrow floats (float16, bfloat16, float8) are stored as they are and computed as float32; int4 is held as int8.
+Narrow floats (float16, bfloat16, float8) are stored as they are and computed as float32; 4-bit elements are held in a
+byte.
 """
 
 from __future__ import annotations
@@ -99,8 +100,11 @@ def literal(value: float | int | bool, dtype: str, lanes: int = 1) -> Value:
 
 
 def rounded(number: float, dtype: str) -> float:
-    """``number`` rounded to nearest even to a float type; out of range it is infinite, or for float8 the largest."""
+    """``number`` rounded to nearest even to a float type; out of range it is infinite, or the largest of a type of 8 or
+    4 bits, and so is NaN in 4 bits."""
     facts = FACTS[dtype]
+    if facts.bits < 8 and math.isnan(number):
+        return float(facts.max or 0)
     if facts.bits >= 32 or number == 0 or math.isnan(number) or (math.isinf(number) and facts.bits > 8):
         return number
     largest = float(facts.max or 0)
@@ -110,4 +114,4 @@ def rounded(number: float, dtype: str) -> float:
         number = round(number / step) * step
     if abs(number) <= largest:
         return number
-    return math.copysign(largest if facts.bits == 8 else math.inf, number)
+    return math.copysign(largest if facts.bits <= 8 else math.inf, number)
