@@ -36,8 +36,8 @@ C_TYPES: Mapping[str, str] = {
 C_MATH: Mapping[str, tuple[str, str]] = {
     name: (f"tc_{name}", f"tc_{name}")
     for name in (
-        "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt rsqrt "
-        "floor ceil trunc nearbyint pow atan2 fmod hypot copysign fma sigmoid ldexp nextafter"
+        "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt "
+        "rsqrt floor ceil trunc nearbyint pow atan2 fmod hypot copysign fma sigmoid ldexp nextafter"
     ).split()
 } | {
     "round": ("tc_nearbyint", "tc_nearbyint"),  # halves go to the even number

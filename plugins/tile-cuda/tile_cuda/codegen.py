@@ -35,9 +35,8 @@ def build(module: Any, target: str) -> dict[str, str]:
 @functools.cache
 def dialect() -> Dialect:
     """CUDA C++ as the emitter writes it."""
-    from tilecore.codegen.dialect import Dialect
-
     from tile_cuda.instruction_text import STATEMENTS
+    from tilecore.codegen.dialect import Dialect
 
     return Dialect(
         kind="cuda",

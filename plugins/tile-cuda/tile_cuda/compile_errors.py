@@ -31,7 +31,7 @@ def refused(name: str, tool: str, source: str, said: str, options: list[str]) ->
 
 
 def user_line(lines: list[str], number: int) -> str:
-    """``file:line`` of the user's statement that line ``number`` (from 1) of the source was made from; "" if unknown."""
+    """``file:line`` of the user's statement that line ``number`` (from 1) of the source is of; "" if unknown."""
     for line in reversed(lines[:number]):
         match = _PLACE.search(line)
         if match is not None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tile_cuda import instructions
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.statements import Statements
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import TensorLoad
-
-from tile_cuda import instructions
 
 
 def _operand(emit: Statements, node: Any) -> str:

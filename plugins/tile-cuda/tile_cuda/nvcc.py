@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tile_cuda import search
 from tilecore import debug
 from tilecore.errors import ToolchainError
-
-from tile_cuda import search
 
 _FIX = "install the CUDA toolkit and set CUDA_HOME, or pip install 'tile-cuda[nvcc]'"
 
@@ -31,7 +30,9 @@ class Nvcc:
         """Compute capabilities (90 for sm_90) that it compiles for."""
         return _architectures(self.path)
 
-    def compile(self, source: str, include: Sequence[Path], options: Sequence[str], name: str) -> tuple[bytes | None, str]:
+    def compile(
+        self, source: str, include: Sequence[Path], options: Sequence[str], name: str
+    ) -> tuple[bytes | None, str]:
         """(the cubin, or None when the source was refused; what the compiler said)."""
         with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
             path, made = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"

@@ -6,9 +6,8 @@ import ctypes
 import functools
 from collections.abc import Mapping, Sequence
 
-from tilecore.errors import ToolchainError
-
 from tile_cuda import search
+from tilecore.errors import ToolchainError
 
 _FIX = "pip install 'tile-cuda[nvrtc]' (or nvidia-cuda-nvrtc of torch's CUDA version), or install the CUDA toolkit"
 

@@ -23,7 +23,7 @@ def pip_folders() -> Iterator[Path]:
 
 
 def toolkits() -> Iterator[Path]:
-    """Folders of toolkits: CUDA_HOME and CUDA_PATH first, then that of the nvcc on PATH, then /usr/local, newest first."""
+    """Folders of toolkits: CUDA_HOME and CUDA_PATH, then that of the nvcc on PATH, then /usr/local, newest first."""
     for name in _HOMES:
         if os.environ.get(name):
             yield Path(os.environ[name])

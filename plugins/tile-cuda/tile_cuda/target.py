@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from tile_cuda import architectures
+from tile_cuda.devices import first_device, visible_devices
 from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.target import Target
-
-from tile_cuda import architectures
-from tile_cuda.devices import first_device, visible_devices
 
 DLPACK_CUDA = 2
 
@@ -19,7 +18,11 @@ def resolve(target: Target) -> Target:
     wanted = target.get("arch", "auto")
     if wanted == "auto":
         device, _ = first_device()
-        arch = architectures.parse(architectures.DEFAULT) if device is None else architectures.of_device(*device.capability)
+        arch = (
+            architectures.parse(architectures.DEFAULT)
+            if device is None
+            else architectures.of_device(*device.capability)
+        )
     else:
         arch = architectures.parse(wanted)
     registers = int(target.get("max_registers") or 0)

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import tilecore.codegen
+from tile_cuda import compile_errors, nvcc, nvrtc
+from tile_cuda.target import architecture_of
 from tilecore import debug
 from tilecore.errors import ToolchainError
 from tilecore.plugins.backend import BuildRequest, Found, Toolchain
 from tilecore.target import Target
-
-from tile_cuda import compile_errors, nvcc, nvrtc
-from tile_cuda.target import architecture_of
 
 INCLUDE = (Path(__file__).parent / "include", Path(tilecore.codegen.__file__).parent / "include")
 _LEVEL = re.compile(r"-?-O\d")
@@ -70,7 +69,9 @@ def _chosen(request: BuildRequest) -> tuple[Any, list[str]]:
         if arch.capability in known:
             return tool, _options(request, isinstance(tool, nvrtc.Nvrtc))
         names = ", ".join(f"sm_{n}" for n in sorted(known))
-        refusals.append(f"{module.__name__.rpartition('.')[2]} {tool.version} does not know {arch.name} (it has {names})")
+        refusals.append(
+            f"{module.__name__.rpartition('.')[2]} {tool.version} does not know {arch.name} (it has {names})"
+        )
     raise ToolchainError(
         f"no compiler for {request.name} on {arch.name}",
         found="; ".join(refusals),

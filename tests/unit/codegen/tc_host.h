@@ -73,12 +73,12 @@ inline bool tc_isnan(float x) { return std::isnan(x); }
 inline bool tc_isnan(double x) { return std::isnan(x); }
 inline bool tc_isinf(float x) { return std::isinf(x); }
 inline bool tc_isfinite(float x) { return std::isfinite(x); }
-#define TC_MATH(name, f) inline float tc_##name(float x) { return f##f(x); } inline double tc_##name(double x) { return f(x); }
+#define TC_MATH(name, F) inline float tc_##name(float x) { return F##f(x); } inline double tc_##name(double x) { return F(x); }
 TC_MATH(exp, exp) TC_MATH(exp2, exp2) TC_MATH(log, log) TC_MATH(log2, log2) TC_MATH(log10, log10) TC_MATH(log1p, log1p)
 TC_MATH(sin, sin) TC_MATH(cos, cos) TC_MATH(tanh, tanh) TC_MATH(erf, erf) TC_MATH(atan, atan) TC_MATH(sinh, sinh)
 TC_MATH(asinh, asinh) TC_MATH(sqrt, sqrt) TC_MATH(floor, floor) TC_MATH(ceil, ceil) TC_MATH(trunc, trunc)
 TC_MATH(nearbyint, rint) TC_MATH(rsqrt, 1 / sqrt) TC_MATH(abs, fabs)
-#define TC_MATH2(name, f) inline float tc_##name(float x, float y) { return f##f(x, y); } inline double tc_##name(double x, double y) { return f(x, y); }
+#define TC_MATH2(name, F) inline float tc_##name(float x, float y) { return F##f(x, y); } inline double tc_##name(double x, double y) { return F(x, y); }
 TC_MATH2(fmod, fmod) TC_MATH2(pow, pow) TC_MATH2(atan2, atan2) TC_MATH2(copysign, copysign) TC_MATH2(nextafter, nextafter)
 inline float tc_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 inline double tc_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
