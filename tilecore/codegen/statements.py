@@ -219,7 +219,7 @@ class Statements:
             refuse(node, self.dialect.kind, "neighbouring elements of one buffer", "a vector that is no move")
         if dtype_of(source.source) != dtype_of(node.buffer) or lanes * size not in _MOVES:
             refuse(node, self.dialect.kind, what=f"a move of {lanes} {dtype_of(source.source)}")
-        target = self.expressions.place(TensorLoad(node.buffer, [index]))
+        target = self.expressions.place_at(node.buffer, index)
         self.line(f"tc_move<{lanes * size}>({target}, {self.expressions.place(source)});")
 
     # -- calls --------------------------------------------------------------------------------------------------

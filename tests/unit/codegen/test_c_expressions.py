@@ -283,10 +283,10 @@ def test_parentheses_stand_where_they_are_needed():
 def test_what_has_no_form_is_refused():
     with pytest.raises(UnsupportedError, match="vectorlow has no form on target host"):
         shown(lambda a: Call("tirx.vectorlow", [load(a, [0])], ret_ty="int32"))
+    ramp, b = Ramp(0, 1, 4), buffer("B", 8)
+    sum_of_vectors = kernel([b], store(b, load(b, [ramp]) + load(b, [ramp]), [ramp]))
     with pytest.raises(UnsupportedError, match="vector"):
-        ramp = Ramp(0, 1, 4)
-        a = buffer("A", 8)
-        source(kernel([a], store(a, load(a, [ramp]) + load(a, [ramp]), [ramp])))
+        source(sum_of_vectors)
     i = Var("i", "int32")
     a = buffer("A", 4)
     loop = For(i, 0, 4, ForKind.VECTORIZED, store(a, const(0.0, "float32"), [i]))
