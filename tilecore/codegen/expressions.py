@@ -10,7 +10,7 @@ from tilecore.codegen import arithmetic, calls, choices, conversions, literals
 from tilecore.codegen.bounds import Bounds
 from tilecore.codegen.dialect import Dialect
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import PRIMARY, SUM, UNARY, Text, binary, within
+from tilecore.codegen.text import PRIMARY, SUM, UNARY, Text, within
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, TensorLoad, Var
@@ -88,7 +88,8 @@ class Expressions:
             return f"&{memory.name}"
         if constant(base) == 0:
             return memory.name
-        return binary("+", SUM, Text(memory.name), self.index(base)).text
+        right = dtype_of(base).startswith("uint")  # which wraps before it is an address
+        return f"{memory.name} + {within(self.index(base), SUM, right)}"
 
     def _element_named(self, node: Any) -> tuple[Var, Expr]:
         if op_name(node) == "address_of":

@@ -122,6 +122,7 @@ class Statements:
         if node.kind == ForKind.UNROLLED:
             self.lines.append(f"{'  ' * self.depth}{self.dialect.unroll}")
         self.block(f"for ({kind} {name} = {first}; {name} < {within(stop, ORDER, right=True)}; ++{name})", node.body)
+        self.names.release(name)
 
     def _while(self, node: While) -> None:
         self.block(f"while ({self.value(node.condition)})", node.body)

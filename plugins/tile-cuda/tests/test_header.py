@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-
 import tile_cuda
 from tile_cuda import architectures, nvcc, nvrtc, toolchain
+
 from tilecore.errors import ToolchainError
 
 SOURCE = Path(__file__).with_name("every_function.cu").read_text()
