@@ -31,7 +31,7 @@ from tilecore.ir.nodes import (
 for (
     _name
 ) in "barrier named_barrier warp_barrier shuffle vote block_vote copy_async commit_async wait_async fence".split():
-    register_op_attr(f"simt.{_name}", "TCallEffectKind", 3, level=1)  # a level of its own: the lowering has them too
+    register_op_attr(f"simt.{_name}", "TCallEffectKind", 3, level=2)  # a level of its own: the lowering has them too
 
 BX, BY, BZ = (Var(n, "int32") for n in ("bx", "by", "bz"))
 TX, TY, TZ = (Var(n, "int32") for n in ("tx", "ty", "tz"))

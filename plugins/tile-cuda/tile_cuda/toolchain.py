@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import tilecore.codegen
-from tile_cuda import compile_errors, nvcc, nvrtc
+from tile_cuda import compile_errors, nvcc, nvrtc, simulated
 from tile_cuda.target import architecture_of
 from tilecore import debug
 from tilecore.errors import ToolchainError
@@ -38,6 +38,8 @@ def headers() -> dict[str, str]:
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
     """Compile to a cubin; raises ToolchainError with the compiler's words, the emitted line and the user's."""
+    if request.adapter == simulated.NAME:  # it compiles the source for the host when it loads it
+        return b"", simulated.FORMAT
     tool, options = _chosen(request)
     name = "NVRTC" if isinstance(tool, nvrtc.Nvrtc) else "nvcc"
     if isinstance(tool, nvrtc.Nvrtc):
