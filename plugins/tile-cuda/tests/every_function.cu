@@ -22,7 +22,7 @@ TC_FN void narrow(T* p, float* out) {
   T a = p[0], b = T(2.5f) + a * T(1) - a / T(3u), c = T(1ll) + T(true) + T((short)3) + T(4.0);
   p[1] = tc_max(tc_min(a, b), tc_nextafter(c, a));
   out[0] = float(a) + (a < b) + (a <= b) + (a > b) + (a >= b) + (a == b) + (a != b) + float(double(b));
-  p[2] = tc_bits<T>(tc_bits<typename tc_word<int(sizeof(T))>::type>(a));
+  p[2] = T::from_bits(a.bits);
   p[3] = T::from_bits(1);
 }
 template <class T>
@@ -77,7 +77,7 @@ extern "C" __global__ void together(float* f, int* i, tc_half* h, unsigned char*
   tc_copy_async<4>(arena, f), tc_copy_async<8>(arena, f, i[0] > 1), tc_copy_async<16>(arena, f);
   tc_commit_async();
   tc_wait_async<1>();
-  i[3] = tc_shared_address(arena);
+  i[3] = tc_bits<int>(f[0]);
 }
 
 extern "C" __global__ void from_75(float* f, unsigned* r, int* i, unsigned char* arena) {
