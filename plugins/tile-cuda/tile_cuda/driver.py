@@ -35,7 +35,8 @@ class Driver:
         try:
             self.library = ctypes.CDLL(path)
         except OSError as error:
-            raise DriverError(f"the driver library {path} is not there ({error})") from None
+            reason = "" if "No such file" in str(error) else f" ({error})"
+            raise DriverError(f"the driver library {path} is not there{reason}") from None
         self._lock = threading.Lock()
         self._contexts: dict[int, int] = {}
         self.call("cuInit", 0)
