@@ -70,7 +70,8 @@ def _plain(emit: Expressions, node: Any) -> Text:
     if symbol == "+" and isinstance(node.b, (IntImm, FloatImm)) and node.b.value < 0:
         value = node.b.value  # a - 1, not a + -1
         dtype = dtype_of(node.b)
-        if dtype not in NARROW and value > -(2**31):
+        lowest = FACTS[dtype].kind != "float" and value == -(1 << (FACTS[dtype].bits - 1))
+        if dtype not in NARROW and not lowest:
             positive = type(node.b)(dtype, -value)
             return binary("-", level, emit.value(node.a), emit.value(positive))
     return binary(symbol, level, emit.value(node.a), emit.value(node.b))

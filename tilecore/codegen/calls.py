@@ -74,13 +74,13 @@ def _fma(emit: Expressions, node: Call) -> Text:
 def _ldexp(emit: Expressions, node: Call) -> Text:
     dtype, power_type = dtype_of(node), dtype_of(node.args[1])
     power = convert(emit, emit.value(node.args[1]), power_type, "int32")
-    name = "ldexp" if dtype == "float64" else "ldexpf"
+    name = emit.dialect.math["ldexp"][dtype == "float64"]
     return back(emit, call(name, single(emit, node.args[0], dtype), power), dtype)
 
 
 def _nextafter(emit: Expressions, node: Call) -> Text:
     dtype = dtype_of(node)
-    name = "tc_nextafter" if dtype in NARROW else "nextafter" if dtype == "float64" else "nextafterf"
+    name = "tc_nextafter" if dtype in NARROW else emit.dialect.math["nextafter"][dtype == "float64"]
     return call(name, *(emit.value(arg) for arg in node.args))
 
 
@@ -119,7 +119,7 @@ def _vote(emit: Expressions, node: Call) -> Text:
 
 
 def _block_vote(emit: Expressions, node: Call) -> Text:
-    return call(f"tc_block_{node.args[1].value}", emit.value(node.args[0]))
+    return call(f"tc_block_vote_{node.args[1].value}", emit.value(node.args[0]))
 
 
 def _atomic(emit: Expressions, node: Call) -> Text:

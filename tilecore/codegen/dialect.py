@@ -34,17 +34,14 @@ C_TYPES: Mapping[str, str] = {
 
 # function of the language -> the functions of float32 and of float64; the narrower floats go through float32
 C_MATH: Mapping[str, tuple[str, str]] = {
-    name: (f"{name}f", name)
+    name: (f"tc_{name}", f"tc_{name}")
     for name in (
         "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt "
-        "floor ceil trunc fabs pow atan2 fmod hypot copysign fma"
+        "rsqrt floor ceil trunc nearbyint pow atan2 fmod hypot copysign fma sigmoid ldexp nextafter"
     ).split()
 } | {
-    "round": ("rintf", "rint"),  # halves go to the even number
-    "nearbyint": ("rintf", "rint"),
-    "rsqrt": ("tc_rsqrt", "tc_rsqrt"),
-    "sigmoid": ("tc_sigmoid", "tc_sigmoid"),
-    "tc_floor": ("floorf", "floor"),
+    "round": ("tc_nearbyint", "tc_nearbyint"),  # halves go to the even number
+    "fabs": ("tc_abs", "tc_abs"),
 }
 
 

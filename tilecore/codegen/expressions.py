@@ -10,7 +10,7 @@ from tilecore.codegen import arithmetic, calls, choices, conversions, literals
 from tilecore.codegen.bounds import Bounds
 from tilecore.codegen.dialect import Dialect
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import PRIMARY, UNARY, Text, binary, within
+from tilecore.codegen.text import PRIMARY, SUM, UNARY, Text, within
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, TensorLoad, Var
@@ -71,25 +71,33 @@ class Expressions:
 
     def address(self, node: Any) -> Text:
         """The address of an element: a load, or an ``address_of`` of one."""
+        source, base = self._element_named(node)
+        memory = self.memory[source]
+        if not memory.scalar and constant(base) == 0:
+            return Text(memory.name)
+        return Text(f"&{self.element(source, base)}", UNARY)
+
+    def place(self, node: Any) -> str:
+        """As :meth:`address`, written as a sum: ``buffer + index``."""
+        return self.place_at(*self._element_named(node))
+
+    def place_at(self, buffer: Var, index: Expr) -> str:
+        """``buffer + index``; of a vector's indices the first."""
+        memory, base = self.memory[buffer], getattr(index, "base", index)
+        if memory.scalar:
+            return f"&{memory.name}"
+        if constant(base) == 0:
+            return memory.name
+        right = dtype_of(base).startswith("uint")  # which wraps before it is an address
+        return f"{memory.name} + {within(self.index(base), SUM, right)}"
+
+    def _element_named(self, node: Any) -> tuple[Var, Expr]:
         if op_name(node) == "address_of":
             node = node.args[0]
         if not isinstance(node, TensorLoad):
             return refuse(node, self.dialect.kind, what="the address of what is no element")
         (index,) = node.indices
-        base = getattr(index, "base", index)
-        memory = self.memory[node.source]
-        if not memory.scalar and constant(base) == 0:
-            return Text(memory.name)
-        return Text(f"&{self.element(node.source, base)}", UNARY)
-
-    def place(self, node: Any) -> str:
-        """As :meth:`address`, written as a sum: ``buffer + index``."""
-        index = node.indices[0]
-        base = getattr(index, "base", index)
-        memory = self.memory[node.source]
-        if memory.scalar or constant(base) == 0:
-            return str(self.address(node))
-        return binary("+", 9, Text(memory.name), self.index(base)).text
+        return node.source, getattr(index, "base", index)
 
 
 # -- leaves ------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def floating(value: float, dtype: str, types: Mapping[str, str]) -> Text:
     if dtype in ("float32", "tfloat32"):
         return _plain(as_single(value), "f")
     bits, exact = narrow_bits(value, dtype)
-    return Text(f"{types[dtype]}::of(0x{bits:0{FACTS[dtype].bits // 4}x} /* {exact:g} */)")
+    return Text(f"{types[dtype]}::from_bits(0x{bits:0{FACTS[dtype].bits // 4}x} /* {exact:g} */)")
 
 
 def as_single(value: float) -> float:

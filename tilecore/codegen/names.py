@@ -25,6 +25,10 @@ class Names:
         self._reserved = reserved
         self._used: dict[str, int] = {}
 
+    def release(self, name: str) -> None:
+        """The variable's scope has ended; another may have its name."""
+        self._used.pop(name, None)
+
     def take(self, wanted: str) -> str:
         """``wanted`` if it is legal and free, else one like it."""
         name = re.sub(r"\W", "_", wanted, flags=re.ASCII) or "v"

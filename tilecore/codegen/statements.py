@@ -35,7 +35,6 @@ from tilecore.ir.nodes import (
     Ramp,
     SeqStmt,
     Stmt,
-    BufferLoad,
     TensorLoad,
     While,
 )
@@ -123,6 +122,7 @@ class Statements:
         if node.kind == ForKind.UNROLLED:
             self.lines.append(f"{'  ' * self.depth}{self.dialect.unroll}")
         self.block(f"for ({kind} {name} = {first}; {name} < {within(stop, ORDER, right=True)}; ++{name})", node.body)
+        self.names.release(name)
 
     def _while(self, node: While) -> None:
         self.block(f"while ({self.value(node.condition)})", node.body)
@@ -220,7 +220,7 @@ class Statements:
             refuse(node, self.dialect.kind, "neighbouring elements of one buffer", "a vector that is no move")
         if dtype_of(source.source) != dtype_of(node.buffer) or lanes * size not in _MOVES:
             refuse(node, self.dialect.kind, what=f"a move of {lanes} {dtype_of(source.source)}")
-        target = self.expressions.place(BufferLoad(node.buffer, [index]))
+        target = self.expressions.place_at(node.buffer, index)
         self.line(f"tc_move<{lanes * size}>({target}, {self.expressions.place(source)});")
 
     # -- calls --------------------------------------------------------------------------------------------------

@@ -16,11 +16,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import tilecore.codegen
 from tilecore.codegen.c_source import emit_module
 from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.ir.nodes import AttrStmt, IntImm, IRModule, IterVar, PrimFunc, Var, register_op_attr, tirx
 
 HEADER = Path(__file__).with_name("tc_host.h")
+PORTABLE = Path(tilecore.codegen.__file__).parent / "include"
 COMPILER = shutil.which("g++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no g++ on PATH")
 _room = tempfile.TemporaryDirectory(prefix="tilecore-codegen-")
@@ -88,7 +90,7 @@ def compiled(text: str) -> ctypes.CDLL:
         path.write_text(text)
         flags = "-O1 -std=c++17 -shared -fPIC -Wall -Werror -Wno-unknown-pragmas -Wno-unused-variable -ffp-contract=off"
         flags += " -fno-strict-aliasing -Wno-tautological-compare -Wno-div-by-zero -Wno-bool-operation"
-        command = [str(COMPILER), *flags.split(), f"-I{HEADER.parent}", str(path), "-o", str(made)]
+        command = [str(COMPILER), *flags.split(), f"-I{HEADER.parent}", f"-I{PORTABLE}", str(path), "-o", str(made)]
         ended = subprocess.run(command, capture_output=True, text=True)
         assert ended.returncode == 0, f"{ended.stderr}\n{text}"
     return ctypes.CDLL(str(made))

@@ -9,16 +9,7 @@
 TC_KEPT int tc_block[3], tc_thread[3];
 alignas(1024) TC_KEPT unsigned char tc_arena[1 << 16];
 TC_KEPT int tc_failed;
-#define TC_INFINITY __builtin_inff()
-#define TC_NAN __builtin_nanf("")
-
-template <class To, class From>
-inline To tc_bits(From from) {
-  static_assert(sizeof(To) == sizeof(From), "sizes differ");
-  To to;
-  std::memcpy(&to, &from, sizeof to);
-  return to;
-}
+#include "tilecore_c.h"
 
 // A float of 1 + E + F bits in an integer U. Saturating types have no infinity as a result of rounding; those without
 // infinities (FN) keep only the highest pattern for NaN.
@@ -27,27 +18,27 @@ struct tc_narrow {
   U bits;
   static constexpr int bias = (1 << (E - 1)) - 1;
   tc_narrow() = default;
-  static tc_narrow of(U raw) { tc_narrow made; made.bits = raw; return made; }
+  static tc_narrow from_bits(U raw) { tc_narrow made; made.bits = raw; return made; }
   template <class T>
   explicit tc_narrow(T value) { *this = rounded((double)value); }
   static tc_narrow rounded(double x) {
     const U sign = std::signbit(x) ? (U)((U)1 << (E + F)) : (U)0;
     const U top = FN ? (U)((1 << (E + F)) - 1) : (U)(((1 << E) - 1) << F);
-    if (std::isnan(x)) return of(sign | (FN ? top : (U)(top | (1 << (F - 1)))));
+    if (std::isnan(x)) return from_bits(sign | (FN ? top : (U)(top | (1 << (F - 1)))));
     const U largest = FN ? (U)(top - 1) : (U)(top - 1);
     double size = std::fabs(x);
     int exponent;
     std::frexp(size, &exponent);
     int step = (exponent - 1 < 1 - bias ? 1 - bias : exponent - 1) - F;
-    if (std::isinf(size)) return of(sign | (SATURATES ? largest : top));
+    if (std::isinf(size)) return from_bits(sign | (SATURATES ? largest : top));
     double units = std::nearbyint(std::ldexp(size, -step));
     size = std::ldexp(units, step);
-    if (size > (double)(float)of(largest)) return of(sign | (SATURATES ? largest : top));
-    if (size == 0) return of(sign);
+    if (size > (double)(float)from_bits(largest)) return from_bits(sign | (SATURATES ? largest : top));
+    if (size == 0) return from_bits(sign);
     std::frexp(size, &exponent);
     --exponent;
-    if (exponent < 1 - bias) return of(sign | (U)std::ldexp(size, bias - 1 + F));
-    return of(sign | (U)(((exponent + bias) << F) | ((int)std::ldexp(size, F - exponent) - (1 << F))));
+    if (exponent < 1 - bias) return from_bits(sign | (U)std::ldexp(size, bias - 1 + F));
+    return from_bits(sign | (U)(((exponent + bias) << F) | ((int)std::ldexp(size, F - exponent) - (1 << F))));
   }
   explicit operator float() const {
     const int e = (bits >> F) & ((1 << E) - 1), f = bits & ((1 << F) - 1);
@@ -68,19 +59,11 @@ using tc_fp8_e4m3 = tc_narrow<uint8_t, 4, 3, true, true>;
 using tc_fp8_e5m2 = tc_narrow<uint8_t, 5, 2, true, false>;
 
 template <class A, class B> using tc_both = decltype(true ? A() : B());
-template <class A, class B, class T = tc_both<A, B>> inline T tc_floor_div(A x, B y) { T a = x, b = y; return a / b - (a % b != 0 && ((a < 0) != (b < 0))); }
-template <class A, class B, class T = tc_both<A, B>> inline T tc_floor_mod(A x, B y) { T a = x, b = y, r = a % b; return r != 0 && ((r < 0) != (b < 0)) ? r + b : r; }
 inline float tc_floor_mod(float a, float b) { return a - floorf(a / b) * b; }
 inline double tc_floor_mod(double a, double b) { return a - floor(a / b) * b; }
 template <class A, class B, class T = tc_both<A, B>> inline T tc_min(A x, B y) { T a = (T)x, b = (T)y; return b < a || a != a ? b : a; }
 template <class A, class B, class T = tc_both<A, B>> inline T tc_max(A x, B y) { T a = (T)x, b = (T)y; return a < b || a != a ? b : a; }
-template <class T> inline T tc_abs(T a) { return a < 0 ? (T)(0ull - (unsigned long long)a) : a; }
-template <class T, class F> inline T tc_truncate(F x) {
-  if (x != x) return 0;
-  const bool is_signed = (T)-1 < (T)0;
-  const T high = is_signed ? (T)(~0ull >> (65 - 8 * sizeof(T))) : (T)~0ull, low = is_signed ? (T)(-high - 1) : (T)0;
-  return x <= (F)low ? low : (double)x >= (double)high + 1.0 ? high : (T)x;
-}
+template <class T, class = decltype(T() % 2)> inline T tc_abs(T a) { return a < 0 ? (T)(0ull - (unsigned long long)a) : a; }
 template <class T> inline T tc_rounded(T x) { asm("" : "+x"(x)); return x; }
 inline int tc_popcount(unsigned x) { return __builtin_popcount(x); }
 inline int tc_popcount(unsigned long long x) { return __builtin_popcountll(x); }
@@ -90,8 +73,13 @@ inline bool tc_isnan(float x) { return std::isnan(x); }
 inline bool tc_isnan(double x) { return std::isnan(x); }
 inline bool tc_isinf(float x) { return std::isinf(x); }
 inline bool tc_isfinite(float x) { return std::isfinite(x); }
-inline float tc_rsqrt(float x) { return 1.0f / sqrtf(x); }
-inline double tc_rsqrt(double x) { return 1.0 / sqrt(x); }
+#define TC_MATH(name, F) inline float tc_##name(float x) { return F##f(x); } inline double tc_##name(double x) { return F(x); }
+TC_MATH(exp, exp) TC_MATH(exp2, exp2) TC_MATH(log, log) TC_MATH(log2, log2) TC_MATH(log10, log10) TC_MATH(log1p, log1p)
+TC_MATH(sin, sin) TC_MATH(cos, cos) TC_MATH(tanh, tanh) TC_MATH(erf, erf) TC_MATH(atan, atan) TC_MATH(sinh, sinh)
+TC_MATH(asinh, asinh) TC_MATH(sqrt, sqrt) TC_MATH(floor, floor) TC_MATH(ceil, ceil) TC_MATH(trunc, trunc)
+TC_MATH(nearbyint, rint) TC_MATH(rsqrt, 1 / sqrt) TC_MATH(abs, fabs)
+#define TC_MATH2(name, F) inline float tc_##name(float x, float y) { return F##f(x, y); } inline double tc_##name(double x, double y) { return F(x, y); }
+TC_MATH2(fmod, fmod) TC_MATH2(pow, pow) TC_MATH2(atan2, atan2) TC_MATH2(copysign, copysign) TC_MATH2(nextafter, nextafter)
 inline float tc_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 inline double tc_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 inline tc_half tc_fma(tc_half a, tc_half b, tc_half c) { return tc_half((double)(float)a * (float)b + (float)c); }
