@@ -9,6 +9,7 @@ struct Access {
   Fiber* fiber;
   uint64_t epoch;  // of the thread, or of its agent
   uint32_t site;
+  unsigned size;
   bool write, atomic, agent;
 };
 
@@ -54,7 +55,7 @@ __attribute__((noinline, cold)) inline void conflict(Worker& worker, const Space
   const bool pending =
       by_agent && block && block->agents[actor - block->threads].landed < epoch_clock(before);
   snprintf(report.kind, sizeof report.kind, "%s", pending ? "missing_wait" : "race");
-  const Access other{nullptr, before, before_site, before_write, (before & kAtomic) != 0, by_agent};
+  const Access other{nullptr, before, before_site, size, before_write, (before & kAtomic) != 0, by_agent};
   describe(report.access, name_of(access), *access.fiber->block, access.fiber->thread, access.site);
   snprintf(report.other.what, sizeof report.other.what, "%s", name_of(other));
   const Index index = block_index(*worker.launch, tag);
@@ -64,7 +65,7 @@ __attribute__((noinline, cold)) inline void conflict(Worker& worker, const Space
   report.other.block[2] = index.z;
   report.other.site = before_site;
   report.other.known = 1;
-  locate(report, space, address, size);
+  locate(report, space, address, access.size);
   const bool may_agree = worker.launch->request->allow_same_value && access.write && before_write && !by_agent &&
                          !access.agent && size <= sizeof worker.deferred.before;
   if (may_agree) {  // decided when the store is done
@@ -78,13 +79,13 @@ __attribute__((noinline, cold)) inline void conflict(Worker& worker, const Space
 }
 
 __attribute__((noinline, cold)) inline void unwritten(Worker& worker, const Space& space, const Access& access,
-                                                      uintptr_t address, unsigned size) {
+                                                      uintptr_t address) {
   if (worker.failed) return give_up(worker);
   TcSimReport& report = worker.report;
   report = TcSimReport{};
   snprintf(report.kind, sizeof report.kind, "uninitialised");
   describe(report.access, name_of(access), *access.fiber->block, access.fiber->thread, access.site);
-  locate(report, space, address, size);
+  locate(report, space, address, access.size);
   give_up(worker);
 }
 
@@ -118,7 +119,7 @@ inline void check_cell(Worker& worker, Space& space, Cell& cell, const Access& a
   const uint64_t epoch = access.atomic ? access.epoch | kAtomic : access.epoch;
   if (cell.write != access.epoch) {
     if (cell.write == 0) {
-      if (!access.write && space.poison) unwritten(worker, space, access, address, size);
+      if (!access.write && space.poison) unwritten(worker, space, access, address);
     } else if (!(access.atomic && (cell.write & kAtomic)) && !ordered(*access.fiber, cell.write)) {
       conflict(worker, space, access, cell.write, cell.site, true, address, size);
     }
@@ -241,7 +242,7 @@ inline void touch(Worker& worker, const void* pointer, unsigned size, bool write
   if (worker.quiet) return;
   if (worker.deferred.bytes) flush_deferred(worker);
   Fiber* fiber = worker.actor;
-  check(worker, reinterpret_cast<uintptr_t>(pointer), size, {fiber, fiber->epoch, site, write, atomic, false});
+  check(worker, reinterpret_cast<uintptr_t>(pointer), size, {fiber, fiber->epoch, site, size, write, atomic, false});
   if (--worker.fuel == 0) tick(worker);
 }
 

@@ -32,10 +32,16 @@ inline void declare(Worker& worker, Operation& operation, uint32_t agent, uint32
   Fiber& fiber = *worker.actor;
   const uint64_t epoch = make_epoch(fiber.block->tag, agent, clock);
   const auto address = reinterpret_cast<uintptr_t>(pointer);
-  check(worker, address, bytes, {&fiber, epoch, site_of_line(operation.line), write, false, true});
+  check(worker, address, bytes, {&fiber, epoch, site_of_line(operation.line), bytes, write, false, true});
   Space* space = nullptr;
-  if (write && find_space(worker, address, bytes, space) == Place::space && space->number != kShared)
-    operation.writes_global = true;
+  if (find_space(worker, address, bytes, space) != Place::space) return;
+  const bool shared = space->number == kShared;
+  if (write && !shared) operation.writes_global = true;
+  if (write || !shared) return;
+  Block& block = *fiber.block;
+  Agent& reader = block.agents[agent - block.threads];
+  if (reader.shared_read == 0) block.shared_readers.push_back(agent);
+  reader.shared_read = clock;
 }
 
 inline void run_operation(Worker& worker, Operation& operation) {

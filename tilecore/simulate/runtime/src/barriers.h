@@ -10,6 +10,15 @@ inline std::vector<Fiber*> all_fibers(Block& block) {
   return fibers;
 }
 
+// After a barrier of the whole block everybody is ordered after all readers of shared memory, but for asynchronous work
+// that nobody has waited for.
+inline bool readers_are_done(const Block& block) {
+  const Clock& known = block.fibers.front().known;
+  for (uint32_t agent : block.shared_readers)
+    if (known.at(agent) < block.agents[agent - block.threads].shared_read) return false;
+  return true;
+}
+
 inline uint64_t vote_result(int kind, uint32_t count, uint32_t threads) {
   return kind == 1 ? count != 0 : kind == 2 ? count == threads : count;
 }
@@ -40,7 +49,7 @@ inline uint64_t block_barrier(Worker& worker, bool predicate, int kind, int line
   barrier = BlockBarrier();
   const std::vector<Fiber*> fibers = all_fibers(block);
   synchronise(worker, fibers);
-  block.readers.forget();
+  if (readers_are_done(block)) block.readers.forget();
   for (Fiber* other : fibers) {
     other->result = result;
     if (other != &fiber) wake(worker, other);

@@ -106,6 +106,7 @@ inline void leave_block(Worker& worker, Block& block) {
   block.named.clear();
   block.transactions.clear();
   block.agents.clear();
+  block.shared_readers.clear();
   block.sync.clear();
   block.landing.clear();
   for (auto& meetings : block.meetings) meetings.clear();

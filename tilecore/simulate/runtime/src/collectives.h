@@ -61,8 +61,11 @@ inline void collective(Worker& worker, const char* name, uint32_t width, uint64_
   if (++meeting.arrived < meeting.expected) return suspend(worker, State::collective, line);
   ++worker.counts.warp_operations;
   if (body) {
+    // the body is instrumented code: what it reads must be in tensors, shared memory or on a fiber's stack
+    auto** operands_here = static_cast<void**>(__builtin_alloca(meeting.width * sizeof(void*)));
+    memcpy(operands_here, meeting.operands.data(), meeting.width * sizeof(void*));
     worker.meeting = &meeting;
-    body(meeting.operands.data(), meeting.width, context);
+    body(operands_here, meeting.width, context);
     worker.meeting = nullptr;
     worker.actor = &fiber;
   }

@@ -7,6 +7,7 @@
 namespace tcsim {
 
 inline uint32_t site_of_return(const Worker& worker, const void* address) {
+  if (worker.meeting) return site_of_line(worker.meeting->line);  // the body belongs to a header
   return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(address) - worker.launch->module_begin - 1) & ~kLineSite;
 }
 

@@ -45,7 +45,11 @@ inline void poll(Worker& worker, int line) {
 
 inline void tick(Worker& worker) {
   refuel(worker);
-  if (worker.running && !worker.meeting) step_aside(worker, 0);
+  Fiber* fiber = worker.running;
+  if (!fiber || worker.meeting) return;
+  if (fiber->polled_at == worker.progress) return poll(worker, 0);  // it reads and reads
+  fiber->polled_at = worker.progress;
+  step_aside(worker, 0);
 }
 
 inline void flush_deferred(Worker& worker) {

@@ -133,7 +133,8 @@ using SyncVariables = std::unordered_map<uintptr_t, SyncVariable>;
 
 // Who does asynchronous work: an actor beside the threads, with a clock of its own.
 struct Agent {
-  uint32_t landed = 0;  // its work up to this clock is done
+  uint32_t landed = 0;       // its work up to this clock is done
+  uint32_t shared_read = 0;  // when it last read shared memory
 };
 
 struct Block {
@@ -152,6 +153,7 @@ struct Block {
   std::vector<std::vector<std::unique_ptr<Meeting>>> meetings;  // by first warp
   std::unordered_map<uintptr_t, std::unique_ptr<Transaction>> transactions;
   std::vector<Agent> agents;  // actor number minus threads
+  std::vector<uint32_t> shared_readers;  // the agents that read shared memory
   SyncVariables sync;
   std::deque<Operation> landing;  // on transaction barriers
 };
