@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from device_kit import caught, compiled, filled, line_of, needs_compiler, run
-from test_kernels import COPIES_ON_BARRIER, FENCES, HANDSHAKE, NAMED, PIPELINE, PRODUCT, SPECIALISED, SUM
+from test_simulated_kernels import COPIES_ON_BARRIER, FENCES, HANDSHAKE, NAMED, PIPELINE, PRODUCT, SPECIALISED, SUM
 
 pytestmark = needs_compiler
 

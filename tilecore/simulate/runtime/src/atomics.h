@@ -64,8 +64,9 @@ enum class Atomic { load, store, update };
 inline void begin_atomic(Worker& worker, void* pointer, unsigned size, Atomic what, int order, int line, void* old) {
   const uint32_t site = site_of_line(line);
   require_aligned(worker, pointer, size, "atomic operation", site);
-  if (worker.running->fruitless && !worker.meeting) poll(worker, line);
-  worker.running->fruitless = what == Atomic::load;
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  if (worker.running->looked_at == address && !worker.meeting) poll(worker, line);
+  worker.running->looked_at = what == Atomic::load ? address : 0;
   ++worker.counts.atomics;
   const uint64_t progress = worker.progress;
   if (what == Atomic::update) touch(worker, pointer, size, false, true, site);
@@ -75,7 +76,7 @@ inline void begin_atomic(Worker& worker, void* pointer, unsigned size, Atomic wh
   if (what != Atomic::store) memcpy(old, pointer, size);
   if (what == Atomic::load) {
     unlock_atomics(worker);
-    acquire_from(worker, reinterpret_cast<uintptr_t>(pointer), order);
+    acquire_from(worker, address, order);
   }
 }
 
@@ -87,7 +88,7 @@ inline void finish_atomic(Worker& worker, void* pointer, unsigned size, Atomic w
   if (what == Atomic::update) acquire_from(worker, address, order);
   release_to(worker, address, order, what == Atomic::update);
   if (changes) ++worker.progress;
-  worker.running->fruitless = !changes && what == Atomic::update;
+  worker.running->looked_at = !changes && what == Atomic::update ? address : 0;
 }
 
 }  // namespace tcsim

@@ -45,6 +45,7 @@ inline void poll(Worker& worker, int line) {
 
 inline void tick(Worker& worker) {
   refuel(worker);
+  ++worker.ticks;
   Fiber* fiber = worker.running;
   if (!fiber || worker.meeting) return;
   if (fiber->polled_at == worker.progress) return poll(worker, 0);  // it reads and reads
@@ -63,15 +64,12 @@ inline void flush_deferred(Worker& worker) {
 
 // Time and the user's patience are looked at from here, on the host's own stack.
 inline void look_up(Worker& worker) {
-  if (worker.primary && ++worker.ticks % 64 == 0) {
-    const auto* request = worker.launch->request;
-    if (request->interrupted && request->interrupted()) {
-      worker.interrupted = true;
-      fail(worker, "interrupted", 0, "the run was interrupted");
-    }
-  }
+  worker.actor = nullptr;
+  worker.ticks = 0;
+  const auto* request = worker.launch->request;
+  if (worker.primary && request->interrupted && request->interrupted())
+    fail(worker, "interrupted", 0, "the run was interrupted");
   if (worker.launch->deadline > 0 && now() > worker.launch->deadline) {
-    worker.actor = nullptr;
     fail(worker, "timeout", 0, "the kernel did not end within %g s", worker.launch->request->seconds);
   }
 }
@@ -101,7 +99,8 @@ inline bool revive_pollers(Worker& worker) {
   bool news = false;
   for (Fiber* fiber : worker.polling) news = news || fiber->polled_at != worker.progress;
   worker.idle_rounds = news ? 0 : worker.idle_rounds + 1;
-  const uint64_t patience = blocks_left(worker) || has_landing(worker) ? 4 : worker.launch->request->workers > 1 ? 1u << 24 : 20000;
+  const bool alone = worker.launch->request->workers <= 1;
+  const uint64_t patience = blocks_left(worker) || has_landing(worker) ? 4 : alone ? 2000 : 1u << 24;
   if (!news && worker.idle_rounds > patience) return false;
   for (Fiber* fiber : worker.polling) wake(worker, fiber);
   worker.polling.clear();
@@ -114,7 +113,7 @@ inline void run_blocks(Worker& worker) {
   refuel(worker);
   uint32_t turns = 0;
   while (!worker.failed && !worker.launch->stop.load(std::memory_order_relaxed)) {
-    if (++turns % 4096 == 0) look_up(worker);
+    if (++turns % 65536 == 0 || worker.ticks >= 64) look_up(worker);
     if (!worker.ready.empty()) {
       resume(worker, take_ready(worker));
     } else if (worker.resident.empty()) {

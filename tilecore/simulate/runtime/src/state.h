@@ -69,7 +69,7 @@ struct Fiber {
   bool fenced = false;
   Knowledge fence;                // what later relaxed stores publish
   std::vector<Knowledge> loaded;  // what relaxed loads saw; a fence acquires it
-  bool fruitless = false;         // its last atomic operation changed nothing
+  uintptr_t looked_at = 0;        // by its last atomic operation, which changed nothing
   uint64_t polled_at = 0;
   uint64_t result = 0;
   struct Known {
@@ -185,11 +185,11 @@ struct Worker {
   uintptr_t shared_begin = 0, shared_bytes = 0, stacks_begin = 0, stacks_bytes = 0, arena_begin = 0, arena_bytes = 0;
   uint32_t quiet = 0;  // accesses are not looked at while it is not 0
   uint32_t fuel = 0;
-  bool failed = false, interrupted = false, primary = true;
+  bool failed = false, primary = true;
   uint64_t random = 0;
   uint64_t progress = 0;
   uint64_t idle_rounds = 0;
-  uint32_t ticks = 0;
+  uint32_t ticks = 0;  // since time was last looked at
   std::vector<Fiber*> ready, polling;
   std::vector<std::unique_ptr<Block>> resident, spare;
   Readers global_readers;
