@@ -113,23 +113,41 @@ class _Launch:
         self.shared_bytes = shared_bytes
         self.arguments = arguments
         self.placed: list[Placed] = place([a for a in arguments if isinstance(a, Tensor)])
-        self.interruption: BaseException | None = None
+        self.interrupt = ctypes.c_int32(0)
 
     def run(self, seed: int) -> Run:
         runtime = self.library.runtime
         report, counts = native.CReport(), native.CCounts()
-        code = runtime.tc_sim_run(ctypes.byref(self._record(seed)), ctypes.byref(report), ctypes.byref(counts))
+        code = self._call(runtime, self._record(seed), report, counts)
         printed = runtime.tc_sim_printed().decode(errors="replace")
         if printed:
             sys.stdout.write(printed)
-        if self.interruption is not None:
-            raise self.interruption
         if code == 2:
             raise LaunchError(f"{self.symbol}: the host has not enough memory for its tensors")
         if code:
             raise simulation_error(report, self.library, self.symbol, self.placed, self.shared_bytes)
         banks = bank_conflicts(native.bank_lines(runtime), self.library) if self.device.count_banks else []
         return Run({name: int(getattr(counts, name)) for name in native.COUNTS}, printed, banks)
+
+    def _call(self, runtime: Any, record: native.CLaunch, report: native.CReport, counts: native.CCounts) -> int:
+        """Run in a thread of its own, so that this one hears of an interrupt from the keyboard."""
+        codes: list[int] = []
+
+        def call() -> None:
+            codes.append(runtime.tc_sim_run(ctypes.byref(record), ctypes.byref(report), ctypes.byref(counts)))
+
+        if threading.current_thread() is not threading.main_thread():
+            call()
+            return codes[0]
+        thread = threading.Thread(target=call, name="simulated device")
+        thread.start()
+        try:
+            thread.join()
+        except BaseException:
+            self.interrupt.value = 1
+            thread.join()
+            raise
+        return codes[0]
 
     def _record(self, seed: int) -> native.CLaunch:
         device, launch = self.device, native.CLaunch()
@@ -143,7 +161,7 @@ class _Launch:
         launch.allow_same_value, launch.count_banks = device.allow_same_value, device.count_banks
         launch.shared_bytes, launch.shared_limit = self.shared_bytes, device.shared_limit
         launch.seed, launch.seconds = seed & (2**64 - 1), device.seconds
-        launch.interrupted = native.INTERRUPTED(self._interrupted)
+        launch.interrupt = ctypes.pointer(self.interrupt)
         return launch
 
     def _slots(self) -> tuple[Any, Any, Any]:
@@ -160,12 +178,3 @@ class _Launch:
             else:
                 slots[slot] = argument
         return slots, tensors, (native.CPointer * max(1, len(pointers)))(*pointers)
-
-    def _interrupted(self) -> int:
-        """Called by the runtime now and then: Python looks at its signals here."""
-        try:
-            for _ in range(2):
-                pass
-        except BaseException as error:
-            self.interruption = error
-        return int(self.interruption is not None)

@@ -10,7 +10,6 @@ from typing import Any
 from tilecore.errors import ToolchainError
 
 _u32, _u64, _i64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
-INTERRUPTED = ctypes.CFUNCTYPE(ctypes.c_int)
 LINE_SITE = 0x8000_0000
 SHARED, NOWHERE = -2, -1
 
@@ -35,7 +34,7 @@ class CLaunch(ctypes.Structure):
         *((name, _u32) for name in ("warp", "workers", "most_resident", "allow_same_value", "count_banks")),
         *((name, _u64) for name in ("shared_bytes", "shared_limit", "seed")),
         ("seconds", ctypes.c_double),
-        ("interrupted", INTERRUPTED),
+        ("interrupt", ctypes.POINTER(ctypes.c_int32)),
     ]
 
 

@@ -51,7 +51,6 @@ inline void find_module(Launch& launch) {
 
 inline void prepare_worker(Worker& worker, Launch& launch, uint32_t number) {
   worker.launch = &launch;
-  worker.primary = number == 0;
   worker.random = mix(launch.request->seed + number);
   worker.arena_begin = launch.arena_begin;
   worker.arena_bytes = launch.arena.size();

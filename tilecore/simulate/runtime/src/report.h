@@ -27,8 +27,8 @@ struct TcSimLaunch {
   uint32_t allow_same_value, count_banks;
   uint64_t shared_bytes, shared_limit;
   uint64_t seed;
-  double seconds;        // 0: no limit
-  int (*interrupted)();  // asked now and then; non-zero stops the run
+  double seconds;                     // 0: no limit
+  const volatile int32_t* interrupt;  // looked at now and then; non-zero stops the run
 };
 
 struct TcSimAccess {

@@ -62,12 +62,12 @@ inline void flush_deferred(Worker& worker) {
   give_up(worker);
 }
 
-// Time and the user's patience are looked at from here, on the host's own stack.
+// Looks at the time, and at whether the user has had enough.
 inline void look_up(Worker& worker) {
   worker.actor = nullptr;
   worker.ticks = 0;
   const auto* request = worker.launch->request;
-  if (worker.primary && request->interrupted && request->interrupted())
+  if (request->interrupt && *request->interrupt)
     fail(worker, "interrupted", 0, "the run was interrupted");
   if (worker.launch->deadline > 0 && now() > worker.launch->deadline) {
     fail(worker, "timeout", 0, "the kernel did not end within %g s", worker.launch->request->seconds);

@@ -185,7 +185,7 @@ struct Worker {
   uintptr_t shared_begin = 0, shared_bytes = 0, stacks_begin = 0, stacks_bytes = 0, arena_begin = 0, arena_bytes = 0;
   uint32_t quiet = 0;  // accesses are not looked at while it is not 0
   uint32_t fuel = 0;
-  bool failed = false, primary = true;
+  bool failed = false;
   uint64_t random = 0;
   uint64_t progress = 0;
   uint64_t idle_rounds = 0;
