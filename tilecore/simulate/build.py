@@ -62,7 +62,8 @@ def kernel_library(
         places = [f"-I{path}" for path in (*folders, os.fspath(INCLUDE))]
         compiler.run([*options, *places, "-c", "kernel.cpp", "-o", "kernel.o"], "the emitted source", cwd=folder)
         bare = [] if compiler.family == "gcc" else ["-nostdlib++"]
-        compiler.run(["-shared", *bare, "kernel.o", os.fspath(runtime), "-o", name], "the emitted source", cwd=folder)
+        linked = ["kernel.o", os.fspath(runtime), "-Wl,-rpath,$ORIGIN", "-o", name]
+        compiler.run(["-shared", *bare, *linked], "the emitted source", cwd=folder)
 
     return _kept(name, build)
 

@@ -71,8 +71,8 @@ class CBankLine(ctypes.Structure):
 
 @functools.lru_cache(maxsize=8)
 def load_runtime(path: Path) -> Any:
-    """The runtime as a ctypes library; kernels that are loaded later find it."""
-    library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    """The runtime as a ctypes library; kernels that need it find it loaded."""
+    library = ctypes.CDLL(str(path))
     library.tc_sim_layout.restype = _u64
     expected = ctypes.sizeof(CLaunch) + 1000 * ctypes.sizeof(CReport) + 10_000_000 * ctypes.sizeof(CCounts)
     if library.tc_sim_layout() != expected:
