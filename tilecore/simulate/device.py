@@ -85,7 +85,9 @@ class SimulatedDevice:
     def _check(self, symbol: str, threads: tuple[int, int, int], shared_bytes: int) -> None:
         count = threads[0] * threads[1] * threads[2]
         if not 1 <= count <= self.max_threads:
-            raise LaunchError(f"{symbol}: too many threads in a block", found=str(count), expected=f"1 to {self.max_threads}")
+            raise LaunchError(
+                f"{symbol}: too many threads in a block", found=str(count), expected=f"1 to {self.max_threads}"
+            )
         if not 0 <= shared_bytes <= self.shared_limit:
             raise LaunchError(
                 f"{symbol}: too much shared memory", found=f"{shared_bytes} bytes", expected=f"0 to {self.shared_limit}"

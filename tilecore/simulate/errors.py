@@ -9,7 +9,7 @@ from tilecore.errors import LaunchError, Location
 
 @dataclass(frozen=True)
 class Touch:
-    """One access to memory. thread: its number in the block, None for asynchronous work. line: of the emitted source."""
+    """One access to memory. thread: its number in the block; None: asynchronous work. line: of the emitted source."""
 
     what: str
     thread: int | None
@@ -68,7 +68,7 @@ class SimulationError(LaunchError):
         return self.access.line if self.access else None
 
     def __reduce__(self):
-        build, (cls, message, facts) = super().__reduce__()
+        _, (_, message, facts) = super().__reduce__()
         own = ("kind", "kernel", "access", "other", "tensor", "index", "user_line")
         return _rebuild, (message, {**facts, **{name: getattr(self, name) for name in own}})
 

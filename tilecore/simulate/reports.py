@@ -62,7 +62,12 @@ def _place(
     """The memory in words, the tensor's name, the element's index, and how far the memory reaches."""
     if report.space == native.SHARED:
         text = f"byte {report.offset} of shared memory"
-        return text, "shared memory", (report.offset,), f"0 to {shared_bytes - 1}: the block has {shared_bytes} {_BYTES}"
+        return (
+            text,
+            "shared memory",
+            (report.offset,),
+            f"0 to {shared_bytes - 1}: the block has {shared_bytes} {_BYTES}",
+        )
     if report.space < 0:
         return "", None, None, None
     tensor, offset = placed[report.space].at(report.offset)

@@ -46,8 +46,10 @@ def run(
     return device.run(library, library.symbols[0], grid, block, given, shared, seed)
 
 
-def caught(source: str | KernelLibrary, *arguments: Any, seeds: Sequence[int] = (0, 1, 2), **options: Any) -> SimulationError:
-    """The error of a wrong kernel, which is the same kind of error whatever the order of threads; of the last seed."""
+def caught(
+    source: str | KernelLibrary, *arguments: Any, seeds: Sequence[int] = (0, 1, 2), **options: Any
+) -> SimulationError:
+    """The error of a wrong kernel: of one kind whatever the order of threads. It is that of the last seed."""
     library = compiled(source) if isinstance(source, str) else source
     errors = []
     for seed in seeds:

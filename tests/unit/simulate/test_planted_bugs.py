@@ -69,8 +69,8 @@ def test_a_warp_barrier_orders_only_its_warp():
 
 def test_a_missing_warp_barrier():
     source = planted(PRODUCT, "    tc_warp_barrier();\n    tc_product", "    tc_product")
-    error = caught(source, 32, *tensors(("A", 1024, "r"), ("B", 1024, "r"), dtype=np.float16),
-                   *tensors(("C", 256, "w")), 64, shared=1024)  # fmt: skip
+    given = [*tensors(("A", 1024, "r"), ("B", 1024, "r"), dtype=np.float16), *tensors(("C", 256, "w"))]
+    error = caught(source, 32, *given, 64, shared=1024, seeds=[0])
     assert error.kind in ("race", "uninitialised")
     assert error.line == line_of(source, "    tc_product")  # the lanes' loads in the collective
     assert error.access.what == "read"
@@ -128,8 +128,8 @@ def test_a_named_barrier_that_too_few_threads_reach():
 # -- asynchronous copies --------------------------------------------------------------------------------------
 
 
-def pipeline_error(source):
-    return caught(source, 64, *tensors(("A", 1280, "r"), ("B", 1280, "w")), 5, shared=3072)
+def pipeline_error(source, seeds=(0, 1, 2)):
+    return caught(source, 64, *tensors(("A", 1280, "r"), ("B", 1280, "w")), 5, shared=3072, seeds=seeds)
 
 
 def test_a_wait_that_is_off_by_one():
@@ -143,9 +143,8 @@ def test_a_wait_that_is_off_by_one():
 
 def test_a_wait_without_the_barrier_after_it():
     source = planted(PIPELINE, "    tc_barrier();\n", "")
-    given = tensors(("A", 1280, "r"), ("B", 1280, "w"))
     for seed in range(4):
-        error = caught(source, 64, *given, 5, shared=3072, seeds=[seed])
+        error = pipeline_error(source, [seed])
         # as the other thread has waited, has only started its copy, or has not come so far
         assert error.kind in ("race", "missing_wait", "uninitialised")
         assert error.tensor == "shared memory"
@@ -154,10 +153,11 @@ def test_a_wait_without_the_barrier_after_it():
 def test_a_buffer_that_is_still_read():
     """Two slots for three steps in flight: the copy overwrites what the neighbours read."""
     source = PIPELINE.replace("% 3", "% 2")
-    error = pipeline_error(source)
-    assert error.kind in ("race", "missing_wait")
-    assert error.tensor == "shared memory"
-    assert line_of(source, "next < steps") in (error.line, error.other.line)
+    for seed in range(4):
+        error = pipeline_error(source, [seed])
+        assert error.kind in ("race", "missing_wait")
+        assert error.tensor == "shared memory"
+        assert line_of(source, "next < steps") in (error.line, error.other.line)
 
 
 def test_a_slot_that_is_off_by_one():
@@ -205,19 +205,21 @@ def test_a_copy_out_of_the_block_that_nobody_waits_for():
     assert error.line == line_of(source, "tc_bulk_copy")
 
 
-def specialised_error(source):
-    return caught(source, 96, *tensors(("A", 1536, "r"), ("B", 1536, "w")), 6, shared=2080)
+def specialised_error(source, seeds=(0, 1, 2)):
+    return caught(source, 96, *tensors(("A", 1536, "r"), ("B", 1536, "w")), 6, shared=2080, seeds=seeds)
 
 
 def test_a_consumer_that_does_not_wait_for_its_phase():
     source = planted(SPECIALISED, "      while (!tc_transaction_try_wait(full + s % 2, s / 2 & 1)) {}\n", "")
-    assert specialised_error(source).kind in ("missing_wait", "uninitialised", "race")
+    for seed in range(4):
+        # as the copy has landed, has started, or has not
+        assert specialised_error(source, [seed]).kind in ("race", "missing_wait", "uninitialised")
 
 
 def test_a_producer_that_does_not_wait_for_an_empty_slot():
     source = planted(SPECIALISED, "        tc_transaction_wait(empty + s % 2, (s / 2 & 1) ^ 1);\n", "")
-    error = specialised_error(source)
-    assert error.kind in ("race", "missing_wait", "invalid_operation")
+    for seed in range(4):
+        assert specialised_error(source, [seed]).kind in ("race", "missing_wait", "invalid_operation")
 
 
 def test_a_wrong_parity_is_a_deadlock():
@@ -235,10 +237,10 @@ def test_bytes_that_never_come():
 def test_a_barrier_used_before_it_is_initialised():
     source = planted(SPECIALISED, "  tc_barrier();\n", "")
     for seed in range(4):
-        error = caught(source, 96, *tensors(("A", 1536, "r"), ("B", 1536, "w")), 6, shared=2080, seeds=[seed])
-        assert error.kind in ("uninitialised_barrier", "race")
+        assert specialised_error(source, [seed]).kind in ("uninitialised_barrier", "race")
     source = planted(source, "tc_transaction_init(full + i, 1);", "")
-    assert specialised_error(source).kind in ("uninitialised_barrier", "race")
+    for seed in range(4):
+        assert specialised_error(source, [seed]).kind in ("uninitialised_barrier", "race")
 
 
 def test_copies_that_arrive_before_they_land():
@@ -434,7 +436,8 @@ def test_a_flag_that_nobody_sets():
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_missing_fence(which):
     parts = FENCES.split("    tc_fence_device();\n")
-    source = "    tc_fence_device();\n".join([parts[0] + parts[1], parts[2]] if which == 0 else [parts[0], parts[1] + parts[2]])
+    kept = [parts[0] + parts[1], parts[2]] if which == 0 else [parts[0], parts[1] + parts[2]]
+    source = "    tc_fence_device();\n".join(kept)
     a = filled(160)
     given = ("A", a, "r"), ("P", a.copy(), "rw"), ("count", np.zeros(1, np.int32), "rw"), ("S", filled(1), "w")
     error = caught(source, 32, *given, grid=(5,), shared=4)

@@ -49,7 +49,9 @@ def floats_near(name):
     halves = (values[1:].astype(np.float64) + values[:-1]) / 2
     exact = np.concatenate([values, halves.astype(np.float32)])
     up, down = np.nextafter(exact, np.float32(np.inf)), np.nextafter(exact, np.float32(-np.inf))
-    more = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, 464.0, 465.0, 65519.0, 65520.0], np.float32)
+    more = np.array(
+        [0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, 464.0, 465.0, 65519.0, 65520.0], np.float32
+    )
     return np.concatenate([exact, up, down, more])
 
 
