@@ -50,10 +50,9 @@ __attribute__((noinline, cold)) inline void conflict(Worker& worker, const Space
   report = TcSimReport{};
   const uint32_t tag = epoch_block(before), actor = epoch_actor(before);
   Block* block = find_resident(worker, tag);
-  const bool by_agent = actor >= worker.launch->request->block[0] * worker.launch->request->block[1] *
-                                     worker.launch->request->block[2];
-  const bool pending =
-      by_agent && block && block->agents[actor - block->threads].landed < epoch_clock(before);
+  const bool by_agent =
+      actor >= worker.launch->request->block[0] * worker.launch->request->block[1] * worker.launch->request->block[2];
+  const bool pending = by_agent && block && block->agents[actor - block->threads].landed < epoch_clock(before);
   snprintf(report.kind, sizeof report.kind, "%s", pending ? "missing_wait" : "race");
   const Access other{nullptr, before, before_site, size, before_write, (before & kAtomic) != 0, by_agent};
   describe(report.access, name_of(access), *access.fiber->block, access.fiber->thread, access.site);
@@ -91,27 +90,66 @@ __attribute__((noinline, cold)) inline void unwritten(Worker& worker, const Spac
 
 inline uint32_t slot_of(uint32_t id) { return (id * 2654435761u) >> 28; }
 
-// The list of readers with this one at its head.
-inline uint32_t with_reader(Space& space, const Access& access, uint64_t epoch, uint32_t head) {
-  Readers& readers = *space.readers;
+// The list of readers with one more at its head, unless it is there or all of the list is ordered before the thread.
+inline uint32_t with_reader(Readers& readers, const Fiber& fiber, uint64_t epoch, uint32_t site, bool wrote,
+                            uint32_t head) {
+  if (!head || readers[head].depth < 8) return readers.add(epoch, head, site, wrote);
+  bool all_ordered = true;
+  for (uint32_t id = head; id; id = readers.live(readers[id].parent)) {
+    if (readers[id].epoch == epoch && readers[id].wrote >= wrote) return head;
+    all_ordered = all_ordered && ordered(fiber, readers[id].epoch);
+  }
+  if (readers[head].depth >= 4096) return head;
+  return readers.add(epoch, all_ordered ? 0 : head, site, wrote);
+}
+
+// The same for a plain read, which many cells have in common.
+inline uint32_t with_plain_reader(Space& space, const Access& access, uint32_t head) {
   Fiber& fiber = *access.fiber;
-  const bool remembered = !access.agent && !access.atomic;
   auto* memo = space.number == kShared ? fiber.shared_readers : fiber.global_readers;
   Fiber::Known& known = memo[slot_of(head)];
-  if (remembered && known.made && known.parent == head && readers.live(known.made)) return known.made;
-  uint32_t parent = head, made = 0;
-  if (head && readers[head].depth >= 8) {
-    bool all_ordered = true;
-    for (uint32_t id = head; id; id = readers.live(readers[id].parent)) {
-      if (readers[id].epoch == epoch) made = head;
-      all_ordered = all_ordered && ordered(fiber, readers[id].epoch);
-    }
-    if (all_ordered) parent = 0;
-    if (readers[head].depth >= 4096) made = head;
+  if (known.made && known.parent == head && space.readers->live(known.made)) return known.made;
+  known = {head, with_reader(*space.readers, fiber, access.epoch, access.site, false, head)};
+  return known.made;
+}
+
+inline void check_readers(Worker& worker, Space& space, uint32_t head, const Access& access, uintptr_t address,
+                          unsigned size) {
+  const Readers& readers = *space.readers;
+  for (uint32_t id = head; id; id = readers.live(readers[id].parent)) {
+    const Reader& reader = readers[id];
+    if ((access.atomic && (reader.epoch & kAtomic)) || !(access.write || reader.wrote)) continue;
+    if (!ordered(*access.fiber, reader.epoch))
+      conflict(worker, space, access, reader.epoch, reader.site, reader.wrote, address, size);
   }
-  if (!made) made = readers.add(epoch, parent, access.site);
-  if (remembered) known = {head, made};
-  return made;
+}
+
+inline void read_cell(Worker& worker, Space& space, Cell& cell, uint32_t head, uint64_t epoch, const Access& access,
+                      uintptr_t address, unsigned size) {
+  Readers& readers = *space.readers;
+  if (head) {
+    if (readers[head].epoch == epoch && !readers[head].wrote) return;
+    if (readers[head].some_wrote) check_readers(worker, space, head, access, address, size);
+  }
+  const bool in_common = !access.agent && !access.atomic;
+  cell.readers = in_common ? with_plain_reader(space, access, head)
+                           : with_reader(readers, *access.fiber, epoch, access.site, false, head);
+}
+
+inline void write_cell(Worker& worker, Space& space, Cell& cell, uint32_t head, uint64_t epoch, const Access& access,
+                       uintptr_t address, unsigned size) {
+  if (head) {
+    Fiber& fiber = *access.fiber;
+    uint32_t& passed = (space.number == kShared ? fiber.passed_shared : fiber.passed_global)[slot_of(head)];
+    if (passed != head) check_readers(worker, space, head, access, address, size);
+    if (!access.atomic) passed = head;
+  }
+  if (!access.atomic)
+    cell.readers = 0;
+  else if (cell.write && cell.write != epoch)
+    cell.readers = with_reader(*space.readers, *access.fiber, cell.write, cell.site, true, head);
+  cell.write = epoch;
+  cell.site = access.site;
 }
 
 inline void check_cell(Worker& worker, Space& space, Cell& cell, const Access& access, uintptr_t address,
@@ -124,27 +162,11 @@ inline void check_cell(Worker& worker, Space& space, Cell& cell, const Access& a
       conflict(worker, space, access, cell.write, cell.site, true, address, size);
     }
   }
-  Readers& readers = *space.readers;
-  const uint32_t head = readers.live(cell.readers);
-  if (!access.write) {
-    if (!head || readers[head].epoch != epoch) cell.readers = with_reader(space, access, epoch, head);
-    return;
-  }
-  if (head) {
-    Fiber& fiber = *access.fiber;
-    uint32_t& passed = (space.number == kShared ? fiber.passed_shared : fiber.passed_global)[slot_of(head)];
-    if (passed != head) {
-      for (uint32_t id = head; id; id = readers.live(readers[id].parent)) {
-        const Reader& reader = readers[id];
-        if (access.atomic && (reader.epoch & kAtomic)) continue;
-        if (!ordered(fiber, reader.epoch)) conflict(worker, space, access, reader.epoch, reader.site, false, address, size);
-      }
-      if (!access.atomic) passed = head;
-    }
-    cell.readers = 0;
-  }
-  cell.write = epoch;
-  cell.site = access.site;
+  const uint32_t head = space.readers->live(cell.readers);
+  if (access.write)
+    write_cell(worker, space, cell, head, epoch, access, address, size);
+  else
+    read_cell(worker, space, cell, head, epoch, access, address, size);
 }
 
 __attribute__((noinline)) inline void check_granules(Worker& worker, Space& space, uintptr_t address, unsigned size,
@@ -215,8 +237,9 @@ inline Place find_space(Worker& worker, uintptr_t address, unsigned size, Space*
 __attribute__((noinline, cold)) inline void nowhere(Worker& worker, const Access& access, uintptr_t address,
                                                     unsigned size) {
   // a frame of the host below the scheduler: landing work, and helpers that run there
-  fail(worker, "wild_access", access.site, "%s of %u bytes at address 0x%llx, which is in no tensor, not in shared memory and no register",
-       name_of(access), size, static_cast<unsigned long long>(address));
+  fail(worker, "wild_access", access.site,
+       "%s of %u bytes at address 0x%llx, which is in no tensor, not in shared memory and no register", name_of(access),
+       size, static_cast<unsigned long long>(address));
 }
 
 inline void check(Worker& worker, uintptr_t address, unsigned size, const Access& access) {
@@ -232,7 +255,8 @@ inline void check(Worker& worker, uintptr_t address, unsigned size, const Access
   } else {
     ++(access.write ? worker.counts.global_writes : worker.counts.global_reads);
     if (access.write && !space->writable)
-      return fail(worker, "read_only", access.site, "a write to tensor %d, which the kernel declares as only read", space->number);
+      return fail(worker, "read_only", access.site, "a write to tensor %d, which the kernel declares as only read",
+                  space->number);
   }
   if (space->cells) check_space(worker, *space, address, size, access);
 }

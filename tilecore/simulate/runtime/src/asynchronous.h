@@ -136,12 +136,15 @@ inline Operation* begin_transaction(Worker& worker, void* barrier, uint32_t byte
 
 inline void declare_range(Worker& worker, Operation* operation, const void* pointer, uint32_t bytes, bool write) {
   if (worker.deferred.bytes) flush_deferred(worker);
-  if (operation->barrier) return declare(worker, *operation, operation->barrier->agent, operation->agent_clock, pointer, bytes, write);
+  if (operation->barrier)
+    return declare(worker, *operation, operation->barrier->agent, operation->agent_clock, pointer, bytes, write);
   Channel& channel = *worker.actor->channels[operation->bytes];
-  declare(worker, *operation, write ? channel.write_agent : channel.read_agent, operation->group, pointer, bytes, write);
+  declare(worker, *operation, write ? channel.write_agent : channel.read_agent, operation->group, pointer, bytes,
+          write);
 }
 
-inline void start_operation(Worker& worker, Operation* operation, void (*body)(void*), const void* state, size_t bytes) {
+inline void start_operation(Worker& worker, Operation* operation, void (*body)(void*), const void* state,
+                            size_t bytes) {
   ++worker.counts.asynchronous;
   operation->body = body;
   const auto* from = static_cast<const unsigned char*>(state);

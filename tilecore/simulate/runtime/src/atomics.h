@@ -34,8 +34,10 @@ inline void acquire_from(Worker& worker, uintptr_t address, int order) {
   if (found == variables.end()) return;
   Fiber& fiber = *worker.actor;
   for (const Knowledge& knowledge : found->second.published) {
-    if (acquires(order)) acquire(fiber, knowledge);
-    else fiber.loaded.push_back(knowledge);
+    if (acquires(order))
+      acquire(fiber, knowledge);
+    else
+      fiber.loaded.push_back(knowledge);
   }
 }
 
@@ -45,8 +47,10 @@ inline void release_to(Worker& worker, uintptr_t address, int order, bool update
   Fiber& fiber = *worker.actor;
   SyncVariables& variables = sync_of(worker, address);
   if (!update && !variables.empty()) variables.erase(address);
-  if (releases(order)) variables[address].published.push_back(publish(worker, fiber, true));
-  else if (fiber.fenced) variables[address].published.push_back(fiber.fence);
+  if (releases(order))
+    variables[address].published.push_back(publish(worker, fiber, true));
+  else if (fiber.fenced)
+    variables[address].published.push_back(fiber.fence);
 }
 
 inline void fence(Worker& worker, bool device) {

@@ -13,11 +13,14 @@ struct BankCounter {
   };
   struct Key {
     uint32_t block, warp, site, turn;
-    bool operator==(const Key& o) const { return block == o.block && warp == o.warp && site == o.site && turn == o.turn; }
+    bool operator==(const Key& o) const {
+      return block == o.block && warp == o.warp && site == o.site && turn == o.turn;
+    }
   };
   struct Hash {
     size_t operator()(const Key& k) const {
-      return (((uint64_t(k.block) * 31 + k.warp) * 0x9E3779B97F4A7C15u) ^ (uint64_t(k.site) << 20) ^ k.turn) * 0xBF58476D1CE4E5B9u;
+      return (((uint64_t(k.block) * 31 + k.warp) * 0x9E3779B97F4A7C15u) ^ (uint64_t(k.site) << 20) ^ k.turn) *
+             0xBF58476D1CE4E5B9u;
     }
   };
   std::unordered_map<Key, Request, Hash> open;
@@ -54,7 +57,8 @@ struct BankCounter {
       const uint32_t group = request.words[start].first / together;
       std::vector<uint32_t> words[32];
       for (; start < request.words.size() && request.words[start].first / together == group; ++start)
-        for (uint32_t byte = request.words[start].second & ~3u; byte < request.words[start].second + request.size; byte += 4)
+        for (uint32_t byte = request.words[start].second & ~3u; byte < request.words[start].second + request.size;
+             byte += 4)
           words[byte / 4 % 32].push_back(byte / 4);
       uint32_t most = 1;
       for (auto& bank : words) {

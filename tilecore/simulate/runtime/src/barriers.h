@@ -34,8 +34,9 @@ inline uint64_t block_barrier(Worker& worker, bool predicate, int kind, int line
     barrier.first = fiber.thread;
     barrier.count = 0;
   } else if (barrier.line != line || barrier.kind != kind) {
-    fail(worker, "divergent_barrier", site_of_line(line), "thread %u waits at the barrier of line %d, thread %u at the barrier of line %d",
-         fiber.thread, line, barrier.first, barrier.line);
+    fail(worker, "divergent_barrier", site_of_line(line),
+         "thread %u waits at the barrier of line %d, thread %u at the barrier of line %d", fiber.thread, line,
+         barrier.first, barrier.line);
   }
   barrier.count += predicate;
   ++barrier.arrived;
@@ -77,8 +78,9 @@ inline void named_barrier(Worker& worker, int id, uint32_t threads, bool waits, 
     barrier.threads = threads;
     barrier.line = line;
   } else if (barrier.threads != threads) {
-    fail(worker, "divergent_barrier", site_of_line(line), "named barrier %d is for %u threads at line %d, for %u at line %d", id,
-         threads, line, barrier.threads, barrier.line);
+    fail(worker, "divergent_barrier", site_of_line(line),
+         "named barrier %d is for %u threads at line %d, for %u at line %d", id, threads, line, barrier.threads,
+         barrier.line);
   }
   publish_into(fiber, barrier.known);
   barrier.foreign = join(barrier.foreign, fiber.foreign);

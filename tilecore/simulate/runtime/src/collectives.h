@@ -92,10 +92,14 @@ struct Shuffle {
 inline uint32_t shuffle_source(const Shuffle& shuffle, uint32_t lane) {
   const uint32_t segment = lane & ~(shuffle.width - 1), inside = lane - segment;
   switch (shuffle.kind) {
-    case 0: return segment + (shuffle.lane & (shuffle.width - 1));
-    case 1: return (lane ^ shuffle.lane) < segment + shuffle.width ? lane ^ shuffle.lane : lane;
-    case 2: return inside >= shuffle.lane ? lane - shuffle.lane : lane;
-    default: return inside + shuffle.lane < shuffle.width ? lane + shuffle.lane : lane;
+    case 0:
+      return segment + (shuffle.lane & (shuffle.width - 1));
+    case 1:
+      return (lane ^ shuffle.lane) < segment + shuffle.width ? lane ^ shuffle.lane : lane;
+    case 2:
+      return inside >= shuffle.lane ? lane - shuffle.lane : lane;
+    default:
+      return inside + shuffle.lane < shuffle.width ? lane + shuffle.lane : lane;
   }
 }
 

@@ -33,7 +33,7 @@ inline void give_up(Worker& worker) {
 
 // An error of the acting thread at a line.
 __attribute__((format(printf, 4, 5))) inline void fail(Worker& worker, const char* kind, uint32_t site,
-                                                        const char* format, ...) {
+                                                       const char* format, ...) {
   if (worker.failed) return give_up(worker);
   va_list arguments;
   va_start(arguments, format);

@@ -31,22 +31,38 @@ inline void instrumented_range(const void* pointer, size_t size, bool write, voi
 
 }  // namespace tcsim
 
-#define TC_SIM_ACCESSES(SIZE)                                                                                          \
-  TC_SIM_EXPORT void __tsan_read##SIZE(void* p) { tcsim::instrumented<SIZE, false, true>(p, __builtin_return_address(0)); } \
-  TC_SIM_EXPORT void __tsan_write##SIZE(void* p) { tcsim::instrumented<SIZE, true, true>(p, __builtin_return_address(0)); } \
-  TC_SIM_EXPORT void __tsan_read##SIZE##_pc(void* p, void*) { tcsim::instrumented<SIZE, false, true>(p, __builtin_return_address(0)); } \
-  TC_SIM_EXPORT void __tsan_write##SIZE##_pc(void* p, void*) { tcsim::instrumented<SIZE, true, true>(p, __builtin_return_address(0)); } \
-  TC_SIM_EXPORT void __tsan_volatile_read##SIZE(void* p) { tcsim::instrumented<SIZE, false, true>(p, __builtin_return_address(0)); } \
-  TC_SIM_EXPORT void __tsan_volatile_write##SIZE(void* p) { tcsim::instrumented<SIZE, true, true>(p, __builtin_return_address(0)); } \
-  TC_SIM_EXPORT void __tsan_read_write##SIZE(void* p) {                                                                \
-    tcsim::instrumented<SIZE, false, true>(p, __builtin_return_address(0));                                            \
-    tcsim::instrumented<SIZE, true, true>(p, __builtin_return_address(0));                                             \
-  }                                                                                                                    \
-  TC_SIM_EXPORT void __tsan_unaligned_read##SIZE(void* p) { tcsim::instrumented<SIZE, false, false>(p, __builtin_return_address(0)); } \
-  TC_SIM_EXPORT void __tsan_unaligned_write##SIZE(void* p) { tcsim::instrumented<SIZE, true, false>(p, __builtin_return_address(0)); } \
-  TC_SIM_EXPORT void __tsan_unaligned_read_write##SIZE(void* p) {                                                      \
-    tcsim::instrumented<SIZE, false, false>(p, __builtin_return_address(0));                                           \
-    tcsim::instrumented<SIZE, true, false>(p, __builtin_return_address(0));                                            \
+#define TC_SIM_ACCESSES(SIZE)                                                \
+  TC_SIM_EXPORT void __tsan_read##SIZE(void* p) {                            \
+    tcsim::instrumented<SIZE, false, true>(p, __builtin_return_address(0));  \
+  }                                                                          \
+  TC_SIM_EXPORT void __tsan_write##SIZE(void* p) {                           \
+    tcsim::instrumented<SIZE, true, true>(p, __builtin_return_address(0));   \
+  }                                                                          \
+  TC_SIM_EXPORT void __tsan_read##SIZE##_pc(void* p, void*) {                \
+    tcsim::instrumented<SIZE, false, true>(p, __builtin_return_address(0));  \
+  }                                                                          \
+  TC_SIM_EXPORT void __tsan_write##SIZE##_pc(void* p, void*) {               \
+    tcsim::instrumented<SIZE, true, true>(p, __builtin_return_address(0));   \
+  }                                                                          \
+  TC_SIM_EXPORT void __tsan_volatile_read##SIZE(void* p) {                   \
+    tcsim::instrumented<SIZE, false, true>(p, __builtin_return_address(0));  \
+  }                                                                          \
+  TC_SIM_EXPORT void __tsan_volatile_write##SIZE(void* p) {                  \
+    tcsim::instrumented<SIZE, true, true>(p, __builtin_return_address(0));   \
+  }                                                                          \
+  TC_SIM_EXPORT void __tsan_read_write##SIZE(void* p) {                      \
+    tcsim::instrumented<SIZE, false, true>(p, __builtin_return_address(0));  \
+    tcsim::instrumented<SIZE, true, true>(p, __builtin_return_address(0));   \
+  }                                                                          \
+  TC_SIM_EXPORT void __tsan_unaligned_read##SIZE(void* p) {                  \
+    tcsim::instrumented<SIZE, false, false>(p, __builtin_return_address(0)); \
+  }                                                                          \
+  TC_SIM_EXPORT void __tsan_unaligned_write##SIZE(void* p) {                 \
+    tcsim::instrumented<SIZE, true, false>(p, __builtin_return_address(0));  \
+  }                                                                          \
+  TC_SIM_EXPORT void __tsan_unaligned_read_write##SIZE(void* p) {            \
+    tcsim::instrumented<SIZE, false, false>(p, __builtin_return_address(0)); \
+    tcsim::instrumented<SIZE, true, false>(p, __builtin_return_address(0));  \
   }
 
 TC_SIM_ACCESSES(1)
@@ -62,8 +78,12 @@ TC_SIM_EXPORT void __tsan_ignore_thread_begin() {}
 TC_SIM_EXPORT void __tsan_ignore_thread_end() {}
 TC_SIM_EXPORT void __tsan_vptr_update(void**, void*) {}
 TC_SIM_EXPORT void __tsan_vptr_read(void**) {}
-TC_SIM_EXPORT void __tsan_read_range(void* p, size_t n) { tcsim::instrumented_range(p, n, false, __builtin_return_address(0)); }
-TC_SIM_EXPORT void __tsan_write_range(void* p, size_t n) { tcsim::instrumented_range(p, n, true, __builtin_return_address(0)); }
+TC_SIM_EXPORT void __tsan_read_range(void* p, size_t n) {
+  tcsim::instrumented_range(p, n, false, __builtin_return_address(0));
+}
+TC_SIM_EXPORT void __tsan_write_range(void* p, size_t n) {
+  tcsim::instrumented_range(p, n, true, __builtin_return_address(0));
+}
 
 TC_SIM_EXPORT void* __tsan_memcpy(void* to, const void* from, size_t n) {
   tcsim::instrumented_range(from, n, false, __builtin_return_address(0));
@@ -114,46 +134,47 @@ TC_SIM_EXPORT void __ubsan_handle_out_of_bounds_abort(void* facts, uintptr_t ind
 }
 
 // The compilers' own atomics. Their line is not known; the place is found from the return address at the next access.
-#define TC_SIM_UPDATE(NAME, BITS, TYPE, EXPRESSION)                                                    \
-  TC_SIM_EXPORT TYPE __tsan_atomic##BITS##_##NAME(volatile TYPE* p, TYPE value, int order) {           \
-    tcsim::Worker& worker = *tcsim::current_worker;                                                    \
-    TYPE old;                                                                                          \
+#define TC_SIM_UPDATE(NAME, BITS, TYPE, EXPRESSION)                                                         \
+  TC_SIM_EXPORT TYPE __tsan_atomic##BITS##_##NAME(volatile TYPE* p, TYPE value, int order) {                \
+    tcsim::Worker& worker = *tcsim::current_worker;                                                         \
+    TYPE old;                                                                                               \
     tcsim::begin_atomic(worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::update, order, 0, &old); \
-    const TYPE fresh = static_cast<TYPE>(EXPRESSION);                                                  \
+    const TYPE fresh = static_cast<TYPE>(EXPRESSION);                                                       \
     tcsim::finish_atomic(worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::update, order, &fresh); \
-    return old;                                                                                        \
+    return old;                                                                                             \
   }
-#define TC_SIM_EXCHANGE(NAME, BITS, TYPE)                                                                             \
-  TC_SIM_EXPORT int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile TYPE* p, TYPE* expected, TYPE value,       \
-                                                                  int order, int) {                                   \
-    tcsim::Worker& worker = *tcsim::current_worker;                                                                   \
-    TYPE old;                                                                                                         \
-    tcsim::begin_atomic(worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::update, order, 0, &old);           \
-    const bool equal = old == *expected;                                                                              \
-    const TYPE fresh = equal ? value : old;                                                                           \
-    tcsim::finish_atomic(worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::update, order, &fresh);           \
-    *expected = old;                                                                                                  \
-    return equal;                                                                                                     \
+#define TC_SIM_EXCHANGE(NAME, BITS, TYPE)                                                                       \
+  TC_SIM_EXPORT int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile TYPE* p, TYPE* expected, TYPE value, \
+                                                                  int order, int) {                             \
+    tcsim::Worker& worker = *tcsim::current_worker;                                                             \
+    TYPE old;                                                                                                   \
+    tcsim::begin_atomic(worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::update, order, 0, &old);     \
+    const bool equal = old == *expected;                                                                        \
+    const TYPE fresh = equal ? value : old;                                                                     \
+    tcsim::finish_atomic(worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::update, order, &fresh);     \
+    *expected = old;                                                                                            \
+    return equal;                                                                                               \
   }
-#define TC_SIM_ATOMICS(BITS, TYPE)                                                                             \
-  TC_SIM_EXPORT TYPE __tsan_atomic##BITS##_load(const volatile TYPE* p, int order) {                           \
-    TYPE old;                                                                                                  \
-    tcsim::begin_atomic(*tcsim::current_worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::load, order, 0, &old); \
-    return old;                                                                                                \
-  }                                                                                                            \
-  TC_SIM_EXPORT void __tsan_atomic##BITS##_store(volatile TYPE* p, TYPE value, int order) {                    \
-    tcsim::Worker& worker = *tcsim::current_worker;                                                            \
-    tcsim::begin_atomic(worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::store, order, 0, nullptr);  \
-    tcsim::finish_atomic(worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::store, order, &value);     \
-  }                                                                                                            \
-  TC_SIM_UPDATE(exchange, BITS, TYPE, value)                                                                   \
-  TC_SIM_UPDATE(fetch_add, BITS, TYPE, old + value)                                                            \
-  TC_SIM_UPDATE(fetch_sub, BITS, TYPE, old - value)                                                            \
-  TC_SIM_UPDATE(fetch_and, BITS, TYPE, old& value)                                                             \
-  TC_SIM_UPDATE(fetch_or, BITS, TYPE, old | value)                                                             \
-  TC_SIM_UPDATE(fetch_xor, BITS, TYPE, old ^ value)                                                            \
-  TC_SIM_UPDATE(fetch_nand, BITS, TYPE, ~(old & value))                                                        \
-  TC_SIM_EXCHANGE(strong, BITS, TYPE)                                                                          \
+#define TC_SIM_ATOMICS(BITS, TYPE)                                                                                 \
+  TC_SIM_EXPORT TYPE __tsan_atomic##BITS##_load(const volatile TYPE* p, int order) {                               \
+    TYPE old;                                                                                                      \
+    tcsim::begin_atomic(*tcsim::current_worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::load, order, 0, \
+                        &old);                                                                                     \
+    return old;                                                                                                    \
+  }                                                                                                                \
+  TC_SIM_EXPORT void __tsan_atomic##BITS##_store(volatile TYPE* p, TYPE value, int order) {                        \
+    tcsim::Worker& worker = *tcsim::current_worker;                                                                \
+    tcsim::begin_atomic(worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::store, order, 0, nullptr);      \
+    tcsim::finish_atomic(worker, const_cast<TYPE*>(p), sizeof(TYPE), tcsim::Atomic::store, order, &value);         \
+  }                                                                                                                \
+  TC_SIM_UPDATE(exchange, BITS, TYPE, value)                                                                       \
+  TC_SIM_UPDATE(fetch_add, BITS, TYPE, old + value)                                                                \
+  TC_SIM_UPDATE(fetch_sub, BITS, TYPE, old - value)                                                                \
+  TC_SIM_UPDATE(fetch_and, BITS, TYPE, old& value)                                                                 \
+  TC_SIM_UPDATE(fetch_or, BITS, TYPE, old | value)                                                                 \
+  TC_SIM_UPDATE(fetch_xor, BITS, TYPE, old ^ value)                                                                \
+  TC_SIM_UPDATE(fetch_nand, BITS, TYPE, ~(old & value))                                                            \
+  TC_SIM_EXCHANGE(strong, BITS, TYPE)                                                                              \
   TC_SIM_EXCHANGE(weak, BITS, TYPE)
 
 TC_SIM_ATOMICS(8, uint8_t)

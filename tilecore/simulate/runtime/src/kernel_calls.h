@@ -30,8 +30,8 @@ TC_SIM_EXPORT void* tc_sim_static_shared(const void* key, size_t bytes, size_t a
     if (known.first == key) return reinterpret_cast<void*>(block.shared.begin + known.second);
   const uint64_t at = (block.static_used + alignment - 1) / alignment * alignment;
   if (at + bytes > worker.launch->request->shared_limit)
-    tcsim::fail(worker, "shared_too_small", tcsim::site_of_line(line), "%llu bytes of shared memory are needed, a block has %llu",
-                static_cast<unsigned long long>(at + bytes),
+    tcsim::fail(worker, "shared_too_small", tcsim::site_of_line(line),
+                "%llu bytes of shared memory are needed, a block has %llu", static_cast<unsigned long long>(at + bytes),
                 static_cast<unsigned long long>(worker.launch->request->shared_limit));
   block.static_used = at + bytes;
   block.shared.end = block.shared.begin + block.static_used;
@@ -77,7 +77,8 @@ TC_SIM_EXPORT void tc_sim_warp_barrier(uint64_t mask, int line) {
   int nothing = 0;
   tcsim::collective(tcsim::here(), "a warp barrier", 0, mask, &nothing, nullptr, nullptr, true, line);
 }
-TC_SIM_EXPORT uint64_t tc_sim_shuffle(uint64_t value, unsigned lane, int kind, unsigned width, uint64_t mask, int line) {
+TC_SIM_EXPORT uint64_t tc_sim_shuffle(uint64_t value, unsigned lane, int kind, unsigned width, uint64_t mask,
+                                      int line) {
   tcsim::Worker& worker = tcsim::here();
   const unsigned warp = worker.launch->request->warp;
   if (width == 0) width = warp;

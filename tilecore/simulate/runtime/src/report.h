@@ -56,7 +56,7 @@ struct TcSimCounts {
 
 struct TcSimBankLine {
   uint32_t site;
-  uint32_t worst;                          // passes of one request
+  uint32_t worst;                           // passes of one request
   uint64_t requests, passes, least_passes;  // of whole warps
 };
 

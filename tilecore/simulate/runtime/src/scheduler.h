@@ -67,8 +67,7 @@ inline void look_up(Worker& worker) {
   worker.actor = nullptr;
   worker.ticks = 0;
   const auto* request = worker.launch->request;
-  if (request->interrupt && *request->interrupt)
-    fail(worker, "interrupted", 0, "the run was interrupted");
+  if (request->interrupt && *request->interrupt) fail(worker, "interrupted", 0, "the run was interrupted");
   if (worker.launch->deadline > 0 && now() > worker.launch->deadline) {
     fail(worker, "timeout", 0, "the kernel did not end within %g s", worker.launch->request->seconds);
   }

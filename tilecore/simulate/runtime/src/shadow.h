@@ -40,10 +40,12 @@ class Mapping {
   size_t bytes_ = 0;
 };
 
-// Readers since the last write, as a list that many cells share: a cell names its newest reader.
+// Readers since the last plain write, as a list that many cells share: a cell names its newest. A write that an atomic
+// operation follows is kept here too.
 struct Reader {
   uint64_t epoch;
   uint32_t parent, site, depth;
+  bool wrote, some_wrote;  // this one; this one or one before it
 };
 
 class Readers {
@@ -51,10 +53,12 @@ class Readers {
   const Reader& operator[](uint32_t id) const { return list_[id - first_]; }
   // An older list is of readers that everybody is ordered after.
   uint32_t live(uint32_t id) const { return id < first_ ? 0 : id; }
-  uint32_t add(uint64_t epoch, uint32_t parent, uint32_t site) {
+  uint32_t add(uint64_t epoch, uint32_t parent, uint32_t site, bool wrote) {
     if (list_.size() >= kMost) forget();
-    if (parent < first_) parent = 0;
-    list_.push_back({epoch, parent, site, parent ? (*this)[parent].depth + 1 : 0});
+    parent = live(parent);
+    const uint32_t depth = parent ? (*this)[parent].depth + 1 : 0;
+    const bool some = wrote || (parent && (*this)[parent].some_wrote);
+    list_.push_back({epoch, parent, site, depth, wrote, some});
     return first_ + static_cast<uint32_t>(list_.size()) - 1;
   }
   void forget() {
@@ -78,8 +82,8 @@ constexpr uint64_t kSplit = ~uint64_t(0);  // as Cell::write: the bytes of the g
 // One tensor, or the shared memory of one block. A cell stands for 2**shift bytes until they differ.
 struct Space {
   uintptr_t begin = 0, end = 0;
-  int number = 0;         // of the tensor; kShared for shared memory
-  unsigned item = 1;      // bytes of an element
+  int number = 0;     // of the tensor; kShared for shared memory
+  unsigned item = 1;  // bytes of an element
   unsigned shift = 0;
   bool writable = true;
   bool poison = false;    // starts unwritten

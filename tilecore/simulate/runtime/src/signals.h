@@ -27,7 +27,7 @@ inline void on_trap(int number, siginfo_t* facts, void*) {
 class TrapHandlers {
  public:
   TrapHandlers() {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_sigaction = on_trap;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);

@@ -152,7 +152,7 @@ struct Block {
   std::unordered_map<int, NamedBarrier> named;
   std::vector<std::vector<std::unique_ptr<Meeting>>> meetings;  // by first warp
   std::unordered_map<uintptr_t, std::unique_ptr<Transaction>> transactions;
-  std::vector<Agent> agents;  // actor number minus threads
+  std::vector<Agent> agents;             // actor number minus threads
   std::vector<uint32_t> shared_readers;  // the agents that read shared memory
   SyncVariables sync;
   std::deque<Operation> landing;  // on transaction barriers

@@ -17,12 +17,18 @@ struct WaitPlace {
 inline std::string text_of(const WaitPlace& place) {
   const std::string at = " at line " + std::to_string(place.line);
   switch (place.state) {
-    case State::exited: return "ended";
-    case State::barrier: return "at the barrier of line " + std::to_string(place.line);
-    case State::named_barrier: return "at named barrier " + std::to_string(place.name) + at;
-    case State::collective: return "for the other lanes" + at;
-    case State::transaction: return "for a transaction barrier" + at;
-    default: return "for a value to change" + at;
+    case State::exited:
+      return "ended";
+    case State::barrier:
+      return "at the barrier of line " + std::to_string(place.line);
+    case State::named_barrier:
+      return "at named barrier " + std::to_string(place.name) + at;
+    case State::collective:
+      return "for the other lanes" + at;
+    case State::transaction:
+      return "for a transaction barrier" + at;
+    default:
+      return "for a value to change" + at;
   }
 }
 

@@ -1,7 +1,7 @@
 // Switching between stacks: a fiber is a stack and a saved stack pointer.
 #pragma once
-#include <stdint.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #if !defined(TC_SIM_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
 #define TC_SIM_UCONTEXT 1

@@ -26,7 +26,8 @@ inline bool place_tensors(Launch& launch) {
   for (uint32_t i = 0; i < request.tensor_count; ++i) {
     const TcSimTensor& tensor = request.tensors[i];
     const size_t begin = at + kGuard, room = pages(tensor.bytes);
-    own_pages(launch, i ? at + kGuard / 2 : 0, i + 1 < request.tensor_count ? begin + room + kGuard / 2 : total, uint16_t(i));
+    own_pages(launch, i ? at + kGuard / 2 : 0, i + 1 < request.tensor_count ? begin + room + kGuard / 2 : total,
+              uint16_t(i));
     mprotect(launch.arena.data() + at, kGuard, PROT_NONE);
     Space& space = launch.tensors[i];
     space.number = static_cast<int>(i);
@@ -46,7 +47,8 @@ inline bool cover_tensors(Worker& worker, Launch& launch) {
   for (Space& space : launch.tensors) {
     if (!space.writable || space.begin == space.end) continue;
     launch.shadows.push_back(std::make_unique<Shadow>());
-    if (!launch.shadows.back()->cover(space, space.begin, space.end - space.begin, shift_for(space.item), &worker.global_readers))
+    if (!launch.shadows.back()->cover(space, space.begin, space.end - space.begin, shift_for(space.item),
+                                      &worker.global_readers))
       return false;
   }
   return true;

@@ -11,7 +11,8 @@ inline Transaction& find_transaction(Worker& worker, void* pointer, int line) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   auto found = block.transactions.find(address);
   if (found == block.transactions.end()) {
-    fail(worker, "uninitialised_barrier", site_of_line(line), "the transaction barrier at byte %lld of shared memory is used before it is initialised",
+    fail(worker, "uninitialised_barrier", site_of_line(line),
+         "the transaction barrier at byte %lld of shared memory is used before it is initialised",
          static_cast<long long>(address - block.shared.begin));
     __builtin_unreachable();
   }
@@ -50,13 +51,15 @@ inline void learn_phase(Fiber& fiber, Transaction& transaction) {
 }
 
 // Has the phase of this parity ended?
-inline bool phase_ended(const Transaction& transaction, uint32_t parity) { return (transaction.phase & 1) != (parity & 1); }
+inline bool phase_ended(const Transaction& transaction, uint32_t parity) {
+  return (transaction.phase & 1) != (parity & 1);
+}
 
 // Ends the phase if everything is in.
 inline void settle(Worker& worker, Transaction& transaction, int line) {
   if (transaction.pending < 0)
-    return fail(worker, "invalid_operation", site_of_line(line), "more arrivals at a transaction barrier than the %u it was initialised for",
-                transaction.count);
+    return fail(worker, "invalid_operation", site_of_line(line),
+                "more arrivals at a transaction barrier than the %u it was initialised for", transaction.count);
   if (transaction.pending != 0 || transaction.bytes != 0) return;
   transaction.arriving.add(transaction.done);
   transaction.done = transaction.arriving.total();
@@ -70,8 +73,10 @@ inline void settle(Worker& worker, Transaction& transaction, int line) {
   auto waiting = std::move(transaction.waiting);
   transaction.waiting.clear();
   for (auto& waiter : waiting) {
-    if (phase_ended(transaction, waiter.second)) wake(worker, waiter.first);
-    else transaction.waiting.push_back(waiter);
+    if (phase_ended(transaction, waiter.second))
+      wake(worker, waiter.first);
+    else
+      transaction.waiting.push_back(waiter);
   }
 }
 

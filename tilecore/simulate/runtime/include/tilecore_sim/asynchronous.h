@@ -41,8 +41,7 @@ class tc_async_work {
   template <class Body>
   TC_INLINE void start(Body body) {
     static_assert(__is_trivially_copyable(Body), "the body of asynchronous work holds plain values only");
-    tc_sim_async_start(
-        work_, [](void* state) { (*static_cast<Body*>(state))(); }, &body, sizeof(Body));
+    tc_sim_async_start(work_, [](void* state) { (*static_cast<Body*>(state))(); }, &body, sizeof(Body));
   }
 
  private:

@@ -30,8 +30,7 @@ TC_INLINE T tc_atomic_update(T* p, Change change, int order, int line) {
   template <class T, class V>                                                               \
   TC_INLINE T tc_atomic_##NAME(T* p, V given, int order = tc_relaxed, int line = TC_LINE) { \
     const T value = T(given);                                                               \
-    return tc_atomic_update(                                                                \
-        p, [value](T old) { return T(EXPRESSION); }, order, line);                          \
+    return tc_atomic_update(p, [value](T old) { return T(EXPRESSION); }, order, line);      \
   }
 
 TC_ATOMIC(add, old + value)
@@ -47,8 +46,7 @@ TC_ATOMIC(exchange, value)
 template <class T, class E, class V>
 TC_INLINE T tc_atomic_cas(T* p, E expected, V desired, int order = tc_relaxed, int line = TC_LINE) {
   const T wanted = T(expected), value = T(desired);
-  return tc_atomic_update(
-      p, [=](T old) { return old == wanted ? value : old; }, order, line);
+  return tc_atomic_update(p, [=](T old) { return old == wanted ? value : old; }, order, line);
 }
 
 // Neighbouring elements, each on its own one step; the first is aligned to all of them.

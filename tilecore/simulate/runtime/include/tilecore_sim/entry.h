@@ -38,7 +38,5 @@ inline void call(void (*kernel)(Parameters...)) {
 }
 }  // namespace tc_sim_entry
 
-#define TC_SIM_ENTRY(SYMBOL)                                                          \
-  extern "C" __attribute__((visibility("default"))) void tc_sim_entry_##SYMBOL() { \
-    tc_sim_entry::call(&SYMBOL);                                                     \
-  }
+#define TC_SIM_ENTRY(SYMBOL) \
+  extern "C" __attribute__((visibility("default"))) void tc_sim_entry_##SYMBOL() { tc_sim_entry::call(&SYMBOL); }

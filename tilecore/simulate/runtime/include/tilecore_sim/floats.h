@@ -75,54 +75,54 @@ TC_INLINE float tc_round_tf32(float value) {
   return tc_bits_float((bits + 0xfff + ((bits >> 13) & 1)) & ~uint32_t(0x1fff));
 }
 
-#define TC_NARROW_OPERATOR(NAME, OP)                                            \
+#define TC_NARROW_OPERATOR(NAME, OP)                                                \
   TC_INLINE NAME operator OP(NAME a, NAME b) { return NAME(float(a) OP float(b)); } \
-  TC_INLINE NAME& operator OP##=(NAME& a, NAME b) { return a = a OP b; }
+  TC_INLINE NAME& operator OP## = (NAME & a, NAME b) { return a = a OP b; }
 #define TC_NARROW_COMPARISON(NAME, OP) \
   TC_INLINE bool operator OP(NAME a, NAME b) { return float(a) OP float(b); }
 
-#define TC_NARROW_FLOAT(NAME, BITS, FROM, TO)                                                          \
-  struct NAME {                                                                                        \
-    BITS bits;                                                                                         \
-    NAME() = default;                                                                                  \
-    TC_INLINE explicit NAME(float value) : bits(FROM(value)) {}                                        \
-    TC_INLINE explicit NAME(double value) : bits(FROM(tc_round_to_odd(value))) {}                      \
-    TC_INLINE explicit NAME(int value) : NAME(double(value)) {}                                        \
-    TC_INLINE explicit NAME(unsigned value) : NAME(double(value)) {}                                   \
-    TC_INLINE explicit NAME(long value) : NAME(double(value)) {}                                       \
-    TC_INLINE explicit NAME(unsigned long value) : NAME(double(value)) {}                              \
-    TC_INLINE explicit NAME(long long value) : NAME(double(value)) {}                                  \
-    TC_INLINE explicit NAME(unsigned long long value) : NAME(double(value)) {}                         \
-    TC_INLINE explicit NAME(bool value) : NAME(value ? 1.0f : 0.0f) {}                                 \
-    TC_INLINE explicit operator float() const { return TO(bits); }                                     \
-    TC_INLINE explicit operator double() const { return TO(bits); }                                    \
-    TC_INLINE explicit operator bool() const { return TO(bits) != 0.0f; }                              \
-    TC_INLINE explicit operator signed char() const { return static_cast<signed char>(TO(bits)); }     \
-    TC_INLINE explicit operator unsigned char() const { return static_cast<unsigned char>(TO(bits)); } \
-    TC_INLINE explicit operator short() const { return static_cast<short>(TO(bits)); }                 \
-    TC_INLINE explicit operator unsigned short() const { return static_cast<unsigned short>(TO(bits)); } \
-    TC_INLINE explicit operator int() const { return static_cast<int>(TO(bits)); }                     \
-    TC_INLINE explicit operator unsigned() const { return static_cast<unsigned>(TO(bits)); }           \
-    TC_INLINE explicit operator long() const { return static_cast<long>(TO(bits)); }                   \
-    TC_INLINE explicit operator unsigned long() const { return static_cast<unsigned long>(TO(bits)); } \
-    TC_INLINE explicit operator long long() const { return static_cast<long long>(TO(bits)); }         \
+#define TC_NARROW_FLOAT(NAME, BITS, FROM, TO)                                                                    \
+  struct NAME {                                                                                                  \
+    BITS bits;                                                                                                   \
+    NAME() = default;                                                                                            \
+    TC_INLINE explicit NAME(float value) : bits(FROM(value)) {}                                                  \
+    TC_INLINE explicit NAME(double value) : bits(FROM(tc_round_to_odd(value))) {}                                \
+    TC_INLINE explicit NAME(int value) : NAME(double(value)) {}                                                  \
+    TC_INLINE explicit NAME(unsigned value) : NAME(double(value)) {}                                             \
+    TC_INLINE explicit NAME(long value) : NAME(double(value)) {}                                                 \
+    TC_INLINE explicit NAME(unsigned long value) : NAME(double(value)) {}                                        \
+    TC_INLINE explicit NAME(long long value) : NAME(double(value)) {}                                            \
+    TC_INLINE explicit NAME(unsigned long long value) : NAME(double(value)) {}                                   \
+    TC_INLINE explicit NAME(bool value) : NAME(value ? 1.0f : 0.0f) {}                                           \
+    TC_INLINE explicit operator float() const { return TO(bits); }                                               \
+    TC_INLINE explicit operator double() const { return TO(bits); }                                              \
+    TC_INLINE explicit operator bool() const { return TO(bits) != 0.0f; }                                        \
+    TC_INLINE explicit operator signed char() const { return static_cast<signed char>(TO(bits)); }               \
+    TC_INLINE explicit operator unsigned char() const { return static_cast<unsigned char>(TO(bits)); }           \
+    TC_INLINE explicit operator short() const { return static_cast<short>(TO(bits)); }                           \
+    TC_INLINE explicit operator unsigned short() const { return static_cast<unsigned short>(TO(bits)); }         \
+    TC_INLINE explicit operator int() const { return static_cast<int>(TO(bits)); }                               \
+    TC_INLINE explicit operator unsigned() const { return static_cast<unsigned>(TO(bits)); }                     \
+    TC_INLINE explicit operator long() const { return static_cast<long>(TO(bits)); }                             \
+    TC_INLINE explicit operator unsigned long() const { return static_cast<unsigned long>(TO(bits)); }           \
+    TC_INLINE explicit operator long long() const { return static_cast<long long>(TO(bits)); }                   \
     TC_INLINE explicit operator unsigned long long() const { return static_cast<unsigned long long>(TO(bits)); } \
-    static TC_INLINE NAME from_bits(BITS bits) {                                                       \
-      NAME made;                                                                                       \
-      made.bits = bits;                                                                                \
-      return made;                                                                                     \
-    }                                                                                                  \
-  };                                                                                                   \
-  TC_NARROW_OPERATOR(NAME, +)                                                                          \
-  TC_NARROW_OPERATOR(NAME, -)                                                                          \
-  TC_NARROW_OPERATOR(NAME, *)                                                                          \
-  TC_NARROW_OPERATOR(NAME, /)                                                                          \
+    static TC_INLINE NAME from_bits(BITS bits) {                                                                 \
+      NAME made;                                                                                                 \
+      made.bits = bits;                                                                                          \
+      return made;                                                                                               \
+    }                                                                                                            \
+  };                                                                                                             \
+  TC_NARROW_OPERATOR(NAME, +)                                                                                    \
+  TC_NARROW_OPERATOR(NAME, -)                                                                                    \
+  TC_NARROW_OPERATOR(NAME, *)                                                                                    \
+  TC_NARROW_OPERATOR(NAME, /)                                                                                    \
   TC_INLINE NAME operator-(NAME a) { return NAME::from_bits(a.bits ^ BITS(BITS(1) << (8 * sizeof(BITS) - 1))); } \
-  TC_NARROW_COMPARISON(NAME, ==)                                                                       \
-  TC_NARROW_COMPARISON(NAME, !=)                                                                       \
-  TC_NARROW_COMPARISON(NAME, <)                                                                        \
-  TC_NARROW_COMPARISON(NAME, <=)                                                                       \
-  TC_NARROW_COMPARISON(NAME, >)                                                                        \
+  TC_NARROW_COMPARISON(NAME, ==)                                                                                 \
+  TC_NARROW_COMPARISON(NAME, !=)                                                                                 \
+  TC_NARROW_COMPARISON(NAME, <)                                                                                  \
+  TC_NARROW_COMPARISON(NAME, <=)                                                                                 \
+  TC_NARROW_COMPARISON(NAME, >)                                                                                  \
   TC_NARROW_COMPARISON(NAME, >=)
 
 TC_NARROW_FLOAT(tc_half, uint16_t, tc_float_to_half, tc_half_to_float)

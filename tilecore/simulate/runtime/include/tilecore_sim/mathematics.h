@@ -7,15 +7,15 @@
 #define TC_NARROW_FUNCTION2(TYPE, NAME) \
   TC_INLINE TYPE tc_##NAME(TYPE x, TYPE y) { return TYPE(tc_##NAME(float(x), float(y))); }
 
-#define TC_FUNCTION(NAME, BUILTIN)                                        \
+#define TC_FUNCTION(NAME, BUILTIN)                                         \
   TC_INLINE float tc_##NAME(float x) { return __builtin_##BUILTIN##f(x); } \
   TC_INLINE double tc_##NAME(double x) { return __builtin_##BUILTIN(x); }  \
-  TC_NARROW_FUNCTION(tc_half, NAME)                                       \
+  TC_NARROW_FUNCTION(tc_half, NAME)                                        \
   TC_NARROW_FUNCTION(tc_bfloat16, NAME)
-#define TC_FUNCTION2(NAME, BUILTIN)                                                   \
+#define TC_FUNCTION2(NAME, BUILTIN)                                                    \
   TC_INLINE float tc_##NAME(float x, float y) { return __builtin_##BUILTIN##f(x, y); } \
   TC_INLINE double tc_##NAME(double x, double y) { return __builtin_##BUILTIN(x, y); } \
-  TC_NARROW_FUNCTION2(tc_half, NAME)                                                  \
+  TC_NARROW_FUNCTION2(tc_half, NAME)                                                   \
   TC_NARROW_FUNCTION2(tc_bfloat16, NAME)
 
 TC_FUNCTION(abs, fabs)

@@ -7,8 +7,8 @@
 #define TC_SHARED(NAME) unsigned char* const NAME = static_cast<unsigned char*>(tc_sim_shared())
 
 // An array of a block's own, beside the arena.
-#define TC_STATIC_SHARED(TYPE, NAME, COUNT)                                                                    \
-  static const char NAME##_key = 0;                                                                            \
+#define TC_STATIC_SHARED(TYPE, NAME, COUNT) \
+  static const char NAME##_key = 0;         \
   TYPE* const NAME = static_cast<TYPE*>(tc_sim_static_shared(&NAME##_key, sizeof(TYPE) * (COUNT), 16, __LINE__))
 
 // Moves neighbouring elements at once: both addresses are multiples of the bytes.

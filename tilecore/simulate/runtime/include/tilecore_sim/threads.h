@@ -8,7 +8,9 @@ TC_INLINE bool tc_block_vote_any(bool p, int line = TC_LINE) { return tc_sim_blo
 TC_INLINE bool tc_block_vote_all(bool p, int line = TC_LINE) { return tc_sim_block_vote(p, 2, line) != 0; }
 TC_INLINE int tc_block_vote_count(bool p, int line = TC_LINE) { return int(tc_sim_block_vote(p, 3, line)); }
 // threads: all that wait or arrive.
-TC_INLINE void tc_named_barrier(int id, unsigned threads, int line = TC_LINE) { tc_sim_named_barrier(id, threads, 1, line); }
+TC_INLINE void tc_named_barrier(int id, unsigned threads, int line = TC_LINE) {
+  tc_sim_named_barrier(id, threads, 1, line);
+}
 TC_INLINE void tc_named_barrier_arrive(int id, unsigned threads, int line = TC_LINE) {
   tc_sim_named_barrier(id, threads, 0, line);
 }
@@ -42,7 +44,9 @@ TC_INLINE T tc_shuffle_down(T value, unsigned delta, unsigned width = 0, uint64_
 }
 TC_INLINE bool tc_vote_any(bool p, uint64_t mask = 0, int line = TC_LINE) { return tc_sim_vote(p, 1, mask, line) != 0; }
 TC_INLINE bool tc_vote_all(bool p, uint64_t mask = 0, int line = TC_LINE) { return tc_sim_vote(p, 2, mask, line) != 0; }
-TC_INLINE uint64_t tc_vote_ballot(bool p, uint64_t mask = 0, int line = TC_LINE) { return tc_sim_vote(p, 3, mask, line); }
+TC_INLINE uint64_t tc_vote_ballot(bool p, uint64_t mask = 0, int line = TC_LINE) {
+  return tc_sim_vote(p, 3, mask, line);
+}
 
 // One operation of all lanes of a warp (or of `width` neighbouring threads), such as a matrix instruction: body is run
 // once, when every lane has brought its operands: body(Operands* const* lanes, unsigned count). A lane that takes no
