@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tilecore import settings
 from tilecore.errors import LaunchError
 from tilecore.simulate import native
 from tilecore.simulate.arguments import Placed, Tensor, place
@@ -35,8 +36,9 @@ class SimulatedDevice:
     """A device on the host.
 
     warp: lanes of a warp, up to 64. shared_limit: most bytes of shared memory of a block. max_threads: of a block.
-    seed: of the order in which threads and blocks run. workers: host threads; with more than one, only accesses within
-    a block are checked for order, and first writes of global memory are not looked at.
+    seed: of the order in which threads and blocks run; None: TILECORE_SIMULATE_SEED, or 0.
+    workers: host threads; with more than one, only accesses within a block are checked for order, and first writes of
+    global memory are not looked at.
     allow_same_value: threads may write one value to one place without order. count_banks: costs time.
     most_resident: blocks that wait for each other at once. seconds: longest run, 0: no limit.
     """
@@ -44,7 +46,7 @@ class SimulatedDevice:
     warp: int = 32
     shared_limit: int = 256 * 1024
     max_threads: int = 1024
-    seed: int = 0
+    seed: int | None = None
     workers: int = 1
     allow_same_value: bool = False
     count_banks: bool = False
@@ -79,7 +81,7 @@ class SimulatedDevice:
             return Run({})
         with _LOCK:
             return _Launch(self, library, symbol, blocks, threads, arguments, shared_bytes).run(
-                self.seed if seed is None else seed
+                _seed(self.seed if seed is None else seed)
             )
 
     def _check(self, symbol: str, threads: tuple[int, int, int], shared_bytes: int) -> None:
@@ -99,6 +101,13 @@ def _extent(sizes: Sequence[int], what: str) -> tuple[int, int, int]:
     if min(x, y, z) < 0 or x * y * z >= 2**23 or len(sizes) > 3:
         raise LaunchError(f"a {what} of {tuple(sizes)} cannot be simulated", expected="fewer than 2**23 in all")
     return x, y, z
+
+
+def _seed(given: int | None) -> int:
+    if given is not None:
+        return given
+    setting = settings.SETTINGS.get("TILECORE_SIMULATE_SEED")
+    return int(setting.read() or 0) if setting else 0
 
 
 class _Launch:

@@ -270,19 +270,19 @@ inline void touch(Worker& worker, const void* pointer, unsigned size, bool write
   if (--worker.fuel == 0) tick(worker);
 }
 
+// Of tensors and shared memory; what a thread has in registers has no address on a device.
 inline void require_aligned(Worker& worker, const void* pointer, unsigned alignment, const char* what, uint32_t site) {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   if ((address & (alignment - 1)) == 0 || worker.quiet) return;
   Space* space = nullptr;
-  const bool known = find_space(worker, address, 1, space) == Place::space;
+  if (find_space(worker, address, 1, space) != Place::space) return;
   if (worker.failed) return give_up(worker);
   TcSimReport& report = worker.report;
   report = TcSimReport{};
-  report.space = kNowhere;
   snprintf(report.kind, sizeof report.kind, "misaligned");
   snprintf(report.message, sizeof report.message, "%s at an address that is no multiple of %u", what, alignment);
   describe(report.access, what, *worker.actor->block, worker.actor->thread, site);
-  if (known) locate(report, *space, address, alignment);
+  locate(report, *space, address, alignment);
   give_up(worker);
 }
 
