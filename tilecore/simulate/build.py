@@ -22,10 +22,11 @@ INCLUDE = RUNTIME / "include"
 _SHARED = ("-std=c++17", "-fPIC", "-fno-exceptions", "-fno-rtti")
 _RUNTIME = (*_SHARED, "-O2", "-fvisibility=hidden", "-x", "c++")
 _KERNEL = (
-    *_SHARED, "-O1", "-g1", "-fsanitize=thread", "-fno-strict-aliasing", "-fwrapv", "-ffp-contract=off", "-w",
-    "-DTC_SIMULATE=1",
+    *_SHARED, "-O1", "-g1", "-fsanitize=thread", "-fstack-clash-protection", "-fno-strict-aliasing", "-fwrapv",
+    "-ffp-contract=off", "-w", "-DTC_SIMULATE=1",
 )  # fmt: skip
-_BOUNDS = {"gcc": "-fsanitize=bounds", "clang": "-fsanitize=array-bounds", "zig": "-fsanitize=array-bounds"}
+_LLVM = ("-fsanitize=array-bounds", "-mllvm", "-tsan-instrument-read-before-write=1")
+_OF_FAMILY = {"gcc": ("-fsanitize=bounds",), "clang": _LLVM, "zig": _LLVM}
 
 
 def runtime_library(compiler: HostCompiler, definitions: Sequence[str] = ()) -> Path:
@@ -52,7 +53,7 @@ def kernel_library(
     Raises ToolchainError with the compiler's words, whose line numbers are those of ``source``.
     """
     folders = [os.fspath(path) for path in include]
-    options = [*_KERNEL, _BOUNDS[compiler.family], *flags]
+    options = [*_KERNEL, *_OF_FAMILY[compiler.family], *flags]
     text = source + "\n" + "".join(f"TC_SIM_ENTRY({symbol})\n" for symbol in symbols)
     headers = [_texts(Path(folder)) for folder in folders]
     name = f"kernel-{_key(compiler, options, [text, runtime.name, *headers])}.so"

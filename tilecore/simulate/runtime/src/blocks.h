@@ -78,9 +78,9 @@ inline bool admit_block(Worker& worker) {
   block->tag = launch.order[turn] + 1;
   block->index = block_index(launch, block->tag);
   block->live = block->threads;
+  block->shadow.clear(block->shared, block->static_used);  // what the block before used
   block->shared.end = block->shared.begin + launch.request->shared_bytes;
   block->static_used = launch.request->shared_bytes;
-  block->shadow.clear();
   block->readers.forget();
   prepare_fibers(worker, *block);
   ++worker.counts.blocks;

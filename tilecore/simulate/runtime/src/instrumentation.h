@@ -155,6 +155,12 @@ TC_SIM_EXPORT void __ubsan_handle_out_of_bounds_abort(void* facts, uintptr_t ind
     *expected = old;                                                                                            \
     return equal;                                                                                               \
   }
+#define TC_SIM_EXCHANGE_VALUE(BITS, TYPE)                                                                    \
+  TC_SIM_EXPORT TYPE __tsan_atomic##BITS##_compare_exchange_val(volatile TYPE* p, TYPE expected, TYPE value, \
+                                                                int order, int weak_order) {                 \
+    __tsan_atomic##BITS##_compare_exchange_strong(p, &expected, value, order, weak_order);                   \
+    return expected;                                                                                         \
+  }
 #define TC_SIM_ATOMICS(BITS, TYPE)                                                                                 \
   TC_SIM_EXPORT TYPE __tsan_atomic##BITS##_load(const volatile TYPE* p, int order) {                               \
     TYPE old;                                                                                                      \
@@ -175,7 +181,8 @@ TC_SIM_EXPORT void __ubsan_handle_out_of_bounds_abort(void* facts, uintptr_t ind
   TC_SIM_UPDATE(fetch_xor, BITS, TYPE, old ^ value)                                                                \
   TC_SIM_UPDATE(fetch_nand, BITS, TYPE, ~(old & value))                                                            \
   TC_SIM_EXCHANGE(strong, BITS, TYPE)                                                                              \
-  TC_SIM_EXCHANGE(weak, BITS, TYPE)
+  TC_SIM_EXCHANGE(weak, BITS, TYPE)                                                                                \
+  TC_SIM_EXCHANGE_VALUE(BITS, TYPE)
 
 TC_SIM_ATOMICS(8, uint8_t)
 TC_SIM_ATOMICS(16, uint16_t)

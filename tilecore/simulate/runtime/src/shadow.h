@@ -107,9 +107,8 @@ class Shadow {
     space.bytes = reinterpret_cast<Cell*>(bytes_.data());
     return true;
   }
-  void clear() {
-    if (cells_.size()) memset(cells_.data(), 0, cells_.size());
-  }
+  // Forgets the first bytes of the space.
+  void clear(const Space& space, size_t bytes) { memset(cells_.data(), 0, ((bytes >> space.shift) + 1) * sizeof(Cell)); }
 
  private:
   Mapping cells_, bytes_;
