@@ -497,6 +497,20 @@ def test_a_trap_does_not_end_the_process():
     assert error.kind == "arithmetic"
 
 
+def test_a_trap_in_work_that_lands_does_not_end_the_process():
+    source = """
+KERNEL f(int* A) {
+  TC_SHARED(bar);
+  tc_transaction_init(bar, 1);
+  tc_transaction_arrive_expect(bar, 4);
+  tc_async_work(bar, 4).writes(A, 4).start([=] { ((int*)8)[tc_sim_thread()] = 1; });
+  tc_transaction_wait(bar, 0);
+}
+"""
+    error = caught(source, 1, ("A", filled(1, np.int32), "rw"), shared=8)
+    assert (error.kind, error.thread) == ("crash", 0)
+
+
 def test_a_thread_that_needs_too_much_stack():
     source = """
 KERNEL f(const int* A, int* B) {

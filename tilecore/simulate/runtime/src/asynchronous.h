@@ -176,6 +176,7 @@ inline void arrive_on_copies(Worker& worker, void* barrier, bool counted, int li
 
 inline void land(Worker& worker, Block& block, Operation& operation) {
   Transaction& transaction = *operation.barrier;
+  worker.actor = operation.owner;
   if (operation.arrives) {
     Channel& channel = *operation.owner->channels[0];
     land_groups(worker, block, channel, operation.group);
@@ -188,7 +189,6 @@ inline void land(Worker& worker, Block& block, Operation& operation) {
     block.agents[transaction.agent - block.threads].landed = operation.agent_clock;
     transaction.bytes -= operation.bytes;
   }
-  worker.actor = operation.owner;
   settle(worker, transaction, operation.line);
 }
 

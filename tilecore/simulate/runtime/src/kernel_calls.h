@@ -14,12 +14,12 @@ inline tc_dim3 to_dim3(const uint32_t* extent) { return {extent[0], extent[1], e
 }  // namespace tcsim
 
 TC_SIM_EXPORT int64_t tc_sim_slot(unsigned number) { return tcsim::here().launch->request->slots[number]; }
-TC_SIM_EXPORT tc_dim3 tc_sim_thread_index() { return tcsim::to_dim3(tcsim::here().running->index); }
-TC_SIM_EXPORT tc_dim3 tc_sim_block_index() { return tcsim::to_dim3(tcsim::here().running->block->index); }
+TC_SIM_EXPORT tc_dim3 tc_sim_thread_index() { return tcsim::to_dim3(tcsim::here().actor->index); }
+TC_SIM_EXPORT tc_dim3 tc_sim_block_index() { return tcsim::to_dim3(tcsim::here().actor->block->index); }
 TC_SIM_EXPORT tc_dim3 tc_sim_block_size() { return tcsim::to_dim3(tcsim::here().launch->request->block); }
 TC_SIM_EXPORT tc_dim3 tc_sim_grid_size() { return tcsim::to_dim3(tcsim::here().launch->request->grid); }
 TC_SIM_EXPORT unsigned tc_sim_warp_width() { return tcsim::here().launch->request->warp; }
-TC_SIM_EXPORT unsigned tc_sim_thread() { return tcsim::here().running->thread; }
+TC_SIM_EXPORT unsigned tc_sim_thread() { return tcsim::here().actor->thread; }
 
 TC_SIM_EXPORT void* tc_sim_shared() { return reinterpret_cast<void*>(tcsim::here().block->shared.begin); }
 

@@ -64,7 +64,7 @@ inline void prepare_worker(Worker& worker, Launch& launch, uint32_t number) {
 inline void run_worker(Worker& worker) {
   TrapStack stack;
   current_worker = &worker;
-  run_blocks(worker);
+  if (sigsetjmp(worker.after_trap, 0) == 0) run_blocks(worker);
   current_worker = nullptr;
 }
 

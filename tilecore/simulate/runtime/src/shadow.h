@@ -108,7 +108,9 @@ class Shadow {
     return true;
   }
   // Forgets the first bytes of the space.
-  void clear(const Space& space, size_t bytes) { memset(cells_.data(), 0, ((bytes >> space.shift) + 1) * sizeof(Cell)); }
+  void clear(const Space& space, size_t bytes) {
+    memset(cells_.data(), 0, ((bytes >> space.shift) + 1) * sizeof(Cell));
+  }
 
  private:
   Mapping cells_, bytes_;

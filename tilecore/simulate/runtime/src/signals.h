@@ -8,19 +8,21 @@ namespace tcsim {
 
 inline void on_trap(int number, siginfo_t* facts, void*) {
   Worker* worker = current_worker;
-  if (!worker || !worker->running || worker->failed) {  // not ours: let it happen again, as if we were not here
+  if (!worker || worker->failed || !(worker->running || worker->quiet)) {  // not ours: as if we were not here
     signal(number, SIG_DFL);
     return;
   }
   const auto address = reinterpret_cast<uintptr_t>(facts->si_addr);
   const uintptr_t into = address - worker->stacks_begin;
   worker->meeting = nullptr;
+  const bool landing = !worker->running;
   if (number == SIGFPE)
     fail(*worker, "arithmetic", 0, "an integer division that has no result (by zero, or of the smallest number by -1)");
   else if (into < worker->stacks_bytes && into % kStackStride < kPage)
     fail(*worker, "stack_overflow", 0, "the thread needs more than %zu KiB for its own arrays", kStack / 1024);
   else
     fail(*worker, "crash", 0, "signal %d at address 0x%llx", number, static_cast<unsigned long long>(address));
+  if (landing) siglongjmp(worker->after_trap, 1);
 }
 
 // Handlers for the time of a run; what was there before comes back.

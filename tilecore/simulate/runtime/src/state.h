@@ -1,5 +1,6 @@
 // The nouns: a fiber is one thread of a block, a worker is the host thread that runs blocks.
 #pragma once
+#include <setjmp.h>
 #include <stdint.h>
 
 #include <atomic>
@@ -177,6 +178,7 @@ struct Launch {
 struct Worker {
   Launch* launch = nullptr;
   Context scheduler;
+  sigjmp_buf after_trap;  // of work that lands on the scheduler's own stack
   Fiber* running = nullptr;
   Fiber* actor = nullptr;  // whom accesses are charged to
   Block* block = nullptr;
