@@ -18,9 +18,9 @@ def tilecore_target() -> TargetSpec:
 
 @hookimpl
 def tilecore_lowering() -> Lowering:
-    from tile_cuda.lowering import LOWERING
+    from tile_cuda.lowering import lowering
 
-    return LOWERING
+    return lowering()
 
 
 @hookimpl

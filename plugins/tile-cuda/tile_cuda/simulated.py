@@ -14,8 +14,7 @@ def simulated_adapter() -> KernelAdapter | None:
     """The adapter, or None while this tilecore has no simulated device."""
     if importlib.util.find_spec("tilecore.simulate") is None:
         return None
-    from tilecore.simulate.adapter import SimulatedAdapter
-
     from tile_cuda.toolchain import INCLUDE
+    from tilecore.simulate.adapter import SimulatedAdapter
 
     return SimulatedAdapter(INCLUDE, name=NAME)

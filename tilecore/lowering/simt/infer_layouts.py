@@ -24,8 +24,8 @@ from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
 from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel, uses_an_effect
-from tilecore.lowering.simt.partition import is_fragment, partition_of
 from tilecore.lowering.simt.other_buffers import with_buffers
+from tilecore.lowering.simt.partition import is_fragment, partition_of
 from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads
 from tilecore.lowering.threads.uniformity import is_private

@@ -42,5 +42,11 @@ def with_buffers(body: Stmt, other: dict[Var, Var]) -> Stmt:
         data = tirx.buffer_data(other.get(source, source))
         return DeclBuffer(other.get(view, view), data=data, span=node.span)
 
-    rules = [(TensorLoad, load), (TensorRegion, region), (BufferStore, store), (AllocBuffer, alloc), (DeclBuffer, alias)]
+    rules = [
+        (TensorLoad, load),
+        (TensorRegion, region),
+        (BufferStore, store),
+        (AllocBuffer, alloc),
+        (DeclBuffer, alias),
+    ]
     return structural_mutate(body, rules)

@@ -7,40 +7,20 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tile_cuda import instructions
 from tile_cuda.lowering.swizzle import swizzled
 from tile_cuda.lowering.warps import WARP, policy_of, warp_grid
-
 from tilecore.ir.build import const, constant, dtype_of, load, seq
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout, tiled
-from tilecore.ir.nodes import (
-    AllocBuffer,
-    Call,
-    CallEffectKind,
-    Evaluate,
-    Expr,
-    For,
-    ForKind,
-    IfThenElse,
-    Stmt,
-    StringImm,
-    Var,
-    register_op_attr,
-    tirx,
-)
+from tilecore.ir.nodes import AllocBuffer, Expr, For, ForKind, IfThenElse, Stmt, Var, tirx
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.partition import is_fragment
 
-# (first register of the destination, the piece's row that this lane names, matrices: 1 2 4, transposed: bool)
-LDMATRIX = "cuda.ldmatrix"
-# (first of four accumulators, first of A, first of B, shape and types: "m16n8k16.f32.f16.f16")
-MMA = "cuda.mma"
-for _name in (LDMATRIX, MMA):
-    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Opaque.value)
-    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
-
 ROWS, COLUMNS = 16, 8
+# as the header spells element types
+SHORT = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "int8": "s8", "uint8": "u8", "int32": "s32"}
 
 
 class Shape(NamedTuple):
@@ -54,7 +34,8 @@ class Shape(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"m16n8k{self.depth}.{self.c}.{self.a}.{self.b}"
+        kinds = (SHORT[self.a],) if self.a == self.b else (SHORT[self.a], SHORT[self.b])
+        return "_".join([f"m16n8k{self.depth}", *kinds, SHORT[self.c]])
 
 
 SHAPES = (
@@ -125,7 +106,8 @@ def product_of(call: TileCall, env: PassEnv, threads: int | None) -> Product | s
     if not is_fragment(call.c.source):
         return "C is no fragment"
     if any(
-        constant(r.min) != 0 or constant(r.extent) != constant(s) for r, s in zip(call.c.region, call.c.source.shape)
+        constant(r.min) != 0 or constant(r.extent) != constant(s)
+        for r, s in zip(call.c.region, call.c.source.shape, strict=True)
     ):
         return "C is a part of a fragment"
     if k % shape.depth:
@@ -248,13 +230,8 @@ class _Lowering:
     ) -> Stmt:
         where = [r.min for r in region.region]
         where[-2], where[-1] = where[-2] + at[0], where[-1] + at[1]
-        args = [
-            load(registers, [const(first, "int32")]),
-            load(region.source, where, self.call.span),
-            const(matrices, "int32"),
-            tirx.const(int(turned), "bool"),
-        ]
-        return Evaluate(Call(LDMATRIX, args, ret_ty="void"), span=self.call.span)
+        to, row = load(registers, [const(first, "int32")]), load(region.source, where, self.call.span)
+        return instructions.ldmatrix(to, row, matrices, turned, self.call.span)
 
     def _multiply(self, step: Var) -> list[Stmt]:
         made = []
@@ -265,13 +242,9 @@ class _Lowering:
                     a = load(self.binding.registers[self.call.a.source], [number])
                 else:
                     a = load(self.a, [const(i * 8, "int32")])
-                args = [
-                    load(self.c, [const((i * self.p.n_tiles + j) * 4, "int32")]),
-                    a,
-                    load(self.b, [const(j * 4, "int32")]),
-                    StringImm(self.p.shape.name),
-                ]
-                made.append(Evaluate(Call(MMA, args, ret_ty="void"), span=self.call.span))
+                d = load(self.c, [const((i * self.p.n_tiles + j) * 4, "int32")])
+                b = load(self.b, [const(j * 4, "int32")])
+                made.append(instructions.mma(self.p.shape.name, d, a, b, self.call.span))
         return made
 
 
