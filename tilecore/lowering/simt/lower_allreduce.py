@@ -17,6 +17,7 @@ from tilecore.ir.nodes import (
     CallEffectKind,
     Evaluate,
     Expr,
+    IfThenElse,
     PrimFunc,
     SeqStmt,
     Stmt,
@@ -108,7 +109,10 @@ class _Joins:
         cells = -(-self.threads.count // span) * groups.stride
         memory = tirx.decl_buffer([cells], dtype_of(cell), "joined_of_warps", scope="shared", layout=None)
         mine = self.number // span * groups.stride + self.number % groups.stride if inside > 1 else self.number
-        self.before += [AllocBuffer(memory), store(memory, load(cell, [zero]), [mine])]
+        write = store(memory, load(cell, [zero]), [mine])
+        if inside > 1:  # the members in one warp have the same: the first of them writes
+            write = IfThenElse(tirx.EQ(self.number // groups.stride % inside, zero), write, None)
+        self.before += [AllocBuffer(memory), write]
         outer = groups.extent // inside
         # the group's first cell; its members' cells are ``stride`` apart
         wide = groups.stride * outer
