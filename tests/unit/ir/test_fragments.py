@@ -26,7 +26,7 @@ def elements(layout):
     for thread in range(layout.threads):
         for register in range(layout.registers):
             place = tuple(layout.indices(thread, register))
-            if all(i < n for i, n in zip(place, layout.shape)):
+            if all(i < n for i, n in zip(place, layout.shape, strict=False)):
                 found.setdefault(place, set()).add((thread, register))
     return found
 
@@ -57,8 +57,10 @@ def test_the_accumulator_of_a_matrix_instruction():
         for register in range(4):
             row, column = lane // 4 + (8 if register >= 2 else 0), lane % 4 * 2 + register % 2
             assert ACCUMULATOR.indices(lane, register) == [row, column]
-            assert ACCUMULATOR.thread([row, column]) == lane and ACCUMULATOR.register([row, column]) == register
-    assert ACCUMULATOR.registers == 4 and not ACCUMULATOR.free
+            assert ACCUMULATOR.thread([row, column]) == lane
+            assert ACCUMULATOR.register([row, column]) == register
+    assert ACCUMULATOR.registers == 4
+    assert not ACCUMULATOR.free
 
 
 @settings(max_examples=200, deadline=None)
@@ -102,7 +104,8 @@ def test_covers_means_that_every_thread_has_what_it_needs(a, b):
 
 def test_copies_cover_what_is_not_copied():
     rows = ACCUMULATOR.project([0])
-    assert rows.free == (Free(1, 4),) and rows.registers == 2
+    assert rows.free == (Free(1, 4),)
+    assert rows.registers == 2
     alone = FragmentLayout(
         (16,),
         32,
@@ -111,9 +114,11 @@ def test_copies_cover_what_is_not_copied():
             Digit(0, 8, 2, REGISTER, 1),
         ),
     )
-    assert rows.covers(alone) and alone.covers(rows)
+    assert rows.covers(alone)
+    assert alone.covers(rows)
     everywhere = FragmentLayout((16,), 32, (Digit(0, 1, 16, REGISTER, 1),))
-    assert everywhere.covers(rows) and not rows.covers(everywhere)
+    assert everywhere.covers(rows)
+    assert not rows.covers(everywhere)
 
 
 @pytest.mark.parametrize("shape", [(1, 4096), (64, 128), (128,), (3, 5), (1,), (7, 33), (2, 3, 40), (64, 48)], ids=str)
@@ -131,7 +136,8 @@ def test_spread_deals_everything_out(shape, threads, vector):
             assert layout.thread(place) == layout.thread(first)
             assert layout.register(place) - layout.register(first) == place[-1] % vector
     if prod(shape) % (threads * vector) == 0 and all(n & (n - 1) == 0 for n in (*shape, threads)):
-        assert layout.registers == prod(shape) // threads and not layout.free
+        assert layout.registers == prod(shape) // threads
+        assert not layout.free
     if prod(shape) > threads:
         assert layout.registers * threads < 2.5 * prod(shape) * max(1, prod(f.extent for f in layout.free))
 
@@ -145,10 +151,13 @@ def test_threads_of_a_spread_row_are_neighbours():
 def test_tiles_of_a_core():
     """64 x 32 over four warps: two along the rows, two along the columns."""
     layout = tiled(ACCUMULATOR, [(1, 2, REGISTER), (0, 2, REGISTER), (0, 2, THREAD), (1, 2, THREAD)], (64, 32))
-    assert layout.threads == 128 and layout.registers == 16
+    assert layout.threads == 128
+    assert layout.registers == 16
     assert len(elements(layout)) == 64 * 32
-    assert layout.thread([32, 0]) == 32 and layout.thread([0, 16]) == 64
-    assert layout.register([0, 8]) == 4 and layout.register([16, 0]) == 8
+    assert layout.thread([32, 0]) == 32
+    assert layout.thread([0, 16]) == 64
+    assert layout.register([0, 8]) == 4
+    assert layout.register([16, 0]) == 8
 
 
 @pytest.mark.parametrize(

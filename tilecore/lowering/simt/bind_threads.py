@@ -56,7 +56,7 @@ UNROLLED_STEPS = 64  # of a nest that touches no registers
 
 @dataclass
 class Binding:
-    """What late implementations of tile operations may ask: the running thread, how many there are, where fragments lie.
+    """What late implementations of tile operations may ask: the running thread, how many, where fragments lie.
 
     thread: its number, x fastest. registers: for a fragment the buffer that holds a thread's part of it.
     """
@@ -166,7 +166,7 @@ class _Binder:
         elif not (nest.is_private and self.per_thread):
             inner = self._inside(inner, partition)
         body = self._guarded(nest, partition, inner)
-        values = dict(zip(nest.variables, [_as_expr(p, v) for p, v in zip(places, nest.variables, strict=True)]))
+        values = {var: _as_expr(place, var) for var, place in zip(nest.variables, places, strict=True)}
         made = substitute(body, values)
         for digit in reversed(partition.register_digits):
             made = _step_loop(steps[digit], digit, made, partition, nest)

@@ -166,7 +166,8 @@ class _Inference:
         """From what is known to what follows, until nothing more does."""
         changed = True
         while changed:
-            changed = any([self._nest(nest) for nest in self.nests])
+            found = [self._nest(nest) for nest in self.nests]  # all of them, also when the first one is news
+            changed = any(found)
             for call, impl in self.calls:
                 for buffer, layout in impl.relate(call, self.state.fragments).items():
                     if self._is_open(buffer):

@@ -1,4 +1,4 @@
-"""Puts a barrier between two statements where one thread reads or overwrites what another wrote or read, and only there.
+"""Puts a barrier where one thread reads or overwrites what another wrote or read, and only there.
 
 Memory that threads share is shared memory and what a kernel both writes and reads of global memory. The threads of a
 nest never meet in it (that is what T.Parallel promises), so a nest is one statement here.

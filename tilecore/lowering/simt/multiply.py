@@ -1,4 +1,4 @@
-"""gemm by plain multiply-adds: a parallel nest over the elements of C; for element types without matrix instructions."""
+"""gemm by plain multiply-adds over the elements of C, for element types without matrix instructions."""
 
 from __future__ import annotations
 

@@ -105,10 +105,8 @@ def product_of(call: TileCall, env: PassEnv, threads: int | None) -> Product | s
     k = int(constant(call.a.region[-2 if call.transpose_a else -1].extent) or 0)
     if not is_fragment(call.c.source):
         return "C is no fragment"
-    if any(
-        constant(r.min) != 0 or constant(r.extent) != constant(s)
-        for r, s in zip(call.c.region, call.c.source.shape, strict=True)
-    ):
+    whole = zip(call.c.region, call.c.source.shape, strict=True)
+    if any(constant(r.min) != 0 or constant(r.extent) != constant(s) for r, s in whole):
         return "C is a part of a fragment"
     if k % shape.depth:
         return f"K = {k} is no multiple of {shape.depth}"
@@ -218,10 +216,8 @@ class _Lowering:
             part, inner = self.lane // 8, self.lane % 8
             depth = k + part % 2 * 8
             next_one = column + (part // 2 * 8 if two else 0)
-            if self.call.transpose_b:  # [N, K]: a row holds neighbours along K, as the instruction wants them
-                at = (next_one + inner, depth)
-            else:
-                at = (depth + inner, next_one)
+            # [N, K]: a row holds neighbours along K, as the instruction wants them; [K, N] is read turned
+            at = (next_one + inner, depth) if self.call.transpose_b else (depth + inner, next_one)
             made.append(self._ldmatrix(self.b, tile * 4, self.call.b, at, not self.call.transpose_b, 4 if two else 2))
         return made
 
