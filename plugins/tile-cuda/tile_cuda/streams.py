@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def current_stream_function() -> Callable[[int], int] | None:
-    """torch's raw current stream by device index, or None while torch is not in use or has no CUDA."""
+    """torch's raw current stream by device index (always 0 if it has no CUDA), or None while torch is not in use."""
     torch = sys.modules.get("torch")
     if torch is None:
         return None
@@ -16,7 +16,7 @@ def current_stream_function() -> Callable[[int], int] | None:
         return raw
     cuda = getattr(torch, "cuda", None)
     if cuda is None or not cuda.is_available():
-        return None
+        return lambda index: 0
     return lambda index: cuda.current_stream(index).cuda_stream
 
 
