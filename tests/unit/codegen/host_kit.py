@@ -89,6 +89,8 @@ def compiled(text: str) -> ctypes.CDLL:
         path = made.with_suffix(".cpp")
         path.write_text(text)
         flags = "-O1 -std=c++17 -shared -fPIC -Wall -Werror -Wno-unknown-pragmas -Wno-unused-variable -ffp-contract=off"
+        # a sum that overflows with its sign traps; GCC 12 without this takes (int)(0u - (unsigned)x) / 2 for x / -2
+        flags += " -fsanitize=signed-integer-overflow -fsanitize-undefined-trap-on-error"
         flags += " -fno-strict-aliasing -Wno-tautological-compare -Wno-div-by-zero -Wno-bool-operation"
         command = [str(COMPILER), *flags.split(), f"-I{HEADER.parent}", f"-I{PORTABLE}", str(path), "-o", str(made)]
         ended = subprocess.run(command, capture_output=True, text=True)

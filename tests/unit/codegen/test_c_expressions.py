@@ -36,8 +36,8 @@ def values(dtype: str, seed: int = 0) -> np.ndarray:
     return made
 
 
-def same(a: np.ndarray, b: np.ndarray) -> None:
-    np.testing.assert_array_equal(a.astype(np.float64) if a.dtype.kind in "fV" else a, _wide(b, a))
+def same(a: np.ndarray, b: np.ndarray, text: str) -> None:
+    np.testing.assert_array_equal(a.astype(np.float64) if a.dtype.kind in "fV" else a, _wide(b, a), text)
 
 
 def _wide(b: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ def check(make, result: str, *dtypes: str, seed: int = 0) -> str:
     y, z = np.zeros(COUNT * len(makers), element(result)), np.zeros(COUNT * len(makers), element(result))
     text = run(func, *given_values, y, threads=[COUNT])
     interpreted(func, *given_values, z, threads=COUNT)
-    same(y, z)
+    same(y, z, text)
     return text
 
 
