@@ -16,7 +16,9 @@ MADE = {
     "block_sum": kernels.block_sum,
     "pipelined_copy": kernels.pipelined_copy,
     "mma_tile": kernels.mma_tile,
-    "expressions": lambda: kernels.expressions([t for t in FACTS if "int4" not in t and t != "tfloat32"]),
+    "expressions": lambda: kernels.expressions(
+        [t for t in FACTS if "int4" not in t and t not in ("tfloat32", "float4_e2m1fn")]
+    ),
 }
 LEAST = {"mma_tile": 80}
 
