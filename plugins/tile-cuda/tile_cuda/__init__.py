@@ -1,1 +1,0 @@
-"""tilecore on NVIDIA GPUs."""

@@ -1,2 +1,0 @@
-// The whole runtime, as one translation unit.
-#include "kernel_calls.h"
