@@ -33,10 +33,10 @@ class TileOpImpl:
     matches: Callable[[TileCall, PassEnv], str | None] = lambda call, env: None
     priority: int = 0
     needs_layouts: bool = False
+    layouts: Callable[[TileCall, PassEnv], dict[Any, Any]] = field(default=lambda call, env: {})
     late: bool = False
     fragments: Callable[[TileCall, PassEnv, int], dict[Any, Any]] = field(default=lambda call, env, threads: {})
     relate: Callable[[TileCall, dict[Any, Any]], dict[Any, Any]] = field(default=lambda call, known: {})
-    layouts: Callable[[TileCall, PassEnv], dict[Any, Any]] = field(default=lambda call, env: {})
 
 
 @dataclass(frozen=True)

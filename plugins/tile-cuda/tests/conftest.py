@@ -8,11 +8,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam
 
 HERE = Path(__file__).parent
 sys.path.insert(0, os.fspath(HERE))
@@ -60,32 +57,3 @@ def fake_library(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
 def fake(fake_library: FakeDriver) -> FakeDriver:
     fake_library.reset()
     return fake_library
-
-
-def artifact(**changes: Any) -> Artifact:
-    """An artifact of one kernel ``scale_k``: tensors A and B on the host's memory, a scalar, a symbol n."""
-    from tilecore.runtime.artifact import Symbol
-
-    n = changes.pop("size", 64)
-    entry: dict[str, Any] = {"threads": (128, 1, 1), "shared_bytes": 0, "attributes": {}}
-    entry.update(changes.pop("entry", {}))
-    facts: dict[str, Any] = {
-        "name": "scale",
-        "target": "cuda -arch=sm_90a",
-        "backend": "tile-cuda",
-        "adapter": "cython",
-        "params": (
-            TensorParam("A", "float32", (n,), access="r", align=4),
-            TensorParam("B", "float32", (n,), access="w", align=4),
-            ScalarParam("s", "float32"),
-        ),
-        "symbols": (Symbol("n", ("shape", 0, 0)),) if isinstance(n, str) else (),
-        "workspaces": (),
-        "entries": (Entry("scale_k", (7, 1, 1), **entry),),
-        "out_idx": (),
-        "source": "",
-        "source_format": "cu",
-        "binary": b"\x07cubin",
-        "binary_format": "cubin",
-    }
-    return Artifact(**{**facts, **changes})

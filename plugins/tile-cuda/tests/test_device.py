@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import artifact
+from cuda_artifacts import artifact
 from test_simulated import INSTRUCTIONS, matrix_source
 from tile_cuda import toolchain
 from tile_cuda.adapter import DriverAdapter

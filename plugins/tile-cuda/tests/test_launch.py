@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import artifact
+from cuda_artifacts import artifact
 from tile_cuda import launch
 from tile_cuda.adapter import NAMES, DriverAdapter, adapters
 from tile_cuda.driver import Driver, DriverError

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import thread_kernels as kernels
-from conftest import artifact
+from cuda_artifacts import artifact
 from tile_cuda import codegen
 from tile_cuda.simulated import simulated_adapter
 from tile_cuda.toolchain import INCLUDE
