@@ -67,6 +67,11 @@ def loop(
     return For(var, IntImm(dtype, 0), extent, kind, body(var), annotations=notes, span=span)
 
 
+def with_body(node: For, body: Stmt) -> For:
+    """The loop with another body."""
+    return For(node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span)
+
+
 def nest(
     extents: Sequence[Any],
     body: Callable[[list[Any]], Stmt],

@@ -130,6 +130,12 @@ class TileCall:
     call: Call
     span: Span | None
 
+    def rebuilt(self, args: Sequence[Any] | None = None, hints: dict[str, Any] | None = None) -> Evaluate:
+        """The statement with other operands (all of them, in order) or hints."""
+        operands = list(self.call.args if args is None else args)
+        attrs = self.call.attrs if hints is None else hints
+        return Evaluate(Call(self.call.op, operands, attrs=attrs, ret_ty="void"), span=self.span)
+
     def __getattr__(self, name: str) -> Any:
         try:
             return self.__dict__["args"][name]

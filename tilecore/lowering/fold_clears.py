@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import constant, nothing, seq
+from tilecore.ir.build import constant, nothing, seq, with_body
 from tilecore.ir.nodes import (
     Break,
-    Call,
     Continue,
-    DeclBuffer,
     Evaluate,
     FloatImm,
     For,
@@ -25,14 +23,13 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, reads_variable
 from tilecore.lowering.passes import Pass, PassEnv
 
 
 def fold_clears(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    aliased = {d.data.args[0] for d in collect(func.body, DeclBuffer)} | {
-        d.buffer for d in collect(func.body, DeclBuffer)
-    }
+    aliased = memory_roots(func.body)
 
     def fold(node: SeqStmt) -> Any:
         parts = list(node.seq)
@@ -75,7 +72,7 @@ def _starting_from_zero(statement: Stmt, buffer: Var) -> Stmt | None:
     """The statement without need of a cleared ``buffer``, where it is a product into it or a loop of them."""
     call = _product(statement, buffer)
     if call is not None:
-        return _with_clear(call, True)
+        return _with_clear(call, tirx.const(1, "bool"))
     if not isinstance(statement, For) or statement.kind != ForKind.SERIAL or collect(statement.body, Break, Continue):
         return None
     if constant(statement.min) is None or (constant(statement.extent) or 0) < 1:
@@ -86,15 +83,7 @@ def _starting_from_zero(statement: Stmt, buffer: Var) -> Stmt | None:
     if call is None:
         return None
     parts[users[0]] = _with_clear(call, tirx.EQ(statement.loop_var, statement.min))
-    return For(
-        statement.loop_var,
-        statement.min,
-        statement.extent,
-        statement.kind,
-        seq(parts),
-        annotations=statement.annotations,
-        span=statement.span,
-    )
+    return with_body(statement, seq(parts))
 
 
 def _product(statement: Stmt, buffer: Var) -> TileCall | None:
@@ -109,9 +98,8 @@ def _product(statement: Stmt, buffer: Var) -> TileCall | None:
 
 def _with_clear(call: TileCall, condition: Any) -> Stmt:
     args = list(call.call.args)
-    value = tirx.const(1, "bool") if condition is True else condition
-    args[call.op.operand_names().index("clear_accum")] = value
-    return Evaluate(Call(call.call.op, args, attrs=call.call.attrs, ret_ty="void"), span=call.span)
+    args[call.op.operand_names().index("clear_accum")] = condition
+    return call.rebuilt(args)
 
 
 FOLD_CLEARS = Pass("fold_clears", fold_clears)

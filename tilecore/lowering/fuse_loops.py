@@ -14,7 +14,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
-from tilecore.ir.build import constant, dtype_of, seq, statements_of
+from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -37,6 +37,7 @@ from tilecore.ir.nodes import (
     structural_map,
     tirx,
 )
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
 
@@ -45,23 +46,11 @@ SHORT = 16
 
 
 def fuse_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    work = _Fuser(_roots(func.body))
+    work = _Fuser(memory_roots(func.body))
     body = work.statement(func.body)
     if work.merged or work.shrunk:
         env.note("fusion", {"loops merged": work.merged, "buffers shrunk": sorted(work.shrunk)})
     return func.with_body(body)
-
-
-def _roots(body: Stmt) -> dict[Var, Var]:
-    """Buffers that are views or have views, each with the one whose memory it is."""
-    sources = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
-    roots: dict[Var, Var] = {}
-    for buffer in [*sources, *sources.values()]:
-        root = buffer
-        while root in sources:
-            root = sources[root]
-        roots[buffer] = root
-    return roots
 
 
 @dataclass
@@ -108,11 +97,7 @@ class _Fuser:
         if isinstance(node, SeqStmt):
             return seq(self.block(statements_of(node)))
         if isinstance(node, For):
-            made = For(
-                node.loop_var, node.min, node.extent, node.kind, self.statement(node.body),
-                annotations=node.annotations, span=node.span,
-            )  # fmt: skip
-            return made
+            return with_body(node, self.statement(node.body))
         if isinstance(node, AttrStmt):
             return AttrStmt(node.node, node.attr_key, node.value, self.statement(node.body), span=node.span)
         if isinstance(node, While):
@@ -290,7 +275,7 @@ def _without_axis(loop: For, alloc: AllocBuffer, axis: int) -> For:
 
     body = structural_map(loop.body, ((TensorLoad, BufferStore), change))
     inside = seq([AllocBuffer(new, span=alloc.span), *statements_of(body)])
-    return For(loop.loop_var, loop.min, loop.extent, loop.kind, inside, annotations=loop.annotations, span=loop.span)
+    return with_body(loop, inside)
 
 
 FUSE_LOOPS = Pass("fuse_loops", fuse_loops)

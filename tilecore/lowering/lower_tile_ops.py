@@ -12,8 +12,9 @@ from typing import Any
 
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.layout import BufferLayout
-from tilecore.ir.nodes import DeclBuffer, Evaluate, PrimFunc, TensorRegion, Var, structural_map
+from tilecore.ir.nodes import Evaluate, PrimFunc, TensorRegion, Var, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import Choice, TileOpImpl, choose
 from tilecore.lowering.passes import Pass, PassEnv
@@ -41,7 +42,7 @@ def _is_lowered(call: TileCall | None) -> bool:
 
 def _choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[Choice]:
     """One implementation for each call, such that the layouts that they cannot do without go together."""
-    views = {v for d in collect(func.body, DeclBuffer) for v in (d.buffer, d.data.args[0])}
+    views = set(memory_roots(func.body))
     refused: dict[int, list[tuple[str, str]]] = {}
     while True:
         choices = [_choose(call, refused.get(i, []), env) for i, call in enumerate(calls)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import const, constant, dtype_of
+from tilecore.ir.build import const, constant, dtype_of, with_body
 from tilecore.ir.nodes import BufferRegion, Call, Evaluate, For, PrimFunc, Range, SeqStmt, TensorLoad, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, reads_variable, substitute
@@ -29,7 +29,7 @@ def plan_prefetches(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return node
         parts[first] = _hinted(calls[first], regions)  # type: ignore[arg-type]
         body = SeqStmt(parts, span=node.body.span)
-        return For(node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span)
+        return with_body(node, body)
 
     return func.with_body(structural_map(func.body, (For, plan)))
 
@@ -56,8 +56,7 @@ def _next(call: TileCall, loop: For) -> BufferRegion:
 
 
 def _hinted(call: TileCall, regions: list[BufferRegion]) -> Evaluate:
-    hints = {**call.hints, HINT: regions}
-    return Evaluate(Call(call.call.op, list(call.call.args), attrs=hints, ret_ty="void"), span=call.span)
+    return call.rebuilt(hints={**call.hints, HINT: regions})
 
 
 PLAN_PREFETCHES = Pass("plan_prefetches", plan_prefetches)

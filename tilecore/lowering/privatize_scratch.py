@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import const, constant, seq
+from tilecore.ir.build import const, constant, seq, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
     Bind,
     BufferLoad,
     BufferStore,
-    DeclBuffer,
     For,
     ForKind,
     PrimFunc,
@@ -30,6 +29,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.parallel_nests import PRIVATE, region_facts
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.first_reads import reads_first
 from tilecore.lowering.passes import Pass, PassEnv
@@ -43,12 +43,11 @@ def privatize_scratch(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 class _Privatizer:
-    """roots: for a view, the buffer whose memory it is. readings: of a buffer, how often anything reads it; a nest
-    that writes it first does not count. depth: sequential loops around the statement at hand."""
+    """roots: for buffers with views, the one whose memory it is. readings: of a buffer, how often anything reads it; a
+    nest that writes it first does not count. depth: sequential loops around the statement at hand."""
 
     def __init__(self, body: Stmt) -> None:
-        self.roots = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
-        self.viewed = set(self.roots.values()) | set(self.roots)
+        self.roots = memory_roots(body)
         self.depth = 0
         self.own: dict[For, dict[Var, bool]] = {}
         self.readings = _readings(body)
@@ -61,15 +60,10 @@ class _Privatizer:
         """The scratch of a nest, allocated outside; and may an iteration read it before it writes it?"""
         if nest not in self.own:
             inside = {a.buffer for a in collect(nest, AllocBuffer)}
-            found = {self._root(b) for b in region_facts(nest).scratch if str(b.scope()) in PRIVATE}
+            found = {self.roots.get(b, b) for b in region_facts(nest).scratch if str(b.scope()) in PRIVATE}
             body = _innermost(nest).body
-            self.own[nest] = {b: b in self.viewed or reads_first(body, b) for b in found - inside}
+            self.own[nest] = {b: b in self.roots or reads_first(body, b) for b in found - inside}
         return self.own[nest]
-
-    def _root(self, buffer: Var) -> Var:
-        while buffer in self.roots:
-            buffer = self.roots[buffer]
-        return buffer
 
     # -- rewriting --------------------------------------------------------------------------------------------
 
@@ -96,7 +90,7 @@ class _Privatizer:
         return seq([*before, nest])
 
     def _is_read_after(self, nest: For, buffer: Var, first: bool) -> bool:
-        if buffer in self.viewed:
+        if buffer in self.roots:
             return True
         here = _readings(nest).get(buffer, 0) if first else 0
         return self.readings.get(buffer, 0) > here or (first and self.depth > 0)
@@ -148,9 +142,7 @@ def _starting_with(node: For, make: Any, between: bool = False) -> For:
         parts = [*make(), *parts]
     else:
         parts = [*(make() if between and len(parts) > 1 else []), *parts[:-1], _starting_with(inner, make, between)]
-    return For(
-        node.loop_var, node.min, node.extent, node.kind, seq(parts), annotations=node.annotations, span=node.span
-    )
+    return with_body(node, seq(parts))
 
 
 def _with_own(nest: For, buffer: Var, first: bool) -> For:
@@ -171,11 +163,7 @@ def _with_own(nest: For, buffer: Var, first: bool) -> For:
 def _replaced(node: For, body: Stmt) -> For:
     """The nest with another body of its innermost loop."""
     inner = _inner(node)
-    return _with_body(node, body if inner is None else seq([*_parts(node.body)[:-1], _replaced(inner, body)]))
-
-
-def _with_body(node: For, body: Stmt) -> For:
-    return For(node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span)
+    return with_body(node, body if inner is None else seq([*_parts(node.body)[:-1], _replaced(inner, body)]))
 
 
 def _like(buffer: Var, suffix: str) -> Var:

@@ -14,8 +14,6 @@ from tilecore.ir.nodes import (
     AllocBuffer,
     Analyzer,
     BufferRegion,
-    Call,
-    DeclBuffer,
     Evaluate,
     IntImm,
     PrimFunc,
@@ -27,7 +25,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
-from tilecore.ir.visit import collect
+from tilecore.ir.views import memory_roots
 from tilecore.lowering.passes import Pass, PassEnv
 
 # operations that read and write element by element: one and the same region as source and destination is harmless
@@ -35,12 +33,10 @@ ELEMENTWISE = ("copy", "scan", "atomic")
 
 
 def separate_overlaps(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    sources = {d.buffer: d.data.args[0] for d in collect(func.body, DeclBuffer)}
+    roots = memory_roots(func.body)
 
     def root(buffer: Var) -> Var:
-        while buffer in sources:
-            buffer = sources[buffer]
-        return buffer
+        return roots.get(buffer, buffer)
 
     def separate(node: Evaluate) -> Any:
         call = as_tile_call(node)
@@ -58,8 +54,7 @@ def separate_overlaps(func: PrimFunc, env: PassEnv) -> PrimFunc:
                 before += statements
         if not before:
             return node
-        made = Call(call.call.op, args, attrs=call.call.attrs, ret_ty="void")
-        return seq([*before, Evaluate(made, span=node.span)])
+        return seq([*before, call.rebuilt(args)])
 
     return func.with_body(structural_map(func.body, (Evaluate, separate)))
 

@@ -57,17 +57,13 @@ def grouped_panels(rows: int, columns: int, group: int, transposed: bool, moved:
         return [at_n // WIDTH, at_k // group, at_n % WIDTH, at_k % group]
 
     name = f"panels of {WIDTH} columns, {group} rows together{', 128 added' if moved else ''}"
-    keep = _flip if moved else _as_it_is
-    return BufferLayout(name, (-(-n // WIDTH), k // group, WIDTH, group), place, keep, keep)
+    kept = (_flip, _flip) if moved else ()
+    return BufferLayout(name, (-(-n // WIDTH), k // group, WIDTH, group), place, *kept)
 
 
 def _flip(value: Expr) -> Expr:
     """The sign bit of an int8 turned: 128 added to it, read as uint8."""
     return tirx.BitwiseXor(value, tirx.const(-128, "int8"))
-
-
-def _as_it_is(value: Expr) -> Expr:
-    return value
 
 
 class Kind:
@@ -182,7 +178,7 @@ class _Dot:
 
         def row(m: Any) -> Stmt:
             def add(a: Expr) -> Stmt:
-                return BufferStore(total, Call(DOT_UINT8_INT8, [load(total, [0]), ones, a], ret_ty=self.vector), [0])
+                return BufferStore(total, self._dot(load(total, [0]), a, ones), [0])
 
             def vector(number: Any) -> Stmt:
                 return add(raw_load(self.o._element(self.call.a, (m, number * LANES * 4)), f"int32x{LANES}"))

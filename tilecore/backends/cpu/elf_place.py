@@ -21,7 +21,7 @@ class Record:
 
     def __init__(self, *values: Any, **named: Any) -> None:
         given = dict(zip(self.fields, values, strict=False)) | named
-        if len(given) != len(self.fields) or len(values) + len(named) != len(self.fields):
+        if given.keys() != set(self.fields) or len(values) + len(named) != len(self.fields):
             raise TypeError(f"{type(self).__name__} takes {', '.join(self.fields)}")
         self.__dict__.update(given)
 

@@ -16,7 +16,6 @@ from tilecore.ir.nodes import (
     BufferStore,
     Call,
     Continue,
-    DeclBuffer,
     Evaluate,
     Expr,
     For,
@@ -33,6 +32,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.parallel_nests import PRIVATE
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.threads.kernels import Threads
 
@@ -53,7 +53,7 @@ class Uniformity:
 
     def __init__(self, body: Stmt, threads: Threads) -> None:
         self.threads = threads
-        self.roots = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
+        self.roots = memory_roots(body)
         self.varying: set[Var] = {axis.var for axis in threads.active}
         known = -1
         while known < len(self.varying):
@@ -61,9 +61,7 @@ class Uniformity:
             self._statement(body, False)
 
     def root(self, buffer: Var) -> Var:
-        while buffer in self.roots:
-            buffer = self.roots[buffer]
-        return buffer
+        return self.roots.get(buffer, buffer)
 
     # -- questions --------------------------------------------------------------------------------------------
 
