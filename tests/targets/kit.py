@@ -12,6 +12,8 @@ import tilecore
 from tilecore.dtypes import FACTS
 from tilecore.interpreter import interpret
 
+from . import thread_code
+
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 DTYPES = (*FLOATS, *INTEGERS, "bool")
@@ -98,6 +100,8 @@ def _copy(array: np.ndarray) -> np.ndarray:
 
 def compiled(func: Any, target: str, **options: Any) -> Any:
     """The kernel of a T.prim_func on a target."""
+    if target == thread_code.NAME:
+        return thread_code.Kernel(func)
     return tilecore.compile(func, target=target, **options)
 
 

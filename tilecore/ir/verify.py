@@ -46,7 +46,7 @@ class _Verifier:
             if is_buffer_var(param):
                 for size in [*param.shape, *param.strides]:
                     structural_walk(size, (Var, lambda v: known.add(v)))
-        for key in ("tile.block_vars", "tile.symbols"):
+        for key in ("tile.block_vars", "tile.thread_vars", "tile.symbols"):
             known.update((self.func.attrs or {}).get(key) or ())
         self._statement(self.func.body, known, None)
 

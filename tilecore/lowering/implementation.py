@@ -21,7 +21,10 @@ class TileOpImpl:
 
     op: name without prefix. matches: None when it applies, else the reason why it declines. layouts: the layouts that
     it wants for operands ({buffer: layout}). lower: the statement that does it. priority: the highest that fits wins.
-    needs_layouts: it gives wrong results without them.
+    needs_layouts: it gives wrong results without them. late: it is lowered when the layouts of fragments are known and
+    the code is that of one thread (families with threads only). fragments: for a late one, {buffer: its layout} of the
+    operands that it wants to lie in its own way, or SHARED for one that must be in shared memory; the last argument is
+    the number of threads. relate: for a late one, what it can say of an operand's layout once it knows others'.
     """
 
     op: str
@@ -31,6 +34,9 @@ class TileOpImpl:
     priority: int = 0
     needs_layouts: bool = False
     layouts: Callable[[TileCall, PassEnv], dict[Any, Any]] = field(default=lambda call, env: {})
+    late: bool = False
+    fragments: Callable[[TileCall, PassEnv, int], dict[Any, Any]] = field(default=lambda call, env, threads: {})
+    relate: Callable[[TileCall, dict[Any, Any]], dict[Any, Any]] = field(default=lambda call, known: {})
 
 
 @dataclass(frozen=True)

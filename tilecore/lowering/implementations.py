@@ -8,6 +8,10 @@ from tilecore.plugins.backend import Backend
 
 def implementations_of(backend: Backend) -> tuple[TileOpImpl, ...]:
     own = tuple(backend.lowering.implementations)
+    if backend.lowering.family == "simt":
+        from tilecore.lowering.simt.family import IMPLEMENTATIONS
+
+        return (*own, *IMPLEMENTATIONS)
     if backend.lowering.family != "loops":
         return own
     from tilecore.lowering.loops import effects, matmul, moves, reductions

@@ -24,8 +24,8 @@ KEPT = ("device_assert", "assume", "atomic_element")
 
 
 def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    nodes = [node for node in collect(func.body, Evaluate) if _is_lowered(as_tile_call(node))]
-    choices = _choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
+    nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
+    choices = choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
     lowered: dict[Evaluate, Any] = {}
     for node, choice in zip(nodes, choices, strict=True):  # not in TVM's walk, where an error loses its cause
         env.note("tile_ops", describe(choice))
@@ -33,14 +33,14 @@ def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
 
 
-def _is_lowered(call: TileCall | None) -> bool:
+def is_lowered(call: TileCall | None) -> bool:
     """Operations that the code generator does itself stay: prints of values among them, not of whole tiles."""
     if call is None or call.op.name in KEPT:
         return False
     return call.op.name != "print" or any(isinstance(value, TensorRegion) for value in call.rest)
 
 
-def _choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[Choice]:
+def choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[Choice]:
     """One implementation for each call, such that the layouts that they cannot do without go together."""
     views = set(memory_roots(func.body))
     refused: dict[int, list[tuple[str, str]]] = {}

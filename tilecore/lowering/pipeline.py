@@ -22,11 +22,15 @@ def family_steps(name: str) -> Sequence[Pass | Gap]:
         from tilecore.lowering.loops.family import STEPS
 
         return STEPS
+    if name == "simt":
+        from tilecore.lowering.simt.family import STEPS as SIMT_STEPS
+
+        return SIMT_STEPS
     if name == "none":
         from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
 
         return Gap("all"), OUTLINE_KERNELS
-    raise LoweringError(f"there is no family of passes called {name!r}", expected='"loops" or "none"')
+    raise LoweringError(f"there is no family of passes called {name!r}", expected='"loops", "simt" or "none"')
 
 
 def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:

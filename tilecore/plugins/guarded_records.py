@@ -50,6 +50,8 @@ def _guard_implementation(origin: Origin, impl: Any) -> TileOpImpl:
         impl,
         matches=_wrap(origin, f"{name}: matches", impl.matches, str, type(None)),
         layouts=_wrap(origin, f"{name}: layouts", impl.layouts, dict),
+        fragments=_wrap(origin, f"{name}: fragments", impl.fragments, dict),
+        relate=_wrap(origin, f"{name}: relate", impl.relate, dict),
         lower=_wrap_late(origin, f"{name}: lower", impl.lower, _statements),
     )
 

@@ -1,0 +1,216 @@
+"""What does a launch cost on a GPU, and a compilation? A vector addition through the driver, beside torch and Triton.
+
+    python benchmarks/h200_launch.py [--rounds 300] [--calls 100] [--out h200_launch.json]
+
+Needs an NVIDIA GPU, torch and the package tile-cuda (from its folder here if it is not installed); TVM is not used. The
+result goes to --out, or to $OUT/h200_launch.json where that variable names a folder. All peers run in one process, in
+turns; the device is idle before each turn, and a turn is short enough that nothing waits for a full queue. Launches are
+microseconds of one call on the host, medians over the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+PLUGIN = ROOT / "plugins" / "tile-cuda"
+SIZE = 1024
+SOURCE = """#include "tilecore_cuda.h"
+
+extern "C" __global__ void __launch_bounds__(256) add_kernel(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C) {
+  const int bx = blockIdx.x;
+  const int tx = threadIdx.x;
+  C[bx * 256 + tx] = A[bx * 256 + tx] + B[bx * 256 + tx];
+}
+"""  # noqa: E501 - as the code generator writes it
+
+
+def prepare() -> None:
+    """tilecore and tile-cuda on the path, their extensions built."""
+    for folder in (PLUGIN, ROOT):
+        if os.fspath(folder) not in sys.path:
+            sys.path.insert(0, os.fspath(folder))
+    for folder, extension in ((ROOT, "tilecore/runtime/_launcher"), (PLUGIN, "tile_cuda/launch/_native")):
+        if not list(folder.glob(f"{extension}*.so")):
+            command = [sys.executable, "setup.py", "build_ext", "--inplace"]
+            subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)
+
+
+def artifact_of(target: Any, adapter: str, binary: bytes) -> Any:
+    from tilecore.runtime.artifact import Artifact, Entry, TensorParam
+
+    params = tuple(
+        TensorParam(name, "float32", (SIZE,), access=access, align=4) for name, access in zip("ABC", "rrw", strict=True)
+    )
+    return Artifact(
+        name="add", target=str(target), backend="tile-cuda", adapter=adapter, params=params, symbols=(), workspaces=(),
+        entries=(Entry("add_kernel", (SIZE // 256, 1, 1), (256, 1, 1)),), out_idx=(), source=SOURCE, source_format="cu",
+        binary=binary, binary_format="cubin",
+    )  # fmt: skip
+
+
+def compilations(target: Any) -> dict[str, Any]:
+    """Milliseconds of a compilation by each compiler: the first, and the median of five more."""
+    from tile_cuda import toolchain
+
+    from tilecore.errors import ToolchainError
+    from tilecore.plugins.backend import BuildRequest
+
+    made: dict[str, Any] = {"versions": toolchain.version(target)}
+    for adapter in ("nvrtc", "nvcc"):
+        times = []
+        try:
+            for number in range(6):
+                source = SOURCE + f"// {number}\n"
+                start = time.perf_counter()
+                toolchain.build(BuildRequest("add", source, ("add_kernel",), target, (), False, adapter))
+                times.append((time.perf_counter() - start) * 1e3)
+        except ToolchainError as error:
+            made[adapter] = error.message
+            continue
+        made[adapter] = {"first": round(times[0], 1), "later": round(statistics.median(times[1:]), 1)}
+    return made
+
+
+def kernels(target: Any, backend: Any) -> dict[str, Callable[..., Any]]:
+    """The addition through tilecore's launcher, by each execution backend that runs here."""
+    from tilecore.errors import TilecoreError
+    from tilecore.plugins.backend import BuildRequest
+    from tilecore.runtime import launcher_py
+    from tilecore.runtime.kernel import JITKernel
+
+    found: dict[str, Callable[..., Any]] = {}
+    for adapter in ("cython", "tvm_ffi", "dlpack"):
+        try:
+            request = BuildRequest("add", SOURCE, ("add_kernel",), target, (), False, adapter)
+            binary, _ = backend.toolchain.build(request)
+            found[f"tilecore {adapter}"] = JITKernel(artifact_of(target, adapter, binary), backend, target)
+        except TilecoreError as error:
+            print(f"{adapter}: {error}", file=sys.stderr)
+    usual: Any = found.get("tilecore cython")
+    if usual is not None:
+        found["tilecore, launcher in Python"] = launcher_py.Launcher(
+            usual.artifact, usual.loaded, usual.adapter, usual.device_type
+        )
+    return found
+
+
+def triton_add() -> Callable[..., Any] | None:
+    try:
+        import triton
+        import triton.language as tl
+    except ImportError:
+        return None
+
+    @triton.jit
+    def add(a, b, c, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(c + at, tl.load(a + at) + tl.load(b + at))
+
+    return lambda a, b, c: add[(SIZE // 256,)](a, b, c, BLOCK=256)
+
+
+def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
+    """Right results: on the default stream, on another one, in a captured graph."""
+    import torch
+
+    made = {}
+    for name, function in functions.items():
+        a, b = torch.randn(SIZE, device="cuda"), torch.randn(SIZE, device="cuda")
+        c, d, e = (torch.zeros(SIZE, device="cuda") for _ in range(3))
+        function(a, b, c)
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(1_000_000)
+            b.add_(1)
+            function(a, b, d)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            function(a, b, e)
+        b.mul_(2)
+        graph.replay()
+        torch.cuda.synchronize()
+        right = torch.equal(c + 0, a + (b / 2 - 1)) or torch.allclose(c, a + (b / 2 - 1))
+        words = [right, torch.allclose(d, a + b / 2), torch.allclose(e, a + b)]
+        made[name] = ", ".join(
+            f"{what}: {'right' if ok else 'WRONG'}" for what, ok in zip(("call", "stream", "graph"), words, strict=True)
+        )
+    return made
+
+
+def timed(functions: dict[str, Callable[..., Any]], rounds: int, calls: int) -> dict[str, float]:
+    """Microseconds of a call on the host."""
+    import torch
+
+    a, b, c = (torch.zeros(SIZE, device="cuda") for _ in range(3))
+    samples: dict[str, list[float]] = {name: [] for name in functions}
+    for function in functions.values():
+        for _ in range(50):
+            function(a, b, c)
+    for _ in range(rounds):
+        for name, function in functions.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter_ns()
+            for _ in range(calls):
+                function(a, b, c)
+            samples[name].append((time.perf_counter_ns() - start) / calls / 1e3)
+    torch.cuda.synchronize()
+    return {name: round(statistics.median(found), 3) for name, found in samples.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--calls", type=int, default=100)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    prepare()
+    import tile_cuda.plugin
+    import torch
+    from tile_cuda import launch
+
+    from tilecore.plugins import manager
+    from tilecore.runtime import launcher
+
+    if not torch.cuda.is_available():
+        raise SystemExit("no GPU that torch can use")
+    with manager.register(tile_cuda.plugin, package="tile-cuda"):
+        backend, target = manager.resolve("cuda")
+        functions: dict[str, Callable[..., Any]] = {"empty Python function": lambda a, b, c: None}
+        functions |= kernels(target, backend)
+        functions["torch.add(out=)"] = lambda a, b, c: torch.add(a, b, out=c)
+        triton = triton_add()
+        if triton is not None:
+            functions["Triton"] = triton
+        result = {
+            "device": torch.cuda.get_device_name(0),
+            "target": str(target),
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "launcher": launcher.built()[1],
+            "launch": launch.built()[1],
+            "compile_ms": compilations(target),
+            "checks": checks({n: f for n, f in functions.items() if n != "empty Python function"}),
+            "launch_us": timed(functions, options.rounds, options.calls),
+        }
+    text = json.dumps(result, indent=2)
+    print(text)
+    out = options.out or (Path(os.environ["OUT"]) / "h200_launch.json" if os.environ.get("OUT") else None)
+    if out is not None:
+        out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""A driver without a GPU, built from fake_driver.c, and artifacts by hand."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, os.fspath(HERE))
+
+
+class FakeDriver:
+    """The library, and what it noted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = os.fspath(path)
+        self.library = ctypes.CDLL(self.path)
+        self.library.fake_journal.restype = ctypes.c_char_p
+        self.library.fake_seen.restype = ctypes.POINTER(ctypes.c_int64)
+
+    def reset(self, devices: int = 1) -> None:
+        self.library.fake_reset(devices)
+
+    def fail(self, name: str, code: int) -> None:
+        self.library.fake_fail(name.encode(), code)
+
+    def journal(self) -> list[str]:
+        return self.library.fake_journal().decode().splitlines()
+
+    def launches(self) -> list[str]:
+        return [line for line in self.journal() if line.startswith(("launch", "grid"))]
+
+    def slots(self, count: int) -> list[int]:
+        return self.library.fake_seen()[:count]
+
+
+@pytest.fixture(scope="session")
+def fake_library(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler to build the driver without a GPU")
+    made = tmp_path_factory.mktemp("driver") / "libfake.so"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-O1", "-w", os.fspath(HERE / "fake_driver.c"), "-o", os.fspath(made)],
+        check=True,
+    )
+    return FakeDriver(made)
+
+
+@pytest.fixture
+def fake(fake_library: FakeDriver) -> FakeDriver:
+    fake_library.reset()
+    return fake_library

@@ -1,0 +1,94 @@
+// A driver library without a GPU: it keeps a journal of what is asked of it, and fails when told to.
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define API __attribute__((visibility("default")))
+static char journal[1 << 16];
+static size_t written;
+static int devices = 1, failing_code, launches;
+static char failing_call[64];
+static __thread void *stack[16];
+static __thread int depth;
+static int retained[16];
+int64_t fake_slots[64];
+int fake_slot_count = 3;
+
+static void note(const char *format, long a, long b, long c, long d) {
+  if (written < sizeof journal - 256) written += (size_t)snprintf(journal + written, 256, format, a, b, c, d);
+}
+#define FAIL(name) if (!strcmp(failing_call, name)) return failing_code
+
+API void fake_reset(int count) {
+  devices = count; written = 0; journal[0] = 0; failing_call[0] = 0; launches = 0; depth = 0; fake_slot_count = 3;
+}
+API void fake_fail(const char *name, int code) { strncpy(failing_call, name, sizeof failing_call - 1); failing_code = code; }
+API const char *fake_journal(void) { return journal; }
+API int fake_launches(void) { return launches; }
+API void fake_slots_of(int count) { fake_slot_count = count; }
+API int64_t *fake_seen(void) { return fake_slots; }
+API int fake_retained(int device) { return retained[device]; }
+
+API int cuInit(unsigned flags) { FAIL("cuInit"); return 0; }
+API int cuDriverGetVersion(int *v) { *v = 13000; return 0; }
+API int cuDeviceGetCount(int *n) { *n = devices; return 0; }
+API int cuDeviceGet(int *d, int index) { if (index >= devices) return 101; *d = index; return 0; }
+API int cuDeviceGetName(char *name, int size, int d) { snprintf(name, (size_t)size, "Fake GPU %d", d); return 0; }
+API int cuDeviceGetAttribute(int *v, int number, int d) {
+  *v = number == 75 ? 9 : number == 76 ? 0 : number == 1 ? 1024 : number == 97 ? 232448 : number == 8 ? 49152 : 65535;
+  return 0;
+}
+API int cuDevicePrimaryCtxRetain(void **c, int d) { *c = (void *)(uintptr_t)(0xC000 + d); retained[d]++; return 0; }
+API int cuCtxGetCurrent(void **c) { *c = depth ? stack[depth - 1] : 0; return 0; }
+API int cuCtxGetDevice(int *d) { *d = (int)((uintptr_t)stack[depth - 1] - 0xC000); return 0; }
+API int cuCtxPushCurrent_v2(void *c) { stack[depth++] = c; return 0; }
+API int cuCtxPopCurrent_v2(void **c) { *c = stack[--depth]; return 0; }
+API int cuCtxSetLimit(int number, size_t value) { note("limit %ld %ld\n", number, (long)value, 0, 0); return 0; }
+API int cuCtxSynchronize(void) { FAIL("cuCtxSynchronize"); note("synchronize\n", 0, 0, 0, 0); return 0; }
+API int cuThreadExchangeStreamCaptureMode(int *mode) { note("capture mode %ld\n", *mode, 0, 0, 0); *mode = 0; return 0; }
+API int cuModuleLoadData(void **m, const void *image) {
+  FAIL("cuModuleLoadData");
+  note("load on %lx: %ld\n", (long)(uintptr_t)stack[depth - 1], *(const char *)image, 0, 0);
+  *m = (void *)((uintptr_t)stack[depth - 1] + 0x10000);
+  return 0;
+}
+API int cuModuleGetFunction(void **f, void *m, const char *name) {
+  FAIL("cuModuleGetFunction");
+  note("function %ld of %lx\n", name[strlen(name) - 1], (long)(uintptr_t)m, 0, 0);
+  *f = (void *)((uintptr_t)m * 256 + (unsigned char)name[strlen(name) - 1]);
+  return 0;
+}
+API int cuFuncGetAttribute(int *v, int number, void *f) { *v = number == 0 ? 512 : number == 4 ? 168 : 0; return 0; }
+API int cuFuncSetAttribute(void *f, int number, int value) { note("attribute %ld = %ld\n", number, value, 0, 0); return 0; }
+API int cuGetErrorName(int code, const char **name) {
+  *name = code == 1 ? "CUDA_ERROR_INVALID_VALUE" : code == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU" : code == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : 0;
+  return *name ? 0 : 1;
+}
+API int cuGetErrorString(int code, const char **text) { *text = code == 1 ? "invalid argument" : 0; return *text ? 0 : 1; }
+API int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                       unsigned shared, void *stream, void **parameters, void **extra) {
+  FAIL("cuLaunchKernel");
+  launches++;
+  note("launch %lx on %lx stream %lx shared %ld\n", (long)(uintptr_t)f, (long)(uintptr_t)stack[depth - 1],
+       (long)(uintptr_t)stream, shared);
+  note("grid %ld %ld %ld", gx, gy, gz, 0);
+  note(" block %ld %ld %ld\n", bx, by, bz, 0);
+  for (int i = 0; i < fake_slot_count; ++i) memcpy(&fake_slots[i], parameters[i], 8);
+  return 0;
+}
+typedef struct { int id; char pad[4]; struct { void *base; size_t bytes; float ratio; int hit, miss; char rest[32]; } window; } attribute;
+typedef struct { unsigned grid[3], block[3], shared; void *stream; attribute *attributes; unsigned count; } config;
+API int cuLaunchKernelEx(const config *c, void *f, void **parameters, void **extra) {
+  for (unsigned i = 0; i < c->count; ++i)
+    if (c->attributes[i].id == 1)
+      note("window %lx %ld %ld %ld\n", (long)(uintptr_t)c->attributes[i].window.base, (long)c->attributes[i].window.bytes,
+           (long)(100 * c->attributes[i].window.ratio), c->attributes[i].window.hit);
+    else note("attribute %ld of the launch\n", c->attributes[i].id, 0, 0, 0);
+  return cuLaunchKernel(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared, c->stream,
+                        parameters, extra);
+}
+API int cuEventCreate(void **e, unsigned flags) { static long next; *e = (void *)(uintptr_t)(0xE000 + ++next); return 0; }
+API int cuEventRecord(void *e, void *stream) { note("record on %lx\n", (long)(uintptr_t)stream, 0, 0, 0); return 0; }
+API int cuEventSynchronize(void *e) { return 0; }
+API int cuEventElapsedTime(float *ms, void *a, void *b) { *ms = 1.5f; return 0; }
+API int cuEventDestroy_v2(void *e) { note("destroyed\n", 0, 0, 0, 0); return 0; }

@@ -1,0 +1,103 @@
+"""The target: architectures, attributes, and what is found on a machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from tile_cuda import architectures, devices, target
+
+from tilecore.errors import TargetError
+from tilecore.target import Target
+
+
+@pytest.fixture
+def present(monkeypatch):
+    def put(*found):
+        made = tuple(devices.Device(f"GPU {i}", c) for i, c in enumerate(found))
+        answer = (made, "" if made else "the driver shows no device")
+        monkeypatch.setattr(devices, "visible_devices", lambda: answer)
+        monkeypatch.setattr(target, "visible_devices", lambda: answer)
+
+    return put
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("sm_90a", "sm_90a"),
+        ("90", "sm_90"),
+        (80, "sm_80"),
+        ("8.9", "sm_89"),
+        ("compute_100a", "sm_100a"),
+        ("SM75", "sm_75"),
+    ],
+)
+def test_names_of_architectures(text, name):
+    assert architectures.parse(text).name == name
+
+
+@pytest.mark.parametrize("text", ["sm_90x", "sm_35", "fast", "", "sm_9"])
+def test_wrong_architectures(text):
+    with pytest.raises(TargetError, match="no architecture"):
+        architectures.parse(text)
+
+
+def test_auto_is_the_device_present(present):
+    present((9, 0))
+    assert target.resolve(Target("cuda", {"arch": "auto"})).get("arch") == "sm_90a"
+    present((8, 6), (8, 6))
+    assert target.resolve(Target("cuda", {"arch": "auto"})).get("arch") == "sm_86"
+    assert "GPU 0 (sm_86), GPU 1 (sm_86), 2 devices" in target.detect().detail
+    present((12, 9))  # newer than all that is known
+    assert target.resolve(Target("cuda", {"arch": "auto"})).get("arch") == "sm_121"
+    present()
+    assert target.resolve(Target("cuda", {"arch": "auto"})).get("arch") == "sm_80"
+    assert not target.detect().present
+
+
+def test_registers():
+    resolved = target.resolve(Target("cuda", {"arch": "sm_80", "max_registers": 128}))
+    assert resolved.get("max_registers") == 128
+    with pytest.raises(TargetError, match="max_registers is 900"):
+        target.resolve(Target("cuda", {"arch": "sm_80", "max_registers": 900}))
+
+
+def test_capabilities():
+    hopper = target.capabilities(Target("cuda", {"arch": "sm_90a"}))
+    assert (hopper.shared_bytes, hopper.max_threads, hopper.warp) == (232448, 1024, 32)
+    assert {"mma", "copy_async", "stmatrix", "fp8_mma", "wgmma"} <= hopper.features
+    volta = target.capabilities(Target("cuda", {"arch": "sm_70"}))
+    assert not {"mma", "copy_async"} & volta.features
+    assert "wgmma" not in target.capabilities(Target("cuda", {"arch": "sm_90"})).features
+
+
+def test_hidden_devices(monkeypatch):
+    devices.visible_devices.cache_clear()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    try:
+        assert devices.visible_devices() == ((), "CUDA_VISIBLE_DEVICES is ''")
+    finally:
+        devices.visible_devices.cache_clear()
+
+
+def test_the_plugin_is_light():
+    code = (
+        "import sys, tile_cuda.plugin as p\n"
+        "p.tilecore_target(); p.tilecore_toolchain(); p.tilecore_codegen(); p.tilecore_adapters()\n"
+        "print([m for m in ('tvm', 'tvm_ffi', 'torch', 'numpy') if m in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ended.stdout == "[]\n", ended.stderr
+
+
+def test_the_backend_is_whole():
+    from tile_cuda import plugin
+
+    from tilecore.plugins import manager
+
+    with manager.register(plugin, package="tile-cuda"):
+        backend, resolved = manager.resolve("nvidia -arch=90a")
+        assert (backend.target.kind, resolved.get("arch")) == ("cuda", "sm_90a")
+        assert next(iter(backend.adapters)) == "cython"

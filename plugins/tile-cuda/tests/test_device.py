@@ -1,0 +1,91 @@
+"""On a GPU, where there is one: what test_simulated.py holds against numpy on the host, held there too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from cuda_artifacts import artifact
+from test_simulated import INSTRUCTIONS, matrix_source
+from tile_cuda import toolchain
+from tile_cuda.adapter import DriverAdapter
+from tile_cuda.target import resolve
+
+from tilecore.dtypes import canonical_name
+from tilecore.dtypes import dtype as element_type
+from tilecore.errors import ToolchainError
+from tilecore.plugins.backend import BuildRequest
+from tilecore.runtime.artifact import Entry, TensorParam
+from tilecore.runtime.launcher import Launcher
+from tilecore.target import Target
+
+TARGET = resolve(Target("cuda", {"arch": "auto"}))
+
+
+@pytest.fixture(scope="module")
+def torch():
+    module = pytest.importorskip("torch")
+    present = DriverAdapter().available(TARGET)
+    if not present.present or not module.cuda.is_available():
+        pytest.skip(f"no GPU that torch can use: {present.detail}")
+    return module
+
+
+def run(torch, source: str, symbol: str, grid, threads, shared: int, **arrays: np.ndarray) -> dict[str, np.ndarray]:
+    """As in test_simulated.py; returns what each tensor holds afterwards, as float64."""
+    tensors, params = [], []
+    for name, array in arrays.items():
+        kind = canonical_name(array.dtype)
+        wide = torch.from_numpy(np.ascontiguousarray(array).astype(np.float64))
+        tensors.append(wide.to(element_type(kind).as_torch()).cuda())
+        params.append(TensorParam(name, kind, array.shape, access="r" if name.isupper() else "w"))
+    try:
+        binary, _ = toolchain.build(BuildRequest(symbol, source, (symbol,), TARGET))
+    except ToolchainError as error:
+        if "no compiler" in error.message:
+            pytest.skip(str(error))
+        raise
+    made = artifact(
+        params=tuple(params), entries=(Entry(symbol, grid, threads, shared),), source=source, binary=binary,
+        target=str(TARGET),
+    )  # fmt: skip
+    adapter = DriverAdapter()
+    Launcher(made, adapter.load(made), adapter, 2)(*tensors)
+    adapter.synchronize(0)
+    return {name: t.cpu().to(torch.float64).numpy() for name, t in zip(arrays, tensors, strict=True)}
+
+
+@pytest.mark.parametrize("name", INSTRUCTIONS)
+def test_matrix_instructions(torch, name):
+    _, k, _, _, _, first, second, third = INSTRUCTIONS[name]
+    capability = torch.cuda.get_device_capability()
+    if ("e4m3" in name and capability < (8, 9)) or ("m16n8k8_f64" in name and capability < (9, 0)):
+        pytest.skip(f"{name} is not on this GPU")
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(-4, 5, (16, k)).astype(first), rng.integers(0, 5, (k, 8)).astype(second)
+    found = run(torch, matrix_source(name), "k", (1, 1, 1), (32, 1, 1), 0, A=a, B=b, d=np.zeros((16, 8), third))
+    np.testing.assert_array_equal(found["d"], a.astype(np.float64) @ b.astype(np.float64) + 1)
+
+
+@pytest.mark.parametrize("case", ["block_sum", "pipelined_copy", "mma_tile"])
+def test_kernels(torch, case):
+    pytest.importorskip("tvm")
+    import thread_kernels as kernels
+    from tile_cuda import codegen
+
+    rng = np.random.default_rng(1)
+    source = codegen.build(getattr(kernels, case)(), str(TARGET))["source"]
+    if case == "block_sum":
+        a = rng.standard_normal(64 * 1024).astype(np.float32)
+        found = run(torch, source, "sum_kernel", (64, 1, 1), (128, 1, 1), 16, A=a, s=np.zeros(64, np.float32))["s"]
+        np.testing.assert_allclose(found, a.astype(np.float64).reshape(64, -1).sum(1), rtol=1e-4, atol=1e-4)
+    elif case == "pipelined_copy":
+        a = rng.standard_normal(2048).astype(np.float32)
+        found = run(torch, source, "copy_kernel", (1, 1, 1), (64, 1, 1), 2048, A=a, b=np.zeros(2048, np.float32))["b"]
+        np.testing.assert_array_equal(found, 2 * a.astype(np.float64))
+    else:
+        a, b = (rng.standard_normal(n).astype(np.float16) for n in (16 * 64, 64 * 8))
+        found = run(torch, source, "mma_kernel", (1, 1, 1), (32, 1, 1), 3072, A=a, B=b, c=np.zeros(128, np.float32))[
+            "c"
+        ]
+        wanted = a.reshape(16, 64).astype(np.float64) @ b.reshape(64, 8).astype(np.float64)
+        np.testing.assert_allclose(found.reshape(16, 8), wanted, rtol=1e-3, atol=1e-3)

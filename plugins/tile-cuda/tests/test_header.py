@@ -1,0 +1,61 @@
+"""The header: every function of it compiles for every architecture."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import tile_cuda
+from tile_cuda import architectures, nvcc, nvrtc, toolchain
+
+from tilecore.errors import ToolchainError
+
+SOURCE = Path(__file__).with_name("every_function.cu").read_text()
+FOLDER = Path(tile_cuda.__file__).parent / "include"
+ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
+# used by the functions themselves, or made by macros under other names
+INNER = set(
+    "tc_fence_before tc_fence_after tc_compare_exchange tc_update tc_swap tc_add_each tc_size_bits tc_fp8_bits "
+    "tc_half_bits tc_half_value tc_bfloat16_bits tc_bfloat16_value tc_e4m3_bits tc_e4m3_value tc_e5m2_bits "
+    "tc_e5m2_value tc_neighbour tc_shared_address".split()
+)
+
+
+def compiler(module, name: str):
+    try:
+        tool = module.load()
+    except ToolchainError as error:
+        pytest.skip(error.message)
+    if architectures.parse(name).capability not in tool.architectures():
+        pytest.skip(f"{module.__name__.rpartition('.')[2]} {tool.version} does not know {name}")
+    return tool
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_everything_compiles_with_nvcc(name):
+    arch = architectures.parse(name)
+    options = [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", "-Werror=all-warnings"]
+    options += ["-diag-suppress=177"]
+    binary, said = compiler(nvcc, name).compile(SOURCE, toolchain.INCLUDE, options, "every_function")
+    assert binary is not None, said[:3000]
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_everything_compiles_with_nvrtc(name):
+    options = [f"--gpu-architecture={name}", "--std=c++17"]
+    binary, said = compiler(nvrtc, name).compile(SOURCE, toolchain.headers(), options)
+    assert binary is not None, said[:3000]
+
+
+def test_nothing_is_left_out():
+    texts = [p.read_text() for p in FOLDER.rglob("*.h") if p.name != "simulated.h"]
+    declared = {name for text in texts for name in re.findall(r"TC_FN [\w ]+?[ *&](tc_\w+)\(", text)}
+    declared = {n for n in declared if not n.startswith("tc_plain") and not n.endswith("_")}
+    assert len(declared) > 40
+    assert not {n for n in declared - INNER if n not in SOURCE}
+
+
+def test_our_headers_only():
+    included = {w for p in FOLDER.rglob("*.h") for w in re.findall(r"#include [<\"](.*)[>\"]", p.read_text())}
+    assert all(word.startswith(("tilecore_", "tilecore_cuda/")) for word in included)

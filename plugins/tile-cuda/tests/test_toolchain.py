@@ -1,0 +1,156 @@
+"""Compilers: which is chosen, what it is given, and what is said when it refuses or is missing."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from tile_cuda import nvcc, nvrtc, search, toolchain
+
+from tilecore.errors import ToolchainError
+from tilecore.plugins.backend import BuildRequest
+from tilecore.target import Target
+
+GOOD = (
+    '#include "tilecore_cuda.h"\n\nextern "C" __global__ void k(float* X) {\n  X[threadIdx.x] = 1.0f;  // k.py:4\n}\n'
+)
+BAD = GOOD.replace("= 1.0f;", "= oops;").replace("}\n", "  X[0] = 2.0f;\n}\n")
+
+
+def request(source=GOOD, adapter="nvcc", flags=(), **attributes):
+    target = Target("cuda", {"arch": "sm_90a", "max_registers": 0, **attributes})
+    return BuildRequest("k", source, ("k",), target, tuple(flags), False, adapter)
+
+
+class Tool:
+    """In place of a compiler: keeps what it was given."""
+
+    path, version = "/no/where", "1.2"
+
+    def __init__(self, known=(80, 90), answer=(b"cubin", "")):
+        self.known, self.answer, self.given = known, answer, None
+
+    def architectures(self):
+        return frozenset(self.known)
+
+    def compile(self, *args):
+        self.given = args
+        return self.answer
+
+
+def installed(monkeypatch, rtc=None, cc=None):
+    def missing(name):
+        def load():
+            raise ToolchainError(f"{name} was not found", hint=f"install {name}")
+
+        return load
+
+    if rtc is not None:
+        rtc.__class__ = type("FakeRtc", (Tool, nvrtc.Nvrtc), {"__init__": Tool.__init__})
+    monkeypatch.setattr(nvrtc, "load", (lambda: rtc) if rtc is not None else missing("NVRTC"))
+    monkeypatch.setattr(nvcc, "load", (lambda: cc) if cc is not None else missing("nvcc"))
+
+
+def test_the_run_time_compiler_comes_first(monkeypatch):
+    rtc, cc = Tool(), Tool()
+    installed(monkeypatch, rtc, cc)
+    assert toolchain.build(request(adapter="cython")) == (b"cubin", "cubin")
+    assert rtc.given is not None
+    assert cc.given is None
+    _, headers, options = rtc.given
+    assert options == ["--gpu-architecture=sm_90a", "--std=c++17"]
+    assert {"tilecore_cuda.h", "tilecore_c.h", "tilecore_cuda/matrix.h"} <= set(headers)
+
+
+def test_the_other_where_it_does_not_know_the_architecture(monkeypatch):
+    rtc, cc = Tool(known=(80,)), Tool()
+    installed(monkeypatch, rtc, cc)
+    toolchain.build(request(adapter="cython", flags=["-O3", "--use_fast_math"], max_registers=128))
+    assert rtc.given is None
+    options = cc.given[2]
+    assert options == [
+        "-gencode=arch=compute_90a,code=sm_90a",
+        "-std=c++17",
+        "-maxrregcount=128",
+        "-O3",
+        "--use_fast_math",
+    ]
+
+
+def test_flags_that_the_run_time_compiler_does_not_take(monkeypatch):
+    rtc = Tool()
+    installed(monkeypatch, rtc)
+    toolchain.build(request(adapter="nvrtc", flags=["-O3", "-lineinfo"]))
+    assert rtc.given[2][2:] == ["-lineinfo"]
+
+
+def test_no_compiler(monkeypatch):
+    installed(monkeypatch)
+    with pytest.raises(ToolchainError) as caught:
+        toolchain.build(request(adapter="cython"))
+    assert "NVRTC was not found; nvcc was not found" in str(caught.value)
+    assert "install NVRTC" in str(caught.value)
+    installed(monkeypatch, cc=Tool(known=(80,)))
+    with pytest.raises(ToolchainError, match="does not know sm_90a"):
+        toolchain.build(request(adapter="nvcc"))
+
+
+@pytest.mark.parametrize("module", [nvcc, nvrtc], ids=["nvcc", "nvrtc"])
+def test_refused_source(module):
+    try:
+        module.load()
+    except ToolchainError as error:
+        pytest.skip(error.message)
+    with pytest.raises(ToolchainError) as caught:
+        toolchain.build(request(BAD, module.__name__.rpartition(".")[2]))
+    words = str(caught.value)
+    assert 'identifier "oops" is undefined' in words
+    assert "line 4: X[threadIdx.x] = oops;" in words
+    assert "from k.py:4" in words
+
+
+@pytest.mark.parametrize("module", [nvcc, nvrtc], ids=["nvcc", "nvrtc"])
+def test_a_cubin_is_made(module):
+    try:
+        module.load()
+    except ToolchainError as error:
+        pytest.skip(error.message)
+    binary, kind = toolchain.build(request(GOOD, module.__name__.rpartition(".")[2]))
+    assert kind == "cubin"
+    assert binary[:4] == b"\x7fELF"
+    assert b"k\0" in binary
+
+
+def test_wrong_flags_are_named():
+    try:
+        nvcc.load()
+    except ToolchainError as error:
+        pytest.skip(error.message)
+    with pytest.raises(ToolchainError, match="no-such-flag"):
+        toolchain.build(request(flags=["--no-such-flag"]))
+
+
+def test_everything_looked_for_is_reported():
+    found = {f.name: f for f in toolchain.find()}
+    assert set(found) == {"NVRTC", "nvcc", "CUDA driver"}
+    assert all(f.present or f.fix for f in found.values())
+    assert found["nvcc"].allows == "compile"
+
+
+def test_versions_are_the_same_when_asked_again():
+    target = Target("cuda", {"arch": "sm_80"})
+    assert toolchain.version(target) == toolchain.version(target)
+    assert "headers " in toolchain.version(target)
+
+
+def test_homes_are_looked_at_first(monkeypatch, tmp_path):
+    compiler = tmp_path / "bin" / "nvcc"
+    compiler.parent.mkdir()
+    compiler.write_text("#!/bin/sh\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", os.fspath(tmp_path))
+    assert search.nvcc()[0] == compiler
+    library = tmp_path / "lib64" / "libnvrtc.so.13"
+    library.parent.mkdir()
+    library.write_bytes(b"")
+    assert os.fspath(library) in search.nvrtc()[0]

@@ -1,0 +1,1 @@
+"""tilecore on NVIDIA GPUs."""

@@ -1,0 +1,121 @@
+"""The execution backends of ``cuda``: one way to launch, through the driver API, under several names.
+
+"cython" is the usual one. "nvrtc" and "nvcc" are the same with that compiler and no other. "dlpack" is another name of
+"cython", as every launch takes any tensor that has DLPack. "tvm_ffi" launches on the stream that tvm_ffi's environment
+names, if it names one, so that kernels fall in with what else runs through tvm_ffi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tile_cuda.driver import Driver, DriverError
+from tile_cuda.streams import current_stream_function, foreign_stream
+from tilecore.errors import LaunchError, UnsupportedError
+from tilecore.plugins.backend import Presence
+from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.timing import HostTimer, Timer
+from tilecore.target import Target
+
+NAMES = ("cython", "nvrtc", "nvcc", "tvm_ffi", "dlpack")
+
+
+class DriverAdapter(KernelAdapter):
+    """Kernels as cubins, launched through the driver on torch's current stream.
+
+    driver: gives the driver library; raises DriverError when there is none.
+    """
+
+    def __init__(self, name: str = "cython", driver: Callable[[], Driver] = Driver.shared) -> None:
+        self.name = name
+        self._driver = driver
+        self._raw_stream: Callable[[int], int] | None = None
+        self._several: bool | None = None  # devices; one alone needs no choice
+
+    def available(self, target: Target) -> Presence:
+        try:
+            driver = self._driver()
+            if not driver.device_count():
+                return Presence(False, "the driver shows no device")
+            return Presence(True, driver.device_name(0))
+        except DriverError as error:
+            return Presence(False, str(error))
+
+    def binary_formats(self) -> Sequence[str]:
+        return ("cubin",)
+
+    def load(self, artifact: Artifact) -> LoadedKernel:
+        """Loads it on the device that is in use; on others when it is first launched there. Raises LaunchError."""
+        from tile_cuda.launch import KernelModule, launch_of
+
+        if artifact.binary_format != "cubin":
+            raise UnsupportedError(f"the binary of {artifact.name} is {artifact.binary_format!r}", expected="cubin")
+        try:
+            driver = self._driver()
+            module = KernelModule(artifact, driver)
+            if any(e.window_slot >= 0 or e.programmatic for e in module.entries) and not driver.address(
+                "cuLaunchKernelEx"
+            ):
+                raise LaunchError(f"{artifact.name} has launch attributes, and the driver is too old for them")
+            index = driver.current_device()
+            if index is not None:
+                module.on_device(index)
+        except DriverError as error:
+            raise LaunchError(f"{artifact.name} cannot be loaded: {error}") from None
+        launch, state, owner = launch_of(module)
+        return LoadedKernel(launch, state, module.words, (owner, module))
+
+    def current_stream(self, device_index: int) -> int:
+        """torch's current stream of the device (the default one without torch). The launch that follows in this thread
+        is on that device."""
+        if self._several is None:
+            self._several = self._driver().device_count() > 1
+        if self._several:
+            from tile_cuda.launch import set_device
+
+            set_device(device_index)
+        if self.name == "tvm_ffi":
+            stream = foreign_stream(device_index)
+            if stream:
+                return stream
+        raw = self._raw_stream
+        if raw is None:
+            raw = self._raw_stream = current_stream_function()
+        return raw(device_index) if raw is not None else 0
+
+    def synchronize(self, device_index: int = 0) -> None:
+        try:
+            self._driver().synchronize(device_index)
+        except DriverError as error:
+            raise LaunchError(f"a kernel failed on device {device_index}: {error}") from None
+
+    def timer(self, device_index: int = 0, backend: str = "event") -> Timer:
+        """By the device's events on the current stream, or by the host's clock around a wait."""
+        if backend == "event":
+            from tile_cuda.events import EventTimer
+
+            return EventTimer(self._driver(), device_index, self.current_stream(device_index))
+        if backend == "wall":
+            return HostTimer(lambda: self.synchronize(device_index))
+        raise UnsupportedError(
+            f"execution backend {self.name!r} cannot time by {backend!r}", expected='"event" or "wall"'
+        )
+
+    def empty(self, shape: tuple[int, ...], dtype: str, device_index: int = 0) -> Any:
+        from tilecore.runtime.tensors import empty
+
+        return empty(shape, dtype, self.torch_device(device_index))
+
+    def torch_device(self, device_index: int = 0) -> str:
+        return f"cuda:{device_index}"
+
+
+def adapters() -> list[KernelAdapter]:
+    """All of them, the usual one first."""
+    made: list[KernelAdapter] = [DriverAdapter(name) for name in NAMES]
+    from tile_cuda.simulated import simulated_adapter
+
+    simulated = simulated_adapter()
+    return made if simulated is None else [*made, simulated]

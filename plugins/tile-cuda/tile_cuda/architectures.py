@@ -1,0 +1,93 @@
+"""The GPU architectures: their names, what a block may use, and which instructions there are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tilecore.errors import TargetError
+
+# compute capability -> most bytes of shared memory of one block
+_SHARED_BYTES = {
+    70: 96 << 10,
+    72: 96 << 10,
+    75: 64 << 10,
+    80: 163 << 10,
+    86: 99 << 10,
+    87: 163 << 10,
+    88: 99 << 10,
+    89: 99 << 10,
+    90: 227 << 10,
+    100: 227 << 10,
+    103: 227 << 10,
+    110: 227 << 10,
+    120: 99 << 10,
+    121: 99 << 10,
+}
+# capability from which there is a feature
+_FEATURES = {
+    "mma": 75,
+    "ldmatrix": 75,
+    "copy_async": 80,
+    "transaction_barriers": 80,
+    "l2_policies": 80,
+    "fp8_mma": 89,
+    "stmatrix": 90,
+    "clusters": 90,
+    "bulk_copy": 90,
+}
+DEFAULT = "sm_80"
+MAX_THREADS = 1024
+MAX_REGISTERS = 255
+WARP = 32
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One architecture. capability: 80, 90, ...; suffix: "a" (all of its own instructions), "f" (a family's) or ""."""
+
+    capability: int
+    suffix: str = ""
+
+    @property
+    def name(self) -> str:
+        """As compilers have it: sm_90a."""
+        return f"sm_{self.capability}{self.suffix}"
+
+    @property
+    def virtual(self) -> str:
+        """The instruction set: compute_90a."""
+        return f"compute_{self.capability}{self.suffix}"
+
+    @property
+    def shared_bytes(self) -> int:
+        """Most bytes of shared memory of one block."""
+        return _SHARED_BYTES[self.capability]
+
+    def features(self) -> frozenset[str]:
+        found = {name for name, least in _FEATURES.items() if self.capability >= least}
+        if self.capability == 90 and self.suffix == "a":
+            found.add("wgmma")
+        return frozenset(found)
+
+
+def parse(text: object) -> Architecture:
+    """The architecture of "sm_90a", "90a", "9.0", 90 or "compute_90". Raises TargetError."""
+    word = str(text).strip().lower()
+    match = re.fullmatch(r"(?:sm_?|compute_?)?(\d{2,3}|\d{1,2}\.\d)([af]?)", word)
+    capability = int(match[1].replace(".", "")) if match else 0
+    if match is None or capability not in _SHARED_BYTES:
+        raise TargetError(
+            f"there is no architecture {text!r}",
+            expected="auto, or one of " + ", ".join(f"sm_{n}" for n in _SHARED_BYTES) + ", also with a (sm_90a)",
+        )
+    return Architecture(capability, match[2])
+
+
+def of_device(major: int, minor: int) -> Architecture:
+    """What a device of this compute capability is best compiled for."""
+    capability = 10 * major + minor
+    known = max((n for n in _SHARED_BYTES if n <= capability), default=70)
+    if known == capability and capability >= 90:
+        return Architecture(capability, "a")
+    return Architecture(known)

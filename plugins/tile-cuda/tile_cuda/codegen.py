@@ -1,0 +1,63 @@
+"""CUDA C++ from thread IR, registered with TVM as ``target.build.tilecore_cuda``."""
+
+from __future__ import annotations
+
+import functools
+import json
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tilecore.plugins.backend import Codegen
+
+if TYPE_CHECKING:
+    from tilecore.codegen.dialect import Dialect, KernelHead
+
+FUNCTION = "target.build.tilecore_cuda"
+HEADER = "tilecore_cuda.h"
+# names of CUDA's that the user's variables must not take
+_RESERVED = frozenset("blockIdx threadIdx blockDim gridDim warpSize dim3 uint2 uint4 int2 int4 float2 float4".split())
+
+
+def register() -> None:
+    from tilecore.codegen.registration import register_codegen
+
+    register_codegen(FUNCTION, build)
+
+
+def build(module: Any, target: str) -> dict[str, str]:
+    """The module's source, and facts of its kernels as JSON."""
+    from tilecore.codegen.c_source import emit_module
+
+    emitted = emit_module(module, dialect())
+    return {"source": emitted.text, "entries": json.dumps(emitted.facts())}
+
+
+@functools.cache
+def dialect() -> Dialect:
+    """CUDA C++ as the emitter writes it."""
+    from tile_cuda.instruction_text import STATEMENTS
+    from tilecore.codegen.dialect import Dialect
+
+    return Dialect(
+        kind="cuda",
+        include=HEADER,
+        head=head,
+        arena=lambda size: f"TC_SHARED(shared);  // {size} bytes",
+        block_index=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
+        thread_index=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
+        statements=STATEMENTS,
+        reserved=_RESERVED,
+    )
+
+
+def head(kernel: KernelHead) -> str:
+    """``extern "C" __global__ void __launch_bounds__(128) name(parameters)``."""
+    bounds = str(prod(kernel.threads)) + (f", {kernel.min_blocks}" if kernel.min_blocks else "")
+    cluster = ""
+    if kernel.cluster != (1, 1, 1):
+        cluster = f" __cluster_dims__({', '.join(map(str, kernel.cluster))})"
+    parameters = ", ".join(f"{kind} {name}" for kind, name in kernel.parameters)
+    return f'extern "C" __global__ void{cluster} __launch_bounds__({bounds}) {kernel.symbol}({parameters})'
+
+
+CODEGEN = Codegen(function=FUNCTION, emits="cu", register=register)

@@ -1,0 +1,81 @@
+"""The GPUs of this machine, asked without torch and, where possible, without starting CUDA in this process.
+
+A process that has started CUDA cannot fork workers that use it, and listing targets should be quick; so the management
+library is asked first, and the driver only where that leaves questions.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from dataclasses import dataclass
+
+DRIVER = "libcuda.so.1"
+MANAGEMENT = "libnvidia-ml.so.1"
+
+
+@dataclass(frozen=True)
+class Device:
+    """One GPU: its name and compute capability."""
+
+    name: str
+    capability: tuple[int, int]
+
+
+@functools.lru_cache(maxsize=1)
+def visible_devices() -> tuple[tuple[Device, ...], str]:
+    """The devices that CUDA would show, in no certain order if they differ; and why there are none."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None and visible.strip() in ("", "-1"):
+        return (), f"CUDA_VISIBLE_DEVICES is {visible!r}"
+    found = _by_management()
+    if found and len({d.capability for d in found}) == 1:
+        count = len(found) if visible is None else len([w for w in visible.split(",") if w.strip()])
+        return found[:count], ""
+    return _by_driver()
+
+
+def first_device() -> tuple[Device | None, str]:
+    """CUDA's device 0, or None and why there is none."""
+    devices, reason = visible_devices()
+    return (devices[0], "") if devices else (None, reason)
+
+
+def _by_management() -> tuple[Device, ...]:
+    try:
+        library = ctypes.CDLL(MANAGEMENT)
+        if library.nvmlInit_v2() != 0:
+            return ()
+    except (OSError, AttributeError):
+        return ()
+    try:
+        count = ctypes.c_uint()
+        if library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
+            return ()
+        made = []
+        for index in range(count.value):
+            handle, major, minor = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_int()
+            name = ctypes.create_string_buffer(96)
+            if library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)) != 0:
+                return ()
+            got = library.nvmlDeviceGetCudaComputeCapability(handle, ctypes.byref(major), ctypes.byref(minor))
+            if got != 0 or library.nvmlDeviceGetName(handle, name, 96) != 0:
+                return ()
+            made.append(Device(name.value.decode(errors="replace"), (major.value, minor.value)))
+        return tuple(made)
+    except AttributeError:
+        return ()
+    finally:
+        library.nvmlShutdown()
+
+
+def _by_driver() -> tuple[tuple[Device, ...], str]:
+    from tile_cuda.driver import Driver, DriverError
+
+    try:
+        driver = Driver.shared()
+        made = [Device(driver.device_name(i), driver.capability(i)) for i in range(driver.device_count())]
+    except DriverError as error:
+        return (), str(error)
+    return tuple(made), "" if made else "the driver shows no device"

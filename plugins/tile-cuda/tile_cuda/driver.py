@@ -1,0 +1,186 @@
+"""The driver API through ctypes, opened when first needed: no CUDA header or library is needed to build or import."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from typing import Any
+
+from tile_cuda.devices import DRIVER
+
+# CUdevice_attribute
+_MAX_THREADS, _MAX_SHARED, _WARP = 1, 8, 10
+_MAX_GRID = (5, 6, 7)
+_MAJOR, _MINOR = 75, 76
+_MAX_SHARED_OPT_IN = 97
+# CUfunction_attribute
+FUNCTION_THREADS, FUNCTION_STATIC_SHARED, FUNCTION_REGISTERS, FUNCTION_DYNAMIC_SHARED = 0, 1, 4, 8
+FUNCTION_LOCAL_BYTES, FUNCTION_CLUSTER_ANY_SIZE = 3, 14
+
+
+class DriverError(Exception):
+    """The driver is missing, or a call of it failed. ``code``: the CUresult, 0 when the driver is missing."""
+
+    def __init__(self, words: str, code: int = 0) -> None:
+        super().__init__(words)
+        self.code = code
+
+
+class Driver:
+    """The driver library. Every method raises DriverError with the driver's own name for what went wrong."""
+
+    def __init__(self, path: str = DRIVER) -> None:
+        self.path = path
+        try:
+            self.library = ctypes.CDLL(path)
+        except OSError as error:
+            reason = "" if "No such file" in str(error) else f" ({error})"
+            raise DriverError(f"the driver library {path} is not there{reason}") from None
+        self._lock = threading.Lock()
+        self._contexts: dict[int, int] = {}
+        self.call("cuInit", 0)
+
+    @staticmethod
+    @functools.lru_cache(maxsize=1)
+    def shared() -> Driver:
+        """The driver of this process; started by the first call."""
+        return Driver()
+
+    def call(self, name: str, *args: Any) -> None:
+        """``cuName(*args)``; raises DriverError unless it succeeds."""
+        try:
+            function = getattr(self.library, name)
+        except AttributeError:
+            raise DriverError(f"the driver is too old: it has no {name}") from None
+        code = function(*args)
+        if code:
+            raise DriverError(f"{name} failed: {self.words(code)}", code)
+
+    def address(self, name: str) -> int:
+        """Address of a function, 0 when the driver has none of that name."""
+        try:
+            return ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value or 0
+        except AttributeError:
+            return 0
+
+    def words(self, code: int) -> str:
+        """``CUDA_ERROR_NAME (code): description``."""
+        name, text = ctypes.c_char_p(), ctypes.c_char_p()
+        known = self.library.cuGetErrorName(code, ctypes.byref(name)) == 0 and name.value
+        described = self.library.cuGetErrorString(code, ctypes.byref(text)) == 0 and text.value
+        words = f"{name.value.decode()} ({code})" if known and name.value else f"error {code}"
+        return f"{words}: {text.value.decode()}" if described and text.value else words
+
+    # -- devices ------------------------------------------------------------------------------------------------
+
+    def version(self) -> int:
+        """1000 * major + 10 * minor of the newest CUDA that it knows."""
+        number = ctypes.c_int()
+        self.call("cuDriverGetVersion", ctypes.byref(number))
+        return number.value
+
+    def device_count(self) -> int:
+        count = ctypes.c_int()
+        self.call("cuDeviceGetCount", ctypes.byref(count))
+        return count.value
+
+    def device_name(self, index: int) -> str:
+        name = ctypes.create_string_buffer(128)
+        self.call("cuDeviceGetName", name, len(name), self._device(index))
+        return name.value.decode(errors="replace")
+
+    def capability(self, index: int) -> tuple[int, int]:
+        return self._attribute(_MAJOR, index), self._attribute(_MINOR, index)
+
+    def limits(self, index: int) -> dict[str, Any]:
+        """threads of a block, shared: bytes of a block at most, grid: blocks along x, y and z."""
+        return {
+            "threads": self._attribute(_MAX_THREADS, index),
+            "shared": max(self._attribute(_MAX_SHARED_OPT_IN, index), self._attribute(_MAX_SHARED, index)),
+            "grid": tuple(self._attribute(number, index) for number in _MAX_GRID),
+        }
+
+    def _device(self, index: int) -> ctypes.c_int:
+        device = ctypes.c_int()
+        self.call("cuDeviceGet", ctypes.byref(device), index)
+        return device
+
+    def _attribute(self, number: int, index: int) -> int:
+        value = ctypes.c_int()
+        self.call("cuDeviceGetAttribute", ctypes.byref(value), number, self._device(index))
+        return value.value
+
+    # -- contexts -----------------------------------------------------------------------------------------------
+
+    def context(self, index: int) -> int:
+        """The primary context of a device, which torch uses too; kept until the process ends."""
+        with self._lock:
+            known = self._contexts.get(index)
+            if known is None:
+                made = ctypes.c_void_p()
+                self.call("cuDevicePrimaryCtxRetain", ctypes.byref(made), self._device(index))
+                known = self._contexts[index] = made.value or 0
+            return known
+
+    def current_context(self) -> int:
+        """The calling thread's context; 0: none."""
+        found = ctypes.c_void_p()
+        self.call("cuCtxGetCurrent", ctypes.byref(found))
+        return found.value or 0
+
+    def current_device(self) -> int | None:
+        """Index of the device whose context is current, or None."""
+        if not self.current_context():
+            return None
+        device = ctypes.c_int()
+        self.call("cuCtxGetDevice", ctypes.byref(device))
+        return device.value
+
+    def inside(self, index: int) -> _Inside:
+        """``with driver.inside(0):`` makes a device's primary context current."""
+        return _Inside(self, self.context(index))
+
+    # -- modules ------------------------------------------------------------------------------------------------
+
+    def load_module(self, binary: bytes) -> int:
+        """A module in the current context; allowed while a stream is captured."""
+        mode = ctypes.c_int(2)  # CU_STREAM_CAPTURE_MODE_RELAXED
+        exchanged = self.library.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode)) == 0
+        module = ctypes.c_void_p()
+        try:
+            self.call("cuModuleLoadData", ctypes.byref(module), binary)
+        finally:
+            if exchanged:
+                self.library.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+        return module.value or 0
+
+    def function(self, module: int, symbol: str) -> int:
+        found = ctypes.c_void_p()
+        self.call("cuModuleGetFunction", ctypes.byref(found), ctypes.c_void_p(module), symbol.encode())
+        return found.value or 0
+
+    def function_attribute(self, function: int, number: int) -> int:
+        value = ctypes.c_int()
+        self.call("cuFuncGetAttribute", ctypes.byref(value), number, ctypes.c_void_p(function))
+        return value.value
+
+    def set_function_attribute(self, function: int, number: int, value: int) -> None:
+        self.call("cuFuncSetAttribute", ctypes.c_void_p(function), number, value)
+
+    def synchronize(self, index: int) -> None:
+        """Wait for everything on the device."""
+        with self.inside(index):
+            self.call("cuCtxSynchronize")
+
+
+class _Inside:
+    def __init__(self, driver: Driver, context: int) -> None:
+        self._driver = driver
+        self._context = context
+
+    def __enter__(self) -> None:
+        self._driver.call("cuCtxPushCurrent_v2", ctypes.c_void_p(self._context))
+
+    def __exit__(self, *error: object) -> None:
+        self._driver.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))

@@ -1,0 +1,18 @@
+// What emitted kernels call: element types, functions, what threads do together, atomics, asynchronous copies and
+// matrix instructions. Needs no other header of the vendor's; TC_SIMULATE chooses the form that runs on a host.
+#pragma once
+#ifdef TC_SIMULATE
+#include "tilecore_cuda/simulated.h"
+#else
+#define TC_FN __device__ __forceinline__
+#define TC_MEMCPY memcpy
+#define TC_ARCH __CUDA_ARCH__
+#include "tilecore_c.h"
+#include "tilecore_cuda/floats.h"
+#include "tilecore_cuda/mathematics.h"
+#include "tilecore_cuda/threads.h"
+#include "tilecore_cuda/memory.h"
+#include "tilecore_cuda/atomics.h"
+#include "tilecore_cuda/asynchronous.h"
+#include "tilecore_cuda/matrix.h"
+#endif

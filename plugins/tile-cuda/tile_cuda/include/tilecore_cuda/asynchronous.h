@@ -1,0 +1,109 @@
+// Copies that land later: by groups of each thread (sm_80), and on transaction barriers (sm_90).
+#pragma once
+
+// Starts a copy of 4, 8 or 16 bytes from global to shared memory; valid: else zeros are written.
+template <int Bytes>
+TC_FN void tc_copy_async(void* to, const void* from, bool valid = true) {
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "an asynchronous copy moves 4, 8 or 16 bytes");
+#if TC_ARCH >= 800
+  const unsigned place = tc_shared_address(to), size = valid ? Bytes : 0;
+  const unsigned long long source = __cvta_generic_to_global(from);
+  if (Bytes == 16) {
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(place), "l"(source), "r"(size)
+                 : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(place), "l"(source), "n"(Bytes), "r"(size)
+                 : "memory");
+  }
+#else
+  using vector = typename tc_vector<Bytes>::type;
+  vector value = {};
+  if (valid) value = *static_cast<const vector*>(from);
+  *static_cast<vector*>(to) = value;
+#endif
+}
+TC_FN void tc_commit_async() {
+#if TC_ARCH >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// This thread's groups but the last N have landed.
+template <int N>
+TC_FN void tc_wait_async() {
+#if TC_ARCH >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
+// -- transaction barriers: 8 bytes of shared memory each -------------------------------------------------------------
+
+#if TC_ARCH >= 800
+TC_FN void tc_transaction_init(void* barrier, unsigned count) {
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(tc_shared_address(barrier)), "r"(count) : "memory");
+}
+TC_FN void tc_transaction_drop(void* barrier) {
+  asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(tc_shared_address(barrier)) : "memory");
+}
+TC_FN void tc_transaction_arrive(void* barrier) {
+  asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(tc_shared_address(barrier))
+               : "memory");
+}
+// Arrives when this thread's tc_copy_async so far have landed; counted: among the arrivals of tc_transaction_init.
+TC_FN void tc_transaction_arrive_on_copies(void* barrier, bool counted) {
+  if (counted) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(tc_shared_address(barrier)) : "memory");
+  } else {
+    asm volatile("cp.async.mbarrier.arrive.shared.b64 [%0];" ::"r"(tc_shared_address(barrier)) : "memory");
+  }
+}
+#endif
+#if TC_ARCH >= 900
+TC_FN void tc_transaction_arrive_expect(void* barrier, unsigned bytes) {
+  asm volatile("{ .reg .b64 state; mbarrier.arrive.expect_tx.shared.b64 state, [%0], %1; }" ::"r"(
+                   tc_shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+TC_FN void tc_transaction_expect(void* barrier, unsigned bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(tc_shared_address(barrier)), "r"(bytes)
+               : "memory");
+}
+// Has the phase of this parity ended? A barrier starts in phase 0, so parity 1 is at once true.
+TC_FN bool tc_transaction_try_wait(void* barrier, unsigned parity) {
+  unsigned done;
+  asm volatile(
+      "{ .reg .pred done; mbarrier.try_wait.parity.shared.b64 done, [%1], %2; selp.u32 %0, 1, 0, done; }"
+      : "=r"(done)
+      : "r"(tc_shared_address(barrier)), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+// Barriers that were just made are seen by the copy engine and, with a cluster, by other blocks.
+TC_FN void tc_transaction_fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+// What this thread wrote to shared memory is seen by the copy engine and the matrix units.
+TC_FN void tc_fence_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// A copy from global to shared memory, of a multiple of 16 bytes, that completes on a barrier.
+TC_FN void tc_bulk_copy_async(void* to, const void* from, unsigned bytes, void* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          tc_shared_address(to)),
+      "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(tc_shared_address(barrier))
+      : "memory");
+}
+#elif TC_ARCH >= 800
+TC_FN bool tc_transaction_try_wait(void* barrier, unsigned parity) {
+  unsigned done;
+  asm volatile(
+      "{ .reg .pred done; mbarrier.test_wait.parity.shared.b64 done, [%1], %2; selp.u32 %0, 1, 0, done; }"
+      : "=r"(done)
+      : "r"(tc_shared_address(barrier)), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+#endif
+#if TC_ARCH >= 800
+TC_FN void tc_transaction_wait(void* barrier, unsigned parity) {
+  while (!tc_transaction_try_wait(barrier, parity)) {
+  }
+}
+#endif

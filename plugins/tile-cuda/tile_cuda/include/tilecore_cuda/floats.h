@@ -1,0 +1,188 @@
+// The narrow floats. Each operation rounds to the type, to nearest even; the 8-bit ones saturate.
+#pragma once
+
+// A double as a float whose last bit tells that something was cut off, so that rounding it once more is exact.
+TC_FN float tc_round_to_odd(double x) {
+  const float cut = __double2float_rz(x);
+  return double(cut) == x || x != x ? cut : __uint_as_float(__float_as_uint(cut) | 1u);
+}
+
+// -- conversions ---------------------------------------------------------------------------------------------------
+
+TC_FN unsigned short tc_half_bits(float x) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+TC_FN float tc_half_value(unsigned short bits) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return x;
+}
+
+TC_FN unsigned short tc_bfloat16_bits(float x) {
+#if TC_ARCH >= 800
+  unsigned short bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+#else
+  const unsigned bits = __float_as_uint(x);
+  if (x != x) return (unsigned short)(bits >> 16 | 0x40);
+  return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+#endif
+}
+TC_FN float tc_bfloat16_value(unsigned short bits) { return __uint_as_float(unsigned(bits) << 16); }
+
+#if TC_ARCH < 890
+// F: bits of the fraction; BIAS of the exponent; LARGEST: bits of the largest finite value as a float.
+template <int F, int BIAS, unsigned LARGEST>
+TC_FN unsigned char tc_fp8_bits(float x) {
+  const unsigned all = __float_as_uint(x), sign = all >> 24 & 0x80;
+  unsigned size = all & 0x7fffffff;
+  if (size > 0x7f800000) return (unsigned char)(sign | 0x7f);
+  if (size > LARGEST) size = LARGEST;
+  if (size < unsigned(128 - BIAS) << 23) {  // a denormal: adding this aligns its last bit with the float's
+    const unsigned aligner = unsigned(127 + (1 - BIAS - F) + 23) << 23;
+    return (unsigned char)(sign | (__float_as_uint(__uint_as_float(size) + __uint_as_float(aligner)) - aligner));
+  }
+  size += (1u << (22 - F)) - 1 + (size >> (23 - F) & 1);
+  return (unsigned char)(sign | ((size >> (23 - F)) - ((127 - BIAS) << F)));
+}
+#endif
+
+TC_FN unsigned char tc_e4m3_bits(float x) {
+#if TC_ARCH >= 890
+  unsigned short pair;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+  return (unsigned char)pair;
+#else
+  return tc_fp8_bits<3, 7, 0x43e00000>(x);
+#endif
+}
+TC_FN float tc_e4m3_value(unsigned char bits) {
+#if TC_ARCH >= 890
+  unsigned pair;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"((unsigned short)bits));
+  return tc_half_value((unsigned short)pair);
+#else
+  const unsigned sign = unsigned(bits & 0x80) << 24, rest = bits & 0x7f;
+  if (rest == 0x7f) return __uint_as_float(sign | 0x7fc00000);
+  return __uint_as_float(sign | __float_as_uint(__uint_as_float(rest << 20) * 0x1p120f));
+#endif
+}
+
+TC_FN unsigned char tc_e5m2_bits(float x) {
+#if TC_ARCH >= 890
+  unsigned short pair;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+  return (unsigned char)pair;
+#else
+  return tc_fp8_bits<2, 15, 0x47600000>(x);
+#endif
+}
+TC_FN float tc_e5m2_value(unsigned char bits) { return tc_half_value((unsigned short)(bits << 8)); }
+
+// float32 with 10 bits of fraction, as the matrix instructions take it.
+TC_FN float tc_round_tf32(float x) {
+#if TC_ARCH >= 800
+  unsigned bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+  return __uint_as_float(bits);
+#else
+  return x;
+#endif
+}
+
+// -- types ---------------------------------------------------------------------------------------------------------
+
+#define TC_NARROW(NAME, BITS, TO_BITS, TO_VALUE)                                                   \
+  struct NAME {                                                                                    \
+    BITS bits;                                                                                     \
+    NAME() = default;                                                                              \
+    TC_FN static NAME from_bits(BITS raw) {                                                        \
+      NAME made;                                                                                   \
+      made.bits = raw;                                                                             \
+      return made;                                                                                 \
+    }                                                                                              \
+    TC_FN explicit NAME(float x) : bits(TO_BITS(x)) {}                                             \
+    TC_FN explicit NAME(double x) : bits(TO_BITS(tc_round_to_odd(x))) {}                           \
+    TC_FN explicit NAME(bool x) : bits(TO_BITS(x ? 1.0f : 0.0f)) {}                                \
+    TC_FN explicit NAME(int x) : bits(TO_BITS(tc_round_to_odd(double(x)))) {}                      \
+    TC_FN explicit NAME(unsigned x) : bits(TO_BITS(tc_round_to_odd(double(x)))) {}                 \
+    TC_FN explicit NAME(long long x) : bits(TO_BITS(tc_round_to_odd(double(x)))) {}                \
+    TC_FN explicit NAME(unsigned long long x) : bits(TO_BITS(tc_round_to_odd(double(x)))) {}       \
+    TC_FN explicit NAME(signed char x) : bits(TO_BITS(float(x))) {}                                \
+    TC_FN explicit NAME(unsigned char x) : bits(TO_BITS(float(x))) {}                              \
+    TC_FN explicit NAME(short x) : bits(TO_BITS(float(x))) {}                                      \
+    TC_FN explicit NAME(unsigned short x) : bits(TO_BITS(float(x))) {}                             \
+    TC_FN explicit operator float() const { return TO_VALUE(bits); }                               \
+    TC_FN explicit operator double() const { return double(TO_VALUE(bits)); }                      \
+  };                                                                                               \
+  TC_FN bool operator==(NAME a, NAME b) { return float(a) == float(b); }                           \
+  TC_FN bool operator!=(NAME a, NAME b) { return float(a) != float(b); }                           \
+  TC_FN bool operator<(NAME a, NAME b) { return float(a) < float(b); }                             \
+  TC_FN bool operator<=(NAME a, NAME b) { return float(a) <= float(b); }                           \
+  TC_FN bool operator>(NAME a, NAME b) { return float(a) > float(b); }                             \
+  TC_FN bool operator>=(NAME a, NAME b) { return float(a) >= float(b); }                           \
+  TC_FN NAME operator/(NAME a, NAME b) { return NAME(float(a) / float(b)); }                       \
+  TC_FN NAME tc_nextafter(NAME a, NAME b) { return tc_neighbour<NAME, BITS>(a, b); }
+TC_NARROW(tc_half, unsigned short, tc_half_bits, tc_half_value)
+TC_NARROW(tc_bfloat16, unsigned short, tc_bfloat16_bits, tc_bfloat16_value)
+TC_NARROW(tc_fp8_e4m3, unsigned char, tc_e4m3_bits, tc_e4m3_value)
+TC_NARROW(tc_fp8_e5m2, unsigned char, tc_e5m2_bits, tc_e5m2_value)
+#undef TC_NARROW
+
+// -- arithmetic: sums and products that the processor has, else in float, which is exact enough to round once -------
+
+#define TC_IN_FLOAT(NAME)                                                                          \
+  TC_FN NAME operator+(NAME a, NAME b) { return NAME(float(a) + float(b)); }                       \
+  TC_FN NAME operator-(NAME a, NAME b) { return NAME(float(a) - float(b)); }                       \
+  TC_FN NAME operator*(NAME a, NAME b) { return NAME(float(a) * float(b)); }
+#define TC_EXTREMES_IN_FLOAT(NAME)                                                                 \
+  TC_FN NAME tc_min(NAME a, NAME b) { return NAME(fminf(float(a), float(b))); }                    \
+  TC_FN NAME tc_max(NAME a, NAME b) { return NAME(fmaxf(float(a), float(b))); }
+#define TC_NATIVE(NAME, NAMED, INSTRUCTION)                                                        \
+  TC_FN NAME NAMED(NAME a, NAME b) {                                                               \
+    unsigned short bits;                                                                           \
+    asm(INSTRUCTION " %0, %1, %2;" : "=h"(bits) : "h"(a.bits), "h"(b.bits));                       \
+    return NAME::from_bits(bits);                                                                  \
+  }
+#define TC_NATIVE_FMA(NAME, INSTRUCTION)                                                           \
+  TC_FN NAME tc_fma(NAME a, NAME b, NAME c) {                                                      \
+    unsigned short bits;                                                                           \
+    asm(INSTRUCTION " %0, %1, %2, %3;" : "=h"(bits) : "h"(a.bits), "h"(b.bits), "h"(c.bits));      \
+    return NAME::from_bits(bits);                                                                  \
+  }
+
+TC_NATIVE(tc_half, operator+, "add.f16")
+TC_NATIVE(tc_half, operator-, "sub.f16")
+TC_NATIVE(tc_half, operator*, "mul.f16")
+TC_NATIVE_FMA(tc_half, "fma.rn.f16")
+#if TC_ARCH >= 800
+TC_NATIVE(tc_half, tc_min, "min.f16")
+TC_NATIVE(tc_half, tc_max, "max.f16")
+TC_NATIVE(tc_bfloat16, tc_min, "min.bf16")
+TC_NATIVE(tc_bfloat16, tc_max, "max.bf16")
+TC_NATIVE_FMA(tc_bfloat16, "fma.rn.bf16")
+#else
+TC_EXTREMES_IN_FLOAT(tc_half)
+TC_EXTREMES_IN_FLOAT(tc_bfloat16)
+TC_FN tc_bfloat16 tc_fma(tc_bfloat16 a, tc_bfloat16 b, tc_bfloat16 c) {
+  return tc_bfloat16(fma(double(a), double(b), double(c)));
+}
+#endif
+#if TC_ARCH >= 900
+TC_NATIVE(tc_bfloat16, operator+, "add.bf16")
+TC_NATIVE(tc_bfloat16, operator-, "sub.bf16")
+TC_NATIVE(tc_bfloat16, operator*, "mul.bf16")
+#else
+TC_IN_FLOAT(tc_bfloat16)
+#endif
+TC_IN_FLOAT(tc_fp8_e4m3)
+TC_IN_FLOAT(tc_fp8_e5m2)
+TC_EXTREMES_IN_FLOAT(tc_fp8_e4m3)
+TC_EXTREMES_IN_FLOAT(tc_fp8_e5m2)
+#undef TC_IN_FLOAT
+#undef TC_EXTREMES_IN_FLOAT
+#undef TC_NATIVE
+#undef TC_NATIVE_FMA

@@ -1,0 +1,90 @@
+// Functions of float and double, and of integers.
+#pragma once
+
+#define TC_MATH(NAME, SINGLE, DOUBLE)                        \
+  TC_FN float tc_##NAME(float x) { return SINGLE(x); }       \
+  TC_FN double tc_##NAME(double x) { return DOUBLE(x); }
+TC_MATH(exp, expf, exp)
+TC_MATH(exp2, exp2f, exp2)
+TC_MATH(exp10, exp10f, exp10)
+TC_MATH(log, logf, log)
+TC_MATH(log2, log2f, log2)
+TC_MATH(log10, log10f, log10)
+TC_MATH(log1p, log1pf, log1p)
+TC_MATH(sin, sinf, sin)
+TC_MATH(cos, cosf, cos)
+TC_MATH(tan, tanf, tan)
+TC_MATH(asin, asinf, asin)
+TC_MATH(acos, acosf, acos)
+TC_MATH(atan, atanf, atan)
+TC_MATH(sinh, sinhf, sinh)
+TC_MATH(cosh, coshf, cosh)
+TC_MATH(tanh, tanhf, tanh)
+TC_MATH(asinh, asinhf, asinh)
+TC_MATH(acosh, acoshf, acosh)
+TC_MATH(atanh, atanhf, atanh)
+TC_MATH(erf, erff, erf)
+TC_MATH(sqrt, sqrtf, sqrt)
+TC_MATH(rsqrt, rsqrtf, rsqrt)
+TC_MATH(floor, floorf, floor)
+TC_MATH(ceil, ceilf, ceil)
+TC_MATH(trunc, truncf, trunc)
+TC_MATH(nearbyint, rintf, rint)
+TC_MATH(abs, fabsf, fabs)
+#undef TC_MATH
+
+#define TC_MATH2(NAME, SINGLE, DOUBLE)                                    \
+  TC_FN float tc_##NAME(float x, float y) { return SINGLE(x, y); }        \
+  TC_FN double tc_##NAME(double x, double y) { return DOUBLE(x, y); }
+TC_MATH2(pow, powf, pow)
+TC_MATH2(atan2, atan2f, atan2)
+TC_MATH2(fmod, fmodf, fmod)
+TC_MATH2(hypot, hypotf, hypot)
+TC_MATH2(copysign, copysignf, copysign)
+TC_MATH2(nextafter, nextafterf, nextafter)
+TC_MATH2(min, fminf, fmin)  // the one that is not NaN
+TC_MATH2(max, fmaxf, fmax)
+#undef TC_MATH2
+
+TC_FN float tc_fma(float a, float b, float c) { return fmaf(a, b, c); }
+TC_FN double tc_fma(double a, double b, double c) { return fma(a, b, c); }
+TC_FN float tc_ldexp(float x, int power) { return ldexpf(x, power); }
+TC_FN double tc_ldexp(double x, int power) { return ldexp(x, power); }
+TC_FN float tc_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+TC_FN double tc_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+TC_FN float tc_floor_mod(float a, float b) { return a - floorf(a / b) * b; }
+TC_FN double tc_floor_mod(double a, double b) { return a - floor(a / b) * b; }
+
+// By bits, so that the compiler's fast mathematics does not take them for never.
+TC_FN bool tc_isnan(float x) { return (__float_as_uint(x) & 0x7fffffffu) > 0x7f800000u; }
+TC_FN bool tc_isinf(float x) { return (__float_as_uint(x) & 0x7fffffffu) == 0x7f800000u; }
+TC_FN bool tc_isfinite(float x) { return (__float_as_uint(x) & 0x7fffffffu) < 0x7f800000u; }
+TC_FN unsigned long long tc_size_bits(double x) { return (unsigned long long)__double_as_longlong(x) << 1; }
+TC_FN bool tc_isnan(double x) { return tc_size_bits(x) > 0xffe0000000000000ull; }
+TC_FN bool tc_isinf(double x) { return tc_size_bits(x) == 0xffe0000000000000ull; }
+TC_FN bool tc_isfinite(double x) { return tc_size_bits(x) < 0xffe0000000000000ull; }
+
+// A value that is not merged with the operations around it.
+TC_FN float tc_rounded(float x) {
+  asm("" : "+f"(x));
+  return x;
+}
+TC_FN double tc_rounded(double x) {
+  asm("" : "+d"(x));
+  return x;
+}
+
+#define TC_EXTREMES(T)                                        \
+  TC_FN T tc_min(T a, T b) { return b < a ? b : a; }          \
+  TC_FN T tc_max(T a, T b) { return a < b ? b : a; }
+TC_EXTREMES(int)
+TC_EXTREMES(unsigned)
+TC_EXTREMES(long long)
+TC_EXTREMES(unsigned long long)
+#undef TC_EXTREMES
+TC_FN int tc_abs(int x) { return x < 0 ? int(0u - unsigned(x)) : x; }
+TC_FN long long tc_abs(long long x) { return x < 0 ? (long long)(0ull - (unsigned long long)x) : x; }
+TC_FN int tc_popcount(unsigned x) { return __popc(x); }
+TC_FN int tc_popcount(unsigned long long x) { return __popcll(x); }
+TC_FN int tc_clz(unsigned x) { return __clz(int(x)); }
+TC_FN int tc_clz(unsigned long long x) { return __clzll((long long)x); }

@@ -1,0 +1,72 @@
+// Shared memory, vector moves, fences and hints.
+#pragma once
+
+// The arena of the block that the launch provides.
+#define TC_SHARED(NAME) extern __shared__ __align__(1024) unsigned char NAME[]
+
+TC_FN unsigned tc_shared_address(const void* p) { return unsigned(__cvta_generic_to_shared(p)); }
+
+template <int Bytes>
+struct tc_vector;
+template <>
+struct tc_vector<1> {
+  using type = unsigned char;
+};
+template <>
+struct tc_vector<2> {
+  using type = unsigned short;
+};
+template <>
+struct tc_vector<4> {
+  using type = unsigned;
+};
+template <>
+struct tc_vector<8> {
+  using type = uint2;
+};
+template <>
+struct tc_vector<16> {
+  using type = uint4;
+};
+
+// Moves neighbouring elements at once: both addresses are multiples of the bytes.
+template <int Bytes>
+TC_FN void tc_move(void* to, const void* from) {
+  using vector = typename tc_vector<Bytes>::type;
+  *static_cast<vector*>(to) = *static_cast<const vector*>(from);
+}
+
+TC_FN void tc_fence_block() { __threadfence_block(); }
+TC_FN void tc_fence_device() { __threadfence(); }
+
+TC_FN void tc_prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+
+// -- L2 residence (sm_80) ------------------------------------------------------------------------------------------
+
+#if TC_ARCH >= 800
+TC_FN unsigned long long tc_evict_first() {
+  unsigned long long policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));
+  return policy;
+}
+TC_FN unsigned long long tc_evict_last() {
+  unsigned long long policy;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0;" : "=l"(policy));
+  return policy;
+}
+// 16 bytes from global memory, kept in L2 as the policy says.
+TC_FN void tc_load_with_policy(void* to, const void* from, unsigned long long policy) {
+  uint4 value;
+  asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(from), "l"(policy)
+               : "memory");
+  *static_cast<uint4*>(to) = value;
+}
+TC_FN void tc_store_with_policy(void* to, const void* from, unsigned long long policy) {
+  const uint4 value = *static_cast<const uint4*>(from);
+  asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to), "r"(value.x), "r"(value.y),
+               "r"(value.z), "r"(value.w), "l"(policy)
+               : "memory");
+}
+#endif

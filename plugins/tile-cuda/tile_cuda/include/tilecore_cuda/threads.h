@@ -1,0 +1,83 @@
+// What threads of a block do together. All lanes of a warp take part in a warp's operations.
+#pragma once
+
+TC_FN void tc_barrier() { __syncthreads(); }
+TC_FN void tc_warp_barrier() { __syncwarp(); }
+// The threads that name `id` (1 to 15); threads: all of them, a multiple of the warp.
+TC_FN void tc_named_barrier(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+TC_FN void tc_named_barrier_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+TC_FN bool tc_vote_any(bool p) { return __any_sync(0xffffffffu, p); }
+TC_FN bool tc_vote_all(bool p) { return __all_sync(0xffffffffu, p); }
+TC_FN unsigned tc_vote_ballot(bool p) { return __ballot_sync(0xffffffffu, p); }
+TC_FN bool tc_block_vote_any(bool p) { return __syncthreads_or(p); }
+TC_FN bool tc_block_vote_all(bool p) { return __syncthreads_and(p); }
+TC_FN int tc_block_vote_count(bool p) { return __syncthreads_count(p); }
+
+template <int Bytes>
+struct tc_word;
+template <>
+struct tc_word<1> {
+  using type = unsigned char;
+  using wide = unsigned;
+};
+template <>
+struct tc_word<2> {
+  using type = unsigned short;
+  using wide = unsigned;
+};
+template <>
+struct tc_word<4> {
+  using type = unsigned;
+  using wide = unsigned;
+};
+template <>
+struct tc_word<8> {
+  using type = unsigned long long;
+  using wide = unsigned long long;
+};
+
+// width: lanes of a group, a power of two up to 32.
+#define TC_SHUFFLE(KIND, BUILTIN)                                                           \
+  template <class T>                                                                        \
+  TC_FN T tc_shuffle_##KIND(T value, int lane, int width = 32) {                            \
+    using word = typename tc_word<int(sizeof(T))>::type;                                    \
+    using wide = typename tc_word<int(sizeof(T))>::wide;                                    \
+    return tc_bits<T>(word(BUILTIN(0xffffffffu, wide(tc_bits<word>(value)), lane, width))); \
+  }
+TC_SHUFFLE(idx, __shfl_sync)
+TC_SHUFFLE(xor, __shfl_xor_sync)
+TC_SHUFFLE(up, __shfl_up_sync)
+TC_SHUFFLE(down, __shfl_down_sync)
+#undef TC_SHUFFLE
+
+#define tc_print(...) printf(__VA_ARGS__)
+#define tc_assert(CONDITION, NUMBER, MESSAGE)                                                                      \
+  do {                                                                                                             \
+    if (!(CONDITION)) {                                                                                            \
+      printf("device assertion %d failed in block (%d, %d, %d), thread (%d, %d, %d): %s\n", NUMBER, blockIdx.x,    \
+             blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z, MESSAGE);                              \
+      __trap();                                                                                                    \
+    }                                                                                                              \
+  } while (0)
+#define tc_assume(CONDITION) __builtin_assume(CONDITION)
+
+// -- clusters (sm_90) ----------------------------------------------------------------------------------------------
+
+#if TC_ARCH >= 900
+TC_FN void tc_cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+TC_FN void tc_cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+TC_FN unsigned tc_cluster_rank() {
+  unsigned rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+// The address of another block's shared memory, as the instructions on shared::cluster take it.
+TC_FN unsigned tc_cluster_address(const void* own, unsigned rank) {
+  unsigned address;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(unsigned(__cvta_generic_to_shared(own))), "r"(rank));
+  return address;
+}
+#endif

@@ -1,0 +1,19 @@
+"""How the ``cuda`` target lowers: the SIMT family, with the matrix instructions of the hardware."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.plugins.backend import Lowering
+from tilecore.target import Target
+
+
+def stand_in(target: Target) -> dict[str, Any]:
+    """The TVM target for stock passes."""
+    return {"kind": "cuda", "arch": str(target.get("arch", "sm_80"))}
+
+
+def lowering() -> Lowering:
+    from tile_cuda.lowering.mma import MMA_SYNC
+
+    return Lowering(family="simt", stand_in=stand_in, implementations=(MMA_SYNC,))

@@ -1,0 +1,69 @@
+"""nvcc as another process: source to cubin."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tile_cuda import search
+from tilecore import debug
+from tilecore.errors import ToolchainError
+
+_FIX = "install the CUDA toolkit and set CUDA_HOME, or pip install 'tile-cuda[nvcc]'"
+
+
+@dataclass(frozen=True)
+class Nvcc:
+    """An nvcc: its path and version."""
+
+    path: Path
+    version: str
+
+    def architectures(self) -> frozenset[int]:
+        """Compute capabilities (90 for sm_90) that it compiles for."""
+        return _architectures(self.path)
+
+    def compile(
+        self, source: str, include: Sequence[Path], options: Sequence[str], name: str
+    ) -> tuple[bytes | None, str]:
+        """(the cubin, or None when the source was refused; what the compiler said)."""
+        with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
+            path, made = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
+            path.write_text(source)
+            command = [str(self.path), *options, *(f"-I{p}" for p in include), "-cubin", str(path), "-o", str(made)]
+            debug.command(" ".join(command))
+            ended = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
+            said = (ended.stdout + ended.stderr).replace(folder + os.sep, "")
+            return (made.read_bytes() if ended.returncode == 0 else None), said
+
+
+@functools.lru_cache(maxsize=4)
+def _architectures(path: Path) -> frozenset[int]:
+    ended = subprocess.run([str(path), "--list-gpu-arch"], capture_output=True, text=True)
+    return frozenset(int(w) for w in re.findall(r"compute_(\d+)", ended.stdout))
+
+
+@functools.lru_cache(maxsize=1)
+def load() -> Nvcc:
+    """The nvcc of this machine; raises ToolchainError when there is none or it has no host compiler."""
+    path, looked = search.nvcc()
+    if path is None:
+        raise ToolchainError("nvcc was not found", found="looked at " + ", ".join(looked[:8]), hint=_FIX)
+    if not (shutil.which("g++") or shutil.which("clang++") or os.environ.get("NVCC_CCBIN")):
+        raise ToolchainError(
+            f"nvcc at {path} needs a host compiler, and there is none on PATH",
+            expected="g++ or clang++",
+            hint='install one, or compile with NVRTC: execution_backend="nvrtc"',
+        )
+    ended = subprocess.run([str(path), "--version"], capture_output=True, text=True)
+    match = re.search(r"V(\d+\.\d+\.\d+)", ended.stdout)
+    if match is None:
+        raise ToolchainError(f"{path} does not answer --version", found=(ended.stderr or ended.stdout)[:300], hint=_FIX)
+    return Nvcc(path, match[1])

@@ -1,0 +1,44 @@
+"""The hooks of tile-cuda."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilecore.plugins.backend import Codegen, Lowering, TargetSpec, Toolchain
+from tilecore.plugins.hookspecs import hookimpl
+from tilecore.runtime.adapter import KernelAdapter
+
+
+@hookimpl
+def tilecore_target() -> TargetSpec:
+    from tile_cuda.target import SPEC
+
+    return SPEC
+
+
+@hookimpl
+def tilecore_lowering() -> Lowering:
+    from tile_cuda.lowering import lowering
+
+    return lowering()
+
+
+@hookimpl
+def tilecore_codegen() -> Codegen:
+    from tile_cuda.codegen import CODEGEN
+
+    return CODEGEN
+
+
+@hookimpl
+def tilecore_toolchain() -> Toolchain:
+    from tile_cuda.toolchain import TOOLCHAIN
+
+    return TOOLCHAIN
+
+
+@hookimpl
+def tilecore_adapters() -> Sequence[KernelAdapter]:
+    from tile_cuda.adapter import adapters
+
+    return adapters()

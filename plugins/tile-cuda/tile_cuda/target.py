@@ -1,0 +1,76 @@
+"""The target ``cuda``: architectures, what they can do, and the device that is present. Neither TVM nor torch."""
+
+from __future__ import annotations
+
+from tile_cuda import architectures
+from tile_cuda.devices import first_device, visible_devices
+from tilecore.dtypes import FACTS
+from tilecore.errors import TargetError
+from tilecore.ir.names import TILE_OP_NAMES
+from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
+from tilecore.target import Target
+
+DLPACK_CUDA = 2
+
+
+def resolve(target: Target) -> Target:
+    """``-arch=auto`` becomes that of the first device, sm_80 where there is none; others get their usual name."""
+    wanted = target.get("arch", "auto")
+    if wanted == "auto":
+        device, _ = first_device()
+        arch = (
+            architectures.parse(architectures.DEFAULT)
+            if device is None
+            else architectures.of_device(*device.capability)
+        )
+    else:
+        arch = architectures.parse(wanted)
+    registers = int(target.get("max_registers") or 0)
+    if not 0 <= registers <= architectures.MAX_REGISTERS:
+        raise TargetError(
+            f"max_registers is {registers}", expected=f"0 (the compiler's choice) to {architectures.MAX_REGISTERS}"
+        )
+    return target.with_attributes(arch=arch.name, max_registers=registers)
+
+
+def architecture_of(target: Target) -> architectures.Architecture:
+    """The architecture of a resolved target."""
+    return architectures.parse(target.get("arch", architectures.DEFAULT))
+
+
+def detect() -> Presence:
+    devices, reason = visible_devices()
+    if not devices:
+        return Presence(False, f"no NVIDIA GPU: {reason}; kernels can still be compiled with -arch=...")
+    names = [f"{d.name} (sm_{d.capability[0]}{d.capability[1]})" for d in devices]
+    return Presence(True, ", ".join(dict.fromkeys(names)) + (f", {len(devices)} devices" if len(devices) > 1 else ""))
+
+
+def capabilities(target: Target) -> Capabilities:
+    arch = architecture_of(target)
+    return Capabilities(
+        dtypes=frozenset(FACTS),
+        scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
+        tile_ops=frozenset(TILE_OP_NAMES),
+        max_threads=architectures.MAX_THREADS,
+        warp=architectures.WARP,
+        shared_bytes=arch.shared_bytes,
+        features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes"}) | arch.features(),
+    )
+
+
+SPEC = TargetSpec(
+    kind="cuda",
+    doc="NVIDIA GPUs from sm_70 on, by CUDA C++ that NVRTC or nvcc compiles",
+    capabilities=capabilities,
+    detect=detect,
+    resolve=resolve,
+    attributes={
+        "arch": AttributeSpec("architecture to compile for: sm_80, sm_90a, ...; auto: the first device's", "auto"),
+        "max_registers": AttributeSpec("most registers of a thread; 0: the compiler's choice", 0),
+    },
+    aliases={"nvidia": {}},
+    device=DLPACK_CUDA,
+    torch_device="cuda",
+    contract=1,
+)

@@ -1,0 +1,137 @@
+"""Source to cubin: by NVRTC in this process, or by nvcc.
+
+The execution backends "nvrtc" and "nvcc" name their compiler; the others take NVRTC, which is quicker, where it is
+found and knows the architecture, else nvcc.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tilecore.codegen
+from tile_cuda import compile_errors, nvcc, nvrtc, simulated
+from tile_cuda.target import architecture_of
+from tilecore import debug
+from tilecore.errors import ToolchainError
+from tilecore.plugins.backend import BuildRequest, Found, Toolchain
+from tilecore.target import Target
+
+INCLUDE = (Path(__file__).parent / "include", Path(tilecore.codegen.__file__).parent / "include")
+_LEVEL = re.compile(r"-?-O\d")
+
+
+@functools.lru_cache(maxsize=1)
+def headers() -> dict[str, str]:
+    """Text of our headers by the name under which they are included."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_text()
+        for folder in INCLUDE
+        for path in sorted(folder.rglob("*.h"))
+    }
+
+
+def build(request: BuildRequest) -> tuple[bytes, str]:
+    """Compile to a cubin; raises ToolchainError with the compiler's words, the emitted line and the user's."""
+    if request.adapter == simulated.NAME:  # it compiles the source for the host when it loads it
+        return b"", simulated.FORMAT
+    tool, options = _chosen(request)
+    name = "NVRTC" if isinstance(tool, nvrtc.Nvrtc) else "nvcc"
+    if isinstance(tool, nvrtc.Nvrtc):
+        debug.command(f"NVRTC {tool.version} in this process for {request.name}: {' '.join(options)}")
+        binary, said = tool.compile(request.source, headers(), options)
+    else:
+        binary, said = tool.compile(request.source, INCLUDE, options, request.name)
+    if binary is None:
+        raise compile_errors.refused(request.name, f"{name} {tool.version}", request.source, said, options)
+    if request.verbose and said.strip():
+        print(said.strip())
+    return binary, "cubin"
+
+
+def _chosen(request: BuildRequest) -> tuple[Any, list[str]]:
+    """The compiler, and the options for it."""
+    wanted = {"nvrtc": (nvrtc,), "nvcc": (nvcc,)}.get(request.adapter, (nvrtc, nvcc))
+    arch = architecture_of(request.target)
+    refusals: list[str] = []
+    hint = None
+    for module in wanted:
+        try:
+            tool = module.load()
+        except ToolchainError as error:
+            refusals.append(error.message + (f" ({error.found})" if error.found else ""))
+            hint = hint or error.hint
+            continue
+        known = tool.architectures()
+        if arch.capability in known:
+            return tool, _options(request, isinstance(tool, nvrtc.Nvrtc))
+        names = ", ".join(f"sm_{n}" for n in sorted(known))
+        refusals.append(
+            f"{module.__name__.rpartition('.')[2]} {tool.version} does not know {arch.name} (it has {names})"
+        )
+    raise ToolchainError(
+        f"no compiler for {request.name} on {arch.name}",
+        found="; ".join(refusals),
+        hint=hint or "another version of CUDA, or another -arch",
+    )
+
+
+def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
+    arch = architecture_of(request.target)
+    flags = list(request.flags)
+    registers = int(request.target.get("max_registers") or 0)
+    if registers:
+        flags.insert(0, f"-maxrregcount={registers}")
+    if for_nvrtc:
+        kept = [f for f in flags if not _LEVEL.fullmatch(f)]  # it optimises without being told
+        return [f"--gpu-architecture={arch.name}", "--std=c++17", *kept]
+    return [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", *flags]
+
+
+def find() -> Sequence[Found]:
+    """NVRTC, nvcc and the driver."""
+    made = []
+    for module, name in ((nvrtc, "NVRTC"), (nvcc, "nvcc")):
+        try:
+            tool = module.load()
+            made.append(Found(name, True, os.fspath(tool.path), tool.version, "compile"))
+        except ToolchainError as error:
+            made.append(Found(name, False, error.found or error.message, "", "compile", error.hint or ""))
+    return [*made, _driver()]
+
+
+def _driver() -> Found:
+    from tile_cuda.devices import DRIVER
+    from tile_cuda.driver import Driver, DriverError
+
+    try:
+        driver = Driver.shared()
+    except DriverError as error:
+        return Found("CUDA driver", False, str(error), "", "run", "install NVIDIA's driver; kernels compile without it")
+    number = driver.version()
+    return Found("CUDA driver", True, DRIVER, f"{number // 1000}.{number % 1000 // 10}", "run")
+
+
+@functools.lru_cache(maxsize=1)
+def _versions() -> str:
+    words = []
+    for module, name in ((nvrtc, "nvrtc"), (nvcc, "nvcc")):
+        try:
+            words.append(f"{name} {module.load().version}")
+        except ToolchainError:
+            words.append(f"no {name}")
+    digest = hashlib.sha256(repr(sorted(headers().items())).encode()).hexdigest()[:16]
+    return ", ".join([*words, f"headers {digest}"])
+
+
+def version(target: Target) -> str:
+    """The compilers found and a digest of our headers."""
+    return _versions()
+
+
+TOOLCHAIN = Toolchain(find=find, build=build, version=version)

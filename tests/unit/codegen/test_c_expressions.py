@@ -1,0 +1,294 @@
+"""Expressions as C: compiled by the host and held against the interpreter, which is what they mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from host_kit import BX, TX, buffer, element, interpreted, kernel, needs_compiler, run, source
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tilecore.language as T
+from tilecore.codegen.literals import floating
+from tilecore.errors import UnsupportedError
+from tilecore.ir.build import const, load, seq, store
+from tilecore.ir.nodes import Call, Cast, For, ForKind, Ramp, Var, tirx
+
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+COUNT = 64
+QUICK = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def values(dtype: str, seed: int = 0) -> np.ndarray:
+    """Numbers that matter: limits, zero, ones, infinities and NaN where there are, and random ones."""
+    rng = np.random.default_rng(seed)
+    kind = element(dtype)
+    if dtype == "bool":
+        return rng.integers(0, 2, COUNT).astype(bool)
+    if dtype in INTEGERS:
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max
+        made = rng.integers(low, high, COUNT, dtype=kind, endpoint=True)
+        made[:6] = [low, high, 0, 1, kind.type(-1 if low else 2), low // 2]
+        return made
+    made = (rng.standard_normal(COUNT) * np.exp2(rng.integers(-12, 12, COUNT))).astype(np.float32).astype(kind)
+    made[:6] = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0], np.float32).astype(kind)
+    return made
+
+
+def same(a: np.ndarray, b: np.ndarray, text: str) -> None:
+    np.testing.assert_array_equal(a.astype(np.float64) if a.dtype.kind in "fV" else a, _wide(b, a), text)
+
+
+def _wide(b: np.ndarray, a: np.ndarray) -> np.ndarray:
+    return b.astype(np.float64) if a.dtype.kind in "fV" else b
+
+
+def check(make, result: str, *dtypes: str, seed: int = 0) -> str:
+    """``make(a, b, ...)`` (or a list of such) for elements of ``dtypes``, compiled and interpreted; the source."""
+    makers = make if isinstance(make, list) else [make]
+    buffers = [buffer("ABC"[i], COUNT, kind) for i, kind in enumerate(dtypes)]
+    out = buffer("Y", COUNT * len(makers), result)
+    stores = [store(out, m(*(load(b, [TX]) for b in buffers)), [TX + COUNT * i]) for i, m in enumerate(makers)]
+    func = kernel([*buffers, out], seq(stores), threads=[COUNT])
+    given_values = [values(kind, seed + i) for i, kind in enumerate(dtypes)]
+    y, z = np.zeros(COUNT * len(makers), element(result)), np.zeros(COUNT * len(makers), element(result))
+    text = run(func, *given_values, y, threads=[COUNT])
+    interpreted(func, *given_values, z, threads=COUNT)
+    same(y, z, text)
+    return text
+
+
+# -- integers ----------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def integer_expressions(draw, dtype: str, depth: int = 4):
+    """A function of two elements that builds an expression of ``dtype``."""
+    kind = draw(st.sampled_from(["leaf", "sum", "divide", "extreme", "bits", "shift", "cast", "choose", "invert"]))
+    bits = int(dtype.lstrip("uint"))
+    if depth == 0 or kind == "leaf":
+        low, high = (0, 2**bits - 1) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        number = draw(st.one_of(st.integers(max(low, -9), 9), st.integers(low, min(high, 2**63 - 1))))
+        which = draw(st.sampled_from("abc"))
+        return {"a": lambda a, b: a, "b": lambda a, b: b, "c": lambda a, b: const(number, dtype)}[which]
+    x = draw(integer_expressions(dtype, depth - 1))
+    y = draw(integer_expressions(dtype, depth - 1))
+    if kind == "sum":
+        op = draw(st.sampled_from([tirx.Add, tirx.Sub, tirx.Mul]))
+        return lambda a, b: op(x(a, b), y(a, b))
+    if kind == "divide":
+        op = draw(st.sampled_from([tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod]))
+        divisor = draw(st.sampled_from([1, 2, 3, 7, 8, 64, 100]))
+        return lambda a, b: op(x(a, b), const(divisor, dtype))
+    if kind == "extreme":
+        op = draw(st.sampled_from([tirx.Min, tirx.Max]))
+        return lambda a, b: op(x(a, b), y(a, b))
+    if kind == "bits":
+        op = draw(st.sampled_from([tirx.BitwiseAnd, tirx.BitwiseOr, tirx.BitwiseXor]))
+        return lambda a, b: op(x(a, b), y(a, b))
+    if kind == "shift":
+        op, amount = draw(st.sampled_from([tirx.LShift, tirx.RShift])), draw(st.integers(0, bits - 1))
+        return lambda a, b: op(x(a, b), const(amount, dtype))
+    if kind == "cast":
+        other = draw(st.sampled_from(INTEGERS))
+        return lambda a, b: Cast(dtype, tirx.Add(Cast(other, x(a, b)), Cast(other, y(a, b))))
+    if kind == "invert":
+        return lambda a, b: tirx.BitwiseNot(x(a, b))
+    test = draw(st.sampled_from([tirx.LT, tirx.LE, tirx.EQ, tirx.NE, tirx.GT, tirx.GE]))
+    logic = draw(st.sampled_from([tirx.And, tirx.Or]))
+    return lambda a, b: tirx.Select(
+        logic(test(x(a, b), y(a, b)), tirx.Not(test(a, b))), y(a, b), tirx.Sub(y(a, b), x(a, b))
+    )
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", INTEGERS)
+@QUICK
+@given(data=st.data())
+def test_integer_expressions(dtype, data):
+    check(data.draw(st.lists(integer_expressions(dtype), min_size=12, max_size=12)), dtype, dtype, dtype)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_divisions_by_elements(dtype):
+    """Python's meaning for all signs."""
+
+    def positive(b):
+        return tirx.Select(tirx.EQ(b, const(0, dtype)), const(3, dtype), tirx.Div(b, const(2, dtype)) + const(1, dtype))
+
+    for op in (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod):
+        check(
+            lambda a, b, op=op: op(tirx.Div(a, const(2, dtype)), tirx.Max(positive(b), const(1, dtype))),
+            dtype,
+            dtype,
+            dtype,
+        )
+    if dtype[0] == "i":
+        for op in (tirx.FloorDiv, tirx.FloorMod):
+            check(lambda a, b, op=op: op(a, tirx.Min(positive(b), const(-2, dtype))), dtype, dtype, dtype)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["popcount", "clz"])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_counts_of_bits(name, dtype):
+    full = "tirx.popcount" if name == "popcount" else "prim.clz"
+    check(lambda a: Call(full, [a], ret_ty="int32"), "int32", dtype)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_absolute_values_wrap(dtype):
+    buffers = [buffer("A", COUNT, dtype), buffer("Y", COUNT, dtype)]
+    func = kernel(buffers, store(buffers[1], T.abs(load(buffers[0], [TX])), [TX]), threads=[COUNT])
+    a, y = values(dtype), np.zeros(COUNT, element(dtype))
+    run(func, a, y, threads=[COUNT])
+    np.testing.assert_array_equal(y, np.abs(a))
+
+
+# -- floats ------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def float_expressions(draw, dtype: str, depth: int = 3):
+    kind = draw(st.sampled_from(["leaf", "sum", "extreme", "choose", "call", "floor"]))
+    if depth == 0 or kind == "leaf":
+        number = draw(st.floats(-30, 30, width=16))
+        which = draw(st.sampled_from("abc"))
+        return {"a": lambda a, b: a, "b": lambda a, b: b, "c": lambda a, b: const(number, dtype)}[which]
+    x = draw(float_expressions(dtype, depth - 1))
+    y = draw(float_expressions(dtype, depth - 1))
+    if kind == "sum":
+        op = draw(st.sampled_from([tirx.Add, tirx.Sub, tirx.Mul, tirx.Div]))
+        return lambda a, b: op(x(a, b), y(a, b))
+    if kind == "extreme":
+        op = draw(st.sampled_from([tirx.Min, tirx.Max]))
+        return lambda a, b: op(x(a, b), y(a, b))
+    if kind == "call":
+        name = draw(st.sampled_from("sqrt floor ceil trunc round abs".split()))
+        return lambda a, b: getattr(T, name)(x(a, b))
+    if kind == "floor":
+        return lambda a, b: tirx.FloorDiv(x(a, b), const(3, dtype))
+    test = draw(st.sampled_from([tirx.LT, tirx.LE, tirx.EQ, tirx.NE, tirx.GT, tirx.GE]))
+    return lambda a, b: tirx.Select(test(x(a, b), y(a, b)), y(a, b), x(a, b))
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", FLOATS)
+@QUICK
+@given(data=st.data())
+def test_float_expressions(dtype, data):
+    check(data.draw(st.lists(float_expressions(dtype), min_size=12, max_size=12)), dtype, dtype, dtype)
+
+
+@needs_compiler
+@pytest.mark.parametrize("target", [*INTEGERS, *FLOATS, "bool"])
+def test_casts(target):
+    for source_type in (*INTEGERS, *FLOATS, "bool"):
+        if source_type != target:
+            check(lambda a: Cast(target, a), target, source_type)
+
+
+@needs_compiler
+def test_functions():
+    names = "exp exp2 log log2 log10 log1p sin cos tanh erf rsqrt sigmoid atan sinh asinh".split()
+    for name in names:
+        buffers = [buffer("A", COUNT), buffer("Y", COUNT)]
+        call = getattr(T, name)(load(buffers[0], [TX]))
+        func = kernel(buffers, store(buffers[1], call, [TX]), threads=[COUNT])
+        a = np.linspace(0.01, 3, COUNT, dtype=np.float32)
+        y, z = np.zeros_like(a), np.zeros_like(a)
+        run(func, a, y, threads=[COUNT])
+        interpreted(func, a, z, threads=COUNT)
+        np.testing.assert_allclose(y, z, rtol=2e-6, err_msg=name)
+
+
+@needs_compiler
+@pytest.mark.parametrize("pair", [("float32", "int32"), ("float16", "uint16"), ("int64", "float64")])
+def test_bits(pair):
+    check(lambda a: Call("tirx.reinterpret", [a], ret_ty=pair[1]), pair[1], pair[0])
+    text = check(lambda a: Call("tirx.reinterpret", [a], ret_ty=pair[0]), pair[0], pair[1])
+    assert "tc_bits" in text
+
+
+@needs_compiler
+def test_tests_of_floats():
+    for name in ("isnan", "isinf", "isfinite"):
+        for dtype in ("float32", "float16"):
+            check(lambda a, name=name: getattr(T, name)(a), "bool", dtype)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "text"),
+    [
+        (1.0, "float32", "1.0f"),
+        (0.1, "float32", "0.1f"),
+        (1 / 3, "float32", "0x1.555556p-2f"),
+        (1 / 3, "float64", "0x1.5555555555555p-2"),
+        (-2.5, "float64", "-2.5"),
+        (1e30, "float32", "1e+30f"),
+        (float("inf"), "float32", "TC_INFINITY"),
+        (float("-inf"), "float64", "-(double)TC_INFINITY"),
+        (float("nan"), "float32", "TC_NAN"),
+        (1.5, "float16", "tc_half::from_bits(0x3e00 /* 1.5 */)"),
+        (1e9, "float8_e4m3fn", "tc_fp8_e4m3::from_bits(0x7e /* 448 */)"),
+        (-0.0, "float32", "-0.0f"),
+    ],
+)
+def test_constants(value, dtype, text):
+    from tilecore.codegen.dialect import C_TYPES
+
+    assert floating(value, dtype, C_TYPES).text == text
+
+
+# -- how they look -----------------------------------------------------------------------------------------------
+
+
+def shown(make, dtype: str = "int32", size: int = 1 << 20) -> str:
+    a, y = buffer("A", size, dtype), buffer("Y", size, dtype)
+    text = source(kernel([a, y], store(y, make(a), [TX]), grid=[512], threads=[128]))
+    return text.split("Y[tx] = ")[1].split(";")[0]
+
+
+def test_indices_are_plain():
+    assert shown(lambda a: load(a, [BX * 128 + TX - 1])) == "A[bx * 128 + tx - 1]"
+    assert shown(lambda a: load(a, [(BX * 4 + tirx.FloorDiv(TX, 32)) * 32 + tirx.FloorMod(TX, 32)])) == (
+        "A[(bx * 4 + tx / 32) * 32 + tx % 32]"
+    )
+    assert shown(lambda a: load(a, [load(a, [TX]) * 4 + 1])) == "A[A[tx] * 4 + 1]"
+
+
+def test_values_that_may_overflow_are_computed_without_sign():
+    assert shown(lambda a: load(a, [TX]) * 3 + BX) == "(int)((unsigned)A[tx] * 3u + (unsigned)bx)"
+    assert shown(lambda a: tirx.FloorMod(load(a, [TX]), 16) + BX) == "(A[tx] & 15) + bx"
+    assert shown(lambda a: BX * 16777619 + 7) == "(int)((unsigned)bx * 16777619u + 7u)"
+
+
+def test_parentheses_stand_where_they_are_needed():
+    assert (
+        shown(lambda a: tirx.Sub(load(a, [0]), tirx.Sub(load(a, [1]), load(a, [2]))), "float32")
+        == "A[0] - (A[1] - A[2])"
+    )
+    assert shown(lambda a: (load(a, [0]) + load(a, [1])) * load(a, [2]), "float32") == "(A[0] + A[1]) * A[2]"
+    assert shown(lambda a: tirx.Select(load(a, [0]) < load(a, [1]), load(a, [2]), load(a, [3])), "float32") == (
+        "A[0] < A[1] ? A[2] : A[3]"
+    )
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------
+
+
+def test_what_has_no_form_is_refused():
+    with pytest.raises(UnsupportedError, match="vectorlow has no form on target host"):
+        shown(lambda a: Call("tirx.vectorlow", [load(a, [0])], ret_ty="int32"))
+    ramp, b = Ramp(0, 1, 4), buffer("B", 8)
+    sum_of_vectors = kernel([b], store(b, load(b, [ramp]) + load(b, [ramp]), [ramp]))
+    with pytest.raises(UnsupportedError, match="vector"):
+        source(sum_of_vectors)
+    i = Var("i", "int32")
+    a = buffer("A", 4)
+    loop = For(i, 0, 4, ForKind.VECTORIZED, store(a, const(0.0, "float32"), [i]))
+    with pytest.raises(UnsupportedError, match="VECTORIZED"):
+        source(kernel([a], loop))

@@ -1,0 +1,66 @@
+"""Lowers kernels by the SIMT family for an imagined target, whole or up to a pass, and runs thread code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tilecore.interpreter import interpret
+from tilecore.ir.build import nothing, op_name
+from tilecore.ir.nodes import Evaluate, structural_map
+from tilecore.ir.visit import collect
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.family import IMPLEMENTATIONS, STEPS
+from tilecore.plugins.backend import Capabilities
+from tilecore.target import Target
+
+CAPABILITIES = Capabilities(
+    dtypes=frozenset(),
+    scopes=frozenset(),
+    tile_ops=frozenset(),
+    max_threads=1024,
+    warp=32,
+    shared_bytes=160 << 10,
+    features=frozenset({"async_copy"}),
+)
+
+
+def lowered(func: Any, last: str = "", left_out: tuple[str, ...] = (), **changes: Any) -> tuple[Any, PassEnv]:
+    """The function after pass ``last`` (all of them if empty), and the environment of the passes."""
+    from dataclasses import replace
+
+    env = PassEnv(Target("imagined"), replace(CAPABILITIES, **changes), IMPLEMENTATIONS)
+    current = func.ir
+    for step in STEPS:
+        if isinstance(step, Pass) and step.name not in left_out:
+            current = step.run(current, env)
+            if step.name == last:
+                break
+    return current, env
+
+
+def thread_code(func: Any) -> Any:
+    """What the interpreter can run: the code of a thread with its barriers."""
+    made, _ = lowered(func, "insert_barriers", ("lower_allreduce",))
+
+    def drop(node: Evaluate) -> Any:
+        return nothing() if op_name(node.value).startswith("simt.") else node
+
+    return made.with_body(structural_map(made.body, (Evaluate, drop)))
+
+
+def same_results(func: Any, *args: Any, close: bool = False) -> list[np.ndarray]:
+    """Thread code and tile code, interpreted: both must write the same."""
+    got, want = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
+    interpret(thread_code(func), *got)
+    interpret(func.ir, *want)
+    for mine, other in zip(got, want, strict=True):
+        if isinstance(mine, np.ndarray):
+            np.testing.assert_allclose(mine, other, rtol=1e-4 if close else 0, atol=1e-4 if close else 0)
+    return [g for g in got if isinstance(g, np.ndarray)]
+
+
+def calls(body: Any, name: str) -> list[Any]:
+    """The statements that call ``name``."""
+    return [node for node in collect(body, Evaluate) if op_name(node.value) == name]

@@ -1,0 +1,171 @@
+"""The host's compiler, what it builds, and where that is kept."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from device_kit import DIALECT, compiled, filled, line_of, needs_compiler, run
+
+from tilecore.errors import ToolchainError
+from tilecore.simulate import build, compilers, elf_sections
+from tilecore.simulate.arguments import Tensor
+from tilecore.simulate.compilers import HostCompiler, find_compiler
+from tilecore.simulate.device import SimulatedDevice
+from tilecore.simulate.errors import SimulationError
+from tilecore.simulate.library import compile_kernels
+from tilecore.simulate.line_table import LineTable
+
+SOURCE = """
+KERNEL f(const float* A, float* B) {
+  const int i = thread_x;
+  const float a = A[i];
+
+  tc_barrier();
+  B[i] = a;
+}
+"""
+TEXT = '#include "neutral.h"\n' + SOURCE.strip("\n") + "\n"
+
+
+def test_no_compiler_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setattr(compilers.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ToolchainError, match="needs a C\\+\\+ compiler") as info:
+        find_compiler()
+    assert "pip install ziglang" in str(info.value)
+    assert "clang++" in str(info.value)
+
+
+def test_a_compiler_that_does_not_run_is_passed_over(monkeypatch, tmp_path):
+    broken, good = tmp_path / "c++", tmp_path / "g++"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    good.write_text("#!/bin/sh\necho 'fine 1.0'\n")
+    for path in (broken, good):
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setenv("CXX", "")
+    found = find_compiler()
+    assert found == HostCompiler((str(good),), "gcc", "fine 1.0")
+
+
+def test_the_variable_comes_first(monkeypatch):
+    monkeypatch.setenv("CXX", "ccache g++")
+    assert compilers.candidates()[0] == ("ccache", "g++")
+
+
+@needs_compiler
+def test_a_refused_source_shows_the_compilers_words():
+    with pytest.raises(ToolchainError, match=r"kernel.cpp:3:.*not_there"):
+        compiled("KERNEL f() {\n  not_there();\n}\n")
+
+
+@needs_compiler
+def test_libraries_are_kept_by_content(monkeypatch, tmp_path):
+    folder = build.library_folder()
+    first = compiled(SOURCE).path
+    assert first.parent == folder
+    changed = first.stat().st_mtime_ns
+    assert compiled(SOURCE).path == first
+    assert first.stat().st_mtime_ns == changed
+    assert compiled(SOURCE.replace("= a;", "= a + a;")).path != first
+    assert SimulatedDevice().compile(TEXT, ["f"], [DIALECT], ["-DOTHER"]).path != first
+    header = tmp_path / "neutral.h"
+    header.write_text((DIALECT / "neutral.h").read_text())
+    again = SimulatedDevice().compile(TEXT, ["f"], [tmp_path])
+    assert again.path == first  # headers count by what is in them
+    header.write_text(header.read_text() + "// more\n")
+    assert SimulatedDevice().compile(TEXT, ["f"], [tmp_path]).path != first
+
+
+def test_the_folder_is_ones_own(monkeypatch, tmp_path):
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / "cache"))
+    folder = build.library_folder()
+    assert folder == tmp_path / "cache" / "simulate"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder.chmod(0o777)
+    assert build.library_folder() != folder
+    folder.chmod(0o700)
+    monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
+    assert build.library_folder() != folder
+    (tmp_path / "file").write_text("")
+    monkeypatch.delenv("TILECORE_DISABLE_CACHE")
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / "file"))
+    assert os.access(build.library_folder(), os.W_OK)
+
+
+@needs_compiler
+def test_lines_of_machine_code():
+    library = compiled(SOURCE)
+    table = LineTable.of(library.path)
+    names = {row[1] for row in table._rows}
+    assert {"kernel.cpp", "entry.h"} <= names
+    lines = {row[2] for row in table._rows if row[1] == "kernel.cpp"}
+    assert {line_of(SOURCE, "A[i]"), line_of(SOURCE, "B[i]")} <= lines
+    assert line_of(SOURCE, "tc_barrier") - 1 not in lines  # an empty line
+    assert table.line_at(1 << 40, "kernel.cpp") is None
+
+
+def test_no_line_table_is_no_error(tmp_path):
+    other = tmp_path / "no.so"
+    other.write_bytes(b"not a library")
+    assert LineTable.of(other).line_at(5, "kernel.cpp") is None
+    assert elf_sections.sections(b"", {"x"}) == {}
+
+
+@needs_compiler
+@pytest.mark.parametrize("version", [3, 4, 5])
+def test_older_tables(version):
+    library = SimulatedDevice().compile(TEXT, ["f"], [DIALECT], [f"-gdwarf-{version}"])
+    with pytest.raises(SimulationError) as info:
+        run(library, 32, ("A", filled(31), "r"), ("B", filled(32), "w"))
+    assert info.value.line == line_of(SOURCE, "A[i]")
+
+
+@needs_compiler
+def test_the_portable_context_switch():
+    library = compile_kernels(TEXT, ["f"], [DIALECT], definitions=["TC_SIM_UCONTEXT=1"])
+    a, b = filled(256), np.zeros(256, np.float32)
+    device = SimulatedDevice()
+    device.run(library, "f", (1,), (256,), [Tensor.of("A", a, "r"), Tensor.of("B", b, "w")])
+    np.testing.assert_array_equal(a, b)
+
+
+def zig() -> HostCompiler | None:
+    command = (sys.executable, "-m", "ziglang", "c++")
+    return compilers._ask(command)
+
+
+def test_ziglang():
+    compiler = zig()
+    if compiler is None:
+        pytest.skip("the package ziglang is not installed")
+    library = compiled(SOURCE, compiler=compiler)
+    a, b = filled(64), np.zeros(64, np.float32)
+    run(library, 64, ("A", a, "r"), ("B", b, "w"))
+    np.testing.assert_array_equal(a, b)
+    with pytest.raises(SimulationError) as info:
+        run(library, 64, ("A", a[:63], "r"), ("B", b, "w"))
+    assert info.value.line == line_of(SOURCE, "A[i]")
+
+
+def test_importing_is_light():
+    code = (
+        "import sys, tilecore.simulate, tilecore.simulate.adapter\n"
+        "print([m for m in ('numpy', 'torch', 'tvm') if m in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert ended.stdout == "[]\n", ended.stderr
+
+
+def test_sources_are_shipped():
+    runtime = Path(build.RUNTIME)
+    suffixes = {path.suffix for path in runtime.rglob("*") if path.is_file()}
+    assert suffixes == {".h"}  # which pyproject.toml ships
+    assert (runtime / "include" / "tilecore_sim.h").exists()

@@ -1,0 +1,210 @@
+"""Arithmetic, comparisons and operations on bits, with the language's meaning in C's operators.
+
+Integers wrap: C's signed sums may not, so where a 32- or 64-bit sum could overflow it is computed without sign. Sums of
+8 and 16 bits are computed by C in ``int`` and brought back. A 4-bit integer stands in a byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tilecore.codegen import literals
+from tilecore.codegen.refusal import refuse
+from tilecore.codegen.text import (
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    EQUALITY,
+    ORDER,
+    PRODUCT,
+    SHIFT,
+    SUM,
+    UNARY,
+    Text,
+    binary,
+    call,
+    cast,
+    within,
+)
+from tilecore.dtypes import FACTS
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import FloatImm, IntImm
+
+if TYPE_CHECKING:
+    from tilecore.codegen.expressions import Expressions
+
+_SYMBOLS = {
+    "Add": ("+", SUM),
+    "Sub": ("-", SUM),
+    "Mul": ("*", PRODUCT),
+    "Div": ("/", PRODUCT),
+    "Mod": ("%", PRODUCT),
+    "BitwiseAnd": ("&", BIT_AND),
+    "BitwiseOr": ("|", BIT_OR),
+    "BitwiseXor": ("^", BIT_XOR),
+    "LShift": ("<<", SHIFT),
+    "RShift": (">>", SHIFT),
+    "EQ": ("==", EQUALITY),
+    "NE": ("!=", EQUALITY),
+    "LT": ("<", ORDER),
+    "LE": ("<=", ORDER),
+    "GT": (">", ORDER),
+    "GE": (">=", ORDER),
+}
+_WRAPPING = ("Add", "Sub", "Mul", "LShift")
+_UNSIGNED = {"int32": "uint32", "int64": "uint64"}
+NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
+def _kind_of(emit: Expressions, node: Any) -> str:
+    """Element type of an operand; refuses vectors."""
+    dtype = dtype_of(node)
+    if dtype not in FACTS:
+        refuse(node, emit.dialect.kind, "vectors are only moved from buffer to buffer", f"arithmetic of {dtype}")
+    return dtype
+
+
+def _plain(emit: Expressions, node: Any) -> Text:
+    symbol, level = _SYMBOLS[type(node).__name__]
+    if symbol == "+" and isinstance(node.b, (IntImm, FloatImm)) and node.b.value < 0:
+        value = node.b.value  # a - 1, not a + -1
+        dtype = dtype_of(node.b)
+        lowest = FACTS[dtype].kind != "float" and value == -(1 << (FACTS[dtype].bits - 1))
+        if dtype not in NARROW and not lowest:
+            positive = type(node.b)(dtype, -value)
+            return binary("-", level, emit.value(node.a), emit.value(positive))
+    return binary(symbol, level, emit.value(node.a), emit.value(node.b))
+
+
+def _arithmetic(emit: Expressions, node: Any) -> Text:
+    """Sums, differences, products and shifts to the left."""
+    dtype = _kind_of(emit, node)
+    if dtype == "bool":
+        return refuse(node, emit.dialect.kind, what=f"{type(node).__name__} of bool")
+    if FACTS[dtype].kind == "float" or dtype in ("uint32", "uint64"):
+        return _plain(emit, node)
+    if dtype in _UNSIGNED:
+        if emit.is_index or (type(node).__name__ != "LShift" and _cannot_overflow(emit, node)):
+            return _plain(emit, node)
+        return cast(emit.type_of(dtype), _without_sign(emit, node, dtype))
+    return wrapped(emit, _plain(emit, node), dtype)
+
+
+def _cannot_overflow(emit: Expressions, node: Any) -> bool:
+    return emit.bounds.is_place(node) or emit.bounds.fits(node)
+
+
+def _without_sign(emit: Expressions, node: Any, dtype: str) -> Text:
+    """``node``, signed, computed in the unsigned type of its size."""
+    if isinstance(node, IntImm):
+        return literals.integer(int(node.value), _UNSIGNED[dtype])
+    name = type(node).__name__
+    if name not in _WRAPPING or (name != "LShift" and _cannot_overflow(emit, node)):
+        return cast(emit.type_of(_UNSIGNED[dtype]), emit.value(node))
+    symbol, level = _SYMBOLS[name]
+    right = emit.value(node.b) if name == "LShift" else _without_sign(emit, node.b, dtype)
+    return binary(symbol, level, _without_sign(emit, node.a, dtype), right)
+
+
+def wrapped(emit: Expressions, value: Text, dtype: str) -> Text:
+    """An ``int`` brought into the range of an integer type of at most 16 bits, modulo its size."""
+    if dtype == "uint4":
+        return binary("&", BIT_AND, value, Text("15"))
+    if dtype == "int4":
+        high = binary("<<", SHIFT, cast(emit.type_of("uint32"), value), Text("28"))
+        return binary(">>", SHIFT, cast("int", high), Text("28"))
+    return cast(emit.type_of(dtype), value)
+
+
+def _division(emit: Expressions, node: Any) -> Text:
+    """Division towards zero and its remainder."""
+    dtype, name = _kind_of(emit, node), type(node).__name__
+    if dtype == "bool":
+        return refuse(node, emit.dialect.kind, what=f"{name} of bool")
+    if FACTS[dtype].kind == "float":
+        return _plain(emit, node) if name == "Div" else _in_float(emit, "fmod", node.a, node.b)
+    made = _plain(emit, node)
+    return wrapped(emit, made, dtype) if FACTS[dtype].bits < 32 and FACTS[dtype].kind == "int" else made
+
+
+def _floor_division(emit: Expressions, node: Any) -> Text:
+    """Division rounded down and its remainder: C's where both are not negative, shifts for powers of two."""
+    dtype, is_div = _kind_of(emit, node), type(node).__name__ == "FloorDiv"
+    if dtype == "bool":
+        return refuse(node, emit.dialect.kind, what=f"{type(node).__name__} of bool")
+    if FACTS[dtype].kind == "float":
+        return _float_floor(emit, node, dtype, is_div)
+    divisor = constant(node.b)
+    symbol = "/" if is_div else "%"
+    a, b = emit.value(node.a), emit.value(node.b)
+    if emit.bounds.never_negative(node.a) and emit.bounds.never_negative(node.b):
+        return binary(symbol, PRODUCT, a, b)
+    if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
+        if is_div:
+            return binary(">>", SHIFT, a, Text(str(divisor.bit_length() - 1)))
+        return binary("&", BIT_AND, a, literals.integer(divisor - 1, dtype))
+    return call("tc_floor_div" if is_div else "tc_floor_mod", a, b)
+
+
+def _float_floor(emit: Expressions, node: Any, dtype: str, is_div: bool) -> Text:
+    """Narrow floats are computed in float32 and rounded at the end."""
+    a, b = (single(emit, side, dtype) for side in (node.a, node.b))
+    if not is_div:
+        return back(emit, call("tc_floor_mod", a, b), dtype)
+    floor = emit.dialect.math["floor"][dtype == "float64"]
+    return back(emit, call(floor, binary("/", PRODUCT, a, b)), dtype)
+
+
+def _in_float(emit: Expressions, name: str, *operands: Any) -> Text:
+    dtype = dtype_of(operands[0])
+    function = emit.dialect.math[name][dtype == "float64"]
+    return back(emit, call(function, *(single(emit, o, dtype) for o in operands)), dtype)
+
+
+def single(emit: Expressions, node: Any, dtype: str) -> Text:
+    """The value of a float, float32 if its type is narrower."""
+    value = emit.value(node)
+    return cast(emit.type_of("float32"), value) if dtype in NARROW else value
+
+
+def back(emit: Expressions, value: Text, dtype: str) -> Text:
+    """A float32 rounded to ``dtype``."""
+    return cast(emit.type_of(dtype), value) if dtype in NARROW else value
+
+
+def _extreme(emit: Expressions, node: Any) -> Text:
+    """Of floats the one that is a number."""
+    _kind_of(emit, node)
+    return call("tc_min" if type(node).__name__ == "Min" else "tc_max", emit.value(node.a), emit.value(node.b))
+
+
+def _compare(emit: Expressions, node: Any) -> Text:
+    _kind_of(emit, node.a)
+    return _plain(emit, node)
+
+
+def _bits(emit: Expressions, node: Any) -> Text:
+    dtype = _kind_of(emit, node)
+    if FACTS[dtype].kind == "float":
+        return refuse(node, emit.dialect.kind, what=f"{type(node).__name__} of {dtype}")
+    return _plain(emit, node)
+
+
+def _bitwise_not(emit: Expressions, node: Any) -> Text:
+    dtype, value = _kind_of(emit, node), emit.value(node.a)
+    if dtype == "bool":
+        return Text(f"!{within(value, UNARY)}", UNARY)
+    made = Text(f"~{within(value, UNARY)}", UNARY)
+    return wrapped(emit, made, dtype) if FACTS[dtype].bits < 32 else made
+
+
+HANDLERS: dict[str, Callable[[Expressions, Any], Text]] = {
+    **dict.fromkeys(_WRAPPING, _arithmetic),
+    **dict.fromkeys(("Div", "Mod"), _division),
+    **dict.fromkeys(("FloorDiv", "FloorMod"), _floor_division),
+    **dict.fromkeys(("Min", "Max"), _extreme),
+    **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), _compare),
+    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "RShift"), _bits),
+    "BitwiseNot": _bitwise_not,
+}

@@ -1,0 +1,153 @@
+"""Calls that have a value: functions of the language, and what threads ask of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tilecore.codegen import choices, conversions
+from tilecore.codegen.arithmetic import NARROW, back, single, wrapped
+from tilecore.codegen.conversions import convert
+from tilecore.codegen.refusal import refuse
+from tilecore.codegen.text import SUM, Text, binary, call, cast
+from tilecore.dtypes import FACTS
+from tilecore.ir.build import dtype_of, op_name
+from tilecore.ir.intrinsics import ROUNDED
+from tilecore.ir.nodes import Call
+
+if TYPE_CHECKING:
+    from tilecore.codegen.expressions import Expressions
+
+_UNSIGNED = {"int8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "uint64"}
+
+
+def call_value(emit: Expressions, node: Call) -> Text:
+    """The value of a call; raises UnsupportedError for one that is not known."""
+    name = op_name(node)
+    known = _CALLS.get(name)
+    if known is not None:
+        return known(emit, node)
+    functions = emit.dialect.math.get("fabs" if name == "abs" else name)
+    dtype = dtype_of(node)
+    if functions is None or dtype not in FACTS or FACTS[dtype].kind != "float":
+        return refuse(node, emit.dialect.kind)
+    made = call(functions[dtype == "float64"], *(single(emit, arg, dtype) for arg in node.args))
+    return back(emit, made, dtype)
+
+
+def _abs(emit: Expressions, node: Call) -> Text:
+    dtype = dtype_of(node)
+    if FACTS[dtype].kind == "float":
+        return back(emit, call(emit.dialect.math["fabs"][dtype == "float64"], single(emit, node.args[0], dtype)), dtype)
+    value = emit.value(node.args[0])
+    if FACTS[dtype].kind != "int":
+        return value
+    made = call("tc_abs", value)
+    return made if FACTS[dtype].bits >= 32 else wrapped(emit, made, dtype)
+
+
+def _likely(emit: Expressions, node: Call) -> Text:
+    return emit.value(node.args[0])
+
+
+def _rounded(emit: Expressions, node: Call) -> Text:
+    value = emit.value(node.args[0])
+    return value if dtype_of(node) in NARROW or FACTS[dtype_of(node)].kind != "float" else call("tc_rounded", value)
+
+
+def _test(emit: Expressions, node: Call) -> Text:
+    """isnan, isinf, isfinite."""
+    dtype, name = dtype_of(node.args[0]), op_name(node)
+    if FACTS[dtype].kind != "float":
+        return Text("true" if name == "isfinite" else "false")
+    return call(f"tc_{name}", single(emit, node.args[0], dtype))
+
+
+def _fma(emit: Expressions, node: Call) -> Text:
+    dtype = dtype_of(node)
+    if dtype in ("float16", "bfloat16"):
+        return call("tc_fma", *(emit.value(arg) for arg in node.args))
+    name = emit.dialect.math["fma"][dtype == "float64"]
+    return back(emit, call(name, *(single(emit, arg, dtype) for arg in node.args)), dtype)
+
+
+def _ldexp(emit: Expressions, node: Call) -> Text:
+    dtype, power_type = dtype_of(node), dtype_of(node.args[1])
+    power = convert(emit, emit.value(node.args[1]), power_type, "int32")
+    name = emit.dialect.math["ldexp"][dtype == "float64"]
+    return back(emit, call(name, single(emit, node.args[0], dtype), power), dtype)
+
+
+def _nextafter(emit: Expressions, node: Call) -> Text:
+    dtype = dtype_of(node)
+    name = "tc_nextafter" if dtype in NARROW else emit.dialect.math["nextafter"][dtype == "float64"]
+    return call(name, *(emit.value(arg) for arg in node.args))
+
+
+def _bit_count(emit: Expressions, node: Call) -> Text:
+    """popcount and clz: of the type's own bits."""
+    source, name = dtype_of(node.args[0]), op_name(node)
+    bits = FACTS[source].bits
+    if FACTS[source].kind == "float" or bits < 8:
+        return refuse(node, emit.dialect.kind, what=f"{name} of {source}")
+    value = emit.value(node.args[0])
+    if source in _UNSIGNED:
+        value = cast(emit.type_of(_UNSIGNED[source]), value)
+    if bits < 32:
+        value = cast(emit.type_of("uint32"), value)
+    made = call("tc_clz" if name == "clz" else "tc_popcount", value)
+    if name == "clz" and bits < 32:
+        made = binary("-", SUM, made, Text(str(32 - bits)))
+    return convert(emit, made, "int32", dtype_of(node))
+
+
+def _extern(emit: Expressions, node: Call) -> Text:
+    """A function of the user's own source text."""
+    return call(str(node.args[0].value), *(emit.value(arg) for arg in node.args[1:]))
+
+
+def _shuffle(emit: Expressions, node: Call) -> Text:
+    value, lane, kind, width = node.args
+    made = emit.value(value)
+    if FACTS[dtype_of(value)].bits < 32:  # C has made an int of it
+        made = cast(emit.type_of(dtype_of(value)), made)
+    return call(f"tc_shuffle_{kind.value}", made, emit.value(lane), emit.value(width))
+
+
+def _vote(emit: Expressions, node: Call) -> Text:
+    return call(f"tc_vote_{node.args[1].value}", emit.value(node.args[0]))
+
+
+def _block_vote(emit: Expressions, node: Call) -> Text:
+    return call(f"tc_block_vote_{node.args[1].value}", emit.value(node.args[0]))
+
+
+def _atomic(emit: Expressions, node: Call) -> Text:
+    """One atomic operation on an element; its value before."""
+    element, operand, kind, order = (node.args[0], node.args[1], str(node.args[2].value), str(node.args[3].value))
+    arguments: list[Any] = [emit.address(element)]
+    if kind != "load":
+        arguments.append(convert(emit, emit.value(operand), dtype_of(operand), dtype_of(element)))
+    if order != "relaxed":
+        arguments.append(f"tc_{'acquire' if order == 'consume' else order}")
+    return call(f"tc_atomic_{kind}", *arguments)
+
+
+_CALLS: dict[str, Callable[[Expressions, Any], Text]] = {
+    "if_then_else": choices.if_then_else,
+    "reinterpret": conversions.reinterpret,
+    "likely": _likely,
+    ROUNDED: _rounded,
+    "abs": _abs,
+    "fabs": _abs,
+    "fma": _fma,
+    "ldexp": _ldexp,
+    "nextafter": _nextafter,
+    **dict.fromkeys(("isnan", "isinf", "isfinite"), _test),
+    **dict.fromkeys(("popcount", "ctpop", "clz"), _bit_count),
+    **dict.fromkeys(("call_extern", "call_pure_extern"), _extern),
+    "simt.shuffle": _shuffle,
+    "simt.vote": _vote,
+    "simt.block_vote": _block_vote,
+    "tile.atomic_element": _atomic,
+}

@@ -1,0 +1,71 @@
+"""Conversions between element types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tilecore.codegen import literals
+from tilecore.codegen.arithmetic import NARROW, wrapped
+from tilecore.codegen.refusal import refuse
+from tilecore.codegen.text import EQUALITY, Text, binary, call, cast
+from tilecore.dtypes import FACTS
+from tilecore.ir.build import dtype_of
+from tilecore.ir.nodes import Call, FloatImm, IntImm
+
+if TYPE_CHECKING:
+    from tilecore.codegen.expressions import Expressions
+
+
+def cast_value(emit: Expressions, node: Any) -> Text:
+    """A cast. Numbers that are known are converted here."""
+    target, source = dtype_of(node), dtype_of(node.value)
+    if target not in FACTS or source not in FACTS:
+        return refuse(node, emit.dialect.kind, what=f"a conversion from {source} to {target}")
+    known = isinstance(node.value, IntImm) or (isinstance(node.value, FloatImm) and source == "float64")
+    if known and FACTS[target].kind == "float":
+        return literals.floating(float(node.value.value), target, emit.dialect.types)
+    return convert(emit, emit.value(node.value), source, target)
+
+
+def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
+    """``value`` in another type. Floats to integers truncate and saturate, NaN becomes 0; all else rounds to nearest
+    even or wraps."""
+    kind, to = FACTS[source].kind, FACTS[target]
+    if source == target or {source, target} == {"float32", "tfloat32"}:
+        return value
+    if target == "bool":
+        if source in NARROW:
+            return binary("!=", EQUALITY, cast(emit.type_of("float32"), value), Text("0.0f"))
+        zero = {"float64": "0.0", "float32": "0.0f", "tfloat32": "0.0f"}.get(source, "0")
+        return binary("!=", EQUALITY, value, Text(zero))
+    if source in NARROW and target != "float32":
+        return convert(emit, cast(emit.type_of("float32"), value), "float32", target)
+    if to.kind == "float":
+        return cast(emit.type_of(target), value)
+    if kind == "float":
+        return _truncated(emit, value, target)
+    if to.bits < 8:
+        return wrapped(emit, value, target)
+    return cast(emit.type_of(target), value)
+
+
+def _truncated(emit: Expressions, value: Text, target: str) -> Text:
+    if FACTS[target].bits >= 8:
+        return call(f"tc_truncate<{emit.type_of(target)}>", value)
+    low, high = ("-8", "7") if FACTS[target].kind == "int" else ("0", "15")
+    return call("tc_min", call("tc_max", call("tc_truncate<int>", value), low), high)
+
+
+def reinterpret(emit: Expressions, node: Call) -> Text:
+    """The bits of a value as another type of the same size."""
+    target, source = dtype_of(node), dtype_of(node.args[0])
+    value = emit.value(node.args[0])
+    if source == target:
+        return value
+    if source not in FACTS or target not in FACTS or FACTS[source].bits != FACTS[target].bits:
+        return refuse(node, emit.dialect.kind, what=f"the bits of {source} as {target}")
+    if FACTS[source].kind != "float" and FACTS[target].kind in ("int", "uint"):
+        return convert(emit, value, source, target)
+    if FACTS[source].bits < 32 and FACTS[source].kind != "float":
+        value = cast(emit.type_of(source), value)
+    return call(f"tc_bits<{emit.type_of(target)}>", value)

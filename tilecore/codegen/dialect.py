@@ -1,0 +1,88 @@
+"""What a backend says of its C-like language: the tables from which thread IR becomes source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilecore.codegen.expressions import Expressions
+    from tilecore.codegen.statements import Statements
+    from tilecore.codegen.text import Text
+
+C_TYPES: Mapping[str, str] = {
+    "float64": "double",
+    "float32": "float",
+    "tfloat32": "float",
+    "float16": "tc_half",
+    "bfloat16": "tc_bfloat16",
+    "float8_e4m3fn": "tc_fp8_e4m3",
+    "float8_e5m2": "tc_fp8_e5m2",
+    "int8": "signed char",
+    "int16": "short",
+    "int32": "int",
+    "int64": "long long",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned",
+    "uint64": "unsigned long long",
+    "int4": "signed char",
+    "uint4": "unsigned char",
+    "bool": "bool",
+}
+
+# function of the language -> the functions of float32 and of float64; the narrower floats go through float32
+C_MATH: Mapping[str, tuple[str, str]] = {
+    name: (f"tc_{name}", f"tc_{name}")
+    for name in (
+        "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt "
+        "rsqrt floor ceil trunc nearbyint pow atan2 fmod hypot copysign fma sigmoid ldexp nextafter"
+    ).split()
+} | {
+    "round": ("tc_nearbyint", "tc_nearbyint"),  # halves go to the even number
+    "fabs": ("tc_abs", "tc_abs"),
+}
+
+
+@dataclass(frozen=True)
+class KernelHead:
+    """What stands in front of a kernel's body.
+
+    parameters: (type, name) in order; buffers end in ``*``, with ``const`` when they are only read.
+    threads: of a block along x, y, z. cluster: blocks of a cluster along x, y, z. min_blocks: 0 when nothing is asked.
+    """
+
+    symbol: str
+    parameters: Sequence[tuple[str, str]]
+    threads: tuple[int, int, int]
+    min_blocks: int = 0
+    cluster: tuple[int, int, int] = (1, 1, 1)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """A C-like language as one backend writes it.
+
+    kind: of the target, for errors. include: the header, first line of every source. head: text of a kernel's head,
+    without the brace. arena: the statement that declares the block's shared memory, for its bytes; the arena itself is
+    then called ``arena_name``, a pointer to bytes. block_index, thread_index: texts of x, y and z.
+    types, math: by the language's names. values: calls in expressions, by their whole name: a function of (the
+    emitter, the call) that returns a Text. statements: calls that stand alone; returns lines or emits by itself.
+    restrict: qualifier of buffer parameters. unroll: the line in front of a loop that is to be unrolled.
+    """
+
+    kind: str
+    include: str
+    head: Callable[[KernelHead], str]
+    arena: Callable[[int], str]
+    block_index: tuple[str, str, str]
+    thread_index: tuple[str, str, str]
+    arena_name: str = "shared"
+    types: Mapping[str, str] = field(default_factory=lambda: C_TYPES)
+    math: Mapping[str, tuple[str, str]] = field(default_factory=lambda: C_MATH)
+    values: Mapping[str, Callable[[Expressions, Any], Text]] = field(default_factory=dict)
+    statements: Mapping[str, Callable[[Statements, Any], None]] = field(default_factory=dict)
+    restrict: str = "__restrict__"
+    unroll: str = "#pragma unroll"
+    reserved: frozenset[str] = frozenset()

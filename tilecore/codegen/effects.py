@@ -1,0 +1,133 @@
+"""Statements that are calls: barriers, asynchronous copies, prints and assertions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tilecore.codegen.arithmetic import NARROW
+from tilecore.codegen.refusal import refuse
+from tilecore.codegen.text import cast
+from tilecore.dtypes import FACTS
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import constant, dtype_of
+
+if TYPE_CHECKING:
+    from tilecore.codegen.statements import Statements
+
+
+def _barrier(emit: Statements, node: Any) -> None:
+    emit.line("tc_barrier();")
+
+
+def _named_barrier(emit: Statements, node: Any) -> None:
+    number, threads = node.value.args
+    emit.line(f"tc_named_barrier({emit.value(number)}, {emit.value(threads)});")
+
+
+def _warp_barrier(emit: Statements, node: Any) -> None:
+    emit.line("tc_warp_barrier();")
+
+
+def _fence(emit: Statements, node: Any) -> None:
+    emit.line(f"tc_fence_{node.value.args[0].value}();")
+
+
+def _copy_async(emit: Statements, node: Any) -> None:
+    target, source, size, valid = node.value.args
+    expressions = emit.expressions
+    condition = emit.value(valid)
+    emit.line(
+        f"tc_copy_async<{_number(emit, node, size)}>({expressions.place(target)}, {expressions.place(source)}, "
+        f"{condition if constant(valid) is None else 'true' if constant(valid) else 'false'});"
+    )
+
+
+def _commit_async(emit: Statements, node: Any) -> None:
+    emit.line("tc_commit_async();")
+
+
+def _wait_async(emit: Statements, node: Any) -> None:
+    emit.line(f"tc_wait_async<{_number(emit, node, node.value.args[0])}>();")
+
+
+def _number(emit: Statements, node: Any, value: Any) -> int:
+    known = constant(value)
+    return refuse(node, emit.dialect.kind, what="a count that is no constant") if known is None else known
+
+
+def _print(emit: Statements, node: Any) -> None:
+    """``message: value, value``."""
+    message = str(node.value.args[0].value)
+    words, operands = [], []
+    for arg in node.value.args[1:]:
+        word, text = _printable(emit, arg)
+        words.append(word)
+        operands.append(text)
+    hints = node.value.attrs
+    for _ in range(int(hints["places"]) if hints is not None and "places" in hints else 0):
+        message = message.replace("{}", "\0" + words.pop(0), 1)  # indices of an element
+    message = message.replace("%", "%%").replace("\0%%", "%")
+    text = message + (": " if words and message else "") + " ".join(words) + "\n"
+    emit.line(f"tc_print({', '.join([quoted(text), *operands])});")
+
+
+def _printable(emit: Statements, node: Any) -> tuple[str, str]:
+    dtype, value = dtype_of(node), emit.value(node)
+    facts = FACTS.get(dtype)
+    if facts is None:
+        return refuse(node, emit.dialect.kind, what=f"printing {dtype}")
+    if facts.kind == "float":
+        if dtype in NARROW:
+            value = cast(emit.expressions.type_of("float32"), value)
+        return "%g", cast("double", value).text
+    if facts.kind == "uint":
+        return "%llu", cast("unsigned long long", value).text
+    return "%lld", cast("long long", value).text
+
+
+def quoted(text: str) -> str:
+    """``text`` as a C string."""
+    simple = {"\n": "\\n", '"': '\\"', "\\": "\\\\", "?": "\\?"}
+    made = []
+    for char in text:
+        if char in simple:
+            made.append(simple[char])
+        elif 32 <= ord(char) < 127:
+            made.append(char)
+        else:
+            made.extend(f"\\{byte:03o}" for byte in char.encode())
+    return '"' + "".join(made) + '"'
+
+
+def _device_assert(emit: Statements, node: Any) -> None:
+    """Assertions are numbered from 1 in the order in which they stand."""
+    place = location_of_span(node.span)
+    text = str(node.value.args[1].value) + (f" ({place})" if place else "")
+    emit.assertions.append(text)
+    condition = emit.value(node.value.args[0])
+    number = len(emit.assertions)
+    emit.line(f"tc_assert({condition}, {number}, {quoted(str(node.value.args[1].value))});")
+
+
+def _assume(emit: Statements, node: Any) -> None:
+    emit.line(f"tc_assume({emit.value(node.value.args[0])});")
+
+
+def _nothing(emit: Statements, node: Any) -> None:
+    """Hints that mean nothing here."""
+
+
+STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
+    "simt.barrier": _barrier,
+    "simt.named_barrier": _named_barrier,
+    "simt.warp_barrier": _warp_barrier,
+    "simt.fence": _fence,
+    "simt.copy_async": _copy_async,
+    "simt.commit_async": _commit_async,
+    "simt.wait_async": _wait_async,
+    "tile.print": _print,
+    "tile.device_assert": _device_assert,
+    "tile.assume": _assume,
+    "tile.annotate": _nothing,
+}

@@ -1,0 +1,69 @@
+// What emitted source asks of plain C++, the same on every device: a backend's header includes it.
+// TC_FN: qualifiers of a function that a kernel may call. TC_MEMCPY: copies bytes.
+#pragma once
+#ifndef TC_MEMCPY
+#define TC_MEMCPY __builtin_memcpy
+#endif
+#ifndef TC_FN
+#define TC_FN inline
+#endif
+
+// The bits of a value as another type of the same size.
+template <class To, class From>
+TC_FN To tc_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From), "the sizes differ");
+  To to;
+  TC_MEMCPY(&to, &from, sizeof(To));
+  return to;
+}
+
+#define TC_INFINITY (tc_bits<float>(0x7f800000u))
+#define TC_NAN (tc_bits<float>(0x7fc00000u))
+
+// Division rounded down, and its remainder, which has the sign of the divisor.
+#define TC_FLOOR(T)                                                            \
+  TC_FN T tc_floor_div(T a, T b) {                                             \
+    const T quotient = a / b, rest = a % b;                                    \
+    return rest != 0 && (rest ^ b) < 0 ? quotient - 1 : quotient;              \
+  }                                                                            \
+  TC_FN T tc_floor_mod(T a, T b) {                                             \
+    const T rest = a % b;                                                      \
+    return rest != 0 && (rest ^ b) < 0 ? rest + b : rest;                      \
+  }
+TC_FLOOR(int)
+TC_FLOOR(long long)
+#undef TC_FLOOR
+
+// A float as an integer: towards zero, out of range the nearest limit, NaN 0. T: the integer type.
+template <class T>
+TC_FN T tc_truncate(double x) {
+  constexpr bool is_signed = T(-1) < T(0);
+  constexpr int bits = 8 * int(sizeof(T));
+  constexpr T high = T(~0ull >> (is_signed ? 65 - bits : 64 - bits));
+  constexpr T low = is_signed ? T(-high - 1) : T(0);
+  constexpr double above = 2.0 * double(1ull << (is_signed ? bits - 2 : bits - 1));
+  if (!(x >= double(low))) return x != x ? T(0) : low;
+  return x >= above ? high : T(x);
+}
+template <class T>
+TC_FN T tc_truncate(float x) {
+  constexpr bool is_signed = T(-1) < T(0);
+  constexpr int bits = 8 * int(sizeof(T));
+  constexpr T high = T(~0ull >> (is_signed ? 65 - bits : 64 - bits));
+  constexpr T low = is_signed ? T(-high - 1) : T(0);
+  constexpr float above = 2.0f * float(1ull << (is_signed ? bits - 2 : bits - 1));
+  if (!(x >= float(low))) return x != x ? T(0) : low;
+  return x >= above ? high : T(x);
+}
+
+// The next value of a narrow float from x in the direction of y.
+template <class T, class Bits>
+TC_FN T tc_neighbour(T x, T y) {
+  const float a = float(x), b = float(y);
+  if (a != a || b != b) return T(a + b);
+  if (a == b) return y;
+  constexpr Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
+  if (a == 0.0f) return T::from_bits(b > 0.0f ? Bits(1) : Bits(sign | 1));
+  const bool away = (b > a) == (a > 0.0f);
+  return T::from_bits(Bits(x.bits + (away ? 1 : -1)));
+}

@@ -1,0 +1,85 @@
+"""Constants as C literals, exact to the bit."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+
+from tilecore.codegen.text import PRIMARY, UNARY, Text
+from tilecore.dtypes import FACTS
+
+_SUFFIX = {"uint32": "u", "int64": "ll", "uint64": "ull"}
+
+
+def integer(value: int, dtype: str) -> Text:
+    """An integer constant of ``dtype``, wrapped into its range."""
+    facts = FACTS[dtype]
+    value %= 1 << facts.bits
+    if facts.kind == "int" and value >= 1 << (facts.bits - 1):
+        value -= 1 << facts.bits
+    if dtype in _SUFFIX:
+        if dtype == "int64" and value == -(2**63):
+            return Text("(-9223372036854775807ll - 1)")
+        return Text(f"{value}{_SUFFIX[dtype]}", PRIMARY if value >= 0 else UNARY)
+    if value == -(2**31):
+        return Text("(-2147483647 - 1)")
+    return Text(str(value), PRIMARY if value >= 0 else UNARY)
+
+
+def floating(value: float, dtype: str, types: Mapping[str, str]) -> Text:
+    """A float constant. Those of narrow types are given by their bits, with the value in words."""
+    if dtype == "float64":
+        return _plain(value, "")
+    if dtype in ("float32", "tfloat32"):
+        return _plain(as_single(value), "f")
+    bits, exact = narrow_bits(value, dtype)
+    return Text(f"{types[dtype]}::from_bits(0x{bits:0{FACTS[dtype].bits // 4}x} /* {exact:g} */)")
+
+
+def as_single(value: float) -> float:
+    """The float32 nearest to ``value``."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+def narrow_bits(value: float, dtype: str) -> tuple[int, float]:
+    """The bits of ``value`` in a narrow float type, rounded once, and the value that they stand for."""
+    import numpy as np
+
+    from tilecore.interpreter.values import value_type
+
+    kind = value_type(dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        carried = kind.const(value)
+        stored = np.asarray(kind.encode(carried))
+    return int(stored.view(f"uint{kind.bits}")), float(carried)
+
+
+def _plain(value: float, suffix: str) -> Text:
+    if math.isnan(value):
+        return Text("TC_NAN" if suffix else "(double)TC_NAN", PRIMARY if suffix else UNARY)
+    if math.isinf(value):
+        text = "TC_INFINITY" if suffix else "(double)TC_INFINITY"
+        return Text(f"-{text}" if value < 0 else text, PRIMARY if suffix and value > 0 else UNARY)
+    short = f"{value:.6g}"
+    if "." not in short and "e" not in short:
+        short += ".0"
+    packing = "<f" if suffix else "<d"
+    same = struct.pack(packing, _parsed(short, suffix)) == struct.pack(packing, value)
+    text = (short if same else _hex(value)) + suffix
+    return Text(text, UNARY if text.startswith("-") else PRIMARY)
+
+
+def _parsed(text: str, suffix: str) -> float:
+    return as_single(float(text)) if suffix else float(text)
+
+
+def _hex(value: float) -> str:
+    """``value`` as C's hexadecimal float, without needless zeros."""
+    mantissa, _, exponent = value.hex().partition("p")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}p{exponent}"

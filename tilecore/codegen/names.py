@@ -1,0 +1,49 @@
+"""Names in emitted source: the user's, made unique and legal."""
+
+from __future__ import annotations
+
+import re
+
+_KEYWORDS = frozenset(
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl "
+    "concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default "
+    "delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long "
+    "mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
+    "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch "
+    "template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile "
+    "wchar_t while xor xor_eq main NULL INFINITY NAN assert errno "
+    "abs acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf exp exp10 exp2 fabs floor fma fmax fmin "
+    "fmod free hypot j0 j1 jn ldexp log log10 log1p log2 malloc max memcpy memset min nextafter pow printf rint round "
+    "rsqrt sin sinh sqrt tan tanh trunc y0 y1 yn".split()
+)
+
+
+class Names:
+    """Gives every variable of a kernel a name of its own."""
+
+    def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
+        self._reserved = reserved
+        self._used: dict[str, int] = {}
+
+    def release(self, name: str) -> None:
+        """The variable's scope has ended; another may have its name."""
+        self._used.pop(name, None)
+
+    def take(self, wanted: str) -> str:
+        """``wanted`` if it is legal and free, else one like it."""
+        name = re.sub(r"\W", "_", wanted, flags=re.ASCII) or "v"
+        if name[0].isdigit() or name.startswith(("__", "tc_", "TC_")) or re.match(r"_[A-Z]", name):
+            name = f"v{name}" if name[0] in "_0123456789" else f"v_{name}"
+        if name in _KEYWORDS or name in self._reserved:
+            name += "_"
+        if name not in self._used:
+            self._used[name] = 0
+            return name
+        number = self._used[name]
+        while True:
+            number += 1
+            candidate = f"{name}_{number}"
+            if candidate not in self._used:
+                self._used[name] = number
+                self._used[candidate] = 0
+                return candidate

@@ -1,0 +1,288 @@
+"""Layouts of fragments: which threads hold an element of a tile, and in which register (docs/simt.md).
+
+A layout is a list of digits. A digit takes ``extent`` values out of the index along one axis, ``place`` apart
+(``index // place % extent``), and sends them to threads or to registers, ``stride`` apart there. What the digits leave
+of the threads' numbers makes no difference: those threads hold copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import gcd, prod
+from typing import Any, NamedTuple
+
+THREAD, REGISTER = "thread", "register"
+
+
+class Digit(NamedTuple):
+    """``index[axis] // place % extent`` goes to ``where``, each step ``stride`` further."""
+
+    axis: int
+    place: int
+    extent: int
+    where: str
+    stride: int
+
+    @property
+    def end(self) -> int:
+        """The place of what comes after it on its axis."""
+        return self.place * self.extent
+
+
+class Free(NamedTuple):
+    """A part of the threads' numbers that holds copies: ``number // stride % extent``."""
+
+    stride: int
+    extent: int
+
+
+@dataclass(frozen=True)
+class FragmentLayout:
+    """A tile of ``shape`` over ``threads`` threads.
+
+    The digits of an axis follow one another without gaps from place 1 on and cover it; the last may reach past its end.
+    Digits that go to registers cover the register numbers without gaps; those that go to threads do not overlap.
+    """
+
+    shape: tuple[int, ...]
+    threads: int
+    digits: tuple[Digit, ...]
+
+    def __post_init__(self) -> None:
+        kept = tuple(sorted(d for d in self.digits if d.extent > 1))
+        object.__setattr__(self, "digits", _joined(kept))
+        for axis, size in enumerate(self.shape):
+            self._check_axis(axis, size)
+        _check_targets([d for d in self.digits if d.where == REGISTER], None)
+        _check_targets([d for d in self.digits if d.where == THREAD], self.threads)
+
+    def _check_axis(self, axis: int, size: int) -> None:
+        at = 1
+        for digit in self.of_axis(axis):
+            if digit.place != at:
+                raise ValueError(f"axis {axis}: a digit starts at place {digit.place}, not {at}")
+            at = digit.end
+        if at < size:
+            raise ValueError(f"axis {axis} has {size} elements, and its digits count to {at}")
+
+    def of_axis(self, axis: int) -> list[Digit]:
+        """The digits of an axis, lowest place first."""
+        return [d for d in self.digits if d.axis == axis]
+
+    # -- sizes ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def registers(self) -> int:
+        """Elements that a thread has room for."""
+        return prod(d.extent for d in self.digits if d.where == REGISTER)
+
+    @cached_property
+    def free(self) -> tuple[Free, ...]:
+        """The parts of the threads' numbers that hold copies, lowest first."""
+        found, at = [], 1
+        for digit in sorted((d for d in self.digits if d.where == THREAD), key=lambda d: d.stride):
+            if digit.stride > at:
+                found.append(Free(at, digit.stride // at))
+            at = digit.stride * digit.extent
+        if at < self.threads:
+            found.append(Free(at, -(-self.threads // at)))
+        return tuple(found)
+
+    @property
+    def is_replicated(self) -> bool:
+        return bool(self.free)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """No digit reaches past the end of its axis."""
+        return all(prod(d.extent for d in self.of_axis(axis)) == size for axis, size in enumerate(self.shape))
+
+    # -- places -----------------------------------------------------------------------------------------------
+
+    def thread(self, indices: Sequence[Any]) -> Any:
+        """The number of the first thread that holds the element (integers or expressions)."""
+        return self._sent(indices, THREAD)
+
+    def register(self, indices: Sequence[Any]) -> Any:
+        """The register that the element is in."""
+        return self._sent(indices, REGISTER)
+
+    def _sent(self, indices: Sequence[Any], where: str) -> Any:
+        total: Any = 0
+        for d in self.digits:
+            if d.where == where:
+                value = indices[d.axis] // d.place if d.place > 1 else indices[d.axis]
+                if d.end < self.shape[d.axis]:
+                    value = value % d.extent
+                total = total + (value * d.stride if d.stride > 1 else value)
+        return total
+
+    def indices(self, thread: Any, register: Any) -> list[Any]:
+        """The element that a thread has in a register. ``register``: a number, or the values of ``register_digits``."""
+        values = iter(register) if isinstance(register, (list, tuple)) else None
+        places: list[Any] = [0] * len(self.shape)
+        chosen = dict(zip(self.register_digits, values, strict=True)) if values is not None else {}
+        for d in self.digits:
+            if d in chosen:
+                value = chosen[d]
+            else:
+                value = _part(register if d.where == REGISTER else thread, d.stride, d.extent, self._most(d))
+            places[d.axis] = places[d.axis] + (value * d.place if d.place > 1 else value)
+        return places
+
+    def _most(self, digit: Digit) -> int:
+        return self.threads if digit.where == THREAD else self.registers
+
+    @cached_property
+    def register_digits(self) -> tuple[Digit, ...]:
+        """The digits that go to registers, the largest stride first: the loops over a thread's elements."""
+        return tuple(sorted((d for d in self.digits if d.where == REGISTER), key=lambda d: -d.stride))
+
+    # -- what follows from a layout -----------------------------------------------------------------------------
+
+    def project(self, axes: Sequence[int]) -> FragmentLayout:
+        """The layout of a tile with only these axes, in this order, such that every thread that holds an element here
+        holds what belongs to it there: what rows of a matrix have in common, say."""
+        order = {axis: number for number, axis in enumerate(axes)}
+        kept = [d._replace(axis=order[d.axis]) for d in self.digits if d.axis in order]
+        return FragmentLayout(tuple(self.shape[a] for a in axes), self.threads, _packed(kept))
+
+    def covers(self, needed: FragmentLayout) -> bool:
+        """Does every thread hold here whatever it would hold there?"""
+        if self.shape != needed.shape:
+            return False
+        mine = sorted(d for d in _refined(self, needed) if d.where == THREAD)
+        theirs = {d for d in _refined(needed, self) if d.where == THREAD}
+        return all(d in theirs for d in mine)
+
+    def __str__(self) -> str:
+        words = [
+            f"{'xyzuvw'[d.axis] if d.axis < 6 else d.axis}:{d.extent}@{d.place}->{d.where[0]}{d.stride}"
+            for d in self.digits
+        ]
+        return f"{list(self.shape)} over {self.threads}: {' '.join(words) or 'one element'}"
+
+
+# -- making layouts --------------------------------------------------------------------------------------------------
+
+
+def tiled(core: FragmentLayout, repeats: Sequence[tuple[int, int, str]], shape: Sequence[int]) -> FragmentLayout:
+    """A layout of ``shape`` made of ``core``, repeated: (axis, times, THREAD or REGISTER), innermost first.
+
+    Repetitions to registers count on from the core's registers, those to threads from its threads.
+    """
+    digits = list(core.digits)
+    sizes = list(core.shape)
+    next_of = {THREAD: core.threads, REGISTER: core.registers}
+    for axis, times, where in repeats:
+        digits.append(Digit(axis, sizes[axis], times, where, next_of[where]))
+        sizes[axis] *= times
+        next_of[where] *= times
+    return FragmentLayout(tuple(shape), next_of[THREAD], tuple(digits))
+
+
+def spread(shape: Sequence[int], threads: int, vector: int = 1, fastest: int | None = None) -> FragmentLayout:
+    """Elements dealt out to all threads: ``vector`` neighbours along axis ``fastest`` (the last) to each, then thread
+    after thread along it, then along the other axes from the last to the first; what is left over goes to registers."""
+    axes = list(range(len(shape)))[::-1]
+    if fastest is not None:
+        axes = [fastest, *(a for a in axes if a != fastest)]
+    places, digits = [1] * len(shape), []
+    registers, used = 1, 1
+
+    def put(axis: int, extent: int, where: str, stride: int) -> None:
+        if extent > 1:
+            digits.append(Digit(axis, places[axis], extent, where, stride))
+            places[axis] *= extent
+
+    if axes and vector > 1:
+        put(axes[0], vector, REGISTER, 1)
+        registers = vector
+    for axis in axes:
+        rest = -(-shape[axis] // places[axis])
+        taken = _divisor(threads // used, rest)
+        put(axis, taken, THREAD, used)
+        used *= taken
+    for axis in axes:
+        rest = -(-shape[axis] // places[axis])
+        put(axis, rest, REGISTER, registers)
+        registers *= max(1, rest)
+    return FragmentLayout(tuple(shape), threads, tuple(digits))
+
+
+def _divisor(room: int, rest: int) -> int:
+    """How many threads go along an axis with ``rest`` places left: the most that divide ``room`` and leave at most a
+    quarter of what they cover empty."""
+    fits = [d for d in range(1, min(room, 2 * rest) + 1) if room % d == 0 and d * -(-rest // d) * 3 <= 4 * rest]
+    return max(fits)
+
+
+# -- digits ----------------------------------------------------------------------------------------------------------
+
+
+def _part(number: Any, stride: int, extent: int, most: int) -> Any:
+    value = number // stride if stride > 1 else number
+    return value % extent if stride * extent < most else value
+
+
+def _joined(digits: Sequence[Digit]) -> tuple[Digit, ...]:
+    """Neighbours on an axis that are neighbours where they go, made one."""
+    made: list[Digit] = []
+    for d in digits:
+        last = made[-1] if made else None
+        if (
+            last is not None
+            and (last.axis, last.where) == (d.axis, d.where)
+            and last.end == d.place
+            and last.stride * last.extent == d.stride
+        ):
+            made[-1] = last._replace(extent=last.extent * d.extent)
+        else:
+            made.append(d)
+    return tuple(made)
+
+
+def _packed(digits: Iterable[Digit]) -> tuple[Digit, ...]:
+    """Register strides without gaps, in the same order."""
+    made, at = [], 1
+    for d in sorted(digits, key=lambda d: (d.where != REGISTER, d.stride)):
+        if d.where == REGISTER:
+            made.append(d._replace(stride=at))
+            at *= d.extent
+        else:
+            made.append(d)
+    return tuple(made)
+
+
+def _check_targets(digits: Sequence[Digit], room: int | None) -> None:
+    """No two digits meet where they go; registers leave no gaps, threads stay below ``room``."""
+    at = 1
+    for d in sorted(digits, key=lambda d: d.stride):
+        if d.stride < at or d.stride % at or (room is None and d.stride != at):
+            raise ValueError(f"digits meet or leave a gap: stride {d.stride} after {at}")
+        at = d.stride * d.extent
+    if room is not None and at > room:
+        raise ValueError(f"digits reach thread {at - 1} of {room}")
+
+
+def _refined(layout: FragmentLayout, other: FragmentLayout) -> list[Digit]:
+    """The layout's digits, cut wherever the other's begin."""
+    made = []
+    for d in layout.digits:
+        cuts = sorted({o.place for o in other.of_axis(d.axis) if d.place < o.place < d.end})
+        at, stride = d.place, d.stride
+        for cut in [*cuts, d.end]:
+            if cut % at or gcd(cut, d.end) not in (cut, d.end):
+                made.append(d._replace(place=at, extent=d.end // at, stride=stride))
+                break
+            made.append(d._replace(place=at, extent=cut // at, stride=stride))
+            stride *= cut // at
+            at = cut
+    return [d for d in made if d.extent > 1]
+
+
+def resized(layout: FragmentLayout, threads: int) -> FragmentLayout:
+    """The same digits over more threads: the further ones hold copies."""
+    return replace(layout, threads=threads)

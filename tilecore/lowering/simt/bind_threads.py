@@ -1,0 +1,329 @@
+"""Turns the code of a block into the code of one of its threads.
+
+Parallel nests become loops over a thread's own elements, fragments its registers; operations that were kept are lowered
+now that layouts are known. What the block does once, outside of nests (a store, an atomic, a print), one thread does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.errors import LoweringError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.affine import coefficient
+from tilecore.ir.build import const, constant, dtype_of, load, seq, store
+from tilecore.ir.fragments import Digit, FragmentLayout
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Analyzer,
+    AttrStmt,
+    Bind,
+    BufferLoad,
+    BufferStore,
+    Evaluate,
+    Expr,
+    For,
+    ForKind,
+    IfThenElse,
+    PrimFunc,
+    Range,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    While,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.visit import substitute, variables
+from tilecore.lowering.loops.reductions import REDUCE_SCOPE
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
+from tilecore.lowering.simt.choose import HINT, chosen
+from tilecore.lowering.simt.infer_layouts import Inferred
+from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.kernels import each_kernel
+from tilecore.lowering.simt.nests import Nest, effects_in, is_parallel, uses_an_effect
+from tilecore.lowering.simt.partition import is_fragment, memory_accesses, offset_of
+from tilecore.lowering.simt.reducers import FACT, filled, is_fill
+from tilecore.lowering.threads.kernels import Threads, asks_for_threads, without_unit_axes
+from tilecore.lowering.threads.uniformity import Uniformity
+
+UNROLLED_STEPS = 64  # of a nest that touches no registers
+
+
+@dataclass
+class Binding:
+    """What late implementations of tile operations may ask: the running thread, how many, where fragments lie.
+
+    thread: its number, x fastest. registers: for a fragment the buffer that holds a thread's part of it.
+    """
+
+    thread: Expr
+    threads: int
+    inferred: Inferred
+    registers: dict[Var, Var]
+
+    def layout(self, buffer: Var) -> FragmentLayout:
+        return self.inferred.fragments[buffer]
+
+
+def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    found = iter(env.facts["inferred"])
+
+    def bind(body: Stmt, threads: Threads) -> Stmt:
+        return _Binder(body, threads, next(found), env).run()
+
+    return func.with_body(each_kernel(func.body, bind))
+
+
+class _Binder:
+    def __init__(self, body: Stmt, threads: Threads, inferred: Inferred, env: PassEnv) -> None:
+        self.body, self.threads, self.inferred, self.env = body, threads, inferred, env
+        self.reducers: dict[Var, str] = env.facts.get(FACT, {})
+        self.per_thread = asks_for_threads(body, threads)
+        self.uniformity = Uniformity(body, threads)
+        self.shared: dict[Var, Var] = {b: _in_shared(b) for b in inferred.demoted}
+        registers = {b: _registers(b, layout) for b, layout in inferred.fragments.items()}
+        units = without_unit_axes(threads)
+        number = threads.number({axis.var: units.get(axis.var, axis.var) for axis in threads.axes})
+        self.binding = Binding(Analyzer().simplify(number), threads.count, inferred, registers)
+        env.facts["binding"] = self.binding
+
+    def run(self) -> Stmt:
+        made = self.statement(self.body)
+        ranges = {axis.var: axis.extent for axis in self.threads.axes}
+        return _Places(self.binding, self.shared, ranges, set(self.reducers)).run(made)
+
+    # -- statements -------------------------------------------------------------------------------------------
+
+    def statement(self, node: Stmt) -> Stmt:
+        if is_parallel(node):
+            return self._nest(Nest(node))
+        if isinstance(node, SeqStmt):
+            return seq([self.statement(part) for part in node.seq])
+        if isinstance(node, For):
+            return For(
+                node.loop_var, node.min, node.extent, node.kind, self.statement(node.body),
+                annotations=node.annotations, span=node.span,
+            )  # fmt: skip
+        if isinstance(node, While):
+            return While(node.condition, self.statement(node.body), span=node.span)
+        if isinstance(node, IfThenElse):
+            other = None if node.else_case is None else self.statement(node.else_case)
+            return IfThenElse(node.condition, self.statement(node.then_case), other, span=node.span)
+        if isinstance(node, AttrStmt):
+            return AttrStmt(node.node, node.attr_key, node.value, self.statement(node.body), span=node.span)
+        return self._simple(node)
+
+    def _simple(self, node: Stmt) -> Stmt:
+        call = as_tile_call(node) if isinstance(node, Evaluate) else None
+        if call is not None and HINT in call.hints:
+            impl = chosen(call, self.env)
+            return impl.lower(call, self.env)
+        if isinstance(node, BufferStore) and node.buffer in self.reducers:
+            return self._filled(node) if is_fill(node, self.reducers) else self._once(node)
+        if isinstance(node, BufferStore) and not _is_private(node.buffer):
+            varies = self.per_thread and any(self.uniformity.varies(v) for v in (node.value, *node.indices))
+            return node if varies else self._once(node)
+        if self.per_thread or not effects_in(node):
+            return node
+        return self._once(node) if isinstance(node, Evaluate) else self._told(node)
+
+    def _filled(self, node: BufferStore) -> BufferStore:
+        return filled(node, self.reducers[node.buffer], self.binding.thread)
+
+    def _once(self, node: Stmt) -> Stmt:
+        return IfThenElse(tirx.EQ(self.binding.thread, const(0, "int32")), node, None, span=node.span)
+
+    def _told(self, node: Any) -> Stmt:
+        """One thread computes a value with an effect; all read it."""
+        dtype = dtype_of(node.value)
+        cell = tirx.decl_buffer([1], dtype, "told", scope="shared", layout=None)
+        zero = const(0, "int32")
+        write = self._once(store(cell, node.value, [zero], node.span))
+        read = load(cell, [zero], node.span)
+        made = (
+            Bind(node.var, read, span=node.span)
+            if isinstance(node, Bind)
+            else BufferStore(node.buffer, read, list(node.indices), span=node.span)
+        )
+        return seq([AllocBuffer(cell), write, made])
+
+    # -- nests ------------------------------------------------------------------------------------------------
+
+    def _nest(self, nest: Nest) -> Stmt:
+        partition = self.inferred.partitions[nest.node]
+        if partition is None:
+            return self._strided(nest)
+        steps = {d: Var(f"s{n}", "int32") for n, d in enumerate(partition.register_digits)}
+        places = partition.indices(self.binding.thread, [steps[d] for d in partition.register_digits])
+        inner = nest.body
+        if is_fill(inner, self.reducers):
+            inner = self._filled(inner)
+        elif not (nest.is_private and self.per_thread):
+            inner = self._inside(inner, partition)
+        body = self._guarded(nest, partition, inner)
+        values = {var: _as_expr(place, var) for var, place in zip(nest.variables, places, strict=True)}
+        made = substitute(body, values)
+        for digit in reversed(partition.register_digits):
+            made = _step_loop(steps[digit], digit, made, partition, nest)
+        value = ASYNC_NEST if ASYNC in nest.node.annotations else 1
+        return AttrStmt(const(0, "int32"), NEST, const(value, "int32"), made, span=nest.node.span)
+
+    def _guarded(self, nest: Nest, partition: FragmentLayout, body: Stmt) -> Stmt:
+        """``body`` where the element exists: the last digit of an axis may reach past its end."""
+        conditions = []
+        for axis, (var, size) in enumerate(zip(nest.variables, partition.shape, strict=True)):
+            digits = partition.of_axis(axis)
+            if digits and digits[-1].end > size:
+                conditions.append(var < const(size, dtype_of(var)))
+        if not conditions:
+            return body
+        return IfThenElse(tirx.all(*conditions) if len(conditions) > 1 else conditions[0], body, None)
+
+    def _inside(self, body: Stmt, partition: FragmentLayout) -> Stmt:
+        """Where several threads have the same iteration, one of them does what others see."""
+        if not partition.free:
+            return body
+        mine = [tirx.EQ(self.binding.thread // free.stride % free.extent, const(0, "int32")) for free in partition.free]
+        condition = tirx.all(*mine) if len(mine) > 1 else mine[0]
+        if uses_an_effect(body):
+            return IfThenElse(condition, body, None)
+
+        def once(node: Any, mutator: Any) -> Any:
+            if isinstance(node, BufferStore) and _is_private(node.buffer) and node.buffer not in self.reducers:
+                return node
+            if isinstance(node, Evaluate) and not effects_in(node):
+                return node
+            return IfThenElse(condition, node, None, span=node.span)
+
+        return structural_mutate(body, [(BufferStore, once), (Evaluate, once)])
+
+    def _strided(self, nest: Nest) -> Stmt:
+        """Sizes known at run time: iterations are dealt out one by one."""
+        total: Any = const(1, "int32")
+        for axis in nest.axes:
+            total = total * axis.extent
+        turn = Var("turn", "int32")
+        number = turn * self.binding.threads + self.binding.thread
+        rest, values = number, {}
+        for axis in reversed(nest.axes):
+            values[axis.loop_var] = axis.min + (rest if axis is nest.axes[0] else rest % axis.extent)
+            rest = rest // axis.extent
+        body = IfThenElse(number < total, substitute(nest.body, values), None)
+        turns = (total + (self.binding.threads - 1)) // self.binding.threads
+        made = For(turn, const(0, "int32"), turns, ForKind.SERIAL, body, span=nest.node.span)
+        return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), made, span=nest.node.span)
+
+
+def _step_loop(var: Var, digit: Digit, body: Stmt, partition: FragmentLayout, nest: Nest) -> Stmt:
+    """The loop over one digit of a thread's elements. Neighbours that may move together: VECTORIZED."""
+    if digit.stride == 1 and digit.place == 1 and _moves_along(nest, digit.axis):
+        kind = ForKind.VECTORIZED
+    elif nest.fragments() or partition.registers <= UNROLLED_STEPS:
+        kind = ForKind.UNROLLED
+    else:
+        kind = ForKind.SERIAL
+    return For(var, const(0, "int32"), const(digit.extent, "int32"), kind, body, span=nest.node.span)
+
+
+def _moves_along(nest: Nest, axis: int) -> bool:
+    """Is there memory whose neighbours lie along this loop?"""
+    return any(coefficient(offset_of(a), nest.variables[axis]) == 1 for a in memory_accesses(nest))
+
+
+class _Places:
+    """Puts registers (or shared memory) in the place of fragments."""
+
+    def __init__(self, binding: Binding, shared: dict[Var, Var], ranges: dict[Var, int], copied: set[Var]) -> None:
+        self.binding, self.shared, self.copied = binding, shared, copied
+        self.thread_vars = set(ranges)
+        self.analyzer = Analyzer()
+        self.totals: dict[Var, Var] = {}
+        for var, extent in ranges.items():
+            self.analyzer.bind(var, Range.from_min_extent(const(0, dtype_of(var)), const(extent, dtype_of(var))))
+
+    def run(self, body: Stmt) -> Stmt:
+        rules = [
+            (For, self.loop),
+            (TensorLoad, self.load),
+            (BufferStore, self.store),
+            (AllocBuffer, self.alloc),
+        ]
+        return structural_mutate(body, rules)
+
+    def loop(self, node: For, mutator: Any) -> Any:
+        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
+        return mutator.default_mutate(node)
+
+    def load(self, node: TensorLoad, mutator: Any) -> Any:
+        if _is_total(node.source):
+            return BufferLoad(self.total(node.source), list(node.indices), span=node.span)
+        if not is_fragment(node.source):
+            return mutator.default_mutate(node)
+        indices = [mutator.mutate(i) for i in node.indices]
+        buffer, place = self.place(node.source, indices, node)
+        return BufferLoad(buffer, place, span=node.span)
+
+    def store(self, node: BufferStore, mutator: Any) -> Any:
+        if _is_total(node.buffer):
+            value = mutator.mutate(node.value)
+            return BufferStore(self.total(node.buffer), value, list(node.indices), span=node.span)
+        if not is_fragment(node.buffer):
+            return mutator.default_mutate(node)
+        value = mutator.mutate(node.value)
+        buffer, place = self.place(node.buffer, [mutator.mutate(i) for i in node.indices], node)
+        return BufferStore(buffer, value, place, span=node.span)
+
+    def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
+        if node.buffer in self.shared:
+            return AllocBuffer(self.shared[node.buffer], span=node.span)
+        if _is_total(node.buffer):
+            return AllocBuffer(self.total(node.buffer), span=node.span)
+        return AllocBuffer(self.binding.registers.get(node.buffer, node.buffer), span=node.span)
+
+    def total(self, buffer: Var) -> Var:
+        """The scalar of a reduction as one of the thread."""
+        if buffer not in self.totals:
+            name, dtype = str(buffer.name), dtype_of(buffer)
+            self.totals[buffer] = tirx.decl_buffer(list(buffer.shape), dtype, name, scope="local", layout=None)
+        return self.totals[buffer]
+
+    def place(self, buffer: Var, indices: list[Any], node: Any) -> tuple[Var, list[Any]]:
+        if buffer in self.shared:
+            return self.shared[buffer], indices
+        register = self.binding.layout(buffer).register(indices)
+        register = self.analyzer.simplify(register) if isinstance(register, Expr) else const(register, "int32")
+        if buffer not in self.copied and variables(register) & self.thread_vars:
+            raise LoweringError(
+                f"the register of {buffer.name}{indices} depends on the thread: {register}",
+                location=location_of_span(getattr(node, "span", None)),
+            )
+        return self.binding.registers[buffer], [register]
+
+
+def _registers(buffer: Var, layout: FragmentLayout) -> Var:
+    return tirx.decl_buffer([layout.registers], dtype_of(buffer), str(buffer.name), scope="local", layout=None)
+
+
+def _in_shared(buffer: Var) -> Var:
+    return tirx.decl_buffer(list(buffer.shape), dtype_of(buffer), str(buffer.name), scope="shared", layout=None)
+
+
+def _as_expr(place: Any, var: Var) -> Any:
+    known = constant(place) if not isinstance(place, int) else place
+    return const(known, dtype_of(var)) if known is not None else place
+
+
+def _is_private(buffer: Var) -> bool:
+    return str(buffer.scope()).startswith("local") or _is_total(buffer)
+
+
+def _is_total(buffer: Var) -> bool:
+    return str(buffer.scope()).startswith(REDUCE_SCOPE)
+
+
+BIND_THREADS = Pass("bind_threads", bind_threads)

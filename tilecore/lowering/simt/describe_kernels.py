@@ -1,0 +1,51 @@
+"""Notes on every kernel what the code generator and the launch need to know of its memory (docs/simt.md)."""
+
+from __future__ import annotations
+
+from tilecore.ir.build import op_name
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Call,
+    CallEffectKind,
+    Evaluate,
+    IRModule,
+    is_buffer_var,
+    register_op_attr,
+    structural_map,
+)
+from tilecore.ir.visit import collect
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.insert_barriers import BARRIER
+from tilecore.lowering.simt.nests import accesses_of
+from tilecore.lowering.simt.plan_shared import is_shared
+
+SIMT_BARRIER = "simt.barrier"
+register_op_attr(SIMT_BARRIER, "TCallEffectKind", CallEffectKind.Opaque.value)
+register_op_attr(SIMT_BARRIER, "TScriptPrinterName", SIMT_BARRIER, level=20)
+
+
+def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
+    places = {str(b.name): place for b, place in env.facts.get("shared_offsets", {}).items()}
+    made = {}
+    for var, func in module.functions.items():
+        mine = {str(a.buffer.name) for a in collect(func.body, AllocBuffer) if is_shared(a.buffer)}
+        offsets = {name: places[name] for name in mine if name in places}
+        touched = accesses_of(func.body)
+        access = {}
+        for param in func.params:
+            if is_buffer_var(param):
+                reads = any(a.buffer.same_as(param) and not a.writes for a in touched)
+                writes = any(a.buffer.same_as(param) and a.writes for a in touched)
+                access[str(param.name)] = "rw" if reads and writes else "w" if writes else "r"
+        func = func.with_body(structural_map(func.body, (Evaluate, _barrier)))
+        func = func.with_attr("simt.shared", {name: start for name, (start, _) in offsets.items()})
+        func = func.with_attr("simt.shared_bytes", max((start + size for start, size in offsets.values()), default=0))
+        made[str(var.name_hint)] = func.with_attr("simt.access", access)
+    return IRModule(made)
+
+
+def _barrier(node: Evaluate) -> Evaluate:
+    return Evaluate(Call(SIMT_BARRIER, [], ret_ty="void"), span=node.span) if op_name(node.value) == BARRIER else node
+
+
+DESCRIBE_KERNELS = Pass("describe_kernels", describe_kernels)

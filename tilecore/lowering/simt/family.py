@@ -1,0 +1,67 @@
+"""The SIMT family's passes and its own implementations of tile operations."""
+
+from __future__ import annotations
+
+from tilecore.ir.nodes import Evaluate, Stmt
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.apply_layouts import APPLY_LAYOUTS
+from tilecore.lowering.flatten_buffers import FLATTEN_BUFFERS
+from tilecore.lowering.guard_bounds import GUARD_BOUNDS
+from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.inline_binds import INLINE_BINDS
+from tilecore.lowering.loops import effects, moves, reductions
+from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
+from tilecore.lowering.passes import Gap, Pass, PassEnv
+from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
+from tilecore.lowering.simt.bind_threads import BIND_THREADS
+from tilecore.lowering.simt.choose import CHOOSE_TILE_OPS
+from tilecore.lowering.simt.describe_kernels import DESCRIBE_KERNELS
+from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
+from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
+from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
+from tilecore.lowering.simt.multiply import MULTIPLY
+from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
+from tilecore.lowering.simt.plan_shared import PLAN_SHARED
+from tilecore.lowering.simt.reduce import REDUCE
+from tilecore.lowering.simt.reducers import FINALIZE
+from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
+from tilecore.lowering.threads.checks import CHECK_THREADS
+
+STEPS: tuple[Pass | Gap, ...] = (
+    INLINE_BINDS,
+    CHECK_THREADS,
+    SEPARATE_OVERLAPS,
+    PIPELINE_LOOPS,
+    Gap("before_tile_ops"),
+    CHOOSE_TILE_OPS,
+    Gap("before_layouts"),
+    INFER_LAYOUTS,
+    BIND_THREADS,
+    APPLY_LAYOUTS,
+    Gap("after_tile_ops"),
+    GUARD_BOUNDS,
+    LOWER_ALLREDUCE,
+    PLAN_SHARED,
+    INSERT_BARRIERS,
+    FLATTEN_BUFFERS,
+    Gap("before_vectorize"),
+    VECTORIZE_ACCESSES,
+    Gap("before_outline"),
+    OUTLINE_KERNELS,
+    DESCRIBE_KERNELS,
+)
+
+
+def _barrier(call: TileCall, env: PassEnv) -> Stmt:
+    return Evaluate(call.call, span=call.span)
+
+
+IMPLEMENTATIONS = (
+    *moves.IMPLEMENTATIONS,
+    *reductions.IMPLEMENTATIONS,
+    *(i for i in effects.IMPLEMENTATIONS if i.op != "sync_threads"),
+    TileOpImpl("sync_threads", "barrier", _barrier, late=True),
+    MULTIPLY,
+    REDUCE,
+    FINALIZE,
+)

@@ -1,0 +1,317 @@
+"""Decides which thread holds which element of every fragment, and how every parallel nest is dealt out.
+
+What is fixed comes first: layouts that operations need (a matrix instruction's accumulator). From there it spreads: a
+nest is dealt out as a fragment that it runs over, the other fragments in it follow the nest, a reduction's result
+follows its source. Where nothing is known, the first nest left is dealt out so that memory is read in order. A fragment
+that two places would want differently, or whose indices nothing can follow, lives in shared memory instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import dtype_of
+from tilecore.ir.fragments import FragmentLayout, spread
+from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, TensorRegion, Var, tirx
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.visit import collect
+from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
+from tilecore.lowering.simt.kernels import each_kernel
+from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel, uses_an_effect
+from tilecore.lowering.simt.other_buffers import with_buffers
+from tilecore.lowering.simt.partition import is_fragment, partition_of
+from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
+from tilecore.lowering.threads.kernels import Threads, asks_for_threads
+from tilecore.lowering.threads.uniformity import is_private
+
+SHARED = "shared"  # instead of a layout: the operand must be in shared memory
+
+
+@dataclass
+class Inferred:
+    """What is known of one kernel. fragments: layouts of buffers. partitions: of nests, by their outermost loop.
+    demoted: fragments that live in shared memory, each with the reason."""
+
+    fragments: dict[Var, FragmentLayout] = field(default_factory=dict)
+    partitions: dict[For, FragmentLayout] = field(default_factory=dict)
+    demoted: dict[Var, str] = field(default_factory=dict)
+
+
+def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    demoted: dict[str, str] = {}
+    while True:
+        found: list[Inferred] = []
+
+        def infer(body: Stmt, threads: Threads, found: list[Inferred] = found) -> Stmt:
+            found.append(_Inference(body, threads.count, asks_for_threads(body, threads), env).run())
+            return body
+
+        each_kernel(func.body, infer)
+        moved = {buffer: reason for inferred in found for buffer, reason in inferred.demoted.items()}
+        if not moved:
+            break
+        # other implementations may fit operands in shared memory
+        demoted |= {str(buffer.name): reason for buffer, reason in moved.items()}
+        env.report.pop("tile_ops", None)
+        func = choose_tile_ops(in_shared_memory(env.facts[UNCHOSEN], set(moved)), env)
+    env.facts["inferred"] = found
+    for inferred in found:
+        for buffer, layout in inferred.fragments.items():
+            env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout)})
+    for name, reason in demoted.items():
+        env.note("layouts", {"buffer": name, "layout": f"shared memory: {reason}"})
+    return func
+
+
+def in_shared_memory(func: PrimFunc, buffers: set[Var]) -> PrimFunc:
+    """The function with these fragments, and the views of them, in shared memory."""
+    moved: dict[Var, Var] = {}
+
+    def place(old: Var) -> Var:
+        if old not in moved:
+            shape, name = list(old.shape), str(old.name)
+            moved[old] = tirx.decl_buffer(shape, dtype_of(old), name, scope="shared", layout=None)
+        return moved[old]
+
+    for node in collect(func.body, DeclBuffer):
+        if node.data.args[0] in buffers:
+            buffers = buffers | {node.buffer}
+    return func.with_body(with_buffers(func.body, {old: place(old) for old in buffers}))
+
+
+class _Inference:
+    def __init__(self, body: Stmt, threads: int, per_thread: bool, env: PassEnv) -> None:
+        self.env, self.threads = env, threads
+        self.nests: list[Nest] = []
+        self.calls: list[tuple[TileCall, TileOpImpl]] = []
+        self.per_thread = per_thread
+        self.reducers: dict[Var, str] = env.facts.get(FACT, {})
+        self.loose: set[Var] = set()  # fragments touched outside of nests and operations
+        self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
+        self._gather(body)
+        self.state = Inferred()
+
+    def _gather(self, node: Stmt) -> None:
+        if is_parallel(node):
+            self.nests.append(Nest(node))
+            return
+        call = as_tile_call(node) if isinstance(node, Evaluate) else None
+        if call is not None and HINT in call.hints:
+            self.calls.append((call, chosen(call, self.env)))
+            return
+        parts = _parts(node)
+        if parts is None:
+            self.loose |= {a.buffer for a in accesses_of(node) if is_fragment(a.buffer)}
+            return
+        for part in parts:
+            if isinstance(part, Stmt):
+                self._gather(part)
+            else:
+                self.loose |= {a.buffer for a in accesses_of(part) if is_fragment(a.buffer)}
+
+    # -- the search -------------------------------------------------------------------------------------------
+
+    def run(self) -> Inferred:
+        apart = self.loose - set(self.reducers)
+        demoted = dict.fromkeys(apart, "used outside of T.Parallel and tile operations")
+        while True:
+            self.state = Inferred(demoted=dict(demoted))
+            self._fix()
+            while True:
+                self._spread()
+                open_nest = next((n for n in self.nests if n.node not in self.state.partitions), None)
+                if open_nest is None:
+                    break
+                self.state.partitions[open_nest.node] = self._default(open_nest)
+            self._leftovers()
+            clash = self._clash()
+            if clash is None:
+                return self.state
+            buffer, reason = clash
+            if buffer in demoted:
+                raise UnsupportedError(f"no layout was found for {buffer.name}: {reason}")
+            demoted[buffer] = reason
+
+    def _is_open(self, buffer: Var) -> bool:
+        return is_fragment(buffer) and buffer not in self.state.fragments and buffer not in self.state.demoted
+
+    def _fix(self) -> None:
+        """What operations need, whatever the rest."""
+        for buffer in self.buffers:
+            if buffer in self.reducers:
+                self.state.fragments[buffer] = everywhere([int(s) for s in buffer.shape], self.threads)
+        for call, impl in self.calls:
+            for buffer, wanted in impl.fragments(call, self.env, self.threads).items():
+                if not is_fragment(buffer):
+                    continue
+                if isinstance(wanted, str):
+                    self.state.demoted.setdefault(buffer, f"{impl.name} reads it from shared memory")
+                elif buffer in self.state.demoted:
+                    raise UnsupportedError(
+                        f"{call.op.name} needs {buffer.name} in registers, and it cannot be there",
+                        location=location_of_span(call.span),
+                        found=self.state.demoted[buffer],
+                        hint="copy it to another fragment for that",
+                    )
+                else:
+                    self.state.fragments.setdefault(buffer, wanted)
+
+    def _spread(self) -> None:
+        """From what is known to what follows, until nothing more does."""
+        changed = True
+        while changed:
+            found = [self._nest(nest) for nest in self.nests]  # all of them, also when the first one is news
+            changed = any(found)
+            for call, impl in self.calls:
+                for buffer, layout in impl.relate(call, self.state.fragments).items():
+                    if self._is_open(buffer):
+                        self.state.fragments[buffer] = layout
+                        changed = True
+
+    def _nest(self, nest: Nest) -> bool:
+        changed = False
+        if nest.node not in self.state.partitions:
+            layout = self._from_fragment(nest)
+            if layout is None:
+                return False
+            self.state.partitions[nest.node] = layout
+            changed = True
+        partition = self.state.partitions[nest.node]
+        for access in nest.fragments():
+            if self._is_open(access.buffer) and partition is not None:
+                layout = _following(nest, access.indices, access.buffer, partition)
+                if layout is not None:
+                    self.state.fragments[access.buffer] = layout
+                    changed = True
+        return changed
+
+    def _from_fragment(self, nest: Nest) -> FragmentLayout | None:
+        """The nest dealt out as the first known fragment that it runs over, those it writes before those it reads."""
+        if not nest.is_constant or self._is_private_work(nest):
+            return None
+        ordered = sorted(nest.fragments(), key=lambda a: (a.buffer in self.reducers, not a.writes))
+        for access in ordered:
+            layout = self.state.fragments.get(access.buffer)
+            matched = nest.matched(access)
+            if layout is None or matched is None:
+                continue
+            if access.buffer in self.reducers and not all(is_fill(s, self.reducers) for s in [nest.body]):
+                continue
+            named = [axis for axis in matched if axis is not None]
+            if any(nest.extents[axis] != 1 for axis in range(len(nest.axes)) if axis not in named):
+                continue
+            if any(layout.shape[k] != nest.extents[a] for k, a in enumerate(matched) if a is not None):
+                continue
+            order = [matched.index(axis) if axis in matched else None for axis in range(len(nest.axes))]
+            return _reordered(layout, order)
+        return None
+
+    def _is_private_work(self, nest: Nest) -> bool:
+        """Does every thread do all of it: what writes only memory that each has for itself, and where threads are
+        asked for, operations on such memory?"""
+        written = [a.buffer for a in nest.accesses if a.writes]
+        own = bool(written) and all(is_private(b) for b in written)
+        return own or (nest.is_private and self.per_thread)
+
+    def _default(self, nest: Nest) -> FragmentLayout | None:
+        if not nest.is_constant:
+            return None  # dealt out at run time
+        if self._is_private_work(nest):
+            return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
+        return partition_of(nest, self.threads)
+
+    def _leftovers(self) -> None:
+        """Fragments that only operations touch, and none of them cares."""
+        for buffer in self.buffers:
+            if self._is_open(buffer):
+                shape = [int(s) for s in buffer.shape]
+                self.state.fragments[buffer] = spread(shape, self.threads)
+                self._spread()
+
+    # -- does it fit? -------------------------------------------------------------------------------------------
+
+    def _clash(self) -> tuple[Var, str] | None:
+        for nest in self.nests:
+            partition = self.state.partitions[nest.node]
+            for access in nest.fragments():
+                layout = self.state.fragments.get(access.buffer)
+                if layout is None or access.buffer in self.reducers:
+                    continue
+                if partition is None:
+                    return access.buffer, "a loop whose size is known at run time only runs over it"
+                needed = _following(nest, access.indices, access.buffer, partition)
+                if needed is None:
+                    return access.buffer, "its elements are not taken one by one in the order of the loops"
+                if access.writes and partition.free and uses_an_effect(nest.body):
+                    return access.buffer, "it keeps values of atomic operations, which one thread has"
+                if not layout.covers(needed) or (access.writes and not needed.covers(layout)):
+                    return access.buffer, "two places hold it differently"
+        for call, impl in self.calls:
+            for buffer, wanted in impl.fragments(call, self.env, self.threads).items():
+                layout = self.state.fragments.get(buffer)
+                if isinstance(wanted, FragmentLayout) and layout is not None and layout != wanted:
+                    return buffer, f"two operations hold it differently, one of them {impl.name}"
+            for buffer, wanted in impl.relate(call, self.state.fragments).items():
+                layout = self.state.fragments.get(buffer)
+                if layout is not None and not (layout.covers(wanted) and wanted.covers(layout)):
+                    return buffer, f"{impl.name} gives it another layout than its other uses have"
+        return None
+
+
+def _following(nest: Nest, indices: Sequence[Any], buffer: Var, partition: FragmentLayout) -> FragmentLayout | None:
+    """The layout of a buffer whose elements are taken at ``indices`` by a nest that is dealt out so."""
+    from tilecore.lowering.simt.nests import Access
+
+    matched = nest.matched(Access(buffer, tuple(indices), False))
+    if matched is None:
+        return None
+    shape = [int(s) for s in buffer.shape]
+    for axis, loop in enumerate(matched):
+        if (1 if loop is None else partition.shape[loop]) != shape[axis]:
+            return None
+    loops = [loop for loop in matched if loop is not None]
+    return _widened(partition.project(loops), [loop is not None for loop in matched])
+
+
+def _widened(layout: FragmentLayout, present: Sequence[bool]) -> FragmentLayout:
+    """Axes of one element put in where ``present`` is False."""
+    numbers = [k for k, there in enumerate(present) if there]
+    shape = [1] * len(present)
+    for k, axis in enumerate(numbers):
+        shape[axis] = layout.shape[k]
+    digits = tuple(d._replace(axis=numbers[d.axis]) for d in layout.digits)
+    return FragmentLayout(tuple(shape), layout.threads, digits)
+
+
+def _reordered(layout: FragmentLayout, order: Sequence[int | None]) -> FragmentLayout:
+    """The layout of a nest whose loop n runs along axis ``order[n]`` of a fragment (None: a loop of one step)."""
+    axes = [axis for axis in order if axis is not None]
+    return _widened(layout.project(axes), [axis is not None for axis in order])
+
+
+def _parts(node: Stmt) -> list[Any] | None:
+    """The statements (and conditions) inside a compound statement; None for a simple one."""
+    from tilecore.ir.nodes import AttrStmt, IfThenElse, SeqStmt, While
+
+    if isinstance(node, SeqStmt):
+        return list(node.seq)
+    if isinstance(node, (For, AttrStmt)):
+        return [node.min, node.extent, node.body] if isinstance(node, For) else [node.body]
+    if isinstance(node, While):
+        return [node.condition, node.body]
+    if isinstance(node, IfThenElse):
+        return [node.condition, node.then_case, *([] if node.else_case is None else [node.else_case])]
+    return None
+
+
+def regions_of(call: TileCall) -> list[TensorRegion]:
+    return [value for value in call.args.values() if isinstance(value, TensorRegion)]
+
+
+INFER_LAYOUTS = Pass("infer_layouts", infer_layouts)

@@ -1,0 +1,134 @@
+"""Joins of values over threads: shuffles within a warp, shared memory between warps.
+
+A group whose members are ``stride`` apart: first the members in one warp join by exchanging values (after log2 steps
+each has the result), then each warp leaves its result in shared memory and every thread joins those of the warps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import const, constant, dtype_of, load, loop, op_name, seq, store
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Bind,
+    BufferStore,
+    Call,
+    CallEffectKind,
+    Evaluate,
+    Expr,
+    IfThenElse,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    StringImm,
+    Var,
+    register_op_attr,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.reductions import join
+from tilecore.ir.thread_groups import ThreadGroups
+from tilecore.ir.visit import collect
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.kernels import each_kernel
+from tilecore.lowering.threads.kernels import Threads
+
+ALLREDUCE = "tile.allreduce"
+# (value, lane, kind: "idx" | "xor" | "up" | "down", width)
+SHUFFLE = "simt.shuffle"
+register_op_attr(SHUFFLE, "TCallEffectKind", CallEffectKind.Opaque.value)
+register_op_attr(SHUFFLE, "TScriptPrinterName", SHUFFLE, level=20)
+
+
+def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:
+    args = [value, lane if isinstance(lane, Expr) else const(lane, "int32"), StringImm(kind), const(width, "int32")]
+    return Call(SHUFFLE, args, ret_ty=dtype_of(value))
+
+
+def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    warp = env.capabilities.warp
+
+    def change(body: Stmt, threads: Threads) -> Stmt:
+        def lowered(node: Any, mutator: Any) -> Any:
+            made = mutator.default_mutate(node)
+            if not any(op_name(c) == ALLREDUCE for c in collect(made, Call)):
+                return made
+            return _Joins(threads, warp).statement(made)
+
+        return structural_mutate(body, [(BufferStore, lowered), (Bind, lowered), (Evaluate, lowered)])
+
+    return func.with_body(each_kernel(func.body, change))
+
+
+class _Joins:
+    """The joins in one statement, done before it."""
+
+    def __init__(self, threads: Threads, warp: int) -> None:
+        self.threads, self.warp = threads, warp
+        self.number = threads.number()
+        self.before: list[Stmt] = []
+
+    def statement(self, node: Stmt) -> Stmt:
+        def call(inner: Call, mutator: Any) -> Any:
+            made = mutator.default_mutate(inner)
+            return self.joined(made) if op_name(made) == ALLREDUCE else made
+
+        made = structural_mutate(node, [(Call, call)])
+        return SeqStmt([*self.before, made])
+
+    def joined(self, call: Call) -> Expr:
+        value, kind = call.args[0], str(call.args[1].value)
+        groups = ThreadGroups.of(self.threads.count, *(int(constant(a) or 0) for a in call.args[2:4]))
+        cell = tirx.decl_buffer([1], dtype_of(value), "joined", scope="local", layout=None)
+        zero = const(0, "int32")
+        self.before += [AllocBuffer(cell), store(cell, value, [zero])]
+        extent, stride = groups.extent, groups.stride
+        inside = min(extent, self.warp // stride) if stride < self.warp else 1
+        if not (
+            _is_power(inside) and _is_power(stride) and extent % inside == 0 and self._whole_warps(inside * stride)
+        ):
+            inside = 1
+        step = inside // 2
+        while step:
+            other = Var("other", dtype_of(cell))
+            self.before.append(Bind(other, shuffle(load(cell, [zero]), step * stride, "xor", self.warp)))
+            self.before.append(store(cell, join(kind, load(cell, [zero]), other), [zero]))
+            step //= 2
+        if extent > inside:
+            self._across(cell, kind, ThreadGroups(self.threads.count, extent, stride), inside)
+        return load(cell, [zero])
+
+    def _whole_warps(self, width: int) -> bool:
+        return self.threads.count % width == 0
+
+    def _across(self, cell: Var, kind: str, groups: ThreadGroups, inside: int) -> None:
+        """Members of different warps, through shared memory: one cell for what each warp (or thread) has so far."""
+        zero = const(0, "int32")
+        span = inside * groups.stride  # threads that have one joined value for each of ``stride`` groups
+        cells = -(-self.threads.count // span) * groups.stride
+        memory = tirx.decl_buffer([cells], dtype_of(cell), "joined_of_warps", scope="shared", layout=None)
+        mine = self.number // span * groups.stride + self.number % groups.stride if inside > 1 else self.number
+        write = store(memory, load(cell, [zero]), [mine])
+        if inside > 1:  # the members in one warp have the same: the first of them writes
+            write = IfThenElse(tirx.EQ(self.number // groups.stride % inside, zero), write, None)
+        self.before += [AllocBuffer(memory), write]
+        outer = groups.extent // inside
+        # the group's first cell; its members' cells are ``stride`` apart
+        wide = groups.stride * outer
+        first = mine // wide * wide + mine % groups.stride
+
+        def add(position: Any) -> Stmt:
+            other = Var("other", dtype_of(cell))
+            read = Bind(other, load(memory, [first + position * groups.stride]))
+            return seq([read, store(cell, join(kind, load(cell, [zero]), other), [zero])])
+
+        self.before.append(store(cell, load(memory, [first]), [zero]))
+        self.before.append(loop(const(outer - 1, "int32"), lambda p: add(p + 1), name="w"))
+
+
+def _is_power(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+LOWER_ALLREDUCE = Pass("lower_allreduce", lower_allreduce)

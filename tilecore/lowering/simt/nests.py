@@ -1,0 +1,115 @@
+"""Nests of parallel loops, and the memory that they touch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.ir.build import constant, op_name
+from tilecore.ir.nodes import Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
+from tilecore.ir.visit import collect
+
+FRAGMENT = "local.fragment"
+# annotation of a nest that a tile operation on memory of the thread became: where threads are asked for, each does it
+PRIVATE = "private"
+
+
+@dataclass(frozen=True)
+class Access:
+    """An element that an iteration reads or writes."""
+
+    buffer: Var
+    indices: tuple[Any, ...]
+    writes: bool
+
+
+class Nest:
+    """A perfect nest of parallel loops.
+
+    axes: its loops, outermost first. extents: their sizes, None where one is not known when compiling. accesses: of all
+    memory in its body, in order.
+    """
+
+    def __init__(self, node: For) -> None:
+        self.node = node
+        self.axes: list[For] = [node]
+        while isinstance(self.axes[-1].body, For) and self.axes[-1].body.kind == ForKind.PARALLEL:
+            self.axes.append(self.axes[-1].body)
+        self.body: Stmt = self.axes[-1].body
+        self.accesses = accesses_of(self.body)
+
+    @property
+    def extents(self) -> list[int | None]:
+        return [constant(axis.extent) for axis in self.axes]
+
+    @property
+    def variables(self) -> list[Var]:
+        return [axis.loop_var for axis in self.axes]
+
+    @property
+    def is_private(self) -> bool:
+        return PRIVATE in self.node.annotations
+
+    @property
+    def is_constant(self) -> bool:
+        return all(e is not None for e in self.extents) and all(constant(a.min) == 0 for a in self.axes)
+
+    def fragments(self) -> list[Access]:
+        """The accesses of fragments."""
+        return [a for a in self.accesses if str(a.buffer.scope()) == FRAGMENT]
+
+    def axis_of(self, index: Any) -> int | None:
+        """The axis whose variable ``index`` is; None when it is something else."""
+        if not isinstance(index, Var):
+            return None
+        return next((n for n, var in enumerate(self.variables) if var.same_as(index)), None)
+
+    def matched(self, access: Access) -> list[int | None] | None:
+        """For each axis of the buffer the loop whose variable is its index, None for a constant 0.
+
+        None in all when an index is something else, or a variable stands twice.
+        """
+        found: list[int | None] = []
+        for index in access.indices:
+            axis = self.axis_of(index)
+            if axis is None and constant(index) != 0:
+                return None
+            if axis is not None and axis in found:
+                return None
+            found.append(axis)
+        return found
+
+
+def effects_in(node: Any) -> bool:
+    """Does it do something that others see, besides stores: an atomic, a print?"""
+    return any(op_name(c) in ("tile.atomic_element", "tile.print") for c in collect(node, Call))
+
+
+def uses_an_effect(node: Any) -> bool:
+    """Is the value of an atomic operation used?"""
+    return any(effects_in(n.value) for n in collect(node, Bind, BufferStore))
+
+
+def is_parallel(node: Any) -> bool:
+    return isinstance(node, For) and node.kind == ForKind.PARALLEL
+
+
+def accesses_of(node: Any) -> list[Access]:
+    """Every load and store inside, an atomic's element among the writes."""
+    found: list[Access] = []
+    places: list[Any] = []  # elements that calls name without loading them
+
+    def call(n: Call) -> None:
+        if op_name(n) == "tile.atomic_element":
+            places.append(n.args[0])
+            found.append(Access(n.args[0].source, tuple(n.args[0].indices), True))
+
+    def load(n: TensorLoad) -> None:
+        if not any(n.same_as(place) for place in places):
+            found.append(Access(n.source, tuple(n.indices), False))
+
+    def store(n: BufferStore) -> None:
+        found.append(Access(n.buffer, tuple(n.indices), True))
+
+    structural_walk(node, [(Call, call), (TensorLoad, load), (BufferStore, store)], order="pre")
+    return found

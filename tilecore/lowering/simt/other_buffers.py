@@ -1,0 +1,52 @@
+"""Puts other buffers in the place of some, wherever they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    BufferLoad,
+    BufferRegion,
+    BufferStore,
+    DeclBuffer,
+    Stmt,
+    TensorLoad,
+    TensorRegion,
+    Var,
+    structural_mutate,
+    tirx,
+)
+
+
+def with_buffers(body: Stmt, other: dict[Var, Var]) -> Stmt:
+    """``body`` with other buffers in the place of some."""
+
+    def load(node: TensorLoad, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        return BufferLoad(other.get(made.source, made.source), list(made.indices), span=node.span)
+
+    def store(node: BufferStore, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        return BufferStore(other.get(made.buffer, made.buffer), made.value, list(made.indices), span=node.span)
+
+    def alloc(node: AllocBuffer, mutator: Any) -> Any:
+        return AllocBuffer(other.get(node.buffer, node.buffer), span=node.span)
+
+    def region(node: TensorRegion, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        return BufferRegion(other.get(made.source, made.source), list(made.region))
+
+    def alias(node: DeclBuffer, mutator: Any) -> Any:
+        source, view = node.data.args[0], node.buffer
+        data = tirx.buffer_data(other.get(source, source))
+        return DeclBuffer(other.get(view, view), data=data, span=node.span)
+
+    rules = [
+        (TensorLoad, load),
+        (TensorRegion, region),
+        (BufferStore, store),
+        (AllocBuffer, alloc),
+        (DeclBuffer, alias),
+    ]
+    return structural_mutate(body, rules)

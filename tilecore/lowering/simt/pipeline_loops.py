@@ -1,0 +1,222 @@
+"""T.Pipelined with stages: copies of global memory into shared tiles run ahead of the computation.
+
+Each such tile gets one slot for every stage. Step k works on slot k % stages while the copies of step k + stages - 1
+are on their way; they are started after the threads agree that step k - 1 is done with the slot.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import const, constant, dtype_of, seq
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Analyzer,
+    BufferLoad,
+    BufferRegion,
+    BufferStore,
+    Call,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    PrimFunc,
+    Range,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    TensorRegion,
+    Var,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.visit import collect, substitute, variables
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.asynchronous import ASYNC, commit, wait
+
+STAGES = "num_stages"
+
+
+def pipeline_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    aliased = {d.data.args[0] for d in collect(func.body, DeclBuffer)}
+    slots: dict[Var, Var] = {}
+
+    def loop(node: For, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        stages = int(node.annotations.get(STAGES, 0))
+        if stages < 2:
+            return made
+        return _Pipeline(made, stages, aliased, func, slots, env).run()
+
+    body = structural_mutate(func.body, [(For, loop)])
+    if not slots:
+        return func.with_body(body)
+
+    def alloc(node: AllocBuffer, mutator: Any) -> Any:
+        return AllocBuffer(slots.get(node.buffer, node.buffer), span=node.span)
+
+    return func.with_body(structural_mutate(body, [(AllocBuffer, alloc)]))
+
+
+class _Pipeline:
+    def __init__(
+        self, node: For, stages: int, aliased: set[Var], func: PrimFunc, slots: dict[Var, Var], env: PassEnv
+    ) -> None:
+        self.node, self.stages, self.slots, self.env = node, stages, slots, env
+        parts = list(node.body.seq) if isinstance(node.body, SeqStmt) else [node.body]
+        calls = [as_tile_call(p) if isinstance(p, Evaluate) else None for p in parts]
+        inside = {id(p): variables(p) for p in parts}
+        outside = _uses_outside(func, node)
+        self.ahead: list[Stmt] = []
+        self.rest: list[Stmt] = []
+        tiles: list[Var] = []
+        for number, (part, call) in enumerate(zip(parts, calls, strict=True)):
+            if call is not None and _runs_ahead(call, node) and call.dst.source not in aliased | outside:
+                tile = call.dst.source
+                used_before = any(tile in inside[id(p)] for p in parts[:number])
+                written_again = any(_writes(p, tile) for p in parts if p is not part)
+                depends = any(_writes(p, call.src.source) for p in parts)
+                if not (used_before or written_again or depends or tile in slots):
+                    self.ahead.append(part)
+                    tiles.append(tile)
+                    continue
+            self.rest.append(part)
+        self.tiles = tiles
+
+    def run(self) -> Stmt:
+        node, stages = self.node, self.stages
+        if not self.ahead or not self.rest:
+            return node
+        for tile in self.tiles:
+            shape = [stages, *(int(constant(s) or 0) for s in tile.shape)]
+            scope = str(tile.scope())
+            self.slots[tile] = tirx.decl_buffer(shape, dtype_of(tile), str(tile.name), scope=scope, layout=None)
+        names = ", ".join(str(t.name) for t in self.tiles)
+        self.env.note("pipelines", {"tiles": names, "stages": stages})
+        k, dtype = node.loop_var, dtype_of(node.loop_var)
+        first = [self._start(node.min + const(p, dtype), const(p, dtype)) for p in range(stages - 1)]
+        number = _simple(k - node.min)
+        following = k + const(stages - 1, dtype)
+        body = seq(
+            [
+                wait(stages - 2),
+                self._start(following, _ring(number + const(stages - 1, dtype), stages)),
+                *(_slotted(p, self.slots, self.tiles, _ring(number, stages)) for p in self.rest),
+            ]
+        )
+        made = For(k, node.min, node.extent, node.kind, body, annotations=_plain(node), span=node.span)
+        return seq([*first, made, wait(0)])
+
+    def _start(self, step: Any, slot: Any) -> Stmt:
+        """The copies of a step, if there is such a step, as one group."""
+        node = self.node
+        step = _simple(step)
+        copies = [
+            _marked(_slotted(substitute(p, {node.loop_var: step}), self.slots, self.tiles, slot)) for p in self.ahead
+        ]
+        inside = _simple(step < node.min + node.extent)
+        made = seq(copies)
+        if constant(inside) is None or not constant(inside):
+            made = made if constant(inside) else IfThenElse(inside, made, None)
+        return seq([made, commit()])
+
+
+def _ring(number: Any, stages: int) -> Any:
+    return tirx.floormod(number, const(stages, dtype_of(number)))
+
+
+def _simple(value: Any) -> Any:
+    return Analyzer().simplify(value)
+
+
+def _plain(node: For) -> dict[str, Any]:
+    return {key: value for key, value in node.annotations.items() if key != STAGES}
+
+
+def _runs_ahead(call: TileCall, node: For) -> bool:
+    """A copy of a piece of global memory into all of a shared tile, whose place nothing in the loop decides."""
+    if call.op.name != "copy" or str(call.src.source.scope()) != "global":
+        return False
+    if not str(call.dst.source.scope()).startswith("shared"):
+        return False
+    if any(collect(r.min, TensorLoad, Call) for r in call.src.region):
+        return False
+    bound = {f.loop_var for f in collect(node.body, For)}
+    if any(variables(r.min) & bound for r in call.src.region):
+        return False
+    return all(
+        constant(r.min) == 0 and constant(r.extent) is not None and constant(r.extent) == constant(s)
+        for r, s in zip(call.dst.region, call.dst.source.shape, strict=True)
+    )
+
+
+def _uses_outside(func: PrimFunc, node: For) -> set[Var]:
+    """Buffers that code outside of the loop touches."""
+    found: set[Var] = set()
+
+    def keep(n: Any) -> None:
+        found.add(n.source if isinstance(n, (TensorLoad, TensorRegion)) else n.buffer)
+
+    def loop(n: For, mutator: Any) -> Any:
+        return n if n.loop_var.same_as(node.loop_var) else mutator.default_mutate(n)
+
+    body = structural_mutate(func.body, [(For, loop)])
+    outside = structural_mutate(
+        body,
+        [(For, lambda n, m: Evaluate(const(0, "int32")) if n.loop_var.same_as(node.loop_var) else m.default_mutate(n))],
+    )
+    for n in collect(outside, TensorLoad, TensorRegion, BufferStore):
+        keep(n)
+    return found
+
+
+def _writes(part: Stmt, buffer: Var) -> bool:
+    if any(s.buffer.same_as(buffer) for s in collect(part, BufferStore)):
+        return True
+    for node in collect(part, Evaluate):
+        call = as_tile_call(node)
+        if call is not None and any(call.args[name].source.same_as(buffer) for name in call.op.writes):
+            return True
+    return False
+
+
+def _slotted(part: Stmt, slots: dict[Var, Var], tiles: list[Var], slot: Any) -> Stmt:
+    """``part`` on one slot of the tiles."""
+
+    def load(node: TensorLoad, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        if made.source not in tiles:
+            return made
+        return BufferLoad(slots[made.source], [slot, *made.indices], span=node.span)
+
+    def store(node: BufferStore, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        if made.buffer not in tiles:
+            return made
+        return BufferStore(slots[made.buffer], made.value, [slot, *made.indices], span=node.span)
+
+    def region(node: TensorRegion, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        if made.source not in tiles:
+            return made
+        one = Range.from_min_extent(slot, const(1, dtype_of(slot)))
+        return BufferRegion(slots[made.source], [one, *made.region])
+
+    return structural_mutate(part, [(TensorLoad, load), (BufferStore, store), (TensorRegion, region)])
+
+
+def _marked(part: Stmt) -> Stmt:
+    """Its copies may be asynchronous."""
+
+    def mark(node: Evaluate, mutator: Any) -> Any:
+        call = as_tile_call(node)
+        if call is None or call.op.name != "copy":
+            return node
+        made = Call(call.call.op, list(call.call.args), attrs={**call.hints, ASYNC: 1}, ret_ty="void")
+        return Evaluate(made, span=node.span)
+
+    return structural_mutate(part, [(Evaluate, mark)])
+
+
+PIPELINE_LOOPS = Pass("pipeline_loops", pipeline_loops)

@@ -1,0 +1,162 @@
+"""Places shared buffers in the block's arena; those whose lives do not overlap share memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.errors import UnsupportedError
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    AttrStmt,
+    DeclBuffer,
+    For,
+    IfThenElse,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    Var,
+    While,
+    tirx,
+)
+from tilecore.ir.visit import collect, variables
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.kernels import each_kernel
+from tilecore.lowering.simt.other_buffers import with_buffers
+from tilecore.lowering.threads.kernels import Threads
+
+ALIGN = 128  # bytes; bulk copies and swizzles want it
+
+
+def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    offsets: dict[Var, tuple[int, int]] = {}
+
+    names: set[str] = set()
+
+    def plan(body: Stmt, threads: Threads) -> Stmt:
+        body = _renamed(body, names)
+        placed = _Plan(body, env.facts.get("shared_alignment", {})).placed
+        offsets.update(placed)
+        total = max((start + size for start, size in placed.values()), default=0)
+        limit = env.capabilities.shared_bytes
+        if limit and total > limit:
+            largest = sorted(placed, key=lambda b: -placed[b][1])
+            raise UnsupportedError(
+                f"the kernel needs {total} bytes of shared memory",
+                found=", ".join(f"{b.name} {placed[b][1]}" for b in largest[:6]),
+                expected=f"at most {limit} bytes on {env.target.kind}",
+                hint="use smaller tiles, fewer pipeline stages or narrower element types",
+            )
+        env.note("shared_memory", {"bytes": total, "buffers": {str(b.name): list(p) for b, p in placed.items()}})
+        return body
+
+    body = each_kernel(func.body, plan)
+    env.facts["shared_offsets"] = offsets
+    return func.with_body(body)
+
+
+def _renamed(body: Stmt, names: set[str]) -> Stmt:
+    """Shared buffers get names of their own: the code generator finds their offsets by them."""
+    renamed: dict[Var, Var] = {}
+    for node in collect(body, AllocBuffer):
+        buffer = node.buffer
+        if not is_shared(buffer):
+            continue
+        name, number = str(buffer.name), 1
+        while name in names:
+            name, number = f"{buffer.name}_{number}", number + 1
+        names.add(name)
+        if name != str(buffer.name):
+            scope, shape = str(buffer.scope()), list(buffer.shape)
+            renamed[buffer] = tirx.decl_buffer(shape, dtype_of(buffer), name, scope=scope, layout=None)
+    return with_buffers(body, renamed) if renamed else body
+
+
+def is_shared(buffer: Var) -> bool:
+    return str(buffer.scope()).startswith("shared")
+
+
+class _Plan:
+    """Lives as intervals of statements, counted through the code; a buffer used in a loop lives through all of it,
+    unless it is allocated in there."""
+
+    def __init__(self, body: Stmt, alignment: dict[Var, int]) -> None:
+        self.alignment = alignment
+        self.roots = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
+        self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
+        self.lives: dict[Var, list[int]] = {}
+        self.allocated: dict[Var, int] = {}
+        self.clock = 0
+        self._walk(body, [])
+        self.placed = self._place()
+
+    def _walk(self, node: Stmt, loops: list[int]) -> None:
+        """loops: when each loop around began."""
+        if isinstance(node, SeqStmt):
+            for part in node.seq:
+                self._walk(part, loops)
+        elif isinstance(node, (For, While)):
+            begin = self.clock + 1
+            self._use(node.condition if isinstance(node, While) else node.extent)
+            self._walk(node.body, [*loops, begin])
+            for buffer, life in self.lives.items():
+                if life[1] >= begin and self.allocated.get(buffer, -1) < begin:
+                    life[0], life[1] = min(life[0], begin), self.clock
+        elif isinstance(node, IfThenElse):
+            self._use(node.condition)
+            self._walk(node.then_case, loops)
+            if node.else_case is not None:
+                self._walk(node.else_case, loops)
+        elif isinstance(node, AttrStmt):
+            self._walk(node.body, loops)
+        elif isinstance(node, AllocBuffer):
+            self.allocated[node.buffer] = self.clock
+        else:
+            self._use(node)
+
+    def _use(self, node: Any) -> None:
+        self.clock += 1
+        used = {self._root(v) for v in variables(node)}
+        for buffer in self.buffers:
+            if buffer in used:
+                life = self.lives.setdefault(buffer, [self.clock, self.clock])
+                life[1] = self.clock
+
+    def _root(self, buffer: Var) -> Var:
+        while buffer in self.roots:
+            buffer = self.roots[buffer]
+        return buffer
+
+    def _place(self) -> dict[Var, tuple[int, int]]:
+        """The largest first, each at the lowest offset where nobody lives at the same time."""
+        placed: dict[Var, tuple[int, int]] = {}
+        for buffer in sorted(self.lives, key=lambda b: (-size_of(b), self.lives[b][0])):
+            size, align = size_of(buffer), max(ALIGN, self.alignment.get(buffer, ALIGN))
+            start = 0
+            for low, high in sorted((p[0], p[0] + p[1]) for o, p in placed.items() if self._meet(buffer, o)):
+                if start + size <= low:
+                    break
+                start = max(start, -(-high // align) * align)
+            placed[buffer] = (start, size)
+        return placed
+
+    def _meet(self, a: Var, b: Var) -> bool:
+        mine, other = self.lives[a], self.lives[b]
+        return mine[0] <= other[1] and other[0] <= mine[1]
+
+
+def size_of(buffer: Var) -> int:
+    """Bytes of a shared buffer."""
+    size = DType(dtype_of(buffer)).bytes
+    for extent in buffer.shape:
+        known = constant(extent)
+        if known is None:
+            raise UnsupportedError(
+                f"the size of {buffer.name} in shared memory is not known when compiling", expected="constants"
+            )
+        size *= known
+    return size
+
+
+PLAN_SHARED = Pass("plan_shared", plan_shared)

@@ -1,0 +1,110 @@
+"""reduce on fragments: every thread joins its own elements, then the threads that share a result join theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import cast, const, dtype_of, load, seq, store
+from tilecore.ir.fragments import THREAD, Digit, FragmentLayout
+from tilecore.ir.nodes import AllocBuffer, For, ForKind, Stmt, Var, tirx
+from tilecore.ir.reductions import accumulator, element, identity, join, joiner
+from tilecore.ir.tile_ops import TileCall, tile_call
+from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.simt.partition import is_fragment
+
+
+def matches(call: TileCall, env: PassEnv) -> str | None:
+    if not is_fragment(call.src.source) or not is_fragment(call.dst.source):
+        return "source and result are no fragments both"
+    for region in (call.src, call.dst):
+        for r, size in zip(region.region, region.source.shape, strict=True):
+            if str(r.min) != "0" or str(r.extent) != str(size):
+                return "a part of a fragment"
+    return None
+
+
+def kept_axes(call: TileCall) -> list[int]:
+    return [a for a in range(len(call.src.region)) if a != call.dim]
+
+
+def relate(call: TileCall, known: dict[Any, Any]) -> dict[Any, Any]:
+    """The result lies as the source does, without the axis; it may keep an axis of one element in its place."""
+    layout: FragmentLayout | None = known.get(call.src.source)
+    if layout is None:
+        return {}
+    small = layout.project(kept_axes(call))
+    shape = tuple(int(s) for s in call.dst.source.shape)
+    if len(shape) == len(layout.shape) and shape != small.shape:  # the axis is kept, with one element
+        digits = tuple(d._replace(axis=kept_axes(call)[d.axis]) for d in small.digits)
+        small = FragmentLayout(shape, small.threads, digits)
+    elif not kept_axes(call):
+        small = FragmentLayout(shape, small.threads, ())
+    return {call.dst.source: small}
+
+
+def lower(call: TileCall, env: PassEnv) -> Stmt:
+    binding = env.facts["binding"]
+    source, target = call.src.source, call.dst.source
+    layout: FragmentLayout = binding.layout(source)
+    kind = joiner(call.kind) + (".nan" if call.nan_propagate and joiner(call.kind) in ("max", "min") else "")
+    total_dtype = accumulator(dtype_of(target))
+    inner = [d for d in layout.register_digits if d.axis == call.dim]
+    outer = [d for d in layout.register_digits if d.axis != call.dim]
+    total = tirx.decl_buffer([1], total_dtype, "total", scope="local", layout=None)
+    zero = const(0, "int32")
+
+    steps = {d: Var(f"r{n}", "int32") for n, d in enumerate(layout.register_digits)}
+    places = [
+        const(p, "int32") if isinstance(p, int) else p
+        for p in layout.indices(binding.thread, [steps[d] for d in layout.register_digits])
+    ]
+    value = element(call.kind, cast(load(source, places, call.span), total_dtype))
+    inside = [c for axis in range(len(places)) if (c := _inside(layout, axis, places)) is not None]
+    if inside:
+        there = tirx.all(*inside) if len(inside) > 1 else inside[0]
+        value = tirx.if_then_else(there, value, identity(call.kind, total_dtype))
+    step = store(total, join(kind, load(total, [zero]), value), [zero], call.span)
+    made: Stmt = _loops(inner, steps, step, call)
+    joined = load(total, [zero])
+    for digit in layout.of_axis(call.dim):
+        if digit.where == THREAD:
+            args = [joined, kind, digit.extent, digit.stride]
+            joined = tile_call("allreduce", args, dtype=total_dtype)
+    where = _target(call, places)
+    if not call.clear:
+        joined = join(kind, joined, cast(load(target, where, call.span), total_dtype))
+    body = seq(
+        [
+            AllocBuffer(total),
+            store(total, identity(call.kind, total_dtype), [zero], call.span),
+            made,
+            store(target, cast(joined, dtype_of(target)), where, call.span),
+        ]
+    )
+    return _loops(outer, steps, body, call)
+
+
+def _inside(layout: FragmentLayout, axis: int, places: list[Any]) -> Any:
+    """Is there such an element? None where there always is."""
+    digits = layout.of_axis(axis)
+    if not digits or digits[-1].end <= layout.shape[axis]:
+        return None
+    return places[axis] < const(layout.shape[axis], "int32")
+
+
+def _target(call: TileCall, places: list[Any]) -> list[Any]:
+    shape = call.dst.source.shape
+    if len(shape) == len(places):
+        return [const(0, "int32") if axis == call.dim else p for axis, p in enumerate(places)]
+    return [places[a] for a in kept_axes(call)] or [const(0, "int32") for _ in shape]
+
+
+def _loops(digits: list[Digit], steps: dict[Digit, Var], body: Stmt, call: TileCall) -> Stmt:
+    for digit in reversed(digits):
+        extent = const(digit.extent, "int32")
+        body = For(steps[digit], const(0, "int32"), extent, ForKind.UNROLLED, body, span=call.span)
+    return body
+
+
+REDUCE = TileOpImpl("reduce", "registers, then threads", lower, matches, priority=1, late=True, relate=relate)

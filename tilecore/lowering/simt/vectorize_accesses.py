@@ -1,0 +1,219 @@
+"""Moves neighbouring elements together: a loop over a thread's neighbours becomes moves of 2 to 16 bytes.
+
+Around a computation the elements pass through registers: one move in for each operand, the computation element by
+element, one move out. A bounds check that holds for all elements of a move or for none stays as one check; any other
+leaves the loop as it is, unrolled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.affine import coefficient
+from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store
+from tilecore.ir.nodes import (
+    GE,
+    LT,
+    AllocBuffer,
+    Analyzer,
+    And,
+    AttrStmt,
+    BufferLoad,
+    BufferStore,
+    Call,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    PrimFunc,
+    Ramp,
+    Stmt,
+    TensorLoad,
+    Var,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.visit import reads_variable, substitute
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.asynchronous import ASYNC_NEST, COPY
+from tilecore.lowering.simt.insert_barriers import NEST
+
+WIDTHS = (2, 4, 8, 16)  # bytes of a move
+ASYNC_WIDTHS = (4, 8, 16)
+
+
+def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    can_copy = "async_copy" in env.capabilities.features
+    inside: list[bool] = []
+
+    def attr(node: AttrStmt, mutator: Any) -> Any:
+        if node.attr_key != NEST:
+            return mutator.default_mutate(node)
+        inside.append(can_copy and constant(node.value) == ASYNC_NEST)
+        made = mutator.default_mutate(node)
+        inside.pop()
+        return made
+
+    def loop(node: For, mutator: Any) -> Any:
+        if node.kind != ForKind.VECTORIZED:
+            return mutator.default_mutate(node)
+        made = _Loop(node, bool(inside) and inside[-1]).lowered()
+        return made if made is not None else _unrolled(node)
+
+    return func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
+
+
+def _unrolled(node: For) -> For:
+    return For(node.loop_var, node.min, node.extent, ForKind.UNROLLED, node.body, span=node.span)
+
+
+class _Loop:
+    """One loop over neighbours."""
+
+    def __init__(self, node: For, is_async: bool) -> None:
+        self.node, self.is_async = node, is_async
+        self.var, self.count = node.loop_var, int(constant(node.extent) or 0)
+        self.analyzer = Analyzer()
+        self.before: list[Stmt] = []
+
+    def lowered(self) -> Stmt | None:
+        body, condition = self.node.body, None
+        if isinstance(body, IfThenElse) and body.else_case is None:
+            condition = self._for_all(body.condition)
+            if condition is None:
+                return None
+            body = body.then_case
+        if not isinstance(body, BufferStore):
+            return None
+        made = self._store(body)
+        if made is None:
+            return None
+        made = seq([*self.before, made])
+        return made if condition is None else IfThenElse(condition, made, None, span=body.span)
+
+    # -- the store --------------------------------------------------------------------------------------------
+
+    def _store(self, node: BufferStore) -> Stmt | None:
+        place = self._start(node.buffer, node.indices[0])
+        if place is None:
+            return self._compute(node, None) if _is_private(node.buffer) else None
+        value, condition, otherwise = node.value, None, None
+        if isinstance(value, Call) and op_name(value) == "if_then_else" and isinstance(value.args[1], TensorLoad):
+            condition, otherwise = self._for_all(value.args[0]), value.args[2]
+            value = value.args[1] if condition is not None else value
+        if isinstance(value, TensorLoad) and dtype_of(value.source) == dtype_of(node.buffer):
+            start = self._start(value.source, value.indices[0])
+            if start is not None:
+                return self._move(node, place, value, start, condition, otherwise)
+        return self._compute(node, place)
+
+    def _move(self, node: BufferStore, place: Any, value: TensorLoad, start: Any, condition: Any, other: Any) -> Stmt:
+        """Elements that only move."""
+        size = DType(dtype_of(node.buffer)).bytes * self.count
+        zero = other is None or (constant(other) == 0 or getattr(other, "value", None) == 0)
+        if self.is_async and size in ASYNC_WIDTHS and zero and _is_shared(node.buffer) and _is_global(value.source):
+            valid = tirx.const(1, "bool") if condition is None else condition
+            args = [BufferLoad(node.buffer, [place]), BufferLoad(value.source, [start]), const(size, "int32"), valid]
+            return Evaluate(Call(COPY, args, ret_ty="void"), span=node.span)
+        made: Stmt = BufferStore(node.buffer, self._vector(value.source, start), [self._ramp(place)], span=node.span)
+        if condition is None:
+            return made
+        fill = self._each(lambda lane: store(node.buffer, other, [place + lane], node.span))
+        return IfThenElse(condition, made, fill, span=node.span)
+
+    def _compute(self, node: BufferStore, place: Any) -> Stmt | None:
+        """Operands in by moves, the computation element by element, the result out by a move."""
+        made: BufferStore = structural_mutate(node, [(Call, self._guarded), (TensorLoad, self._loaded)])
+        if _is_private(node.buffer):
+            return self._lanes(made)
+        results = self._registers(dtype_of(node.buffer), "out")
+        inner = store(results, made.value, [self.var], node.span)
+        out = BufferStore(node.buffer, self._vector(results, const(0, "int32")), [self._ramp(place)], span=node.span)
+        return seq([AllocBuffer(results), self._lanes(inner), out])
+
+    def _guarded(self, node: Call, mutator: Any) -> Any:
+        """A guarded load becomes a guarded move, where the guard is the same for all elements."""
+        if op_name(node) != "if_then_else" or not isinstance(node.args[1], TensorLoad):
+            return mutator.default_mutate(node)
+        source = node.args[1]
+        start = None if _is_private(source.source) else self._start(source.source, source.indices[0])
+        condition = self._for_all(node.args[0])
+        if start is None or condition is None or reads_variable(node.args[2], self.var):
+            return mutator.default_mutate(node)
+        cells = self._registers(dtype_of(source.source), str(source.source.name))
+        move = BufferStore(cells, self._vector(source.source, start), [self._ramp(const(0, "int32"))])
+        fill = self._each(lambda lane: store(cells, node.args[2], [const(lane, "int32")]))
+        self.before += [AllocBuffer(cells), IfThenElse(condition, move, fill)]
+        return load(cells, [self.var])
+
+    def _loaded(self, node: TensorLoad, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        if _is_private(node.source):
+            return made
+        start = self._start(node.source, node.indices[0])
+        if start is None:
+            return made
+        cells = self._registers(dtype_of(node.source), str(node.source.name))
+        move = BufferStore(cells, self._vector(node.source, start), [self._ramp(const(0, "int32"))])
+        self.before += [AllocBuffer(cells), move]
+        return load(cells, [self.var])
+
+    # -- pieces -----------------------------------------------------------------------------------------------
+
+    def _start(self, buffer: Var, index: Any) -> Any:
+        """The first element's offset where all are neighbours that one move can take; None where they are not."""
+        if DType(dtype_of(buffer)).bytes * self.count not in WIDTHS or coefficient(index, self.var) != 1:
+            return None
+        start = self.analyzer.simplify(substitute(index, {self.var: const(0, dtype_of(self.var))}))
+        aligned = constant(self.analyzer.simplify(start % const(self.count, dtype_of(start)))) == 0
+        return start if aligned else None
+
+    def _for_all(self, condition: Any) -> Any:
+        """The condition of all elements as one; None where some may hold and others not."""
+        if not reads_variable(condition, self.var):
+            return condition
+        if isinstance(condition, And):
+            left, right = self._for_all(condition.a), self._for_all(condition.b)
+            return None if left is None or right is None else tirx.all(left, right)
+        if not isinstance(condition, (LT, GE)):
+            return None
+        position, bound = condition.a, condition.b
+        if coefficient(position, self.var) != 1 or reads_variable(bound, self.var):
+            return None
+        first = substitute(position, {self.var: const(0, dtype_of(self.var))})
+        for whole in (first, bound):
+            if constant(self.analyzer.simplify(whole % const(self.count, dtype_of(whole)))) != 0:
+                return None
+        return type(condition)(first, bound)
+
+    def _vector(self, buffer: Var, start: Any) -> Any:
+        return BufferLoad(buffer, [self._ramp(start)])
+
+    def _ramp(self, start: Any) -> Any:
+        return Ramp(start, const(1, dtype_of(start)), self.count)
+
+    def _registers(self, dtype: str, name: str) -> Var:
+        return tirx.decl_buffer([self.count], dtype, f"{name}_v", scope="local", layout=None)
+
+    def _lanes(self, body: Stmt) -> Stmt:
+        node = self.node
+        return For(node.loop_var, node.min, node.extent, ForKind.UNROLLED, body, span=node.span)
+
+    def _each(self, make: Any) -> Stmt:
+        return seq([make(lane) for lane in range(self.count)])
+
+
+def _is_private(buffer: Var) -> bool:
+    return str(buffer.scope()).startswith("local")
+
+
+def _is_shared(buffer: Var) -> bool:
+    return str(buffer.scope()).startswith("shared")
+
+
+def _is_global(buffer: Var) -> bool:
+    return str(buffer.scope()) == "global"
+
+
+VECTORIZE_ACCESSES = Pass("vectorize_accesses", vectorize_accesses)

@@ -1,0 +1,107 @@
+"""SimulatedAdapter: the execution backend that runs a SIMT target's emitted source on the host."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tilecore.errors import ToolchainError, UnsupportedError
+from tilecore.plugins.backend import Presence
+from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
+from tilecore.runtime.dims import evaluate
+from tilecore.simulate.arguments import Tensor
+from tilecore.simulate.compilers import find_compiler
+from tilecore.simulate.device import SimulatedDevice
+from tilecore.simulate.library import KernelLibrary, compile_kernels
+from tilecore.target import Target
+
+HOST = 1  # DLPack's device type
+
+
+class SimulatedAdapter(KernelAdapter):
+    """What a plugin adds to its adapters so that its kernels run without the hardware.
+
+    include: folders of its headers, which have a simulated form under ``TC_SIMULATE``. flags: for the host compiler.
+    device: warp width, limits and options of the device. The tensors of a call are the host's.
+    """
+
+    device = HOST
+
+    def __init__(
+        self, include: Sequence[str | Path], flags: Sequence[str] = (), device: SimulatedDevice | None = None,
+        name: str = "simulate",
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.include = tuple(Path(folder) for folder in include)
+        self.flags = tuple(flags)
+        self.simulated = device or SimulatedDevice()
+
+    def available(self, target: Target) -> Presence:
+        try:
+            compiler = find_compiler()
+        except ToolchainError as error:
+            return Presence(False, f"{error.message}; {error.found}; {error.hint}")
+        return Presence(True, f"simulated on the host, compiled by {compiler.version}")
+
+    def binary_formats(self) -> Sequence[str]:
+        return ("simulation",)
+
+    def load(self, artifact: Artifact) -> LoadedKernel:
+        """Compile the artifact's source for the host; what was compiled before is found on disk."""
+        if artifact.binary_format not in ("simulation", ""):
+            raise UnsupportedError(
+                f"the binary of {artifact.name} is {artifact.binary_format!r}",
+                expected="simulation",
+                hint=f"compile it with execution_backend={self.name!r}",
+            )
+        symbols = [entry.symbol for entry in artifact.entries]
+        library = compile_kernels(artifact.source, symbols, self.include, self.flags)
+        launch = SimulatedLaunch(artifact, library, self.simulated)
+        return LoadedKernel(launch, owner=library)
+
+    def largest_run(self) -> int | None:
+        return 1 << 24
+
+
+class SimulatedLaunch:
+    """``launch(slots_address, grids_address, stream)`` for the kernels of one artifact."""
+
+    def __init__(self, artifact: Artifact, library: KernelLibrary, device: SimulatedDevice) -> None:
+        self.artifact = artifact
+        self.library = library
+        self.device = device
+        self.tensors: list[TensorParam] = [p for p in artifact.params if isinstance(p, TensorParam)]
+        self.scalars = [p for p in artifact.params if isinstance(p, ScalarParam)]
+
+    def __call__(self, slots_address: int, grids_address: int, stream: int) -> int:
+        artifact = self.artifact
+        fixed = len(self.tensors) + len(artifact.workspaces) + len(self.scalars)
+        slots = list((ctypes.c_int64 * (fixed + len(artifact.symbols))).from_address(slots_address))
+        symbols = {s.name: value for s, value in zip(artifact.symbols, slots[fixed:], strict=True)}
+        arguments: list[Any] = list(slots)
+        for number, param in enumerate(self.tensors):
+            arguments[number] = _tensor(param, slots[number], symbols)
+        for number, workspace in enumerate(artifact.workspaces, len(self.tensors)):
+            arguments[number] = _workspace(workspace, slots[number], symbols)
+        grids = (ctypes.c_int64 * (4 * len(artifact.entries))).from_address(grids_address)
+        for number, entry in enumerate(artifact.entries):
+            self._run(entry, list(grids[4 * number : 4 * number + 4]), arguments)
+        return 0
+
+    def _run(self, entry: Entry, grid: list[int], arguments: list[Any]) -> None:
+        if 0 not in grid[:3]:
+            self.device.run(self.library, entry.symbol, grid[:3], entry.threads, arguments, grid[3])
+
+
+def _tensor(param: TensorParam, address: int, symbols: dict[str, int]) -> Tensor:
+    shape = tuple(evaluate(d, symbols) for d in param.shape)
+    strides = None if param.strides is None else tuple(evaluate(d, symbols) for d in param.strides)
+    return Tensor(param.name, address & (2**64 - 1), param.dtype, shape, param.access, strides, param.packed)
+
+
+def _workspace(workspace: Workspace, address: int, symbols: dict[str, int]) -> Tensor:
+    shape = tuple(evaluate(d, symbols) for d in workspace.shape)
+    return Tensor(workspace.name, address & (2**64 - 1), workspace.dtype, shape, "rw")

@@ -1,0 +1,139 @@
+"""Arguments of a kernel on the simulated device: tensors in host memory, and scalars as 8-byte slots."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.dtypes import FACTS, canonical_name
+from tilecore.errors import ArgumentError
+
+ACCESS = {"r": 1, "w": 2, "rw": 3}
+_FLOATS = {"float64": "<d", "float32": "<f", "tfloat32": "<f", "float16": "<e"}
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Memory that the kernel gets a pointer to.
+
+    address: of element 0 on the host. shape in elements; strides in elements, None: contiguous, row-major.
+    dtype: of the elements; ``packed`` of them share one storage element. access: "r", "w" (elements start unwritten) or
+    "rw". owner: keeps the memory alive.
+    """
+
+    name: str
+    address: int
+    dtype: str
+    shape: tuple[int, ...]
+    access: str = "rw"
+    strides: tuple[int, ...] | None = None
+    packed: int = 1
+    owner: Any = None
+
+    @staticmethod
+    def of(name: str, array: Any, access: str = "rw") -> Tensor:
+        """A numpy array (ml_dtypes' element types too)."""
+        item = array.itemsize
+        if any(stride % item for stride in array.strides):
+            raise ArgumentError(f"{name}: its strides are no multiples of its element size")
+        strides = tuple(stride // item for stride in array.strides)
+        return Tensor(name, array.ctypes.data, canonical_name(array.dtype), array.shape, access, strides, 1, array)
+
+    @property
+    def item(self) -> int:
+        """Bytes of one storage element."""
+        return (FACTS[self.dtype].bits * self.packed + 7) // 8
+
+    def span(self) -> tuple[int, int]:
+        """First byte and the one after the last."""
+        shape, strides = self.storage()
+        if 0 in shape:
+            return self.address, self.address
+        low = sum(min(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
+        high = sum(max(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))
+        return self.address + low * self.item, self.address + (high + 1) * self.item
+
+    def storage(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shape and strides in storage elements."""
+        shape = self.shape
+        if self.packed > 1 and shape:
+            shape = (*shape[:-1], -(-shape[-1] // self.packed))
+        strides = self.strides
+        if strides is None or self.packed > 1:
+            made, step = [], 1
+            for extent in reversed(shape):
+                made.append(step)
+                step *= extent
+            strides = tuple(reversed(made))
+        return shape, strides
+
+    def index_of(self, offset: int) -> tuple[int, ...]:
+        """The element at ``offset`` bytes from element 0; outside of the tensor, as if it went on row by row."""
+        shape, strides = self.storage()
+        rest, index = offset // self.item, [0] * len(shape)
+        for axis in sorted(range(len(shape)), key=lambda a: -abs(strides[a])):
+            if strides[axis] and shape[axis] > 1:
+                index[axis], rest = divmod(rest, strides[axis])
+        if shape and rest:
+            index[-1] += rest
+        return tuple(index)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Tensors whose memory overlaps, as one piece of the device's memory."""
+
+    begin: int
+    end: int
+    tensors: tuple[Tensor, ...]
+
+    @property
+    def item(self) -> int:
+        return min(tensor.item for tensor in self.tensors)
+
+    @property
+    def access(self) -> int:
+        modes = {ACCESS[tensor.access] for tensor in self.tensors}
+        return modes.pop() if len(modes) == 1 else 3
+
+    def at(self, offset: int) -> tuple[Tensor, int]:
+        """The tensor at ``offset`` bytes, and the bytes from its element 0."""
+        address = self.begin + offset
+        for tensor in self.tensors:
+            low, high = tensor.span()
+            if low <= address < high:
+                return tensor, address - tensor.address
+        first = self.tensors[0]
+        return first, address - first.address
+
+
+def place(tensors: Sequence[Tensor]) -> list[Placed]:
+    """Overlapping tensors together, in the order of their addresses."""
+    groups: list[tuple[int, int, list[Tensor]]] = []
+    for tensor in sorted(tensors, key=lambda t: t.span()):
+        low, high = tensor.span()
+        if groups and low < groups[-1][1]:
+            begin, end, members = groups[-1]
+            groups[-1] = begin, max(end, high), [*members, tensor]
+        else:
+            groups.append((low, high, [tensor]))
+    return [Placed(begin, end, tuple(members)) for begin, end, members in groups]
+
+
+def slot_of(value: Any, dtype: str) -> int:
+    """A scalar as the signed 64-bit number whose low bytes are its bits."""
+    facts = FACTS[dtype]
+    if facts.kind == "float":
+        if dtype not in _FLOATS:
+            import numpy as np
+
+            from tilecore.dtypes import dtype as DType
+
+            bits = np.asarray(value).astype(DType(dtype).as_numpy()).tobytes()
+        else:
+            bits = struct.pack(_FLOATS[dtype], value)
+        return int.from_bytes(bits.ljust(8, b"\0"), "little", signed=True)
+    number = int(value) & (2**64 - 1)
+    return number - 2**64 if number >= 2**63 else number

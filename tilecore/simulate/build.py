@@ -1,0 +1,132 @@
+"""Compiles the runtime and kernels to shared libraries, each once, kept by content."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import platform
+import stat
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilecore import settings
+from tilecore.errors import ToolchainError
+from tilecore.simulate.compilers import HostCompiler
+
+RUNTIME = Path(__file__).parent / "runtime"
+INCLUDE = RUNTIME / "include"
+
+_SHARED = ("-std=c++17", "-fPIC", "-fno-exceptions", "-fno-rtti")
+_RUNTIME = (*_SHARED, "-O2", "-fvisibility=hidden", "-x", "c++")
+_KERNEL = (
+    *_SHARED, "-O1", "-g1", "-fsanitize=thread", "-fstack-clash-protection", "-fno-strict-aliasing", "-fwrapv",
+    "-ffp-contract=off", "-w", "-DTC_SIMULATE=1",
+)  # fmt: skip
+_LLVM = ("-fsanitize=array-bounds", "-mllvm", "-tsan-instrument-read-before-write=1")
+_OF_FAMILY = {"gcc": ("-fsanitize=bounds",), "clang": _LLVM, "zig": _LLVM}
+
+
+def runtime_library(compiler: HostCompiler, definitions: Sequence[str] = ()) -> Path:
+    """The runtime, built by ``compiler``; a few seconds the first time."""
+    flags = [*_RUNTIME, *(f"-D{name}" for name in definitions)]
+    key = _key(compiler, flags, _texts(RUNTIME))
+    name = f"libtcsim-{key}.so"
+
+    def build(folder: str) -> None:
+        source = os.fspath(RUNTIME / "src" / "runtime.h")
+        linked = ["-shared", f"-Wl,-soname,{name}", "-pthread", "-o", os.path.join(folder, name)]
+        compiler.run([*flags, source, *linked], "the runtime of the simulated device")
+
+    return _kept(name, build)
+
+
+def kernel_library(
+    compiler: HostCompiler, runtime: Path, source: str, symbols: Sequence[str],
+    include: Sequence[str | Path] = (), flags: Sequence[str] = (),
+) -> Path:  # fmt: skip
+    """``source`` with its kernels ``symbols`` as a library that runs on ``runtime``.
+
+    include: folders of headers, beside the runtime's own. flags: for the compiler, such as ``-DNAME``.
+    Raises ToolchainError with the compiler's words, whose line numbers are those of ``source``.
+    """
+    folders = [os.fspath(path) for path in include]
+    options = [*_KERNEL, *_OF_FAMILY[compiler.family], *flags]
+    text = source + "\n" + "".join(f"TC_SIM_ENTRY({symbol})\n" for symbol in symbols)
+    headers = [_texts(Path(folder)) for folder in folders]
+    name = f"kernel-{_key(compiler, options, [text, runtime.name, *headers])}.so"
+
+    def build(folder: str) -> None:
+        Path(folder, "kernel.cpp").write_text(text)
+        places = [f"-I{path}" for path in (*folders, os.fspath(INCLUDE))]
+        compiler.run([*options, *places, "-c", "kernel.cpp", "-o", "kernel.o"], "the emitted source", cwd=folder)
+        # zig would link its own answers to the checks of bounds into what is not optimised
+        bare = [] if compiler.family == "gcc" else ["-nostdlib++", "-O1"]
+        linked = ["kernel.o", os.fspath(runtime), "-Wl,-rpath,$ORIGIN", "-o", name]
+        compiler.run(["-shared", *bare, *linked], "the emitted source", cwd=folder)
+
+    return _kept(name, build)
+
+
+def _key(compiler: HostCompiler, flags: Sequence[str], texts: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for part in (platform.machine(), *compiler.command, compiler.version, *flags, "", *texts):
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()[:32]
+
+
+@functools.lru_cache(maxsize=64)
+def _read(path: str, changed: int, size: int) -> str:
+    return Path(path).read_text(errors="replace")
+
+
+def _texts(folder: Path) -> str:
+    """All the sources and headers of a folder, as one text."""
+    found = sorted(p for p in folder.rglob("*") if p.suffix in (".h", ".hpp", ".inc", ".cpp", ".cuh"))
+    parts = []
+    for path in found:
+        facts = path.stat()
+        parts.append(f"{path.relative_to(folder).as_posix()}\n{_read(str(path), facts.st_mtime_ns, facts.st_size)}")
+    return "\n".join(parts)
+
+
+def _kept(name: str, build) -> Path:
+    """The library ``name``, built unless it is there; published whole or not at all."""
+    root = library_folder()
+    path = root / name
+    if path.exists():
+        return path
+    with tempfile.TemporaryDirectory(prefix="building-", dir=root) as folder:
+        build(folder)
+        os.replace(Path(folder, name), path)
+    return path
+
+
+def library_folder() -> Path:
+    """Where libraries are kept: under the kernel cache, or in a folder of this process where that cannot be."""
+    cache = settings.cache_dir()
+    if cache and not settings.disable_cache():
+        folder = Path(cache) / "simulate"
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _is_own(folder) and os.access(folder, os.W_OK):
+                return folder
+    return Path(_temporary_folder().name)
+
+
+@functools.lru_cache(maxsize=1)
+def _temporary_folder() -> tempfile.TemporaryDirectory:
+    try:
+        return tempfile.TemporaryDirectory(prefix="tilecore-simulate-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise ToolchainError(
+            "no folder can be written to, not even a temporary one", found=str(error), hint="set TMPDIR"
+        ) from error
+
+
+def _is_own(folder: Path) -> bool:
+    """What lies there is loaded into the process, so nobody else may write to it."""
+    facts = os.stat(folder)
+    return facts.st_uid == os.getuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,0 +1,191 @@
+"""SimulatedDevice: runs one kernel at a time, and raises what it did wrong."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilecore import settings
+from tilecore.errors import LaunchError
+from tilecore.simulate import native
+from tilecore.simulate.arguments import Placed, Tensor, place
+from tilecore.simulate.compilers import HostCompiler
+from tilecore.simulate.library import KernelLibrary, compile_kernels
+from tilecore.simulate.reports import BankConflict, bank_conflicts, simulation_error
+
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a kernel that went well did. counts: accesses and waits by name (native.COUNTS). printed: its output.
+    banks: use of the banks of shared memory by line, when the device counts it."""
+
+    counts: dict[str, int]
+    printed: str = ""
+    banks: list[BankConflict] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SimulatedDevice:
+    """A device on the host.
+
+    warp: lanes of a warp, up to 64. shared_limit: most bytes of shared memory of a block. max_threads: of a block.
+    seed: of the order in which threads and blocks run; None: TILECORE_SIMULATE_SEED, or 0.
+    workers: host threads; with more than one, only accesses within a block are checked for order, and first writes of
+    global memory are not looked at.
+    allow_same_value: threads may write one value to one place without order. count_banks: costs time.
+    most_resident: blocks that wait for each other at once. seconds: longest run, 0: no limit.
+    """
+
+    warp: int = 32
+    shared_limit: int = 256 * 1024
+    max_threads: int = 1024
+    seed: int | None = None
+    workers: int = 1
+    allow_same_value: bool = False
+    count_banks: bool = False
+    most_resident: int = 64
+    seconds: float = 600.0
+
+    def __post_init__(self) -> None:
+        if self.warp not in (1, 2, 4, 8, 16, 32, 64):
+            raise LaunchError("a warp has a power of two of lanes, at most 64", found=str(self.warp))
+        if not 1 <= self.max_threads <= 1024:
+            raise LaunchError("a block of the simulated device has 1 to 1024 threads", found=str(self.max_threads))
+
+    def compile(
+        self, source: str, symbols: Sequence[str], include: Sequence[str | Path] = (), flags: Sequence[str] = (),
+        compiler: HostCompiler | None = None,
+    ) -> KernelLibrary:  # fmt: skip
+        """Compile emitted source; see :func:`tilecore.simulate.library.compile_kernels`."""
+        return compile_kernels(source, symbols, include, flags, compiler)
+
+    def run(
+        self, library: KernelLibrary, symbol: str, grid: Sequence[int], block: Sequence[int],
+        arguments: Sequence[Tensor | int], shared_bytes: int = 0, seed: int | None = None,
+    ) -> Run:  # fmt: skip
+        """Run ``symbol`` over ``grid`` blocks of ``block`` threads (x, y, z; fewer mean 1).
+
+        arguments: in the order of the kernel's parameters; a number is an 8-byte slot (``arguments.slot_of``).
+        Tensors are copied to the device and, if all went well, back. Raises SimulationError.
+        """
+        blocks, threads = _extent(grid, "grid"), _extent(block, "block")
+        self._check(symbol, threads, shared_bytes)
+        if 0 in blocks:
+            return Run({})
+        with _LOCK:
+            return _Launch(self, library, symbol, blocks, threads, arguments, shared_bytes).run(
+                _seed(self.seed if seed is None else seed)
+            )
+
+    def _check(self, symbol: str, threads: tuple[int, int, int], shared_bytes: int) -> None:
+        count = threads[0] * threads[1] * threads[2]
+        if not 1 <= count <= self.max_threads:
+            raise LaunchError(
+                f"{symbol}: too many threads in a block", found=str(count), expected=f"1 to {self.max_threads}"
+            )
+        if not 0 <= shared_bytes <= self.shared_limit:
+            raise LaunchError(
+                f"{symbol}: too much shared memory", found=f"{shared_bytes} bytes", expected=f"0 to {self.shared_limit}"
+            )
+
+
+def _extent(sizes: Sequence[int], what: str) -> tuple[int, int, int]:
+    x, y, z = (*(int(size) for size in sizes), 1, 1, 1)[:3]
+    if min(x, y, z) < 0 or x * y * z >= 2**23 or len(sizes) > 3:
+        raise LaunchError(f"a {what} of {tuple(sizes)} cannot be simulated", expected="fewer than 2**23 in all")
+    return x, y, z
+
+
+def _seed(given: int | None) -> int:
+    if given is not None:
+        return given
+    setting = settings.SETTINGS.get("TILECORE_SIMULATE_SEED")
+    return int(setting.read() or 0) if setting else 0
+
+
+class _Launch:
+    """One launch, as the records that the runtime reads."""
+
+    def __init__(
+        self, device: SimulatedDevice, library: KernelLibrary, symbol: str, grid: tuple[int, int, int],
+        block: tuple[int, int, int], arguments: Sequence[Tensor | int], shared_bytes: int,
+    ) -> None:  # fmt: skip
+        self.device = device
+        self.library = library
+        self.symbol = symbol
+        self.sizes = grid, block
+        self.shared_bytes = shared_bytes
+        self.arguments = arguments
+        self.placed: list[Placed] = place([a for a in arguments if isinstance(a, Tensor)])
+        self.interrupt = ctypes.c_int32(0)
+
+    def run(self, seed: int) -> Run:
+        runtime = self.library.runtime
+        report, counts = native.CReport(), native.CCounts()
+        code = self._call(runtime, self._record(seed), report, counts)
+        printed = runtime.tc_sim_printed().decode(errors="replace")
+        if printed:
+            sys.stdout.write(printed)
+        if code == 2:
+            raise LaunchError(f"{self.symbol}: the host has not enough memory for its tensors")
+        if code:
+            raise simulation_error(report, self.library, self.symbol, self.placed, self.shared_bytes)
+        banks = bank_conflicts(native.bank_lines(runtime), self.library) if self.device.count_banks else []
+        return Run({name: int(getattr(counts, name)) for name in native.COUNTS}, printed, banks)
+
+    def _call(self, runtime: Any, record: native.CLaunch, report: native.CReport, counts: native.CCounts) -> int:
+        """Run in a thread of its own, so that this one hears of an interrupt from the keyboard."""
+        codes: list[int] = []
+
+        def call() -> None:
+            codes.append(runtime.tc_sim_run(ctypes.byref(record), ctypes.byref(report), ctypes.byref(counts)))
+
+        if threading.current_thread() is not threading.main_thread():
+            call()
+            return codes[0]
+        thread = threading.Thread(target=call, name="simulated device")
+        thread.start()
+        try:
+            thread.join()
+        except BaseException:
+            self.interrupt.value = 1
+            thread.join()
+            raise
+        return codes[0]
+
+    def _record(self, seed: int) -> native.CLaunch:
+        device, launch = self.device, native.CLaunch()
+        launch.entry = self.library.entry(self.symbol)
+        launch.grid[:], launch.block[:] = self.sizes
+        slots, tensors, pointers = self._slots()
+        launch.slots, launch.tensors, launch.pointers = slots, tensors, pointers
+        launch.slot_count, launch.tensor_count = len(self.arguments), len(self.placed)
+        launch.pointer_count = len(pointers) if self.placed else 0
+        launch.warp, launch.workers, launch.most_resident = device.warp, device.workers, device.most_resident
+        launch.allow_same_value, launch.count_banks = device.allow_same_value, device.count_banks
+        launch.shared_bytes, launch.shared_limit = self.shared_bytes, device.shared_limit
+        launch.seed, launch.seconds = seed & (2**64 - 1), device.seconds
+        launch.interrupt = ctypes.pointer(self.interrupt)
+        return launch
+
+    def _slots(self) -> tuple[Any, Any, Any]:
+        slots = (ctypes.c_int64 * max(1, len(self.arguments)))()
+        tensors = (native.CTensor * max(1, len(self.placed)))()
+        pointers = []
+        for number, piece in enumerate(self.placed):
+            tensors[number] = native.CTensor(piece.begin, piece.end - piece.begin, piece.item, piece.access)
+        homes = {id(tensor): number for number, piece in enumerate(self.placed) for tensor in piece.tensors}
+        for slot, argument in enumerate(self.arguments):
+            if isinstance(argument, Tensor):
+                number = homes[id(argument)]
+                pointers.append(native.CPointer(slot, number, argument.address - self.placed[number].begin))
+            else:
+                slots[slot] = argument
+        return slots, tensors, (native.CPointer * max(1, len(pointers)))(*pointers)

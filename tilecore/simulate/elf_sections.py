@@ -1,0 +1,25 @@
+"""Sections of a 64-bit little-endian ELF file by name."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+_COMPRESSED = 1 << 11
+
+
+def sections(data: bytes, wanted: set[str]) -> dict[str, bytes]:
+    """The contents of the wanted sections that are there; {} for a file that is none of this format."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        return {}
+    (table,) = struct.unpack_from("<Q", data, 0x28)
+    size, count, names_at = struct.unpack_from("<HHH", data, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * size) for i in range(count)]
+    names = data[headers[names_at][4] : headers[names_at][4] + headers[names_at][5]]
+    found = {}
+    for header in headers:
+        name = names[header[0] : names.index(b"\0", header[0])].decode()
+        if name in wanted:
+            body = data[header[4] : header[4] + header[5]]
+            found[name] = zlib.decompress(body[24:]) if header[2] & _COMPRESSED else body
+    return found

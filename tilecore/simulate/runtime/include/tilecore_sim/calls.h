@@ -1,0 +1,67 @@
+// The runtime's functions, as kernels call them. `line`: the source line of the call, TC_LINE as a default argument.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#define TC_LINE __builtin_LINE()
+
+struct tc_dim3 {
+  unsigned x, y, z;
+};
+
+extern "C" {
+int64_t tc_sim_slot(unsigned number);  // of the kernel's arguments
+tc_dim3 tc_sim_thread_index();
+tc_dim3 tc_sim_block_index();
+tc_dim3 tc_sim_block_size();
+tc_dim3 tc_sim_grid_size();
+unsigned tc_sim_warp_width();
+unsigned tc_sim_thread();  // number in the block, x fastest
+
+void* tc_sim_shared();
+void* tc_sim_static_shared(const void* key, size_t bytes, size_t alignment, int line);
+
+// Checked copies between any two places; bytes is the alignment too.
+void tc_sim_move(void* to, const void* from, unsigned bytes, int line);
+void tc_sim_load(void* to, const void* from, unsigned bytes, unsigned alignment, int line);
+void tc_sim_store(void* to, const void* from, unsigned bytes, unsigned alignment, int line);
+
+void tc_sim_barrier(int line);
+unsigned tc_sim_block_vote(int predicate, int kind, int line);  // 1 any, 2 all, 3 count
+void tc_sim_named_barrier(int id, unsigned threads, int waits, int line);
+
+// operands: one pointer a lane, null for lanes that take no part.
+typedef void (*tc_sim_collective_body)(void* const* operands, unsigned lanes, void* context);
+void tc_sim_collective(const char* name, unsigned width, uint64_t mask, void* operands, tc_sim_collective_body body,
+                       void* context, int line);
+void tc_sim_act_as(unsigned lane);
+void tc_sim_warp_barrier(uint64_t mask, int line);
+uint64_t tc_sim_shuffle(uint64_t value, unsigned lane, int kind, unsigned width, uint64_t mask, int line);
+uint64_t tc_sim_vote(int predicate, int kind, uint64_t mask, int line);  // 1 any, 2 all, 3 ballot
+
+void tc_sim_copy_async(void* to, const void* from, unsigned bytes, unsigned valid_bytes, int line);
+void tc_sim_commit(unsigned channel, int line);
+void tc_sim_wait(unsigned channel, unsigned remaining, int reads_only, int line);
+void* tc_sim_async_begin(unsigned channel, int line);
+void* tc_sim_async_begin_on(void* barrier, unsigned bytes, int line);
+void tc_sim_async_reads(void* work, const void* from, size_t bytes);
+void tc_sim_async_writes(void* work, void* to, size_t bytes);
+void tc_sim_async_start(void* work, void (*body)(void* state), const void* state, size_t state_bytes);
+
+void tc_sim_transaction_init(void* barrier, unsigned count, int line);
+void tc_sim_transaction_drop(void* barrier, int line);
+unsigned tc_sim_transaction_arrive(void* barrier, unsigned arrivals, unsigned expected_bytes, int line);
+void tc_sim_transaction_complete(void* barrier, unsigned bytes, int line);
+void tc_sim_transaction_arrive_on_copies(void* barrier, int counted, int line);
+int tc_sim_transaction_try_wait(void* barrier, unsigned parity, int line);
+void tc_sim_transaction_wait(void* barrier, unsigned parity, int line);
+
+// what: 0 load, 1 store, 2 update; begin hands out the old value, finish takes the new one (not for loads).
+void tc_sim_atomic_begin(void* p, unsigned bytes, int what, int order, int line, void* old);
+void tc_sim_atomic_finish(void* p, unsigned bytes, int what, int order, const void* fresh);
+void tc_sim_fence(int device);
+
+void tc_sim_print(const char* format, ...) __attribute__((format(printf, 1, 2)));
+void tc_sim_fail(const char* kind, const char* message, int line);
+void tc_sim_assert_failed(long number, int line);
+}

@@ -1,0 +1,2 @@
+// The whole runtime, as one translation unit.
+#include "kernel_calls.h"

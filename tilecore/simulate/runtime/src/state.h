@@ -1,0 +1,223 @@
+// The nouns: a fiber is one thread of a block, a worker is the host thread that runs blocks.
+#pragma once
+#include <setjmp.h>
+#include <stdint.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "clocks.h"
+#include "report.h"
+#include "shadow.h"
+#include "switch.h"
+
+namespace tcsim {
+
+struct Block;
+struct Worker;
+struct BankCounter;
+
+constexpr uint32_t kLineSite = 0x80000000u;
+inline uint32_t site_of_line(int line) { return kLineSite | static_cast<uint32_t>(line); }
+
+struct Index {
+  uint32_t x = 0, y = 0, z = 0;
+};
+
+enum class State : uint8_t { ready, running, barrier, named_barrier, collective, transaction, polling, exited };
+
+// A piece of work that lands later, on behalf of the thread that started it.
+struct Operation {
+  void* target = nullptr;  // of a plain copy
+  const void* source = nullptr;
+  uint32_t bytes = 0, valid_bytes = 0;
+  uint32_t group = 0, agent_clock = 0;
+  int line = 0;
+  bool writes_global = false;
+  void (*body)(void*) = nullptr;
+  std::vector<unsigned char> state;  // of body
+  struct Transaction* barrier = nullptr;
+  struct Fiber* owner = nullptr;
+  bool arrives = false;  // arrives on barrier when the owner's copies so far have landed
+};
+
+// Asynchronous work of one thread that it waits for by groups. Its reads and writes are of two agents, actors that
+// run beside the threads: who waits for the group is ordered after them.
+struct Channel {
+  uint32_t read_agent = 0, write_agent = 0;
+  uint32_t open_group = 1, reads_done = 0, writes_done = 0, landed = 0;
+  std::deque<Operation> waiting;
+};
+constexpr unsigned kChannels = 4;
+
+struct Fiber {
+  Context context;
+  Block* block = nullptr;
+  uint32_t thread = 0;
+  Index index;
+  State state = State::ready;
+  int line = 0;  // where it waits
+  int barrier_name = 0;
+  uint64_t epoch = 0;
+  uint32_t clock = 1;
+  Clock known;
+  Foreign foreign;
+  std::unique_ptr<Channel> channels[kChannels];
+  bool fenced = false;
+  Knowledge fence;                // what later relaxed stores publish
+  std::vector<Knowledge> loaded;  // what relaxed loads saw; a fence acquires it
+  uintptr_t looked_at = 0;        // by its last atomic operation, which changed nothing
+  uint64_t polled_at = 0;
+  uint64_t result = 0;
+  struct Known {
+    uint32_t parent, made;
+  };
+  static constexpr unsigned kRemembered = 16;
+  Known shared_readers[kRemembered], global_readers[kRemembered];
+  uint32_t passed_shared[kRemembered], passed_global[kRemembered];  // reader lists that this thread is ordered after
+
+  void forget_memos() {
+    memset(shared_readers, 0, sizeof shared_readers);
+    memset(global_readers, 0, sizeof global_readers);
+    forget_passed();
+  }
+  void forget_passed() {
+    memset(passed_shared, 0, sizeof passed_shared);
+    memset(passed_global, 0, sizeof passed_global);
+  }
+};
+
+struct BlockBarrier {
+  uint32_t arrived = 0, first = 0;
+  int line = 0, kind = 0;
+  uint32_t count = 0;  // of true predicates
+};
+
+struct NamedBarrier {
+  uint32_t threads = 0, arrived = 0;
+  int line = 0;
+  ClockSum known;
+  Foreign foreign;
+  std::vector<Fiber*> waiting;
+};
+
+// Threads that carry out one operation together: a warp, or several.
+struct Meeting {
+  const char* name = nullptr;
+  int line = 0;
+  uint64_t mask = 0;
+  uint32_t first = 0, width = 0, expected = 0, arrived = 0;
+  std::vector<void*> operands;
+};
+
+struct Transaction {
+  uintptr_t address = 0;
+  uint32_t count = 0;
+  int64_t pending = 0, bytes = 0;
+  uint32_t phase = 0;  // phases completed
+  uint32_t agent = 0, agent_clock = 0;
+  ClockSum arriving;
+  Foreign arriving_foreign, done_foreign;
+  Clock done;
+  Clock memo_before, memo_after;
+  std::vector<std::pair<Fiber*, uint32_t>> waiting;  // with the parity of the phase
+};
+
+struct SyncVariable {
+  std::vector<Knowledge> published;
+};
+using SyncVariables = std::unordered_map<uintptr_t, SyncVariable>;
+
+// Who does asynchronous work: an actor beside the threads, with a clock of its own.
+struct Agent {
+  uint32_t landed = 0;       // its work up to this clock is done
+  uint32_t shared_read = 0;  // when it last read shared memory
+};
+
+struct Block {
+  uint32_t tag = 0, threads = 0, live = 0;
+  Index index;
+  std::vector<Fiber> fibers;
+  Mapping stacks, memory;
+  uintptr_t stacks_begin = 0, stacks_bytes = 0, memory_begin = 0, memory_bytes = 0;
+  Space shared;
+  Shadow shadow;
+  Readers readers;
+  uint64_t static_used = 0;
+  std::vector<std::pair<const void*, uint64_t>> statics;
+  BlockBarrier barrier;
+  std::unordered_map<int, NamedBarrier> named;
+  std::vector<std::vector<std::unique_ptr<Meeting>>> meetings;  // by first warp
+  std::unordered_map<uintptr_t, std::unique_ptr<Transaction>> transactions;
+  std::vector<Agent> agents;             // actor number minus threads
+  std::vector<uint32_t> shared_readers;  // the agents that read shared memory
+  SyncVariables sync;
+  std::deque<Operation> landing;  // on transaction barriers
+};
+
+// Everything that the workers of one launch share.
+struct Launch {
+  const TcSimLaunch* request = nullptr;
+  Mapping arena;
+  uintptr_t arena_begin = 0;
+  std::vector<Space> tensors;
+  std::vector<uint16_t> page_owner;
+  std::vector<std::unique_ptr<Shadow>> shadows;
+  std::vector<uint32_t> order;  // of blocks
+  std::atomic<uint32_t> next_block{0};
+  std::atomic<bool> stop{false};
+  std::atomic_flag atomics = ATOMIC_FLAG_INIT;
+  uintptr_t module_begin = 0, module_end = 0;
+  double deadline = 0;
+};
+
+struct Worker {
+  Launch* launch = nullptr;
+  Context scheduler;
+  sigjmp_buf after_trap;  // of work that lands on the scheduler's own stack
+  Fiber* running = nullptr;
+  Fiber* actor = nullptr;  // whom accesses are charged to
+  Block* block = nullptr;
+  Meeting* meeting = nullptr;
+  // copies of the running block's, for the quick test of an address
+  uintptr_t shared_begin = 0, shared_bytes = 0, stacks_begin = 0, stacks_bytes = 0, arena_begin = 0, arena_bytes = 0;
+  uint32_t quiet = 0;  // accesses are not looked at while it is not 0
+  uint32_t fuel = 0;
+  bool failed = false;
+  uint64_t random = 0;
+  uint64_t progress = 0;
+  uint64_t idle_rounds = 0;
+  uint32_t ticks = 0;  // since time was last looked at
+  std::vector<Fiber*> ready, polling;
+  std::vector<std::unique_ptr<Block>> resident, spare;
+  Readers global_readers;
+  SyncVariables sync;
+  ClockSum sum;
+  TcSimCounts counts{};
+  TcSimReport report{};
+  std::string printed;
+  std::unique_ptr<BankCounter> banks;
+  struct Deferred {
+    unsigned bytes = 0;
+    uintptr_t address = 0;
+    unsigned char before[64];
+    TcSimReport report;
+  } deferred;
+
+  uint64_t draw(uint64_t below) {
+    random ^= random << 13;
+    random ^= random >> 7;
+    random ^= random << 17;
+    return (random >> 11) % below;
+  }
+};
+
+extern thread_local Worker* current_worker __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+inline bool checks_global(const Launch& launch) { return launch.request->workers <= 1; }
+
+}  // namespace tcsim

@@ -1,0 +1,68 @@
+// Nothing can go on: says who waits where, and gives it the name of the likeliest mistake.
+#pragma once
+#include <map>
+
+#include "blocks.h"
+
+namespace tcsim {
+
+struct WaitPlace {
+  State state;
+  int line, name;
+  bool operator<(const WaitPlace& other) const {
+    return std::make_tuple(state, line, name) < std::make_tuple(other.state, other.line, other.name);
+  }
+};
+
+inline std::string text_of(const WaitPlace& place) {
+  const std::string at = " at line " + std::to_string(place.line);
+  switch (place.state) {
+    case State::exited:
+      return "ended";
+    case State::barrier:
+      return "at the barrier of line " + std::to_string(place.line);
+    case State::named_barrier:
+      return "at named barrier " + std::to_string(place.name) + at;
+    case State::collective:
+      return "for the other lanes" + at;
+    case State::transaction:
+      return "for a transaction barrier" + at;
+    default:
+      return "for a value to change" + at;
+  }
+}
+
+inline const char* kind_of(const std::map<WaitPlace, std::vector<uint32_t>>& places) {
+  bool barrier = false, collective = false;
+  for (const auto& place : places) {
+    barrier = barrier || place.first.state == State::barrier;
+    collective = collective || place.first.state == State::collective;
+  }
+  if (collective) return "mismatched_collective";
+  return barrier ? "divergent_barrier" : "deadlock";
+}
+
+inline void report_stuck(Worker& worker) {
+  std::map<WaitPlace, std::vector<uint32_t>> places;
+  Block& block = *worker.resident.front();
+  for (const Fiber& fiber : block.fibers)
+    places[{fiber.state, fiber.state == State::exited ? 0 : fiber.line, fiber.barrier_name}].push_back(fiber.thread);
+  std::string text;
+  uint32_t first = 0;
+  int line = 0;
+  for (const auto& place : places) {
+    if (!text.empty()) text += "; ";
+    const bool many = place.second.size() > 1;
+    const char* verb = place.first.state == State::exited ? (many ? "have " : "has ") : many ? "wait " : "waits ";
+    text += threads_text(place.second) + " " + verb + text_of(place.first);
+    if (place.first.state != State::exited && line == 0) {
+      line = place.first.line;
+      first = place.second.front();
+    }
+  }
+  if (worker.resident.size() > 1) text += "; " + std::to_string(worker.resident.size()) + " blocks wait";
+  worker.actor = &block.fibers[first];
+  fail(worker, kind_of(places), site_of_line(line), "nothing can go on: %s", text.c_str());
+}
+
+}  // namespace tcsim
