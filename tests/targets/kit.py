@@ -11,6 +11,7 @@ import numpy as np
 import tilecore
 from tilecore.dtypes import FACTS
 from tilecore.interpreter import interpret
+from tilecore.plugins import manager
 
 from . import thread_code
 
@@ -96,6 +97,14 @@ def _copy(array: np.ndarray) -> np.ndarray:
     fresh = base.copy(order="K")
     start = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     return np.ndarray(array.shape, array.dtype, fresh, start, array.strides)
+
+
+def has_warps(target: str) -> bool:
+    """Do the threads of a block run on their own, in warps, rather than in step?"""
+    if target == thread_code.NAME:
+        return True
+    backend, resolved = manager.resolve(target)
+    return backend.target.capabilities(resolved).warp > 1
 
 
 def compiled(func: Any, target: str, **options: Any) -> Any:

@@ -12,6 +12,7 @@ from tilecore.lowering.inline_binds import INLINE_BINDS
 from tilecore.lowering.loops import effects, moves, reductions
 from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.passes import Gap, Pass, PassEnv
+from tilecore.lowering.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose import CHOOSE_TILE_OPS
@@ -26,9 +27,11 @@ from tilecore.lowering.simt.reduce import REDUCE
 from tilecore.lowering.simt.reducers import FINALIZE
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
 from tilecore.lowering.threads.checks import CHECK_THREADS
+from tilecore.lowering.unpack_int4 import UNPACK_INT4
 
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
+    PRIVATIZE_SCRATCH,
     CHECK_THREADS,
     SEPARATE_OVERLAPS,
     PIPELINE_LOOPS,
@@ -39,6 +42,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     BIND_THREADS,
     APPLY_LAYOUTS,
     Gap("after_tile_ops"),
+    UNPACK_INT4,
     GUARD_BOUNDS,
     LOWER_ALLREDUCE,
     PLAN_SHARED,

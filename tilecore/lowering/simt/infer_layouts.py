@@ -18,12 +18,13 @@ from tilecore.ir.build import dtype_of
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
 from tilecore.lowering.simt.kernels import each_kernel
-from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel, uses_an_effect
+from tilecore.lowering.simt.nests import Nest, accesses_of, is_for_one, is_parallel
 from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.simt.partition import is_fragment, partition_of
 from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
@@ -89,6 +90,7 @@ class _Inference:
     def __init__(self, body: Stmt, threads: int, per_thread: bool, env: PassEnv) -> None:
         self.env, self.threads = env, threads
         self.nests: list[Nest] = []
+        self.roots = memory_roots(body)
         self.calls: list[tuple[TileCall, TileOpImpl]] = []
         self.per_thread = per_thread
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
@@ -99,7 +101,7 @@ class _Inference:
 
     def _gather(self, node: Stmt) -> None:
         if is_parallel(node):
-            self.nests.append(Nest(node))
+            self.nests.append(Nest(node, self.roots))
             return
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
         if call is not None and HINT in call.hints:
@@ -248,8 +250,8 @@ class _Inference:
                 needed = _following(nest, access.indices, access.buffer, partition)
                 if needed is None:
                     return access.buffer, "its elements are not taken one by one in the order of the loops"
-                if access.writes and partition.free and uses_an_effect(nest.body):
-                    return access.buffer, "it keeps values of atomic operations, which one thread has"
+                if access.writes and partition.free and is_for_one(nest):
+                    return access.buffer, "it keeps values of a loop that changes what it reads, which one thread has"
                 if not layout.covers(needed) or (access.writes and not needed.covers(layout)):
                     return access.buffer, "two places hold it differently"
         for call, impl in self.calls:
