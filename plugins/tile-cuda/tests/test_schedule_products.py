@@ -63,7 +63,7 @@ def rounds_of(source: str) -> str:
     return "\n".join(lines[start : lines.index("  }", start)])
 
 
-@pytest.mark.parametrize("ta, tb", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])
 @pytest.mark.parametrize("stages", [2, 3, 4])
 def test_transposes_and_stages(stages, ta, tb):
     kernel = compiled(64, 96, 192, (32, 48, 32), stages, 64, ta, tb)
