@@ -81,8 +81,10 @@ extern "C" __global__ void together(float* f, int* i, tc_half* h, unsigned char*
 }
 
 extern "C" __global__ void from_75(float* f, unsigned* r, int* i, unsigned char* arena) {
+  tc_mma_m8n8k4_f16_f32(f, r, r), tc_mma_m8n8k4_f16_f16(r, r + 4, r + 6);
 #if TC_ARCH >= 750
   tc_mma_m16n8k8_f16_f32(f, r, r), tc_mma_m16n8k8_f16_f16(r, r + 2, r + 4), tc_mma_m8n8k16_s8_s32(i, r, r);
+  tc_mma_m8n8k16_s8_u8_s32(i, r, r), tc_mma_m8n8k16_u8_s8_s32(i, r, r), tc_mma_m8n8k16_u8_s32(i, r, r);
   tc_ldmatrix_x1(r, arena), tc_ldmatrix_x2(r, arena), tc_ldmatrix_x4(r, arena);
   tc_ldmatrix_x1_trans(r, arena), tc_ldmatrix_x2_trans(r, arena), tc_ldmatrix_x4_trans(r, arena);
 #endif
@@ -92,9 +94,9 @@ extern "C" __global__ void from_80(float* f, unsigned* r, int* i, double* d, uns
 #if TC_ARCH >= 800
   tc_mma_m16n8k16_f16_f32(f, r, r), tc_mma_m16n8k16_f16_f16(r, r + 2, r + 6), tc_mma_m16n8k8_bf16_f32(f, r, r);
   tc_mma_m16n8k16_bf16_f32(f, r, r), tc_mma_m16n8k4_tf32_f32(f, r, r), tc_mma_m16n8k8_tf32_f32(f, r, r);
-  tc_mma_m16n8k16_s8_s8_s32(i, r, r), tc_mma_m16n8k16_s8_u8_s32(i, r, r), tc_mma_m16n8k16_u8_s8_s32(i, r, r);
-  tc_mma_m16n8k16_u8_u8_s32(i, r, r), tc_mma_m16n8k32_s8_s8_s32(i, r, r), tc_mma_m16n8k32_s8_u8_s32(i, r, r);
-  tc_mma_m16n8k32_u8_s8_s32(i, r, r), tc_mma_m16n8k32_u8_u8_s32(i, r, r), tc_mma_m8n8k4_f64_f64(d, d + 2, d + 3);
+  tc_mma_m16n8k16_s8_s32(i, r, r), tc_mma_m16n8k16_s8_u8_s32(i, r, r), tc_mma_m16n8k16_u8_s8_s32(i, r, r);
+  tc_mma_m16n8k16_u8_s32(i, r, r), tc_mma_m16n8k32_s8_s32(i, r, r), tc_mma_m16n8k32_s8_u8_s32(i, r, r);
+  tc_mma_m16n8k32_u8_s8_s32(i, r, r), tc_mma_m16n8k32_u8_s32(i, r, r), tc_mma_m8n8k4_f64_f64(d, d + 2, d + 3);
   tc_transaction_init(arena, 4), tc_transaction_arrive(arena), tc_transaction_arrive_on_copies(arena, true);
   tc_transaction_arrive_on_copies(arena, false), tc_transaction_wait(arena, 0);
   i[0] = tc_transaction_try_wait(arena, 1);
@@ -105,14 +107,21 @@ extern "C" __global__ void from_80(float* f, unsigned* r, int* i, double* d, uns
 
 extern "C" __global__ void from_89(float* f, unsigned* r) {
 #if TC_ARCH >= 890
-  tc_mma_m16n8k32_e4m3_e4m3_f32(f, r, r), tc_mma_m16n8k32_e4m3_e5m2_f32(f, r, r);
-  tc_mma_m16n8k32_e5m2_e4m3_f32(f, r, r), tc_mma_m16n8k32_e5m2_e5m2_f32(f, r, r);
+  tc_mma_m16n8k32_e4m3_f32(f, r, r), tc_mma_m16n8k32_e4m3_e5m2_f32(f, r, r);
+  tc_mma_m16n8k32_e5m2_e4m3_f32(f, r, r), tc_mma_m16n8k32_e5m2_f32(f, r, r);
+  tc_mma_m16n8k32_e4m3_f16(r, r + 2, r + 6), tc_mma_m16n8k32_e4m3_e5m2_f16(r, r + 2, r + 6);
+  tc_mma_m16n8k32_e5m2_e4m3_f16(r, r + 2, r + 6), tc_mma_m16n8k32_e5m2_f16(r, r + 2, r + 6);
+  tc_mma_m16n8k16_e4m3_f32(f, r, r), tc_mma_m16n8k16_e4m3_e5m2_f32(f, r, r);
+  tc_mma_m16n8k16_e5m2_e4m3_f32(f, r, r), tc_mma_m16n8k16_e5m2_f32(f, r, r);
+  tc_mma_m16n8k16_e4m3_f16(r, r + 2, r + 6), tc_mma_m16n8k16_e4m3_e5m2_f16(r, r + 2, r + 6);
+  tc_mma_m16n8k16_e5m2_e4m3_f16(r, r + 2, r + 6), tc_mma_m16n8k16_e5m2_f16(r, r + 2, r + 6);
 #endif
 }
 
 extern "C" __global__ void from_90(float* f, unsigned* r, double* d, unsigned char* arena) {
 #if TC_ARCH >= 900
-  tc_mma_m16n8k8_f64_f64(d, d + 4, d + 8);
+  tc_mma_m16n8k4_f64_f64(d, d + 4, d + 8), tc_mma_m16n8k8_f64_f64(d, d + 4, d + 8);
+  tc_mma_m16n8k16_f64_f64(d, d + 4, d + 12);
   tc_stmatrix_x1(arena, r), tc_stmatrix_x2(arena, r), tc_stmatrix_x4(arena, r);
   tc_stmatrix_x1_trans(arena, r), tc_stmatrix_x2_trans(arena, r), tc_stmatrix_x4_trans(arena, r);
   tc_transaction_arrive_expect(arena, 128), tc_transaction_expect(arena, 16), tc_transaction_fence_init();

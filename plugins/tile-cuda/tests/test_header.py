@@ -49,7 +49,7 @@ def test_everything_compiles_with_nvrtc(name):
 
 
 def test_nothing_is_left_out():
-    texts = [p.read_text() for p in FOLDER.rglob("*.h") if p.name != "simulated.h"]
+    texts = [p.read_text() for p in FOLDER.rglob("*.h") if not p.name.startswith("simulated")]
     declared = {name for text in texts for name in re.findall(r"TC_FN [\w ]+?[ *&](tc_\w+)\(", text)}
     declared = {n for n in declared if not n.startswith("tc_plain") and not n.endswith("_")}
     assert len(declared) > 40

@@ -1,10 +1,9 @@
-"""Emitted kernels on the simulated device, with its checks; matrix instructions against numpy."""
+"""Emitted kernels on the simulated device, with its checks."""
 
 from __future__ import annotations
 
 import importlib.util
 
-import ml_dtypes
 import numpy as np
 import pytest
 import thread_kernels as kernels
@@ -84,54 +83,6 @@ def test_ldmatrix_and_mma(adapter):
     run(adapter, source_of(kernels.mma_tile()), "mma_kernel", (1, 1, 1), (32, 1, 1), 3072, A=a, B=b, c=c)
     wanted = a.reshape(16, 64).astype(np.float32) @ b.reshape(64, 8).astype(np.float32)
     np.testing.assert_allclose(c.reshape(16, 8), wanted, rtol=1e-3, atol=1e-3)
-
-
-# instruction: elements of a 32-bit word (1 for float64), K, words of a, types of a, b, d in C, numpy's of the three
-INSTRUCTIONS = {
-    "m16n8k8_f16_f32": (2, 8, "tc_half", "tc_half", "float", np.float16, np.float16, np.float32),
-    "m16n8k16_f16_f32": (2, 16, "tc_half", "tc_half", "float", np.float16, np.float16, np.float32),
-    "m16n8k8_bf16_f32": (2, 8, "tc_bfloat16", "tc_bfloat16", "float", *[ml_dtypes.bfloat16] * 2, np.float32),
-    "m16n8k16_bf16_f32": (2, 16, "tc_bfloat16", "tc_bfloat16", "float", *[ml_dtypes.bfloat16] * 2, np.float32),
-    "m16n8k8_tf32_f32": (1, 8, "float", "float", "float", np.float32, np.float32, np.float32),
-    "m16n8k16_s8_s8_s32": (4, 16, "signed char", "signed char", "int", np.int8, np.int8, np.int32),
-    "m16n8k32_s8_u8_s32": (4, 32, "signed char", "unsigned char", "int", np.int8, np.uint8, np.int32),
-    "m16n8k32_e4m3_e5m2_f32": (
-        4, 32, "tc_fp8_e4m3", "tc_fp8_e5m2", "float", ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, np.float32,
-    ),
-    "m16n8k8_f64_f64": (1, 8, "double", "double", "double", np.float64, np.float64, np.float64),
-}  # fmt: skip
-
-
-def matrix_source(name: str) -> str:
-    """One instruction on row-major A (16 x K), B (K x 8) and D (16 x 8), by the layouts of the instruction set."""
-    each, k, a, b, d, *_ = INSTRUCTIONS[name]
-    words = k // (4 * each)
-    return f"""#include "tilecore_cuda.h"
-
-extern "C" __global__ void __launch_bounds__(32) k(const {a}* A, const {b}* B, {d}* D) {{
-  const int g = threadIdx.x / 4, t = threadIdx.x % 4;
-  alignas(8) {a} a[{2 * words * each}];
-  alignas(8) {b} b[{words * each}];
-  {d} d[4];
-  for (int i = 0; i < {2 * words}; ++i)
-    for (int j = 0; j < {each}; ++j) a[i * {each} + j] = A[(g + i % 2 * 8) * {k} + i / 2 * {4 * each} + t * {each} + j];
-  for (int i = 0; i < {words}; ++i)
-    for (int j = 0; j < {each}; ++j) b[i * {each} + j] = B[(i * {4 * each} + t * {each} + j) * 8 + g];
-  for (int i = 0; i < 4; ++i) d[i] = ({d})1;
-  tc_mma_{name}(d, a, b);
-  for (int i = 0; i < 4; ++i) D[(g + i / 2 * 8) * 8 + t * 2 + i % 2] = d[i];
-}}
-"""
-
-
-@pytest.mark.parametrize("name", INSTRUCTIONS)
-def test_matrix_instructions(adapter, name):
-    _, k, _, _, _, first, second, third = INSTRUCTIONS[name]
-    rng = np.random.default_rng(3)
-    a, b = rng.integers(-4, 5, (16, k)).astype(first), rng.integers(0, 5, (k, 8)).astype(second)
-    d = np.zeros((16, 8), third)
-    run(adapter, matrix_source(name), "k", (1, 1, 1), (32, 1, 1), 0, A=a, B=b, d=d)
-    np.testing.assert_array_equal(d, (a.astype(np.float64) @ b.astype(np.float64) + 1).astype(third))
 
 
 def test_every_function_has_a_simulated_form(adapter):

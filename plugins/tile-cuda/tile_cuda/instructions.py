@@ -35,8 +35,9 @@ for _name in NAMES:
 
 
 def mma(instruction: str, d: Any, a: Any, b: Any, span: Any = None) -> Stmt:
-    """``d += a * b`` by the warp. instruction: shape, type of the operands (of each, if they differ) and of d, such as
-    "m16n8k16_f16_f32" or "m16n8k32_s8_u8_s32"."""
+    """``d += a * b`` by the warp: the header's ``tc_mma_<instruction>`` (include/tilecore_cuda/matrix.h). instruction:
+    shape, type of the operands (of each, if they differ) and of d, such as "m16n8k16_f16_f32", "m16n8k32_s8_s32",
+    "m16n8k32_s8_u8_s32" or "m16n8k8_tf32_f32". d, a, b: the first register of each fragment."""
     return _statement(MMA, [StringImm(instruction), d, a, b], span)
 
 

@@ -44,7 +44,7 @@ ASYNC_WIDTHS = (4, 8, 16)
 
 
 def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    can_copy = "async_copy" in env.capabilities.features
+    can_copy = "copy_async" in env.capabilities.features
     inside: list[bool] = []
 
     def attr(node: AttrStmt, mutator: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.lowering.passes import PassEdit
 from tilecore.plugins.backend import Lowering
 from tilecore.target import Target
 
@@ -15,5 +16,7 @@ def stand_in(target: Target) -> dict[str, Any]:
 
 def lowering() -> Lowering:
     from tile_cuda.lowering.mma import MMA_SYNC
+    from tile_cuda.lowering.schedule_products import SCHEDULE_PRODUCTS
 
-    return Lowering(family="simt", stand_in=stand_in, implementations=(MMA_SYNC,))
+    edits = (PassEdit("insert", "insert_barriers", SCHEDULE_PRODUCTS),)
+    return Lowering(family="simt", stand_in=stand_in, implementations=(MMA_SYNC,), edits=edits)

@@ -22,7 +22,7 @@ CAPABILITIES = Capabilities(
     max_threads=1024,
     warp=32,
     shared_bytes=160 << 10,
-    features=frozenset({"async_copy"}),
+    features=frozenset({"copy_async"}),
 )
 
 
