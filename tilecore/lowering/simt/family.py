@@ -22,6 +22,7 @@ from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
 from tilecore.lowering.simt.multiply import MULTIPLY
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
 from tilecore.lowering.simt.plan_shared import PLAN_SHARED
+from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
 from tilecore.lowering.simt.reduce import REDUCE
 from tilecore.lowering.simt.reducers import FINALIZE
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
@@ -47,6 +48,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     Gap("before_vectorize"),
     VECTORIZE_ACCESSES,
     Gap("before_outline"),
+    RASTERIZE_BLOCKS,
     OUTLINE_KERNELS,
     DESCRIBE_KERNELS,
 )
