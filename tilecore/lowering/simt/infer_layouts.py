@@ -26,6 +26,7 @@ from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel, uses_an_effect
 from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.simt.partition import is_fragment, partition_of
+from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS, not_taken
 from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads
 from tilecore.lowering.threads.uniformity import is_private
@@ -64,6 +65,8 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     for inferred in found:
         for buffer, layout in inferred.fragments.items():
             env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout)})
+            if env.facts[ASKED_FRAGMENTS].get(buffer, layout) != layout:
+                not_taken(env, buffer, "an operation holds it in its own way")
     for name, reason in demoted.items():
         env.note("layouts", {"buffer": name, "layout": f"shared memory: {reason}"})
     return func
@@ -161,6 +164,9 @@ class _Inference:
                     )
                 else:
                     self.state.fragments.setdefault(buffer, wanted)
+        for buffer, asked in self.env.facts.get(ASKED_FRAGMENTS, {}).items():
+            if buffer in self.buffers and self._is_open(buffer):
+                self.state.fragments[buffer] = asked
 
     def _spread(self) -> None:
         """From what is known to what follows, until nothing more does."""
