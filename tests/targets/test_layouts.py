@@ -168,3 +168,26 @@ def test_a_layout_that_is_none(target):
         with pytest.raises(LanguageError, match="two elements at one place") as caught:
             compiled(kernel, target)
         assert caught.value.location is not None
+
+
+def test_layouts_of_loops(target):
+    @T.prim_func
+    def kernel(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float16"), D: T.Tensor((64, 64), "float16")):
+        with T.Kernel(1, threads=64):
+            s, f = T.alloc_shared((64, 64), "float16"), T.alloc_fragment((64, 64), "float16")
+            T.copy(A, s, coalesced_width=2)
+            T.copy(s, f)
+            for i, j in T.Parallel(64, 64, loop_layout=T.Fragment((64, 64), lambda i, j: (i, j))):
+                f[i, j] = f[i, j] + 1
+            T.copy(f, C, loop_layout=T.Fragment((64, 64), lambda i, j: (j, i)))  # f is divided already
+            for i, j in T.Parallel(64, 64, coalesced_width=4):
+                D[i, j] = s[i, j]
+
+    a = sample("float16", (64, 64))
+    check(kernel, target, a, zeros("float16", (64, 64)), zeros("float16", (64, 64)))
+    if has_threads(target):
+        built = compiled(kernel, target)
+        assert layouts_in(built)["f"] == ["[64, 64] over 64: x:64@1->t1 y:64@1->r1"]
+        source = built.get_kernel_source()
+        assert "tc_move<4>(s " in source  # two elements
+        assert "tc_move<8>(D " in source  # four

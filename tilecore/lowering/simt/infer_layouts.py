@@ -19,11 +19,12 @@ from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
+from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
 from tilecore.lowering.simt.kernels import each_kernel
-from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel, uses_an_effect
+from tilecore.lowering.simt.nests import LOOP_LAYOUT, Nest, accesses_of, is_parallel, uses_an_effect
 from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.simt.partition import is_fragment, partition_of
 from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS, not_taken
@@ -128,9 +129,10 @@ class _Inference:
             self._fix()
             while True:
                 self._spread()
-                open_nest = next((n for n in self.nests if n.node not in self.state.partitions), None)
-                if open_nest is None:
+                left = [n for n in self.nests if n.node not in self.state.partitions]
+                if not left:
                     break
+                open_nest = next((n for n in left if self._asked(n) is not None), left[0])
                 self.state.partitions[open_nest.node] = self._default(open_nest)
             self._leftovers()
             clash = self._clash()
@@ -230,7 +232,15 @@ class _Inference:
             return None  # dealt out at run time
         if self._is_private_work(nest):
             return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
-        return partition_of(nest, self.threads)
+        return self._asked(nest) or partition_of(nest, self.threads)
+
+    def _asked(self, nest: Nest) -> FragmentLayout | None:
+        """How ``loop_layout=`` divides a nest; None where nobody asked, or it is no way to divide it."""
+        hint = nest.node.annotations.get(LOOP_LAYOUT)
+        if hint is None or not nest.is_constant or str(hint["kind"]) != "fragment":
+            return None
+        layout = fragment_layout(hint, self.threads)
+        return layout if layout is not None and list(layout.shape) == nest.extents else None
 
     def _leftovers(self) -> None:
         """Fragments that only operations touch, and none of them cares."""

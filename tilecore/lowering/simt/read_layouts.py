@@ -6,8 +6,6 @@ cannot be had the kernel goes on without, and ``kernel.explain()`` says why.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilecore.errors import LanguageError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, nothing
@@ -97,11 +95,6 @@ class _Reader:
             not_taken(self.env, buffer, f"no division of its axes over {self.threads} threads and their registers")
         else:
             self.env.facts[ASKED_FRAGMENTS][buffer] = layout
-
-
-def read_hint(hint: Any, threads: int) -> FragmentLayout | None:
-    """``loop_layout=`` of a loop or a copy."""
-    return fragment_layout(hint, threads) if str(hint["kind"]) == "fragment" else None
 
 
 READ_LAYOUTS = Pass("read_layouts", read_layouts)
