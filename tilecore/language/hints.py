@@ -32,6 +32,8 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
     """Run the blocks in panels of ``panel_size`` rows (or columns), so that neighbours share cached data."""
     if order not in ("row", "column", "col"):
         raise LanguageError(f"T.use_swizzle(order={order!r})", expected='"row" or "column"')
+    if int(panel_size) < 1:
+        raise LanguageError(f"T.use_swizzle(panel_size={panel_size})", expected="1 or more")
     if enable:
         annotate("use_swizzle", int(panel_size), "row" if order == "row" else "column")
 

@@ -23,6 +23,8 @@ from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
 from tilecore.lowering.simt.multiply import MULTIPLY
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
 from tilecore.lowering.simt.plan_shared import PLAN_SHARED
+from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
+from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
 from tilecore.lowering.simt.reduce import REDUCE
 from tilecore.lowering.simt.reducers import FINALIZE
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
@@ -34,6 +36,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     PRIVATIZE_SCRATCH,
     CHECK_THREADS,
     SEPARATE_OVERLAPS,
+    READ_LAYOUTS,
     PIPELINE_LOOPS,
     Gap("before_tile_ops"),
     CHOOSE_TILE_OPS,
@@ -51,6 +54,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     Gap("before_vectorize"),
     VECTORIZE_ACCESSES,
     Gap("before_outline"),
+    RASTERIZE_BLOCKS,
     OUTLINE_KERNELS,
     DESCRIBE_KERNELS,
 )

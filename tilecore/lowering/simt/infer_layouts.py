@@ -20,13 +20,15 @@ from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, 
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
+from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
 from tilecore.lowering.simt.kernels import each_kernel
-from tilecore.lowering.simt.nests import Nest, accesses_of, is_for_one, is_parallel
+from tilecore.lowering.simt.nests import LOOP_LAYOUT, Nest, accesses_of, is_for_one, is_parallel
 from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.simt.partition import is_fragment, partition_of
+from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS, not_taken
 from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads
 from tilecore.lowering.threads.uniformity import is_private
@@ -65,6 +67,8 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     for inferred in found:
         for buffer, layout in inferred.fragments.items():
             env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout)})
+            if env.facts[ASKED_FRAGMENTS].get(buffer, layout) != layout:
+                not_taken(env, buffer, "an operation holds it in its own way")
     for name, reason in demoted.items():
         env.note("layouts", {"buffer": name, "layout": f"shared memory: {reason}"})
     return func
@@ -127,9 +131,10 @@ class _Inference:
             self._fix()
             while True:
                 self._spread()
-                open_nest = next((n for n in self.nests if n.node not in self.state.partitions), None)
-                if open_nest is None:
+                left = [n for n in self.nests if n.node not in self.state.partitions]
+                if not left:
                     break
+                open_nest = next((n for n in left if self._asked(n) is not None), left[0])
                 self.state.partitions[open_nest.node] = self._default(open_nest)
             self._leftovers()
             clash = self._clash()
@@ -163,6 +168,9 @@ class _Inference:
                     )
                 else:
                     self.state.fragments.setdefault(buffer, wanted)
+        for buffer, asked in self.env.facts.get(ASKED_FRAGMENTS, {}).items():
+            if buffer in self.buffers and self._is_open(buffer):
+                self.state.fragments[buffer] = asked
 
     def _spread(self) -> None:
         """From what is known to what follows, until nothing more does."""
@@ -226,7 +234,15 @@ class _Inference:
             return None  # dealt out at run time
         if self._is_private_work(nest):
             return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
-        return partition_of(nest, self.threads)
+        return self._asked(nest) or partition_of(nest, self.threads)
+
+    def _asked(self, nest: Nest) -> FragmentLayout | None:
+        """How ``loop_layout=`` divides a nest; None where nobody asked, or it is no way to divide it."""
+        hint = nest.node.annotations.get(LOOP_LAYOUT)
+        if hint is None or not nest.is_constant or str(hint["kind"]) != "fragment":
+            return None
+        layout = fragment_layout(hint, self.threads)
+        return layout if layout is not None and list(layout.shape) == nest.extents else None
 
     def _leftovers(self) -> None:
         """Fragments that only operations touch, and none of them cares."""

@@ -119,6 +119,10 @@ class _Joins:
         zero = const(0, "int32")
         self.before += [AllocBuffer(cell), store(cell, value, [zero])]
         extent, stride = groups.extent, groups.stride
+        span = extent * stride
+        if self.threads.count % span and self.warp % span == 0:
+            self._one_by_one(cell, kind, groups)
+            return load(cell, [zero])
         inside = min(extent, self.warp // stride) if stride < self.warp else 1
         if not (
             _is_power(inside) and _is_power(stride) and extent % inside == 0 and self._whole_warps(inside * stride)
@@ -136,6 +140,22 @@ class _Joins:
 
     def _whole_warps(self, width: int) -> bool:
         return self.threads.count % width == 0
+
+    def _one_by_one(self, cell: Var, kind: str, groups: ThreadGroups) -> None:
+        """Members in one warp, some of which the block may not have: each takes the value of one after the other."""
+        zero, span = const(0, "int32"), groups.extent * groups.stride
+        mine = Var("mine", dtype_of(cell))
+        self.before.append(Bind(mine, load(cell, [zero])))
+        first = self.number // span * span + self.number % groups.stride
+        last = const(self.threads.count - 1, "int32")
+        for position in range(groups.extent):
+            member = first + position * groups.stride
+            other = Var("other", dtype_of(cell))
+            value = shuffle(mine, tirx.min(member, last) % self.warp, "idx", self.warp)
+            self.before.append(Bind(other, value))
+            joined = other if position == 0 else join(kind, load(cell, [zero]), other)
+            step = store(cell, joined, [zero])
+            self.before.append(step if position == 0 else IfThenElse(member <= last, step, None))
 
     def _across(self, cell: Var, kind: str, groups: ThreadGroups, inside: int) -> None:
         """Members of different warps, through shared memory: one cell for what each warp (or thread) has so far."""

@@ -14,6 +14,8 @@ from tilecore.lowering.threads.uniformity import is_private
 FRAGMENT = "local.fragment"
 # annotation of a nest that a tile operation on memory of the thread became: where threads are asked for, each does it
 PRIVATE = "private"
+# annotations of a nest that users make: elements that a thread takes side by side, and a T.Fragment to divide it by
+COALESCED_WIDTH, LOOP_LAYOUT = LOOP_HINTS = ("coalesced_width", "loop_layout")
 
 
 @dataclass(frozen=True)
