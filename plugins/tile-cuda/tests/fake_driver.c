@@ -71,7 +71,7 @@ API int cuModuleGetFunction(void **f, void *m, const char *name) {
 API int cuFuncGetAttribute(int *v, int number, void *f) { *v = number == 0 ? 512 : number == 4 ? 168 : number == 11 ? fake_cluster_width : 0; return 0; }
 API int cuFuncSetAttribute(void *f, int number, int value) { note("attribute %ld = %ld\n", number, value, 0, 0); return 0; }
 API int cuGetErrorName(int code, const char **name) {
-  *name = code == 1 ? "CUDA_ERROR_INVALID_VALUE" : code == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU" : code == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : 0;
+  *name = code == 1 ? "CUDA_ERROR_INVALID_VALUE" : code == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU" : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : code == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : 0;
   return *name ? 0 : 1;
 }
 API int cuGetErrorString(int code, const char **text) { *text = code == 1 ? "invalid argument" : 0; return *text ? 0 : 1; }

@@ -116,6 +116,34 @@ def test_the_kernel_that_failed_is_named(fake, adapter):
         kernel(np.zeros(64, np.float32), np.zeros(64, np.float32), 1.0)
 
 
+@pytest.mark.parametrize(
+    ("code", "name"), [(700, "CUDA_ERROR_ILLEGAL_ADDRESS"), (716, "error 716"), (719, "CUDA_ERROR_LAUNCH_FAILED")]
+)
+def test_failures_of_kernels_before(fake, adapter, code, name):
+    """The device tells of them at the next call, or when it is waited for."""
+    kernel = launcher_of(artifact(), adapter)
+    fake.fail("cuLaunchKernel", code)
+    with pytest.raises(LaunchError) as caught:
+        kernel(np.zeros(64, np.float32), np.zeros(64, np.float32), 1.0)
+    assert f"scale failed: scale_k: {name}" in str(caught.value)
+    assert "a kernel that ran before this call did it" in caught.value.hint
+    fake.fail("cuCtxSynchronize", code)
+    with pytest.raises(LaunchError, match=f"a kernel failed on device 0: cuCtxSynchronize failed: {name}") as caught:
+        adapter.synchronize(0)
+    assert 'execution_backend="sim"' in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"), [(1, "must fit the device"), (701, "-max_registers=N"), (900, "torch.cuda.graph"), (3, None)]
+)
+def test_what_to_do_about_failures(fake, adapter, code, hint):
+    kernel = launcher_of(artifact(), adapter)
+    fake.fail("cuLaunchKernel", code)
+    with pytest.raises(LaunchError) as caught:
+        kernel(np.zeros(64, np.float32), np.zeros(64, np.float32), 1.0)
+    assert hint in caught.value.hint if hint else caught.value.hint is None
+
+
 def test_assertions_are_remembered(fake, adapter):
     kernel = launcher_of(artifact(entry={"attributes": {"assertions": ["n is even (k.py:3:5)"]}}), adapter)
     fake.fail("cuLaunchKernel", 719)

@@ -154,7 +154,7 @@ def test_tensors_on_two_devices(torch):
     two_devices(torch)
     a, _ = pair(torch, "cuda:0")
     _, b = pair(torch, "cuda:1")
-    with pytest.raises(ArgumentError, match="B is on .*1"):
+    with pytest.raises(ArgumentError, match=r"A is on .*0 but B is on .*1"):
         kernel()(a, b, 1.0)
 
 
@@ -247,7 +247,8 @@ def test_registers_are_known(torch):
 # One box of 32 rows by 32 columns, from (y, x) of A, as it lies in shared memory.
 BOX = """#include "tilecore_cuda.h"
 #include "tilecore_cuda/hopper.h"
-extern "C" __global__ void box_kernel(const float* A, float* B, int x, int y, const __grid_constant__ tc_tensor_map map) {
+extern "C" __global__ void box_kernel(const float* A, float* B, int x, int y,
+                                      const __grid_constant__ tc_tensor_map map) {
   TC_SHARED(shared);
   void* barrier = shared + 4096;
   if (threadIdx.x == 0) {
@@ -281,7 +282,7 @@ def box_kernel(rows, columns, swizzle):
 
 @pytest.mark.parametrize("swizzle", ["none", "128B"])
 def test_tensor_maps(torch, swizzle):
-    """Boxes inside, over the edges (zeros), of several tensors in turn; swizzled: chunk c of row r lies at c ^ r % 8."""
+    """Boxes inside, over the edges (zeros), of several tensors. Swizzled, chunk c of row r lies at c ^ r % 8."""
     needs(torch, (9, 0), "a tensor copy")
     run = box_kernel(100, 60, swizzle)
     for seed, (x, y) in enumerate([(0, 0), (16, 40), (40, 90), (-8, -3), (200, 0), (16, 40)]):
@@ -329,7 +330,7 @@ def test_limits(torch, entry, words):
 
 def test_more_threads_than_the_code_was_compiled_for(torch):
     bounded = ADD.replace("void add_kernel", "void __launch_bounds__(64) add_kernel")
-    with pytest.raises(LaunchError, match="512 threads a block, with .* registers each at most 64 fit"):
+    with pytest.raises(LaunchError, match=r"512 threads a block, with .* registers each at most 64 fit"):
         kernel(bounded, threads=(512, 1, 1))(*pair(torch), 1.0)
 
 
