@@ -92,12 +92,9 @@ def test_the_plugin_is_light():
     assert ended.stdout == "[]\n", ended.stderr
 
 
-def test_the_backend_is_whole():
-    from tile_cuda import plugin
-
+def test_the_backend_is_whole(installed):
     from tilecore.plugins import manager
 
-    with manager.register(plugin, package="tile-cuda"):
-        backend, resolved = manager.resolve("nvidia -arch=90a")
-        assert (backend.target.kind, resolved.get("arch")) == ("cuda", "sm_90a")
-        assert next(iter(backend.adapters)) == "cython"
+    backend, resolved = manager.resolve("nvidia -arch=90a")
+    assert (backend.target.kind, resolved.get("arch")) == ("cuda", "sm_90a")
+    assert next(iter(backend.adapters)) == "cython"
