@@ -27,6 +27,7 @@ from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
 from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
 from tilecore.lowering.simt.reduce import REDUCE
 from tilecore.lowering.simt.reducers import FINALIZE
+from tilecore.lowering.simt.share_divisors import SHARE_DIVISORS
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
 from tilecore.lowering.threads.checks import CHECK_THREADS
 from tilecore.lowering.unpack_int4 import UNPACK_INT4
@@ -53,6 +54,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     FLATTEN_BUFFERS,
     Gap("before_vectorize"),
     VECTORIZE_ACCESSES,
+    SHARE_DIVISORS,
     Gap("before_outline"),
     RASTERIZE_BLOCKS,
     OUTLINE_KERNELS,

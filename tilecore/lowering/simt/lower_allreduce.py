@@ -128,18 +128,22 @@ class _Joins:
             _is_power(inside) and _is_power(stride) and extent % inside == 0 and self._whole_warps(inside * stride)
         ):
             inside = 1
-        step = inside // 2
-        while step:
-            other = Var("other", dtype_of(cell))
-            self.before.append(Bind(other, shuffle(load(cell, [zero]), step * stride, "xor", self.warp)))
-            self.before.append(store(cell, join(kind, load(cell, [zero]), other), [zero]))
-            step //= 2
+        self._exchange(cell, kind, inside, stride)
         if extent > inside:
             self._across(cell, kind, ThreadGroups(self.threads.count, extent, stride), inside)
         return load(cell, [zero])
 
     def _whole_warps(self, width: int) -> bool:
         return self.threads.count % width == 0
+
+    def _exchange(self, cell: Var, kind: str, members: int, stride: int) -> None:
+        """Members in one warp, a power of two of them ``stride`` apart: all have the result after log2 exchanges."""
+        zero, step = const(0, "int32"), members // 2
+        while step:
+            other = Var("other", dtype_of(cell))
+            self.before.append(Bind(other, shuffle(load(cell, [zero]), step * stride, "xor", self.warp)))
+            self.before.append(store(cell, join(kind, load(cell, [zero]), other), [zero]))
+            step //= 2
 
     def _one_by_one(self, cell: Var, kind: str, groups: ThreadGroups) -> None:
         """Members in one warp, some of which the block may not have: each takes the value of one after the other."""
@@ -175,6 +179,10 @@ class _Joins:
         first = mine // wide * wide + mine % groups.stride
 
         whole = self.threads.count % (groups.extent * groups.stride) == 0  # else the last group has fewer members
+        if whole and inside == self.warp and outer <= self.warp and _is_power(outer):  # a lane for each warp's result
+            self.before.append(store(cell, load(memory, [first + self.number % outer]), [zero]))
+            self._exchange(cell, kind, outer, 1)
+            return
 
         def add(position: Any) -> Stmt:
             other, place = Var("other", dtype_of(cell)), first + position * groups.stride
