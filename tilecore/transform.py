@@ -45,6 +45,7 @@ class PassConfigKey(str, Enum):
     TL_REDUCER_FORCE_BASELINE = "tl.reducer_force_baseline"
     TL_STORAGE_REWRITE_DETECT_INPLACE = "tl.storage_rewrite_detect_inplace"
     TL_PASS_PROFILE = "tl.pass_profile"
+    TL_ALLOW_TF32 = "tl.allow_tf32"
 
     def __str__(self) -> str:
         return str(self.value)

@@ -343,3 +343,18 @@ def test_a_condition_holds_for_its_whole_branch(target):
                     Z[i] = 2
 
     check(kernel, target, sample("int32", n), zeros("int32", n), zeros("int32", n))
+
+
+def test_guards_that_differ_between_neighbours(target):
+    """Bounds that are no multiple of what one move takes: nothing behind them is read."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((301,), "float32"), B: T.Tensor((512,), "float32")):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((512,), "float32")
+            for i in T.Parallel(512):
+                s[i] = A[i] * 2
+            for i in T.Parallel(512):
+                B[i] = T.if_then_else(i < 511, s[i] + 1.0, 0.0)
+
+    check(kernel, target, sample("float32", (301,)), zeros("float32", (512,)))

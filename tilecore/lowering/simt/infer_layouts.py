@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import dtype_of
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, TensorRegion, Var, tirx
@@ -159,14 +158,7 @@ class _Inference:
                     continue
                 if isinstance(wanted, str):
                     self.state.demoted.setdefault(buffer, f"{impl.name} reads it from shared memory")
-                elif buffer in self.state.demoted:
-                    raise UnsupportedError(
-                        f"{call.op.name} needs {buffer.name} in registers, and it cannot be there",
-                        location=location_of_span(call.span),
-                        found=self.state.demoted[buffer],
-                        hint="copy it to another fragment for that",
-                    )
-                else:
+                elif buffer not in self.state.demoted:  # else another implementation is chosen for what it is then
                     self.state.fragments.setdefault(buffer, wanted)
         for buffer, asked in self.env.facts.get(ASKED_FRAGMENTS, {}).items():
             if buffer in self.buffers and self._is_open(buffer):

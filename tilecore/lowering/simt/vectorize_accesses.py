@@ -133,14 +133,17 @@ class _Loop:
         return seq([AllocBuffer(results), self._lanes(inner), out])
 
     def _guarded(self, node: Call, mutator: Any) -> Any:
-        """A guarded load becomes a guarded move, where the guard is the same for all elements."""
-        if op_name(node) != "if_then_else" or not isinstance(node.args[1], TensorLoad):
+        """A guarded load becomes a guarded move, where the guard is the same for all elements; else what is guarded is
+        read element by element, behind its guard."""
+        if op_name(node) != "if_then_else":
             return mutator.default_mutate(node)
         source = node.args[1]
+        if not isinstance(source, TensorLoad):
+            return node
         start = None if _is_private(source.source) else self._start(source.source, source.indices[0])
         condition = self._for_all(node.args[0])
         if start is None or condition is None or reads_variable(node.args[2], self.var):
-            return mutator.default_mutate(node)
+            return node
         cells = self._registers(dtype_of(source.source), str(source.source.name))
         move = BufferStore(cells, self._vector(source.source, start), [self._ramp(const(0, "int32"))])
         fill = self._each(lambda lane: store(cells, node.args[2], [const(lane, "int32")]))

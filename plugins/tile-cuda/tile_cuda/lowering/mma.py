@@ -8,17 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.operands import OperandLoader
-from tile_cuda.lowering.product import Product, product_of
+from tile_cuda.lowering import matrix_loads, word_loads
+from tile_cuda.lowering.accumulators import Accumulators
+from tile_cuda.lowering.operands import Operand, operand_a, operand_b
+from tile_cuda.lowering.product import Product, a_is_held, c_is_held, product_of
 from tile_cuda.lowering.schedule_products import GEMM, OPERANDS
 from tile_cuda.lowering.swizzle import swizzled
 from tile_cuda.lowering.warps import WARP
-from tilecore.ir.build import const, constant, dtype_of, load, loop, seq, store
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import const, dtype_of, load, loop, seq
 from tilecore.ir.fragments import REGISTER, THREAD, resized, tiled
-from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, Var, tirx
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, Var
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.simt.infer_layouts import SHARED
 from tilecore.lowering.simt.partition import is_fragment
 
 
@@ -26,27 +30,34 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
     found = product_of(call, env, env.facts.get("threads"))
     if isinstance(found, str):
         return found
-    for name, region in (("A", call.a), ("B", call.b)):
+    for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
         scope = str(region.source.scope())
-        if name == "A" and is_fragment(region.source) and not call.transpose_a:
-            continue
-        if not scope.startswith("shared"):
-            return f"{name} is in {scope}"
+        if not scope.startswith("shared") and not is_fragment(region.source):
+            return f"{name} is in {scope} memory"
     return None
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
     """Shared operands without bank conflicts."""
-    wanted = {r.source: swizzled(r.source) for r in (call.a, call.b) if not is_fragment(r.source)}
-    return {buffer: layout for buffer, layout in wanted.items() if layout is not None}
+    wanted = {}
+    for region, along_k in ((call.a, not call.transpose_a), (call.b, bool(call.transpose_b))):
+        bits = DType(dtype_of(region.source)).bits
+        by_words = bits == 64 or (bits == 32 and not along_k)
+        layout = None if is_fragment(region.source) else swizzled(region.source, by_words)
+        if layout is not None:
+            wanted[region.source] = layout
+    return wanted
 
 
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
+    """Layouts of A and C as the instructions have them; what these cannot take must be in shared memory."""
     p = product_of(call, env, threads)
     assert isinstance(p, Product)
-    repeats = [(1, p.n_tiles, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD), (1, p.along_n, THREAD)]
-    found = {call.c.source: tiled(p.shape.accumulator, repeats, (p.m, p.n))}
-    if is_fragment(call.a.source):
+    found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
+    if c_is_held(call):
+        repeats = [(1, p.n_tiles, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD), (1, p.along_n, THREAD)]
+        found[call.c.source] = resized(tiled(p.shape.accumulator, repeats, (p.m, p.n)), threads)
+    if a_is_held(call, p) and not call.a.source.same_as(call.c.source):
         along = [(1, p.steps, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD)]
         found[call.a.source] = resized(tiled(p.shape.operand_a, along, (p.m, p.k)), threads)  # copies along N
     return found
@@ -58,56 +69,60 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
 
 class _Lowering:
     def __init__(self, call: TileCall, env: PassEnv) -> None:
-        self.call = call
-        self.binding = env.facts["binding"]
+        self.call, self.binding = call, env.facts["binding"]
         found = product_of(call, env, self.binding.threads)
         assert isinstance(found, Product)
-        self.p = found
-        warp = self.binding.thread // WARP
-        row = warp % self.p.along_m * (self.p.m // self.p.along_m)
-        column = warp // self.p.along_m * (self.p.n // self.p.along_n)
-        self.c = self.binding.registers[call.c.source]
-        self.loader = OperandLoader(call, self.p, self.binding.thread % WARP, row, column)
+        self.p = p = found
+        self.arch = int("".join(c for c in str(env.target.get("arch", "")) if c.isdigit()) or 0)
+        warp, lane = self.binding.thread // WARP, self.binding.thread % WARP
+        row = warp % p.along_m * (p.m_tiles * p.shape.rows)
+        column = (warp // p.along_m % p.along_n if p.copies > 1 else warp // p.along_m) * (p.n_tiles * p.shape.columns)
+        kept = env.facts.get("layouts", {})
+        self.a = None if a_is_held(call, p) else operand_a(call, p, lane, row, kept.get(call.a.source))
+        self.b = operand_b(call, p, lane, column, kept.get(call.b.source))
+        held = self.binding.registers[call.c.source] if c_is_held(call) else None
+        first = warp < p.along_m * p.along_n if p.copies > 1 else None
+        self.c = Accumulators(call, p, held, lane, row, column, first)
 
     def run(self) -> Stmt:
         step = Var("step", "int32")
-        operands = seq([*([] if self.a_is_held else [self.loader.load_a(step)]), self.loader.load_b(step)])
-        body = seq([AttrStmt(const(0, "int32"), OPERANDS, const(1, "int32"), operands), self._multiply(step)])
+        operands = [operand for operand in (self.a, self.b) if operand is not None]
+        loads = seq([self._loads(operand, step) for operand in operands])
+        body = seq([AttrStmt(const(0, "int32"), OPERANDS, const(1, "int32"), loads), self._multiply(step)])
         steps: Stmt = For(step, const(0, "int32"), const(self.p.steps, "int32"), ForKind.UNROLLED, body)
-        owned = [] if self.a_is_held else [AllocBuffer(self.loader.a)]
-        made = seq([*self._clear(), *owned, AllocBuffer(self.loader.b), steps])
+        registers: list[Stmt] = [AllocBuffer(operand.registers) for operand in operands]
+        made = seq([*self.c.before(), *registers, steps, *self.c.after()])
         return AttrStmt(const(0, "int32"), GEMM, const(1, "int32"), made, span=self.call.span)
 
-    @property
-    def a_is_held(self) -> bool:
-        """Does A lie in registers already?"""
-        return is_fragment(self.call.a.source)
-
-    def _clear(self) -> list[Stmt]:
-        known = constant(self.call.clear_accum)
-        if known == 0:
-            return []
-        zero, count = tirx.const(0, dtype_of(self.c)), const(int(self.c.shape[0]), "int32")
-        made = loop(count, lambda i: store(self.c, zero, [i]), kind=ForKind.UNROLLED)
-        return [made if known else IfThenElse(self.call.clear_accum, made, None)]
+    def _loads(self, operand: Operand, step: Var) -> Stmt:
+        if not matrix_loads.fits(operand, self.arch):
+            return word_loads.loads(operand, step)
+        whole = matrix_loads.loads(operand, step)
+        if not operand.k_overshoots:
+            return whole
+        last = const(self.p.steps - 1, "int32")
+        return IfThenElse(step < last, whole, word_loads.loads(operand, step))
 
     def _multiply(self, step: Var) -> Stmt:
-        shape = self.p.shape
-
-        def place_of_a(i: Any) -> Expr:
-            if self.a_is_held:
-                held = self.binding.registers[self.call.a.source]
-                return load(held, [(i * self.p.steps + step) * shape.a_elements])
-            return self.loader.register_a(step, i)
-
         def one(i: Any, j: Any) -> Stmt:
-            c = load(self.c, [(i * self.p.n_tiles + j) * shape.c_elements])
-            return instructions.mma(shape.name, c, place_of_a(i), self.loader.register_b(step, j), self.call.span)
+            return instructions.mma(
+                self.p.shape.name,
+                self.c.place(i, j),
+                self._place_of_a(step, i),
+                self.b.register(step, j),
+                self.call.span,
+            )
 
         def row(i: Any) -> Stmt:
             return loop(const(self.p.n_tiles, "int32"), lambda j: one(i, j), name="j", kind=ForKind.UNROLLED)
 
         return loop(const(self.p.m_tiles, "int32"), row, name="i", kind=ForKind.UNROLLED)
+
+    def _place_of_a(self, step: Var, i: Any) -> Expr:
+        if self.a is not None:
+            return self.a.register(step, i)
+        held = self.binding.registers[self.call.a.source]
+        return load(held, [(i * self.p.steps + step) * self.p.shape.operand_a.registers])
 
 
 MMA_SYNC = TileOpImpl("gemm", "mma.sync", lower, matches, priority=20, late=True, layouts=layouts, fragments=fragments)

@@ -4,63 +4,112 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tile_cuda.lowering.shapes import COLUMNS, SHAPES, Shape
-from tile_cuda.lowering.warps import WARP, policy_of, warp_grid
+from tile_cuda.lowering.shapes import Shape, shape_of
+from tile_cuda.lowering.warps import WARP, warp_grid
 from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.partition import is_fragment
+from tilecore.transform import PassConfigKey
+
+# C's element types that the instructions do not have: what is summed in registers before it is added to C
+SUMS = {
+    "bfloat16": ("float32",),
+    "float16": ("float32",),
+    "float64": ("float32", "int32"),
+    "float32": ("int32",),
+    "uint32": ("int32",),
+    "int64": (),
+}
 
 
 class Product(NamedTuple):
-    """m, n, k: the sizes of the block's product. along_m, along_n: warps along them."""
+    """m, n, k: the sizes of the block's product. along_m, along_n: warps along them; copies: warps that do the same."""
 
     m: int
     n: int
     k: int
     along_m: int
     along_n: int
+    copies: int
     shape: Shape
 
     @property
     def m_tiles(self) -> int:
         """Instructions of a warp along M."""
-        return self.m // self.along_m // self.shape.rows
+        return -(-self.m // (self.along_m * self.shape.rows))
 
     @property
     def n_tiles(self) -> int:
-        return self.n // self.along_n // COLUMNS
+        return -(-self.n // (self.along_n * self.shape.columns))
 
     @property
     def steps(self) -> int:
-        """Instructions along K."""
-        return self.k // self.shape.depth
+        """Instructions along K; the last may reach past its end."""
+        return -(-self.k // self.shape.depth)
+
+    @property
+    def m_overshoots(self) -> bool:
+        """Do the warps' parts reach past the last row?"""
+        return self.along_m * self.m_tiles * self.shape.rows > self.m
+
+    @property
+    def n_overshoots(self) -> bool:
+        return self.along_n * self.n_tiles * self.shape.columns > self.n
+
+    @property
+    def k_overshoots(self) -> bool:
+        return self.steps * self.shape.depth > self.k
 
 
 def product_of(call: TileCall, env: PassEnv, threads: int | None) -> Product | str:
     """The product, or why it cannot be done so."""
-    kinds = tuple(dtype_of(r.source) for r in (call.a, call.b, call.c))
-    arch = int("".join(c for c in str(env.target.get("arch", "")) if c.isdigit()) or 0)
-    shape = next((s for s in SHAPES if (s.a, s.b, s.c) == kinds), None)
-    if shape is None:
-        return f"no instruction for {', '.join(kinds)}"
-    if arch < shape.least:
-        return f"needs sm_{shape.least}, and the target is sm_{arch}"
-    sizes = [constant(r.extent) for region in (call.a, call.b, call.c) for r in region.region[-2:]]
-    if any(s is None for s in sizes):
+    if any(constant(r.extent) is None for region in (call.a, call.b, call.c) for r in region.region[-2:]):
         return "a tile size is not known when compiling"
     m, n = (int(constant(r.extent) or 0) for r in call.c.region[-2:])
     k = int(constant(call.a.region[-2 if call.transpose_a else -1].extent) or 0)
-    if not is_fragment(call.c.source):
-        return "C is no fragment"
-    whole = zip(call.c.region, call.c.source.shape, strict=True)
-    if any(constant(r.min) != 0 or constant(r.extent) != constant(s) for r, s in whole):
-        return "C is a part of a fragment"
-    if k % shape.depth:
-        return f"K = {k} is no multiple of {shape.depth}"
-    if threads is None:
-        return Product(m, n, k, 1, 1, shape)
-    grid = warp_grid(m, n, threads // WARP, policy_of(call), shape.rows, COLUMNS) if threads % WARP == 0 else None
-    if grid is None:
-        return f"{m} x {n} does not divide into {shape.rows} x {COLUMNS} pieces over {threads} threads"
-    return Product(m, n, k, *grid, shape)
+    shape = _shape(call, env, k)
+    if isinstance(shape, str):
+        return shape
+    warps, rest = divmod(WARP if threads is None else threads, WARP)
+    if rest:
+        return f"{threads} threads are no whole number of warps"
+    tiles = -(-m // shape.rows), -(-n // shape.columns)
+    along_m, along_n = warp_grid(*tiles, warps, int(call.policy), (shape.rows, shape.columns))
+    return Product(m, n, k, along_m, along_n, warps // (along_m * along_n), shape)
+
+
+def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
+    a, b, c = (dtype_of(r.source) for r in (call.a, call.b, call.c))
+    arch = int("".join(x for x in str(env.target.get("arch", "")) if x.isdigit()) or 0)
+    if a == b == "float32" and not allows_tf32(call, env):
+        return f"float32 is rounded to tf32 only where {PassConfigKey.TL_ALLOW_TF32.name} or annotations allow it"
+    for total in (c, *SUMS.get(c, ())):
+        shape = shape_of(a, b, total, k, arch)
+        if shape is not None:
+            return shape
+    return f"no instruction for {a}, {b} into {c} on sm_{arch}"
+
+
+def allows_tf32(call: TileCall, env: PassEnv) -> bool:
+    """May this product round its float32 operands to 10 bits of mantissa?"""
+    return bool(call.hints.get("allow_tf32", env.config.get(str(PassConfigKey.TL_ALLOW_TF32), False)))
+
+
+def is_whole(region: TensorRegion) -> bool:
+    """Does the region cover its buffer?"""
+    pairs = zip(region.region, region.source.shape, strict=True)
+    return all(constant(r.min) == 0 and constant(r.extent) == constant(s) for r, s in pairs)
+
+
+def a_is_held(call: TileCall, product: Product) -> bool:
+    """Does A lie in registers as the instructions want it?"""
+    return (
+        is_fragment(call.a.source) and not call.transpose_a and is_whole(call.a)
+        and len(call.a.region) == 2 and not product.k_overshoots
+    )  # fmt: skip
+
+
+def c_is_held(call: TileCall) -> bool:
+    return is_fragment(call.c.source) and is_whole(call.c) and len(call.c.region) == 2

@@ -59,10 +59,11 @@ def schedule_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 @dataclass(frozen=True)
 class _Steps:
-    """A product taken apart. before: clears of C."""
+    """A product taken apart. before, after: what it does to C besides."""
 
     registers: list[Stmt]
     before: list[Stmt]
+    after: list[Stmt]
     var: Var
     count: int
     loads: Stmt
@@ -70,17 +71,25 @@ class _Steps:
 
     @staticmethod
     def of(node: AttrStmt) -> _Steps:
-        *before, steps = statements_of(node.body)
+        parts = statements_of(node.body)
+        at = next(n for n, part in enumerate(parts) if isinstance(part, For) and _has_operands(part))
+        registers = [s for s in parts[:at] if isinstance(s, AllocBuffer)]
+        before = [s for s in parts[:at] if not isinstance(s, AllocBuffer)]
+        steps = parts[at]
         loads, products = steps.body.seq
-        registers = [s for s in before if isinstance(s, AllocBuffer)]
-        rest = [s for s in before if not isinstance(s, AllocBuffer)]
-        return _Steps(registers, rest, steps.loop_var, int(constant(steps.extent) or 0), loads.body, products)
+        count = int(constant(steps.extent) or 0)
+        return _Steps(registers, before, parts[at + 1 :], steps.loop_var, count, loads.body, products)
 
     def load(self, step: Any) -> Stmt:
         return _renewed(substitute(self.loads, {self.var: _number(step)}))
 
     def multiply(self, step: Any) -> Stmt:
         return _renewed(substitute(self.products, {self.var: _number(step)}))
+
+
+def _has_operands(node: For) -> bool:
+    first = statements_of(node.body)[0]
+    return isinstance(first, AttrStmt) and first.attr_key == OPERANDS
 
 
 def _number(step: Any) -> Any:
@@ -96,7 +105,7 @@ def _alone(p: _Steps) -> Stmt:
         made.append(For(step, const(0, "int32"), const(p.count - 1, "int32"), ForKind.UNROLLED, body))
     elif p.count == 2:
         made += [p.load(1), p.multiply(0)]
-    return seq([*made, p.multiply(p.count - 1)])
+    return seq([*made, p.multiply(p.count - 1), *p.after])
 
 
 def _pipelined(node: For) -> Stmt | None:
@@ -109,7 +118,7 @@ def _pipelined(node: For) -> Stmt | None:
     if not (isinstance(product, AttrStmt) and product.attr_key == GEMM):
         return None
     p = _Steps.of(product)
-    if p.before or p.count % 2 or p.count < 2:
+    if p.before or p.after or p.count % 2 or p.count < 2:
         return None
     groups = int(constant(parts[0].value.args[0]) or 0)  # that may be on their way: stages - 2
     arrive = parts[:2]

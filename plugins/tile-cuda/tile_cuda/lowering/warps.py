@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from tilecore.ir.tile_ops import TileCall
-
 WARP = 32
 SQUARE, FULL_ROW, FULL_COLUMN = 0, 1, 2  # T.GemmWarpPolicy
 
 
-def warp_grid(m: int, n: int, warps: int, policy: int, rows: int, columns: int) -> tuple[int, int] | None:
-    """(warps along M, warps along N), each warp a whole number of ``rows`` x ``columns`` tiles; None: no way.
+def warp_grid(m_tiles: int, n_tiles: int, warps: int, policy: int, sizes: tuple[int, int]) -> tuple[int, int]:
+    """(warps along M, warps along N) for ``m_tiles`` x ``n_tiles`` instructions of ``sizes`` (rows, columns).
 
-    Square: parts as square as can be, which reads A and B least. FullRow: all along M. FullCol: all along N.
+    Warps that find no place compute what others do. Square: as little work for a warp as can be, then parts as square
+    as can be, which reads A and B least. FullRow: as many as can be along M. FullCol: as many as can be along N.
     """
-    ways = [
-        (along_m, warps // along_m)
-        for along_m in range(1, warps + 1)
-        if warps % along_m == 0 and m % (along_m * rows) == 0 and n % (warps // along_m * columns) == 0
-    ]
-    if not ways:
-        return None
+
+    def part(way: tuple[int, int]) -> tuple[int, int]:
+        return -(-m_tiles // way[0]), -(-n_tiles // way[1])
+
+    def cost(way: tuple[int, int]) -> tuple[int, ...]:
+        rows, columns = part(way)
+        return rows * columns, rows * sizes[0] + columns * sizes[1], way[0] * way[1], -way[0]
+
+    ways = [(i, j) for i in range(1, warps + 1) for j in range(1, warps + 1) if warps % (i * j) == 0]
     if policy == FULL_ROW:
-        return max(ways)
-    if policy == FULL_COLUMN:
-        return min(ways)
-    return min(ways, key=lambda way: (abs(m / way[0] - n / way[1]), -way[0]))
-
-
-def policy_of(call: TileCall) -> int:
-    return int(call.policy)
+        most = max(i for i, _ in ways if i <= m_tiles)
+        ways = [way for way in ways if way[0] == most]
+    elif policy == FULL_COLUMN:
+        most = max(j for _, j in ways if j <= n_tiles)
+        ways = [way for way in ways if way[1] == most]
+    return min(ways, key=cost)
