@@ -14,6 +14,13 @@ def stand_in(target: Target) -> dict[str, Any]:
 
 
 def lowering() -> Lowering:
+    from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
+    from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
     from tile_cuda.lowering.mma import MMA_SYNC
+    from tilecore.lowering.passes import PassEdit
 
-    return Lowering(family="simt", stand_in=stand_in, implementations=(MMA_SYNC,))
+    edits = (
+        PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
+        PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
+    )
+    return Lowering(family="simt", stand_in=stand_in, edits=edits, implementations=(MMA_SYNC,))
