@@ -51,6 +51,7 @@ class KernelHead:
 
     parameters: (type, name) in order; buffers end in ``*``, with ``const`` when they are only read.
     threads: of a block along x, y, z. cluster: blocks of a cluster along x, y, z. min_blocks: 0 when nothing is asked.
+    launch: what the backend's passes left for its launcher.
     """
 
     symbol: str
@@ -58,6 +59,7 @@ class KernelHead:
     threads: tuple[int, int, int]
     min_blocks: int = 0
     cluster: tuple[int, int, int] = (1, 1, 1)
+    launch: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

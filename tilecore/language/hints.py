@@ -81,8 +81,14 @@ def annotate_safe_value(values: Mapping[Any, Any]) -> None:
 
 
 def annotate_l2_hit_ratio(ratios: Mapping[Any, float]) -> None:
-    """How much of each buffer should stay in the last-level cache."""
+    """Which part of the accesses of each buffer should stay in the last-level cache: ``{buffer: 0.5}``, 0 to 1."""
     for buffer, ratio in ratios.items():
+        if not isinstance(buffer, BufferHandle) or not 0 <= float(ratio) <= 1:
+            raise LanguageError(
+                "T.annotate_l2_hit_ratio maps buffers to parts of their accesses",
+                found=f"{getattr(buffer, 'name', buffer)!r}: {ratio!r}",
+                expected="numbers from 0 to 1",
+            )
         annotate("l2_hit_ratio", buffer, float(ratio))
 
 
