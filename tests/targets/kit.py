@@ -14,6 +14,7 @@ from tilecore.interpreter import interpret
 from tilecore.plugins import manager
 
 from . import thread_code
+from .on_device import OnDevice, runs_on_host
 
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -111,7 +112,8 @@ def compiled(func: Any, target: str, **options: Any) -> Any:
     """The kernel of a T.prim_func on a target."""
     if target == thread_code.NAME:
         return thread_code.Kernel(func)
-    return tilecore.compile(func, target=target, **options)
+    kernel = tilecore.compile(func, target=target, **options)
+    return kernel if runs_on_host(kernel) else OnDevice(kernel)
 
 
 def check(func: Any, target: str, *args: Any, compare: Callable[..., None] = same, **options: Any) -> list[np.ndarray]:
