@@ -19,6 +19,7 @@ C_TYPES: Mapping[str, str] = {
     "bfloat16": "tc_bfloat16",
     "float8_e4m3fn": "tc_fp8_e4m3",
     "float8_e5m2": "tc_fp8_e5m2",
+    "float4_e2m1fn": "tc_fp4_e2m1",
     "int8": "signed char",
     "int16": "short",
     "int32": "int",
