@@ -91,7 +91,6 @@ def _which_cuda(arch: Architecture) -> str:
     return f"a newer CUDA knows {arch.name}: pip install --upgrade nvidia-cuda-nvrtc, or choose another -arch"
 
 
-
 def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
     arch = architecture_of(request.target)
     flags = list(request.flags)
