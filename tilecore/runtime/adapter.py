@@ -14,6 +14,8 @@ from tilecore.runtime.dims import Dim
 from tilecore.runtime.timing import HostTimer, Timer
 from tilecore.target import Target
 
+SIMULATED = "sim"  # name of the execution backend that runs kernels without their device; TILECORE_SIMULATE chooses it
+
 
 @dataclass(frozen=True)
 class LoadedKernel:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilecore.errors import ToolchainError, UnsupportedError
 from tilecore.plugins.backend import Presence
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
 from tilecore.runtime.dims import evaluate
 from tilecore.simulate.arguments import Tensor
@@ -33,7 +33,7 @@ class SimulatedAdapter(KernelAdapter):
 
     def __init__(
         self, include: Sequence[str | Path], flags: Sequence[str] = (), device: SimulatedDevice | None = None,
-        name: str = "simulate",
+        name: str = SIMULATED,
     ) -> None:  # fmt: skip
         self.name = name
         self.include = tuple(Path(folder) for folder in include)

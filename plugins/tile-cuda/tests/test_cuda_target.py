@@ -44,6 +44,20 @@ def test_wrong_architectures(text):
         architectures.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sm_80a", "sm_80: only those from sm_90 on have a form with a"),
+        ("sm_90f", "sm_90: only those from sm_100 on have a form with f"),
+        ("sm_91", r"one of sm_70, .*sm_121.*did you mean sm_90"),
+        ("sm_80x", "did you mean sm_80"),
+    ],
+)
+def test_what_wrong_architectures_should_be(text, words):
+    with pytest.raises(TargetError, match=f"(?s)there is no architecture '{text}'.*{words}"):
+        architectures.parse(text)
+
+
 def test_auto_is_the_device_present(present):
     present((9, 0))
     assert target.resolve(Target("cuda", {"arch": "auto"})).get("arch") == "sm_90a"

@@ -109,3 +109,13 @@ def test_tensor_maps_are_not_simulated():
     made = TensorMap(0, "float16", (64,), (), (64,))
     with pytest.raises(UnsupportedError, match="gemm_k copies by tensor maps"):
         _check_facts(Entry("gemm_k", (1, 1, 1), attributes={"tensor_maps": [made.to_json()]}))
+
+
+def test_without_a_gpu_by_a_setting(monkeypatch):
+    """The kernel names an execution backend that needs a GPU, and runs all the same."""
+    monkeypatch.setenv("TILECORE_SIMULATE", "1")
+    kernel = tilecore.compile(hinted, target="cuda -arch=sm_90a", execution_backend="cython")
+    assert kernel.execution_backend == "sim"
+    x, y = np.ones((3, 32), np.float16), np.zeros((3, 32), np.float16)
+    kernel(x, y)
+    np.testing.assert_array_equal(y, x + 1)

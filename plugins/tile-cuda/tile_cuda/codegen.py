@@ -56,10 +56,8 @@ def head(kernel: KernelHead) -> str:
     cluster = ""
     if kernel.cluster != (1, 1, 1):
         cluster = f" __cluster_dims__({', '.join(map(str, kernel.cluster))})"
-    maps = [
-        f"const __grid_constant__ tc_tensor_map {made['parameter']}" for made in kernel.launch.get("tensor_maps", ())
-    ]
-    parameters = ", ".join([*(f"{kind} {name}" for kind, name in kernel.parameters), *maps])
+    maps = [("const __grid_constant__ tc_tensor_map", m["parameter"]) for m in kernel.launch.get("tensor_maps", ())]
+    parameters = ", ".join(f"{kind} {name}" for kind, name in [*kernel.parameters, *maps])
     return f'extern "C" __global__ void{cluster} __launch_bounds__({bounds}) {kernel.symbol}({parameters})'
 
 

@@ -7,10 +7,10 @@ import importlib.util
 from tile_cuda.launch.entries import launch_entry
 from tilecore import debug
 from tilecore.errors import UnsupportedError
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact, Entry
 
-NAME = "sim"
+NAME = SIMULATED
 FORMAT = "simulation"  # of its binaries: the source itself
 
 

@@ -1,4 +1,4 @@
-"""Puts what the launch of each kernel needs into its attribute ``simt.launch`` (docs/simt.md): keys of launch/entries.py."""
+"""Puts what each kernel's launch needs into its attribute ``simt.launch`` (docs/simt.md); keys: launch/entries.py."""
 
 from __future__ import annotations
 
