@@ -282,7 +282,7 @@ def test_linear_attention_in_chunks(target):
         Q: T.Tensor([length, heads, dim], "float16"),
         K: T.Tensor([length, heads, dim], "float16"),
         V: T.Tensor([length, heads, dim], "float16"),
-        O: T.Tensor([length, heads, dim], "float32"),
+        Output: T.Tensor([length, heads, dim], "float32"),
         final_state: T.Tensor([heads, dim, dim], "float32"),
     ):
         with T.Kernel(heads, threads=64) as h:
@@ -305,7 +305,7 @@ def test_linear_attention_in_chunks(target):
                 T.copy(state, state_shared)
                 T.gemm(k, v, state, transpose_A=True)
                 T.gemm(q, state_shared, o)
-                T.copy(o, O[i * chunk : (i + 1) * chunk, h, :])
+                T.copy(o, Output[i * chunk : (i + 1) * chunk, h, :])
             T.copy(state, final_state[h, :, :])
 
     q, k, v = (sample("float16", (length, heads, dim), seed) for seed in range(3))
