@@ -20,6 +20,7 @@ def simulated_adapter() -> KernelAdapter | None:
         return None
     from tile_cuda.toolchain import INCLUDE
     from tilecore.simulate.adapter import SimulatedAdapter
+    from tilecore.simulate.device import SimulatedDevice
 
     class CudaSimulatedAdapter(SimulatedAdapter):
         """Launch attributes that change speed only are accepted; what it has no form of is refused."""
@@ -29,7 +30,8 @@ def simulated_adapter() -> KernelAdapter | None:
                 _check_facts(entry)
             return super().load(artifact)
 
-    return CudaSimulatedAdapter(INCLUDE, name=NAME)
+    # the language lets threads write one value to one place, as all threads of a row do after a reduction
+    return CudaSimulatedAdapter(INCLUDE, device=SimulatedDevice(allow_same_value=True), name=NAME)
 
 
 def _check_facts(entry: Entry) -> None:

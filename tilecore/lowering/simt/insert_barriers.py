@@ -111,8 +111,9 @@ class _Inserter:
     def _loop(self, node: Any, state: State) -> tuple[Stmt, State]:
         state, before = self._head(node, state)
         _, after = self.statement(node.body, state)
-        body, after = self.statement(node.body, distinct([*state, *(carried(t, node) for t in after)]))
-        after = distinct(left(t, node) for t in after)
+        entered = distinct([*state, *(carried(t, node) for t in after - state)])
+        body, after = self.statement(node.body, entered)
+        after = distinct(left(t, node) for t in after - state)  # what was before it has not changed
         if isinstance(node, For):
             made: Stmt = For(
                 node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span
