@@ -20,6 +20,7 @@ from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
 from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
 from tilecore.lowering.simt.multiply import MULTIPLY
+from tilecore.lowering.simt.multiply_elements import MULTIPLY_ELEMENTS
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
 from tilecore.lowering.simt.plan_shared import PLAN_SHARED
 from tilecore.lowering.simt.reduce import REDUCE
@@ -62,6 +63,7 @@ IMPLEMENTATIONS = (
     *(i for i in effects.IMPLEMENTATIONS if i.op != "sync_threads"),
     TileOpImpl("sync_threads", "barrier", _barrier, late=True),
     MULTIPLY,
+    MULTIPLY_ELEMENTS,
     REDUCE,
     FINALIZE,
 )
