@@ -124,7 +124,20 @@ SETTINGS: dict[str, Setting] = _table(
     ),
     Setting("TILECORE_DUMP", str, "a directory", None, "where a numbered file per compilation step is written"),
     Setting("TILECORE_CHECK", _flag, _FLAG, False, "whether the IR is verified between passes"),
-    Setting("TILECORE_SIMULATE", _flag, _FLAG, False, "whether kernels run on the simulated device"),
+    Setting(
+        "TILECORE_SIMULATE",
+        _flag,
+        _FLAG,
+        False,
+        "whether kernels run on the simulated device, where their target has one",
+    ),
+    Setting(
+        "TILECORE_SIMULATE_SEED",
+        _whole(0),
+        "a whole number, 0 or more",
+        0,
+        "the order in which the simulated device runs threads and blocks",
+    ),
     Setting("TILECORE_NUM_THREADS", _whole(1), "a whole number, 1 or more", None, "how many CPU threads run a kernel"),
     Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are left alone"),
 )
@@ -186,6 +199,11 @@ def check() -> bool:
 
 def simulate() -> bool:
     return SETTINGS["TILECORE_SIMULATE"].read()
+
+
+def simulate_seed() -> int:
+    """Seed of the order in which the simulated device runs threads and blocks."""
+    return SETTINGS["TILECORE_SIMULATE_SEED"].read()
 
 
 def num_threads() -> int | None:

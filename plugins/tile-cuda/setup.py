@@ -37,7 +37,7 @@ def extensions():
         "tile_cuda.launch._native",
         [SOURCE],
         include_dirs=["tile_cuda/launch"],
-        depends=["tile_cuda/launch/launch_native.h"],
+        depends=["tile_cuda/launch/launch_native.h", "tile_cuda/launch/tensor_map_native.h"],
         extra_compile_args=["-O2", "-g0", "-fvisibility=hidden"],
         optional=True,
     )

@@ -11,8 +11,10 @@ import numpy as np
 import tilecore
 from tilecore.dtypes import FACTS
 from tilecore.interpreter import interpret
+from tilecore.plugins import manager
 
 from . import thread_code
+from .on_device import OnDevice, runs_on_host
 
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -98,11 +100,20 @@ def _copy(array: np.ndarray) -> np.ndarray:
     return np.ndarray(array.shape, array.dtype, fresh, start, array.strides)
 
 
+def has_warps(target: str) -> bool:
+    """Do the threads of a block run on their own, in warps, rather than in step?"""
+    if target == thread_code.NAME:
+        return True
+    backend, resolved = manager.resolve(target)
+    return backend.target.capabilities(resolved).warp > 1
+
+
 def compiled(func: Any, target: str, **options: Any) -> Any:
     """The kernel of a T.prim_func on a target."""
     if target == thread_code.NAME:
         return thread_code.Kernel(func)
-    return tilecore.compile(func, target=target, **options)
+    kernel = tilecore.compile(func, target=target, **options)
+    return kernel if runs_on_host(kernel) else OnDevice(kernel)
 
 
 def check(func: Any, target: str, *args: Any, compare: Callable[..., None] = same, **options: Any) -> list[np.ndarray]:

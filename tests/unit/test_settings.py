@@ -47,6 +47,7 @@ def test_nothing_else_reads_the_environment_for_tilecore():
         ("TILECORE_DISABLE_CACHE", "TRUE", True),
         ("TILECORE_CHECK", "yes", True),
         ("TILECORE_SIMULATE", "0", False),
+        ("TILECORE_SIMULATE_SEED", "7", 7),
         ("TILECORE_PRINT_ON_COMPILATION", "on", True),
         ("TILECORE_AUTO_TUNING_DISABLE_CACHE", "No", False),
         ("TILECORE_DEBUG", "6", 6),

@@ -54,7 +54,7 @@ _SYMBOLS = {
 }
 _WRAPPING = ("Add", "Sub", "Mul", "LShift")
 _UNSIGNED = {"int32": "uint32", "int64": "uint64"}
-NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")
 
 
 def _kind_of(emit: Expressions, node: Any) -> str:
@@ -124,8 +124,20 @@ def _division(emit: Expressions, node: Any) -> Text:
         return refuse(node, emit.dialect.kind, what=f"{name} of bool")
     if FACTS[dtype].kind == "float":
         return _plain(emit, node) if name == "Div" else _in_float(emit, "fmod", node.a, node.b)
-    made = _plain(emit, node)
+    a, b = emit.value(node.a), emit.value(node.b)
+    overflows = FACTS[dtype].kind == "int" and FACTS[dtype].bits >= 32 and not emit.bounds.never_negative(node.b)
+    if overflows and constant(node.b) in (None, 0, -1):
+        return call("tc_div" if name == "Div" else "tc_mod", a, b)
+    made = binary(*_SYMBOLS[name], a, _divisor(emit, node.b, b))
     return wrapped(emit, made, dtype) if FACTS[dtype].bits < 32 and FACTS[dtype].kind == "int" else made
+
+
+def _divisor(emit: Expressions, node: Any, text: Text) -> Text:
+    """A divisor as it stands where it cannot be 0; else 1 is taken for 0, by which no processor may divide."""
+    known = constant(node)
+    if known not in (None, 0) or (known is None and emit.bounds.is_positive(node)):
+        return text
+    return call("tc_divisor", text)
 
 
 def _floor_division(emit: Expressions, node: Any) -> Text:
@@ -139,7 +151,7 @@ def _floor_division(emit: Expressions, node: Any) -> Text:
     symbol = "/" if is_div else "%"
     a, b = emit.value(node.a), emit.value(node.b)
     if emit.bounds.never_negative(node.a) and emit.bounds.never_negative(node.b):
-        return binary(symbol, PRODUCT, a, b)
+        return binary(symbol, PRODUCT, a, _divisor(emit, node.b, b))
     if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
         if is_div:
             return binary(">>", SHIFT, a, Text(str(divisor.bit_length() - 1)))

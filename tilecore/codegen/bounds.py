@@ -70,6 +70,9 @@ class Bounds:
             return True
         return int(self.analyzer.const_int_bound(node).min_value) >= 0 and self._exact(node)
 
+    def is_positive(self, node: Any) -> bool:
+        return int(self.analyzer.const_int_bound(node).min_value) > 0 and self._exact(node)
+
     def fits(self, node: Any) -> bool:
         """Is the exact value of this sum or product within the range of its type?"""
         return self._within(node) and self._exact(node.a) and self._exact(node.b)

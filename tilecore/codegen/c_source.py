@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,8 +73,8 @@ def _kernel(symbol: str, func: PrimFunc, dialect: Dialect) -> tuple[str, Emitted
     if shared_bytes:
         emit.line(dialect.arena(shared_bytes))
     emit.emit(func.body)
-    head = dialect.head(KernelHead(symbol, parameters, threads, min_blocks, cluster))
-    attributes: dict[str, Any] = {}
+    attributes: dict[str, Any] = json.loads(str(func.attrs.get("simt.launch") or "{}"))
+    head = dialect.head(KernelHead(symbol, parameters, threads, min_blocks, cluster, dict(attributes)))
     if cluster != (1, 1, 1):
         attributes["cluster"] = list(cluster)
     if min_blocks:

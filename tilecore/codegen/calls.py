@@ -149,5 +149,6 @@ _CALLS: dict[str, Callable[[Expressions, Any], Text]] = {
     "simt.shuffle": _shuffle,
     "simt.vote": _vote,
     "simt.block_vote": _block_vote,
+    "simt.quotient": lambda emit, node: call("tc_quotient", *(emit.value(arg) for arg in node.args)),
     "tile.atomic_element": _atomic,
 }

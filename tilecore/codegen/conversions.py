@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.codegen import literals
 from tilecore.codegen.arithmetic import NARROW, wrapped
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import EQUALITY, Text, binary, call, cast
+from tilecore.codegen.text import BIT_AND, EQUALITY, Text, binary, call, cast
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import Call, FloatImm, IntImm
@@ -49,6 +49,14 @@ def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
     return cast(emit.type_of(target), value)
 
 
+def _four_bits(emit: Expressions, value: Text, target: str) -> Text:
+    """A float of 4 bits from an integer of 4 bits, or the other way; each stands in a byte."""
+    if FACTS[target].kind == "float":
+        return call(f"{emit.type_of(target)}::from_bits", binary("&", BIT_AND, value, Text("15")))
+    bits = call(f"tc_bits<{emit.type_of('uint8')}>", value)
+    return wrapped(emit, bits, target) if target == "int4" else bits
+
+
 def _truncated(emit: Expressions, value: Text, target: str) -> Text:
     if FACTS[target].bits >= 8:
         return call(f"tc_truncate<{emit.type_of(target)}>", value)
@@ -66,6 +74,8 @@ def reinterpret(emit: Expressions, node: Call) -> Text:
         return refuse(node, emit.dialect.kind, what=f"the bits of {source} as {target}")
     if FACTS[source].kind != "float" and FACTS[target].kind in ("int", "uint"):
         return convert(emit, value, source, target)
+    if FACTS[source].bits < 8:
+        return _four_bits(emit, value, target)
     if FACTS[source].bits < 32 and FACTS[source].kind != "float":
         value = cast(emit.type_of(source), value)
     return call(f"tc_bits<{emit.type_of(target)}>", value)

@@ -19,6 +19,7 @@ C_TYPES: Mapping[str, str] = {
     "bfloat16": "tc_bfloat16",
     "float8_e4m3fn": "tc_fp8_e4m3",
     "float8_e5m2": "tc_fp8_e5m2",
+    "float4_e2m1fn": "tc_fp4_e2m1",
     "int8": "signed char",
     "int16": "short",
     "int32": "int",
@@ -51,6 +52,7 @@ class KernelHead:
 
     parameters: (type, name) in order; buffers end in ``*``, with ``const`` when they are only read.
     threads: of a block along x, y, z. cluster: blocks of a cluster along x, y, z. min_blocks: 0 when nothing is asked.
+    launch: what the backend's passes left for its launcher.
     """
 
     symbol: str
@@ -58,6 +60,7 @@ class KernelHead:
     threads: tuple[int, int, int]
     min_blocks: int = 0
     cluster: tuple[int, int, int] = (1, 1, 1)
+    launch: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

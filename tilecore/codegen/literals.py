@@ -55,7 +55,7 @@ def narrow_bits(value: float, dtype: str) -> tuple[int, float]:
     with np.errstate(over="ignore", invalid="ignore"):
         carried = kind.const(value)
         stored = np.asarray(kind.encode(carried))
-    return int(stored.view(f"uint{kind.bits}")), float(carried)
+    return int(stored.view(f"uint{8 * stored.itemsize}")), float(carried)
 
 
 def _plain(value: float, suffix: str) -> Text:

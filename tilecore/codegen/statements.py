@@ -38,6 +38,7 @@ from tilecore.ir.nodes import (
     TensorLoad,
     While,
 )
+from tilecore.ir.ranges import known_range
 
 _MOVES = (2, 4, 8, 16)
 _UPDATES = {"Add": "+=", "Sub": "-=", "Mul": "*="}
@@ -101,6 +102,10 @@ class Statements:
             self.emit(part)
 
     def _attr(self, node: AttrStmt) -> None:
+        known = known_range(node)
+        if known is not None:
+            var, domain = known
+            self.bounds.bind_range(var, domain.min, domain.extent)
         self.emit(node.body)
 
     def _for(self, node: For) -> None:

@@ -17,6 +17,7 @@ from tilecore.errors import LanguageError, TargetError
 from tilecore.jit.collection import collection_paused
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Backend
+from tilecore.runtime.adapter import SIMULATED
 from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.kernel import JITKernel
 from tilecore.target import Target
@@ -95,8 +96,11 @@ def _flags(compile_flags: Any) -> tuple[str, ...]:
 
 
 def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
-    """The execution backend by name; for "auto" the first that can run here, else the first."""
+    """The execution backend by name; for "auto" the first that can run here, else the first. With TILECORE_SIMULATE
+    the simulated device, where the target has one, whatever is wanted."""
     names = list(backend.adapters)
+    if SIMULATED in names and settings.simulate():
+        return SIMULATED
     if wanted not in ("auto", ""):
         if wanted not in names:
             raise TargetError(

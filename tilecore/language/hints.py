@@ -32,6 +32,8 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
     """Run the blocks in panels of ``panel_size`` rows (or columns), so that neighbours share cached data."""
     if order not in ("row", "column", "col"):
         raise LanguageError(f"T.use_swizzle(order={order!r})", expected='"row" or "column"')
+    if int(panel_size) < 1:
+        raise LanguageError(f"T.use_swizzle(panel_size={panel_size})", expected="1 or more")
     if enable:
         annotate("use_swizzle", int(panel_size), "row" if order == "row" else "column")
 
@@ -79,8 +81,14 @@ def annotate_safe_value(values: Mapping[Any, Any]) -> None:
 
 
 def annotate_l2_hit_ratio(ratios: Mapping[Any, float]) -> None:
-    """How much of each buffer should stay in the last-level cache."""
+    """Which part of the accesses of each buffer should stay in the last-level cache: ``{buffer: 0.5}``, 0 to 1."""
     for buffer, ratio in ratios.items():
+        if not isinstance(buffer, BufferHandle) or not 0 <= float(ratio) <= 1:
+            raise LanguageError(
+                "T.annotate_l2_hit_ratio maps buffers to parts of their accesses",
+                found=f"{getattr(buffer, 'name', buffer)!r}: {ratio!r}",
+                expected="numbers from 0 to 1",
+            )
         annotate("l2_hit_ratio", buffer, float(ratio))
 
 

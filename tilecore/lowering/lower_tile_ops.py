@@ -10,17 +10,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from tilecore.dtypes import dtype as DType
 from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import dtype_of
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Evaluate, PrimFunc, TensorRegion, Var, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
+from tilecore.ir.written_layouts import run_of
 from tilecore.lowering.implementation import Choice, TileOpImpl, choose
 from tilecore.lowering.passes import Pass, PassEnv
 
 # what stays in the IR for the code generator, but for prints of whole buffers
 KEPT = ("device_assert", "assume", "atomic_element")
+ASKED = "asked_layouts"  # the fact: {buffer: the layout that the kernel asks for}
+PIECE = 16  # bytes that an instruction for tiles may take at once
 
 
 def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -59,8 +64,41 @@ def choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[
             for buffer, layout in choice.impl.layouts(choice.call, env).items():
                 if buffer not in views and str(buffer.scope()) != "global":
                     layouts.setdefault(buffer, layout)
-    env.facts["layouts"] = layouts
+    env.facts["layouts"] = _with_asked(layouts, choices, env)
     return choices
+
+
+def _with_asked(layouts: dict[Var, BufferLayout], choices: Sequence[Choice], env: PassEnv) -> dict[Var, BufferLayout]:
+    """``layouts`` and what the kernel asks for: that wins, unless an operation cannot do with it."""
+    made = dict(layouts)
+    for buffer, asked in env.facts.get(ASKED, {}).items():
+        shape = [int(size) for size in buffer.shape]
+        run = run_of(asked, shape)
+        reason = None
+        for choice in choices:
+            needed = _run_needed(choice, buffer, layouts.get(buffer), env)
+            if needed is None or needed > run:
+                reason = f"{choice.impl.name} " + (
+                    "has its own" if needed is None else f"takes {needed} neighbours at once"
+                )
+        if reason is None:
+            made[buffer] = asked
+        else:
+            row = {"buffer": str(buffer.name), "layout": f"not as annotated: {reason}"}
+            if row not in env.report.get("layouts", ()):  # choices may be made again
+                env.note("layouts", row)
+    return made
+
+
+def _run_needed(choice: Choice, buffer: Var, layout: BufferLayout | None, env: PassEnv) -> int | None:
+    """How many neighbours the operation must find side by side in a buffer; None: it needs its own layout."""
+    operands = [value.source for value in choice.call.args.values() if isinstance(value, TensorRegion)]
+    if not choice.impl.late or buffer not in operands:
+        return 1
+    if choice.impl.needs_layouts and buffer in choice.impl.layouts(choice.call, env):
+        return None
+    whole = max(1, PIECE // DType(dtype_of(buffer)).bytes)
+    return min(whole, run_of(layout, [int(size) for size in buffer.shape]))
 
 
 def _choose(call: TileCall, refused: list[tuple[str, str]], env: PassEnv) -> Choice:

@@ -39,6 +39,7 @@ class _Guarded(KernelAdapter):
         self.inner = inner
         self.name = inner.name
         self.device = inner.device
+        self.tensor_streams = bool(inner.tensor_streams)
 
     def available(self, target: Any) -> Presence:  # always replaced: the plugin's class had to define it
         raise NotImplementedError
@@ -98,8 +99,11 @@ def _check_loaded(origin: Origin, what: str, loaded: Any) -> LoadedKernel:
     if callable(loaded.launch):
         changes["launch"] = guarded(origin, f"{what}().launch", loaded.launch)
     elif type(loaded.launch).__name__ != "PyCapsule":
-        expected = 'a PyCapsule named "tilecore.launch" or a function(slots, grids, stream)'
+        arguments = "slots, grids, device, stream" if loaded.on_device else "slots, grids, stream"
+        expected = f'a PyCapsule named "{loaded.capsule_name}" or a function({arguments})'
         raise wrong(origin, f"{what} returned a LoadedKernel with a wrong launch", repr(loaded.launch)[:200], expected)
     if loaded.error is not None:
         changes["error"] = guarded(origin, f"{what}().error", loaded.error, returns(origin, f"{what}().error", str))
+    if loaded.advice is not None:
+        changes["advice"] = guarded(origin, f"{what}().advice", loaded.advice, returns(origin, f"{what}().advice", str))
     return replace(loaded, **changes)

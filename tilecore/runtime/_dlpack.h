@@ -39,15 +39,16 @@ typedef struct tc_exchange_header {
     struct tc_exchange_header *previous;
 } tc_exchange_header;
 
-/* DLPackExchangeAPI: only `borrow` is called here. It describes a Python object's tensor without taking a reference
- * and without synchronising; 0 on success, else -1 with a Python error set. */
+/* DLPackExchangeAPI: only two of its functions are called here. Both return 0, or -1 with a Python error set.
+ * borrow: describes a Python object's tensor without taking a reference and without synchronising.
+ * current_stream: the stream on which the tensors' library works on a device. */
 typedef struct {
     tc_exchange_header header;
     void *allocate;
     void *export_owned;
     void *import_owned;
     int (*borrow)(void *object, tc_tensor *out);
-    void *current_stream;
+    int (*current_stream)(int32_t type, int32_t index, void **out);
 } tc_exchange;
 
 #endif

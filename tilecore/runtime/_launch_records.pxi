@@ -42,7 +42,8 @@ cdef class _Records:
     cdef tc_symbol_spec *symbols
     cdef tc_entry_spec *entries
     cdef int32_t *outputs
-    cdef int32_t n_inputs, n_tensors, n_scalars, n_symbols, n_entries, n_outputs, n_workspaces, n_slots, n_strides
+    cdef tc_dim *sizes
+    cdef int32_t n_inputs, n_tensors, n_scalars, n_symbols, n_entries, n_outputs, n_workspaces, n_slots, n_sizes, n_strides
 
     cdef void *take(self, size_t size) except NULL:
         cdef _Memory memory = _Memory(size)
@@ -59,6 +60,10 @@ cdef class _Records:
         self.n_inputs, self.n_tensors, self.n_scalars = len(plan.inputs), len(plan.tensors), len(plan.scalars)
         self.n_symbols, self.n_entries, self.n_outputs = len(plan.symbols), len(plan.entries), len(plan.outputs)
         self.n_workspaces, self.n_slots, self.n_strides = len(plan.workspaces), plan.slot_count, 0
+        self.n_sizes = len(plan.sizes)
+        self.sizes = <tc_dim *>self.take(self.n_sizes * sizeof(tc_dim))
+        for i, dim in enumerate(plan.sizes):
+            self._set_dim(&self.sizes[i], dim, index)
         self.inputs = <Input *>self.take(self.n_inputs * sizeof(Input))
         self.scalars = <Scalar *>self.take(self.n_scalars * sizeof(Scalar))
         self.tensors = <tc_tensor_spec *>self.take(self.n_tensors * sizeof(tc_tensor_spec))

@@ -27,6 +27,7 @@ cdef extern from "_dlpack.h" nogil:
     ctypedef struct tc_exchange:
         tc_exchange_header header
         int (*borrow)(PyObject *, tc_tensor *)
+        int (*current_stream)(int32_t, int32_t, void **)
     enum: TC_DLPACK_MAJOR
 
 

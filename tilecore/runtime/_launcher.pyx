@@ -33,9 +33,10 @@ from tilecore.runtime.scalars import integer_range
 from tilecore.runtime.tensors import empty_array
 from tilecore.runtime.workspaces import Workspaces
 
-INTERFACE = 2  # of call_plan.py, when this was written
+INTERFACE = 3  # of call_plan.py, when this was written
 
 ctypedef int (*launch_function)(void *, const int64_t *, const int64_t *, void *) noexcept nogil
+ctypedef int (*device_function)(void *, const int64_t *, const int64_t *, int, void *) noexcept nogil
 
 cdef enum:
     STACK_WORDS = 512  # a call that needs more takes it from the heap
@@ -58,6 +59,7 @@ cdef struct Call:
     tc_span *spans
     Py_buffer *buffers
     int32_t held  # buffers to give back
+    tc_exchange *exchange  # of the first argument that has one
 
 
 cdef class Launcher:
@@ -76,25 +78,31 @@ cdef class Launcher:
     cdef _Records records
     cdef list output_names
     cdef bint has_streams
+    cdef bint tensor_streams
     cdef bint makes_arrays
     cdef launch_function launch
+    cdef device_function launch_on  # one of the two, where the launch is native
     cdef void *state
     cdef size_t words  # of memory that a call takes
 
     def __init__(self, artifact, loaded, adapter, int device_type):
         self.plan = None
-        plan = make_plan(artifact, device_type)
+        plan = make_plan(artifact, device_type, loaded.sizes)
         self.artifact, self.loaded, self.adapter, self.device_type = artifact, loaded, adapter, device_type
         self.workspaces = Workspaces(artifact.workspaces, adapter)
         self.has_streams = overrides_streams(adapter)
+        self.tensor_streams = self.has_streams and adapter.tensor_streams
         self.makes_arrays = makes_arrays(adapter, device_type)
-        self.launch, self.state = NULL, NULL
+        self.launch, self.launch_on, self.state = NULL, NULL, NULL
         if not callable(loaded.launch):
-            self.launch = <launch_function>PyCapsule_GetPointer(loaded.launch, "tilecore.launch")
+            if loaded.on_device:
+                self.launch_on = <device_function>PyCapsule_GetPointer(loaded.launch, "tilecore.launch_on_device")
+            else:
+                self.launch = <launch_function>PyCapsule_GetPointer(loaded.launch, "tilecore.launch")
             self.state = <void *><uintptr_t>loaded.state
         self.output_names = [storage_dtypes(plan.params[param])[0] for param in plan.outputs]
         self.records = _Records(plan)
-        self.words = self.records.n_slots + 4 * self.records.n_entries + self.records.n_strides
+        self.words = self.records.n_slots + self.records.n_sizes + 4 * self.records.n_entries + self.records.n_strides
         self.words += self.records.n_tensors * (sizeof(tc_tensor) + sizeof(tc_span) + sizeof(Py_buffer)) // sizeof(int64_t)
         self.plan = plan
 
@@ -124,18 +132,20 @@ cdef class Launcher:
 
     cdef void place(self, Call *call, int64_t *words) noexcept:
         call.slots = words
-        call.grids = call.slots + self.records.n_slots
+        call.grids = call.slots + self.records.n_slots + self.records.n_sizes
         call.strides = call.grids + 4 * self.records.n_entries
         call.tensors = <tc_tensor *>(call.strides + self.records.n_strides)
         call.spans = <tc_span *>(call.tensors + self.records.n_tensors)
         call.buffers = <Py_buffer *>(call.spans + self.records.n_tensors)
         call.held = 0
+        call.exchange = NULL
 
     cdef object run(self, PyObject *args, Call *call):
         cdef int64_t *symbols = call.slots + (self.records.n_slots - self.records.n_symbols)
         cdef int64_t *scalars = symbols - self.records.n_scalars
         cdef int64_t work, blocks
         cdef int32_t i, device_index = 0
+        cdef void *stream
         cdef list results = None
         if self.read(args, call, scalars) != TC_OK:
             return self.ask(<tuple>args)
@@ -152,11 +162,14 @@ cdef class Launcher:
             return self.ask(<tuple>args)
         if tc_fill_grids(self.records.entries, self.records.n_entries, symbols, call.grids, &work, &blocks) != TC_OK:
             return self.ask(<tuple>args)
-        stream = self.adapter.current_stream(device_index) if self.has_streams else 0
+        for i in range(self.records.n_sizes):
+            if tc_size(&self.records.sizes[i], symbols, &call.slots[self.records.n_slots + i]) != TC_OK:
+                return self.ask(<tuple>args)
+        stream = self.stream_of(call, device_index) if self.has_streams else NULL
         if self.records.n_workspaces:
-            kept = self.take_workspaces(call, symbols, device_index, stream)
+            kept = self.take_workspaces(call, symbols, device_index, <uintptr_t>stream)
         if blocks:
-            self.start(call.slots, call.grids, stream, work)
+            self.start(call.slots, call.grids, device_index, stream, work)
         if results is None:
             return None
         return results[0] if self.records.n_outputs == 1 else results
@@ -189,6 +202,8 @@ cdef class Launcher:
             if exchange.borrow(value, tensor) != 0:
                 PyErr_Clear()
                 return TC_ASK
+            if call.exchange == NULL:
+                call.exchange = exchange
         call.slots[number] = <int64_t><uintptr_t>(<char *>tensor.data + tensor.byte_offset)
         if tensor.device.type != self.device_type:
             if self.device_type != HOST_TYPE or (
@@ -232,6 +247,15 @@ cdef class Launcher:
             if self.records.inputs[i].is_tensor:
                 return call.tensors[self.records.inputs[i].number].device.index
         return 0
+
+    cdef void *stream_of(self, Call *call, int32_t device_index) except? NULL:
+        """The stream to launch on: that of the tensors' library where the adapter follows it."""
+        cdef void *stream = NULL
+        if self.tensor_streams and call.exchange != NULL and call.exchange.current_stream != NULL:
+            if call.exchange.current_stream(self.device_type, device_index, &stream) == 0:
+                return stream
+            PyErr_Clear()
+        return <void *><uintptr_t>self.adapter.current_stream(device_index)
 
     cdef int make_outputs(self, Call *call, int64_t *symbols, int32_t device_index, list results) except -1:
         cdef int32_t i, axis, number
@@ -296,29 +320,37 @@ cdef class Launcher:
             self.start(
                 <int64_t *><uintptr_t>address_of(call.slots),
                 <int64_t *><uintptr_t>address_of(call.grids),
-                call.stream,
+                call.device,
+                <void *><uintptr_t>call.stream,
                 call.work,
             )
         if not call.results:
             return None
         return call.results[0] if len(call.results) == 1 else call.results
 
-    cdef int start(self, int64_t *slots, int64_t *grids, stream, int64_t work) except -1:
+    cdef int start(self, int64_t *slots, int64_t *grids, int32_t device_index, void *stream, int64_t work) except -1:
         cdef int code
-        cdef void *handle
-        if self.launch == NULL:
-            code = self.loaded.launch(<uintptr_t>slots, <uintptr_t>grids, stream) or 0
+        if self.launch == NULL and self.launch_on == NULL:
+            code = self.start_in_python(<uintptr_t>slots, <uintptr_t>grids, device_index, <uintptr_t>stream)
+        elif 0 <= work <= GIL_KEPT:
+            code = self.native(slots, grids, device_index, stream)
         else:
-            handle = <void *><uintptr_t>stream
-            if 0 <= work <= GIL_KEPT:
-                code = self.launch(self.state, slots, grids, handle)
-            else:
-                with nogil:
-                    code = self.launch(self.state, slots, grids, handle)
+            with nogil:
+                code = self.native(slots, grids, device_index, stream)
         if code != 0:
             sizes = [grids[i] for i in range(4 * self.records.n_entries)]
             raise launch_failure(self.artifact.name, self.artifact.entries, self.loaded, code, sizes)
         return 0
+
+    cdef inline int native(self, int64_t *slots, int64_t *grids, int32_t device_index, void *stream) noexcept nogil:
+        if self.launch_on != NULL:
+            return self.launch_on(self.state, slots, grids, device_index, stream)
+        return self.launch(self.state, slots, grids, stream)
+
+    cdef int start_in_python(self, slots, grids, device_index, stream) except? -1:
+        if self.loaded.on_device:
+            return self.loaded.launch(slots, grids, device_index, stream) or 0
+        return self.loaded.launch(slots, grids, stream) or 0
 
 
 def address_of(array):

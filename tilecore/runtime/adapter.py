@@ -10,8 +10,11 @@ from typing import Any
 from tilecore.errors import UnsupportedError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.dims import Dim
 from tilecore.runtime.timing import HostTimer, Timer
 from tilecore.target import Target
+
+SIMULATED = "sim"  # name of the execution backend that runs kernels without their device; TILECORE_SIMULATE chooses it
 
 
 @dataclass(frozen=True)
@@ -20,26 +23,43 @@ class LoadedKernel:
 
     launch: either a PyCapsule named ``tilecore.launch`` that holds the address of a
     ``int (*)(void *state, const int64_t *slots, const int64_t *grids, void *stream)``, or a Python callable
-    ``launch(slots_address, grids_address, stream)`` for adapters without native code. ``slots`` are as
+    ``launch(slots_address, grids_address, stream)`` for adapters without native code. With ``on_device`` it takes the
+    index of the tensors' device too, before the stream: the capsule is then named ``tilecore.launch_on_device`` and
+    holds an ``int (*)(void *state, const int64_t *slots, const int64_t *grids, int device, void *stream)``, the
+    callable is ``launch(slots_address, grids_address, device, stream)``. ``slots`` are as
     :class:`~tilecore.runtime.artifact.Entry` says; ``grids`` holds 4 int64 an entry: x, y, z, shared bytes;
-    an entry with 0 blocks along an axis is left out. It returns 0, or another number that ``error`` turns into words.
-    state: address handed back to a native launch. owner: keeps everything alive.
+    an entry with 0 blocks along an axis is left out. Behind the slots stand the ``sizes``. It returns 0, or another
+    number that ``error`` turns into words.
+    state: address handed back to a native launch. owner: keeps everything alive. on_device: see ``launch``.
+    sizes: what else the launch wants to know of a call, computed from the kernel's symbols. advice: what to do about
+    a number that the launch returned, "" where nothing is known.
     """
 
     launch: Any
     state: int = 0
     error: Callable[[int], str] | None = None
     owner: Any = None
+    on_device: bool = False
+    sizes: tuple[Dim, ...] = ()
+    advice: Callable[[int], str] | None = None
+
+    @property
+    def capsule_name(self) -> str:
+        """Name of the capsule that ``launch`` must be if it is one."""
+        return "tilecore.launch_on_device" if self.on_device else "tilecore.launch"
 
 
 class KernelAdapter(ABC):
     """One way to run kernels of a target; ``name`` is what users pass as ``execution_backend``.
 
     device: DLPack device type of the tensors that it takes; None: the target's own.
+    tensor_streams: whether kernels run on the stream that the library of the tensors calls current, which the built
+    launcher then reads from their DLPack exchange table, in C; ``current_stream`` is asked for tensors without one.
     """
 
     name: str
     device: int | None = None
+    tensor_streams: bool = False
 
     @abstractmethod
     def available(self, target: Target) -> Presence:

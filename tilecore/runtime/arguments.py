@@ -31,13 +31,15 @@ WORD = range(-(2**63), 2**63)
 class BoundCall:
     """A call that passed its checks, ready to launch.
 
-    slots, grids: int64 arrays as LoadedKernel describes them. stream: of the adapter, 0 without one.
+    slots, grids: int64 arrays as LoadedKernel describes them, the sizes behind the slots.
+    device: index of the tensors' device, 0 for the host's. stream: of the adapter, 0 without one.
     blocks: of all entries. work: estimated nanoseconds of all blocks, -1 when not known.
     results: the tensors that the call allocated. owners: what must live until the launch has returned.
     """
 
     slots: Any
     grids: Any
+    device: int
     stream: int
     blocks: int
     work: int
@@ -249,9 +251,10 @@ def bind(
         *map(_signed, addresses),
         *(binder.scalars[p] for p in plan.scalars),
         *(binder.symbols[s.name] for s in plan.symbols),
+        *(binder.size(dim, "a size of the launch of {}", plan.name) for dim in plan.sizes),
     ]
     kept = [*owners, *(v.owner for v in binder.views.values())]
-    return BoundCall(_words(slots), _words(grids), stream, blocks, work, binder.results, kept)
+    return BoundCall(_words(slots), _words(grids), index, stream, blocks, work, binder.results, kept)
 
 
 def makes_arrays(adapter: KernelAdapter, device_type: int) -> bool:

@@ -13,7 +13,7 @@ from tilecore.runtime.artifact import Artifact, Entry, Param, ScalarParam, Symbo
 from tilecore.runtime.dims import Dim, DimExpr
 from tilecore.runtime.scalars import integer_range
 
-INTERFACE = 2  # changes when the built launcher and the Python around it must change together
+INTERFACE = 3  # changes when the built launcher and the Python around it must change together
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class BoundSymbol:
 @dataclass(frozen=True)
 class CallPlan:
     """inputs: parameters in the order of the call's arguments. outputs: those that the call allocates.
-    tensors, scalars: parameters by kind, in order; all of these are indices into ``params``."""
+    tensors, scalars: parameters by kind, in order; all of these are indices into ``params``. sizes: of LoadedKernel."""
 
     name: str
     params: tuple[Param, ...]
@@ -49,6 +49,7 @@ class CallPlan:
     workspaces: tuple[Workspace, ...]
     entries: tuple[Entry, ...]
     device_type: int
+    sizes: tuple[Dim, ...] = ()
 
     @cached_property
     def symbol_index(self) -> dict[str, int]:
@@ -73,8 +74,11 @@ class CallPlan:
         return found
 
 
-def make_plan(artifact: Artifact, device_type: int) -> CallPlan:
-    """Raises LanguageError when a size cannot be known at the call, LoweringError when the artifact is at odds."""
+def make_plan(artifact: Artifact, device_type: int, sizes: tuple[Dim, ...] = ()) -> CallPlan:
+    """``sizes``: of LoadedKernel.
+
+    Raises LanguageError when a size cannot be known at the call, LoweringError when the artifact is at odds.
+    """
     outputs = tuple(artifact.out_idx)
     params = artifact.params
     tensors = tuple(i for i, p in enumerate(params) if isinstance(p, TensorParam))
@@ -94,6 +98,7 @@ def make_plan(artifact: Artifact, device_type: int) -> CallPlan:
         artifact.workspaces,
         artifact.entries,
         device_type,
+        sizes,
     )
     _check_names(plan)
     return plan
@@ -193,7 +198,7 @@ def _names_of(param: Param | Workspace) -> Iterator[str]:
 def _check_names(plan: CallPlan) -> None:
     used = {name for item in (*plan.params, *plan.workspaces) for name in _names_of(item)}
     for entry in plan.entries:
-        for dim in (*entry.grid, entry.shared_bytes):
+        for dim in (*entry.grid, entry.shared_bytes, *plan.sizes):
             used |= dim.names() if isinstance(dim, DimExpr) else set()
     missing = sorted(used - set(plan.symbol_index))
     if missing:

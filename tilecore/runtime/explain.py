@@ -23,6 +23,7 @@ class Explanation:
         for entry in self.artifact.entries:
             grid = ", ".join(str(d) for d in entry.grid)
             lines.append(f"  {entry.symbol}: grid ({grid}), {entry.shared_bytes} bytes of on-chip memory a block")
+        lines += [f"blocks run {row['order']}" for row in self.data.get("blocks", ())]
         lines += self._operations()
         lines += self._layouts()
         lines += self._loops()

@@ -20,5 +20,7 @@ def launch_failure(
         text = f"{entry.symbol}: grid ({x}, {y}, {z}), threads {tuple(entry.threads)}"
         sizes.append(text + (f", {shared} bytes of shared memory" if shared else ""))
     return LaunchError(
-        f"{name} failed: {meaning or 'the backend gave no reason'}", found=f"code {code}; launched " + "; ".join(sizes)
+        f"{name} failed: {meaning or 'the backend gave no reason'}",
+        found=f"code {code}; launched " + "; ".join(sizes),
+        hint=(loaded.advice(code) if loaded.advice is not None else "") or None,
     )

@@ -13,10 +13,10 @@ from tilecore.runtime.dlpack import capsule_address
 from tilecore.runtime.launch_failure import launch_failure
 from tilecore.runtime.workspaces import Workspaces
 
-CAPSULE = b"tilecore.launch"
 GIL_KEPT = 5_000  # nanoseconds of work up to which other Python threads are kept waiting
 
 _SIGNATURE = (ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_ON_DEVICE = (*_SIGNATURE[:4], ctypes.c_int, ctypes.c_void_p)
 
 
 class Launcher:
@@ -32,14 +32,15 @@ class Launcher:
         self.loaded = loaded
         self.adapter = adapter
         self.device_type = device_type
-        self._plan = make_plan(artifact, device_type)
+        self._plan = make_plan(artifact, device_type, loaded.sizes)
         self._workspaces = Workspaces(artifact.workspaces, adapter)
         self._has_streams = overrides_streams(adapter)
         self._native: tuple[Any, Any] | None = None
         if not callable(loaded.launch):
-            address = capsule_address(loaded.launch, CAPSULE)
+            address = capsule_address(loaded.launch, loaded.capsule_name.encode())
+            signature = _ON_DEVICE if loaded.on_device else _SIGNATURE
             # the first keeps the GIL during the call, the second releases it
-            self._native = (ctypes.PYFUNCTYPE(*_SIGNATURE)(address), ctypes.CFUNCTYPE(*_SIGNATURE)(address))
+            self._native = (ctypes.PYFUNCTYPE(*signature)(address), ctypes.CFUNCTYPE(*signature)(address))
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if keywords:
@@ -55,10 +56,11 @@ class Launcher:
 
     def _launch(self, call: BoundCall) -> int:
         slots, grids = ctypes.addressof(call.slots), ctypes.addressof(call.grids)
+        where = (call.device, call.stream) if self.loaded.on_device else (call.stream,)
         if self._native is None:
-            return self.loaded.launch(slots, grids, call.stream)
+            return self.loaded.launch(slots, grids, *where)
         function = self._native[0 if 0 <= call.work <= GIL_KEPT else 1]
-        return function(self.loaded.state, slots, grids, call.stream)
+        return function(self.loaded.state, slots, grids, *where)
 
 
 def overrides_streams(adapter: KernelAdapter) -> bool:

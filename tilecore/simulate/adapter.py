@@ -9,7 +9,7 @@ from typing import Any
 
 from tilecore.errors import ToolchainError, UnsupportedError
 from tilecore.plugins.backend import Presence
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
 from tilecore.runtime.dims import evaluate
 from tilecore.simulate.arguments import Tensor
@@ -25,19 +25,20 @@ class SimulatedAdapter(KernelAdapter):
     """What a plugin adds to its adapters so that its kernels run without the hardware.
 
     include: folders of its headers, which have a simulated form under ``TC_SIMULATE``. flags: for the host compiler.
-    device: warp width, limits and options of the device. The tensors of a call are the host's.
+    device: warp width, limits and options of the device; without one, threads may write one value to one place without
+    order, as the language lets them. The tensors of a call are the host's.
     """
 
     device = HOST
 
     def __init__(
         self, include: Sequence[str | Path], flags: Sequence[str] = (), device: SimulatedDevice | None = None,
-        name: str = "simulate",
+        name: str = SIMULATED,
     ) -> None:  # fmt: skip
         self.name = name
         self.include = tuple(Path(folder) for folder in include)
         self.flags = tuple(flags)
-        self.simulated = device or SimulatedDevice()
+        self.simulated = device or SimulatedDevice(allow_same_value=True)
 
     def available(self, target: Target) -> Presence:
         try:
@@ -99,7 +100,8 @@ class SimulatedLaunch:
 def _tensor(param: TensorParam, address: int, symbols: dict[str, int]) -> Tensor:
     shape = tuple(evaluate(d, symbols) for d in param.shape)
     strides = None if param.strides is None else tuple(evaluate(d, symbols) for d in param.strides)
-    return Tensor(param.name, address & (2**64 - 1), param.dtype, shape, param.access, strides, param.packed)
+    access = "rw" if param.packed > 1 and "w" in param.access else param.access  # one element's store keeps the others
+    return Tensor(param.name, address & (2**64 - 1), param.dtype, shape, access, strides, param.packed)
 
 
 def _workspace(workspace: Workspace, address: int, symbols: dict[str, int]) -> Tensor:

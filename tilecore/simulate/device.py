@@ -36,7 +36,7 @@ class SimulatedDevice:
     """A device on the host.
 
     warp: lanes of a warp, up to 64. shared_limit: most bytes of shared memory of a block. max_threads: of a block.
-    seed: of the order in which threads and blocks run; None: TILECORE_SIMULATE_SEED, or 0.
+    seed: of the order in which threads and blocks run; None: TILECORE_SIMULATE_SEED.
     workers: host threads; with more than one, only accesses within a block are checked for order, and first writes of
     global memory are not looked at.
     allow_same_value: threads may write one value to one place without order. count_banks: costs time.
@@ -104,10 +104,7 @@ def _extent(sizes: Sequence[int], what: str) -> tuple[int, int, int]:
 
 
 def _seed(given: int | None) -> int:
-    if given is not None:
-        return given
-    setting = settings.SETTINGS.get("TILECORE_SIMULATE_SEED")
-    return int(setting.read() or 0) if setting else 0
+    return settings.simulate_seed() if given is None else given
 
 
 class _Launch:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +68,17 @@ class CBankLine(ctypes.Structure):
     _fields_ = [("site", _u32), ("worst", _u32), ("requests", _u64), ("passes", _u64), ("least_passes", _u64)]
 
 
-@functools.lru_cache(maxsize=8)
+_loaded: dict[str, Any] = {}
+
+
 def load_runtime(path: Path) -> Any:
-    """The runtime as a ctypes library; kernels that need it find it loaded."""
+    """The runtime as a ctypes library. Kernels find it by its file's name, which says what is in it; so one of that
+    name is loaded once, even where the folder of the cache changes meanwhile."""
+    found = _loaded.get(path.name)
+    return found if found is not None else _loaded.setdefault(path.name, _load(path))
+
+
+def _load(path: Path) -> Any:
     library = ctypes.CDLL(str(path))
     library.tc_sim_layout.restype = _u64
     expected = ctypes.sizeof(CLaunch) + 1000 * ctypes.sizeof(CReport) + 10_000_000 * ctypes.sizeof(CCounts)

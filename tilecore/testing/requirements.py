@@ -98,10 +98,11 @@ def missing_target(kind: str, support_required: str = "compile-and-run") -> str 
     """Why tests of a target cannot run here; None when they can.
 
     Its backend must be installed and work and, unless support_required is "compile-only", its device must be here.
-    With TILECORE_SIMULATE an execution backend that needs none will do.
+    With TILECORE_SIMULATE the target's simulated device will do.
     """
     from tilecore import settings
     from tilecore.plugins import manager
+    from tilecore.runtime.adapter import SIMULATED
 
     try:
         backend, target = manager.resolve(kind)
@@ -111,7 +112,8 @@ def missing_target(kind: str, support_required: str = "compile-and-run") -> str 
         return f"the backend of {kind!r} is broken: {error.message}"
     if support_required == "compile-only":
         return None
-    if settings.simulate() and any(adapter.available(target).present for adapter in backend.adapters.values()):
+    simulated = backend.adapters.get(SIMULATED)
+    if settings.simulate() and simulated is not None and simulated.available(target).present:
         return None
     presence = backend.target.detect()
     return None if presence.present else f"no {kind} device is here: {presence.detail}"

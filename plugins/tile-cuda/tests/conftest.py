@@ -7,6 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -57,3 +59,17 @@ def fake_library(tmp_path_factory: pytest.TempPathFactory) -> FakeDriver:
 def fake(fake_library: FakeDriver) -> FakeDriver:
     fake_library.reset()
     return fake_library
+
+
+@pytest.fixture
+def installed() -> Iterator[None]:
+    """The target cuda is known to tilecore, whether or not the package is installed."""
+    from tile_cuda import plugin
+
+    from tilecore.plugins import manager
+
+    if any(entry.name == "cuda" for entry in entry_points(group="tilecore.backends")):
+        yield
+        return
+    with manager.register(plugin, package="tile-cuda"):
+        yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam
+from tilecore.runtime.dims import DimExpr
 
 
 def artifact(**changes: Any) -> Artifact:
@@ -12,6 +13,7 @@ def artifact(**changes: Any) -> Artifact:
     from tilecore.runtime.artifact import Symbol
 
     n = changes.pop("size", 64)
+    size = DimExpr(n) if isinstance(n, str) else n
     entry: dict[str, Any] = {"threads": (128, 1, 1), "shared_bytes": 0, "attributes": {}}
     entry.update(changes.pop("entry", {}))
     facts: dict[str, Any] = {
@@ -20,8 +22,8 @@ def artifact(**changes: Any) -> Artifact:
         "backend": "tile-cuda",
         "adapter": "cython",
         "params": (
-            TensorParam("A", "float32", (n,), access="r", align=4),
-            TensorParam("B", "float32", (n,), access="w", align=4),
+            TensorParam("A", "float32", (size,), access="r", align=4),
+            TensorParam("B", "float32", (size,), access="w", align=4),
             ScalarParam("s", "float32"),
         ),
         "symbols": (Symbol("n", ("shape", 0, 0)),) if isinstance(n, str) else (),

@@ -13,6 +13,8 @@ static __thread int depth;
 static int retained[16];
 int64_t fake_slots[64];
 int fake_slot_count = 3;
+char fake_maps[4][128];  // the tensor maps of the last launch
+int fake_map_count, fake_encodings, fake_cluster_width;
 
 static void note(const char *format, long a, long b, long c, long d) {
   if (written < sizeof journal - 256) written += (size_t)snprintf(journal + written, 256, format, a, b, c, d);
@@ -21,21 +23,27 @@ static void note(const char *format, long a, long b, long c, long d) {
 
 API void fake_reset(int count) {
   devices = count; written = 0; journal[0] = 0; failing_call[0] = 0; launches = 0; depth = 0; fake_slot_count = 3;
+  fake_map_count = fake_encodings = fake_cluster_width = 0;
 }
 API void fake_fail(const char *name, int code) { strncpy(failing_call, name, sizeof failing_call - 1); failing_code = code; }
 API const char *fake_journal(void) { return journal; }
 API int fake_launches(void) { return launches; }
 API void fake_slots_of(int count) { fake_slot_count = count; }
+API void fake_maps_of(int count) { fake_map_count = count; }
+API const char *fake_map(int number) { return fake_maps[number]; }
+API int fake_encoded(void) { return fake_encodings; }
+API void fake_cluster(int width) { fake_cluster_width = width; }
 API int64_t *fake_seen(void) { return fake_slots; }
 API int fake_retained(int device) { return retained[device]; }
 
 API int cuInit(unsigned flags) { FAIL("cuInit"); return 0; }
 API int cuDriverGetVersion(int *v) { *v = 13000; return 0; }
 API int cuDeviceGetCount(int *n) { *n = devices; return 0; }
-API int cuDeviceGet(int *d, int index) { if (index >= devices) return 101; *d = index; return 0; }
+API int cuDeviceGet(int *d, int index) { if (index < 0 || index >= devices) return 101; *d = index; return 0; }
 API int cuDeviceGetName(char *name, int size, int d) { snprintf(name, (size_t)size, "Fake GPU %d", d); return 0; }
 API int cuDeviceGetAttribute(int *v, int number, int d) {
-  *v = number == 75 ? 9 : number == 76 ? 0 : number == 1 ? 1024 : number == 97 ? 232448 : number == 8 ? 49152 : 65535;
+  *v = number == 75 ? 9 : number == 76 ? 0 : number == 1 ? 1024 : number == 97 ? 232448 : number == 8 ? 49152
+       : number == 16 ? 132 : number == 108 ? 1 << 20 : number == 109 ? 1 << 16 : 65535;
   return 0;
 }
 API int cuDevicePrimaryCtxRetain(void **c, int d) { *c = (void *)(uintptr_t)(0xC000 + d); retained[d]++; return 0; }
@@ -44,6 +52,8 @@ API int cuCtxGetDevice(int *d) { *d = (int)((uintptr_t)stack[depth - 1] - 0xC000
 API int cuCtxPushCurrent_v2(void *c) { stack[depth++] = c; return 0; }
 API int cuCtxPopCurrent_v2(void **c) { *c = stack[--depth]; return 0; }
 API int cuCtxSetLimit(int number, size_t value) { note("limit %ld %ld\n", number, (long)value, 0, 0); return 0; }
+API int cuCtxGetLimit(size_t *value, int number) { *value = 4096; return 0; }
+API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int threads, size_t shared) { *n = 2; return 0; }
 API int cuCtxSynchronize(void) { FAIL("cuCtxSynchronize"); note("synchronize\n", 0, 0, 0, 0); return 0; }
 API int cuThreadExchangeStreamCaptureMode(int *mode) { note("capture mode %ld\n", *mode, 0, 0, 0); *mode = 0; return 0; }
 API int cuModuleLoadData(void **m, const void *image) {
@@ -58,15 +68,18 @@ API int cuModuleGetFunction(void **f, void *m, const char *name) {
   *f = (void *)((uintptr_t)m * 256 + (unsigned char)name[strlen(name) - 1]);
   return 0;
 }
-API int cuFuncGetAttribute(int *v, int number, void *f) { *v = number == 0 ? 512 : number == 4 ? 168 : 0; return 0; }
+API int cuFuncGetAttribute(int *v, int number, void *f) { *v = number == 0 ? 512 : number == 4 ? 168 : number == 11 ? fake_cluster_width : 0; return 0; }
 API int cuFuncSetAttribute(void *f, int number, int value) { note("attribute %ld = %ld\n", number, value, 0, 0); return 0; }
 API int cuGetErrorName(int code, const char **name) {
-  *name = code == 1 ? "CUDA_ERROR_INVALID_VALUE" : code == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU" : code == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : 0;
+  *name = code == 1 ? "CUDA_ERROR_INVALID_VALUE" : code == 209 ? "CUDA_ERROR_NO_BINARY_FOR_GPU" : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : code == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : 0;
   return *name ? 0 : 1;
 }
 API int cuGetErrorString(int code, const char **text) { *text = code == 1 ? "invalid argument" : 0; return *text ? 0 : 1; }
 API int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                        unsigned shared, void *stream, void **parameters, void **extra) {
+#ifdef NO_JOURNAL
+  return 0;
+#endif
   FAIL("cuLaunchKernel");
   launches++;
   note("launch %lx on %lx stream %lx shared %ld\n", (long)(uintptr_t)f, (long)(uintptr_t)stack[depth - 1],
@@ -74,6 +87,10 @@ API int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
   note("grid %ld %ld %ld", gx, gy, gz, 0);
   note(" block %ld %ld %ld\n", bx, by, bz, 0);
   for (int i = 0; i < fake_slot_count; ++i) memcpy(&fake_slots[i], parameters[i], 8);
+  for (int i = 0; i < fake_map_count; ++i) {
+    if ((uintptr_t)parameters[fake_slot_count + i] % 64) return 1;
+    memcpy(fake_maps[i], parameters[fake_slot_count + i], 128);
+  }
   return 0;
 }
 typedef struct { int id; char pad[4]; struct { void *base; size_t bytes; float ratio; int hit, miss; char rest[32]; } window; } attribute;
@@ -83,9 +100,29 @@ API int cuLaunchKernelEx(const config *c, void *f, void **parameters, void **ext
     if (c->attributes[i].id == 1)
       note("window %lx %ld %ld %ld\n", (long)(uintptr_t)c->attributes[i].window.base, (long)c->attributes[i].window.bytes,
            (long)(100 * c->attributes[i].window.ratio), c->attributes[i].window.hit);
+    else if (c->attributes[i].id == 4)
+      note("cluster %ld %ld %ld\n", ((unsigned *)&c->attributes[i].window)[0], ((unsigned *)&c->attributes[i].window)[1],
+           ((unsigned *)&c->attributes[i].window)[2], 0);
     else note("attribute %ld of the launch\n", c->attributes[i].id, 0, 0, 0);
   return cuLaunchKernel(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared, c->stream,
                         parameters, extra);
+}
+// The map that it makes holds what it was made from, as 64-bit words.
+API int cuTensorMapEncodeTiled(void *map, int dtype, unsigned rank, void *address, const uint64_t *shape,
+                               const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
+                               int swizzle, int promotion, int fill) {
+  FAIL("cuTensorMapEncodeTiled");
+  if ((uintptr_t)map % 64 || (uintptr_t)address % 16) return 1;
+  fake_encodings++;
+  uint64_t *out = map;
+  memset(map, 0, 128);
+  out[0] = (uint64_t)(uintptr_t)address;
+  out[1] = (uint64_t)dtype | (uint64_t)rank << 8 | (uint64_t)interleave << 16 | (uint64_t)swizzle << 24 |
+           (uint64_t)promotion << 32 | (uint64_t)fill << 40;
+  for (unsigned i = 0; i < rank && i < 3; ++i) out[2 + i] = shape[i];
+  for (unsigned i = 0; i + 1 < rank && i < 2; ++i) out[5 + i] = strides[i];
+  for (unsigned i = 0; i < rank && i < 3; ++i) out[7 + i] = (uint64_t)box[i] << 32 | steps[i];
+  return 0;
 }
 API int cuEventCreate(void **e, unsigned flags) { static long next; *e = (void *)(uintptr_t)(0xE000 + ++next); return 0; }
 API int cuEventRecord(void *e, void *stream) { note("record on %lx\n", (long)(uintptr_t)stream, 0, 0, 0); return 0; }

@@ -44,6 +44,20 @@ def test_wrong_architectures(text):
         architectures.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sm_80a", "sm_80: only those from sm_90 on have a form with a"),
+        ("sm_90f", "sm_90: only those from sm_100 on have a form with f"),
+        ("sm_91", r"one of sm_70, .*sm_121.*did you mean sm_90"),
+        ("sm_80x", "did you mean sm_80"),
+    ],
+)
+def test_what_wrong_architectures_should_be(text, words):
+    with pytest.raises(TargetError, match=f"(?s)there is no architecture '{text}'.*{words}"):
+        architectures.parse(text)
+
+
 def test_auto_is_the_device_present(present):
     present((9, 0))
     assert target.resolve(Target("cuda", {"arch": "auto"})).get("arch") == "sm_90a"
@@ -92,12 +106,9 @@ def test_the_plugin_is_light():
     assert ended.stdout == "[]\n", ended.stderr
 
 
-def test_the_backend_is_whole():
-    from tile_cuda import plugin
-
+def test_the_backend_is_whole(installed):
     from tilecore.plugins import manager
 
-    with manager.register(plugin, package="tile-cuda"):
-        backend, resolved = manager.resolve("nvidia -arch=90a")
-        assert (backend.target.kind, resolved.get("arch")) == ("cuda", "sm_90a")
-        assert next(iter(backend.adapters)) == "cython"
+    backend, resolved = manager.resolve("nvidia -arch=90a")
+    assert (backend.target.kind, resolved.get("arch")) == ("cuda", "sm_90a")
+    assert next(iter(backend.adapters)) == "cython"

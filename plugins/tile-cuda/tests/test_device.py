@@ -1,11 +1,12 @@
-"""On a GPU, where there is one: what test_simulated.py holds against numpy on the host, held there too."""
+"""On a GPU, where there is one: what is held against numpy on the simulated device, held there too."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from cuda_artifacts import artifact
-from test_simulated import INSTRUCTIONS, matrix_source
+from matrix_cases import arrays, kernel, least_architecture, wanted
+from matrix_layouts import FRAGMENTS
 from tile_cuda import toolchain
 from tile_cuda.adapter import DriverAdapter
 from tile_cuda.target import resolve
@@ -54,16 +55,15 @@ def run(torch, source: str, symbol: str, grid, threads, shared: int, **arrays: n
     return {name: t.cpu().to(torch.float64).numpy() for name, t in zip(arrays, tensors, strict=True)}
 
 
-@pytest.mark.parametrize("name", INSTRUCTIONS)
+@pytest.mark.parametrize("name", FRAGMENTS)
 def test_matrix_instructions(torch, name):
-    _, k, _, _, _, first, second, third = INSTRUCTIONS[name]
-    capability = torch.cuda.get_device_capability()
-    if ("e4m3" in name and capability < (8, 9)) or ("m16n8k8_f64" in name and capability < (9, 0)):
+    major, minor = torch.cuda.get_device_capability()
+    if 10 * major + minor < least_architecture(name):
         pytest.skip(f"{name} is not on this GPU")
-    rng = np.random.default_rng(3)
-    a, b = rng.integers(-4, 5, (16, k)).astype(first), rng.integers(0, 5, (k, 8)).astype(second)
-    found = run(torch, matrix_source(name), "k", (1, 1, 1), (32, 1, 1), 0, A=a, B=b, d=np.zeros((16, 8), third))
-    np.testing.assert_array_equal(found["d"], a.astype(np.float64) @ b.astype(np.float64) + 1)
+    given = arrays(name)
+    source = '#include "tilecore_cuda.h"\n\n' + kernel(name)
+    found = run(torch, source, f"k_{name}", (1, 1, 1), (32, 1, 1), 0, **given)
+    np.testing.assert_array_equal(found["d_out"], wanted(given).astype(np.float64))
 
 
 @pytest.mark.parametrize("case", ["block_sum", "pipelined_copy", "mma_tile"])

@@ -11,7 +11,9 @@ from tile_cuda import architectures, nvcc, nvrtc, toolchain
 
 from tilecore.errors import ToolchainError
 
-SOURCE = Path(__file__).with_name("every_function.cu").read_text()
+SOURCES = {
+    name: Path(__file__).with_name(f"{name}.cu").read_text() for name in ("every_function", "every_hopper_function")
+}
 FOLDER = Path(tile_cuda.__file__).parent / "include"
 ARCHITECTURES = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 # used by the functions themselves, or made by macros under other names
@@ -32,19 +34,21 @@ def compiler(module, name: str):
     return tool
 
 
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_everything_compiles_with_nvcc(name):
+def test_everything_compiles_with_nvcc(name, source):
     arch = architectures.parse(name)
     options = [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", "-Werror=all-warnings"]
     options += ["-diag-suppress=177"]
-    binary, said = compiler(nvcc, name).compile(SOURCE, toolchain.INCLUDE, options, "every_function")
+    binary, said = compiler(nvcc, name).compile(SOURCES[source], toolchain.INCLUDE, options, source)
     assert binary is not None, said[:3000]
 
 
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_everything_compiles_with_nvrtc(name):
+def test_everything_compiles_with_nvrtc(name, source):
     options = [f"--gpu-architecture={name}", "--std=c++17"]
-    binary, said = compiler(nvrtc, name).compile(SOURCE, toolchain.headers(), options)
+    binary, said = compiler(nvrtc, name).compile(SOURCES[source], toolchain.headers(), options)
     assert binary is not None, said[:3000]
 
 
@@ -53,7 +57,7 @@ def test_nothing_is_left_out():
     declared = {name for text in texts for name in re.findall(r"TC_FN [\w ]+?[ *&](tc_\w+)\(", text)}
     declared = {n for n in declared if not n.startswith("tc_plain") and not n.endswith("_")}
     assert len(declared) > 40
-    assert not {n for n in declared - INNER if n not in SOURCE}
+    assert not {n for n in declared - INNER if n not in "".join(SOURCES.values())}
 
 
 def test_our_headers_only():

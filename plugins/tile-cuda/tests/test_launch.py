@@ -13,7 +13,6 @@ from cuda_artifacts import artifact
 from tile_cuda import launch
 from tile_cuda.adapter import NAMES, DriverAdapter, adapters
 from tile_cuda.driver import Driver, DriverError
-from tile_cuda.launch.plain import PlainLaunch
 
 from tilecore.errors import LaunchError, UnsupportedError
 from tilecore.runtime.artifact import Entry
@@ -35,8 +34,6 @@ def form(request, monkeypatch):
             pytest.skip(launch.built()[1])
     else:
         monkeypatch.setattr(launch, "_native", None)
-        PlainLaunch.device.index = 0
-    launch.set_device(0)
     return request.param
 
 
@@ -119,6 +116,34 @@ def test_the_kernel_that_failed_is_named(fake, adapter):
         kernel(np.zeros(64, np.float32), np.zeros(64, np.float32), 1.0)
 
 
+@pytest.mark.parametrize(
+    ("code", "name"), [(700, "CUDA_ERROR_ILLEGAL_ADDRESS"), (716, "error 716"), (719, "CUDA_ERROR_LAUNCH_FAILED")]
+)
+def test_failures_of_kernels_before(fake, adapter, code, name):
+    """The device tells of them at the next call, or when it is waited for."""
+    kernel = launcher_of(artifact(), adapter)
+    fake.fail("cuLaunchKernel", code)
+    with pytest.raises(LaunchError) as caught:
+        kernel(np.zeros(64, np.float32), np.zeros(64, np.float32), 1.0)
+    assert f"scale failed: scale_k: {name}" in str(caught.value)
+    assert "a kernel that ran before this call did it" in caught.value.hint
+    fake.fail("cuCtxSynchronize", code)
+    with pytest.raises(LaunchError, match=f"a kernel failed on device 0: cuCtxSynchronize failed: {name}") as caught:
+        adapter.synchronize(0)
+    assert 'execution_backend="sim"' in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"), [(1, "must fit the device"), (701, "-max_registers=N"), (900, "torch.cuda.graph"), (3, None)]
+)
+def test_what_to_do_about_failures(fake, adapter, code, hint):
+    kernel = launcher_of(artifact(), adapter)
+    fake.fail("cuLaunchKernel", code)
+    with pytest.raises(LaunchError) as caught:
+        kernel(np.zeros(64, np.float32), np.zeros(64, np.float32), 1.0)
+    assert hint in caught.value.hint if hint else caught.value.hint is None
+
+
 def test_assertions_are_remembered(fake, adapter):
     kernel = launcher_of(artifact(entry={"attributes": {"assertions": ["n is even (k.py:3:5)"]}}), adapter)
     fake.fail("cuLaunchKernel", 719)
@@ -134,53 +159,56 @@ def test_a_binary_for_another_gpu(fake, adapter):
     assert "sm_90" in str(caught.value)
 
 
+def native_call(loaded):
+    """``call(slots, grids, device, stream)`` of a loaded kernel, whichever form it has."""
+    if callable(loaded.launch):
+        return loaded.launch
+    from tilecore.runtime.dlpack import capsule_address
+
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    native = ctypes.CFUNCTYPE(number, pointer, pointer, pointer, number, pointer)(
+        capsule_address(loaded.launch, b"tilecore.launch_on_device")
+    )
+    return lambda slots, grids, device, stream: native(loaded.state, slots, grids, device, stream)
+
+
 def test_several_devices(fake, form):
     fake.reset(3)
     fake.library.fake_slots_of(3)
     driver = Driver(fake.path)
-    adapter = HostTensors("cython", lambda: driver)
-    loaded = adapter.load(artifact())
-    function = loaded.launch if callable(loaded.launch) else _native_call(loaded)
+    function = native_call(HostTensors("cython", lambda: driver).load(artifact()))
     slots, grids = (ctypes.c_int64 * 3)(1, 2, 3), (ctypes.c_int64 * 4)(1, 1, 1, 0)
     for index in (0, 2, 2, 0):
-        assert adapter.current_stream(index) == 0
-        assert function(ctypes.addressof(slots), ctypes.addressof(grids), 0) == 0
+        assert function(ctypes.addressof(slots), ctypes.addressof(grids), index, 0) == 0
     contexts = [line.split()[3] for line in fake.launches() if line.startswith("launch")]
     assert contexts == ["c000", "c002", "c002", "c000"]
     assert sum(line.startswith("load") for line in fake.journal()) == 2
     assert driver.current_context() == 0  # put back
 
-    def elsewhere():
-        adapter.current_stream(1)
-        function(ctypes.addressof(slots), ctypes.addressof(grids), 0)
 
-    thread = threading.Thread(target=elsewhere)
+@pytest.mark.parametrize("index", [5, -1, 64])
+def test_a_device_that_is_not_there(fake, form, index):
+    driver = Driver(fake.path)
+    loaded = HostTensors("cython", lambda: driver).load(artifact())
+    slots, grids = (ctypes.c_int64 * 3)(), (ctypes.c_int64 * 4)(1, 1, 1, 0)
+    code = native_call(loaded)(ctypes.addressof(slots), ctypes.addressof(grids), index, 0)
+    assert code
+    assert "device" in loaded.error(code)
+    assert fake.library.fake_launches() == 0
+
+
+def test_a_failed_load_is_told_to_the_thread_that_failed(fake, form):
+    driver = Driver(fake.path)
+    loaded = HostTensors("cython", lambda: driver).load(artifact())
+    function, codes = native_call(loaded), []
+    slots, grids = (ctypes.c_int64 * 3)(), (ctypes.c_int64 * 4)(1, 1, 1, 0)
+    thread = threading.Thread(
+        target=lambda: codes.append(function(ctypes.addressof(slots), ctypes.addressof(grids), 7, 0))
+    )
     thread.start()
     thread.join()
-    function(ctypes.addressof(slots), ctypes.addressof(grids), 0)
-    contexts = [line.split()[3] for line in fake.launches() if line.startswith("launch")]
-    assert contexts[-2:] == ["c001", "c000"]  # each thread has its own choice
-
-
-def _native_call(loaded):
-    from tilecore.runtime.dlpack import capsule_address
-
-    signature = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)
-    native = signature(capsule_address(loaded.launch, b"tilecore.launch"))
-    return lambda slots, grids, stream: native(loaded.state, slots, grids, stream)
-
-
-def test_a_device_that_is_not_there(fake, form):
-    driver = Driver(fake.path)
-    adapter = HostTensors("cython", lambda: driver)
-    loaded = adapter.load(artifact())
-    function = loaded.launch if callable(loaded.launch) else _native_call(loaded)
-    launch.set_device(5)
-    slots, grids = (ctypes.c_int64 * 3)(), (ctypes.c_int64 * 4)(1, 1, 1, 0)
-    code = function(ctypes.addressof(slots), ctypes.addressof(grids), 0)
-    launch.set_device(0)
-    assert code
-    assert "device 5" in loaded.error(code)
+    assert "device 7" not in loaded.error(codes[0])
+    assert "could not be loaded" in loaded.error(codes[0])
 
 
 def test_many_parameters(fake, form):
@@ -191,22 +219,11 @@ def test_many_parameters(fake, form):
     adapter = HostTensors("cython", lambda: driver)
     params = tuple(ScalarParam(f"s{i}", "int64") for i in range(300))
     loaded = adapter.load(artifact(params=params))
-    function = loaded.launch if callable(loaded.launch) else _native_call(loaded)
+    function = native_call(loaded)
     slots, grids = (ctypes.c_int64 * 300)(*range(300)), (ctypes.c_int64 * 4)(1, 1, 1, 0)
     fake.library.fake_slots_of(64)
-    assert function(ctypes.addressof(slots), ctypes.addressof(grids), 0) == 0
+    assert function(ctypes.addressof(slots), ctypes.addressof(grids), 0, 0) == 0
     assert fake.slots(64) == list(range(64))
-
-
-def test_launch_attributes(fake, adapter):
-    fake.library.fake_slots_of(3)
-    attributes = {"l2_window": [1, 4096, 0.5], "programmatic": True}
-    kernel = launcher_of(artifact(entry={"attributes": attributes}), adapter)
-    b = np.zeros(64, np.float32)
-    kernel(np.zeros(64, np.float32), b, 1.0)
-    assert f"window {b.ctypes.data:x} 4096 50 2" in fake.journal()
-    assert "attribute 6 of the launch" in fake.journal()
-    assert "limit 6 4096" in fake.journal()
 
 
 def test_streams_follow_torch(fake, form, monkeypatch):

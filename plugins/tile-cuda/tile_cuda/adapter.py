@@ -32,7 +32,7 @@ class DriverAdapter(KernelAdapter):
         self.name = name
         self._driver = driver
         self._raw_stream: Callable[[int], int] | None = None
-        self._several: bool | None = None  # devices; one alone needs no choice
+        self.tensor_streams = name != "tvm_ffi"
 
     def available(self, target: Target) -> Presence:
         try:
@@ -55,27 +55,20 @@ class DriverAdapter(KernelAdapter):
         try:
             driver = self._driver()
             module = KernelModule(artifact, driver)
-            if any(e.window_slot >= 0 or e.programmatic for e in module.entries) and not driver.address(
-                "cuLaunchKernelEx"
-            ):
-                raise LaunchError(f"{artifact.name} has launch attributes, and the driver is too old for them")
+            module.require()
             index = driver.current_device()
             if index is not None:
                 module.on_device(index)
         except DriverError as error:
             raise LaunchError(f"{artifact.name} cannot be loaded: {error}") from None
         launch, state, owner = launch_of(module)
-        return LoadedKernel(launch, state, module.words, (owner, module))
+        failures = module.failures
+        return LoadedKernel(
+            launch, state, failures.words, (owner, module), on_device=True, sizes=module.sizes, advice=failures.advice
+        )
 
     def current_stream(self, device_index: int) -> int:
-        """torch's current stream of the device (the default one without torch). The launch that follows in this thread
-        is on that device."""
-        if self._several is None:
-            self._several = self._driver().device_count() > 1
-        if self._several:
-            from tile_cuda.launch import set_device
-
-            set_device(device_index)
+        """torch's current stream of the device (the default one without torch)."""
         if self.name == "tvm_ffi":
             stream = foreign_stream(device_index)
             if stream:
@@ -89,7 +82,9 @@ class DriverAdapter(KernelAdapter):
         try:
             self._driver().synchronize(device_index)
         except DriverError as error:
-            raise LaunchError(f"a kernel failed on device {device_index}: {error}") from None
+            from tile_cuda.launch.failures import device_failed
+
+            raise device_failed(error, device_index) from None
 
     def timer(self, device_index: int = 0, backend: str = "event") -> Timer:
         """By the device's events on the current stream, or by the host's clock around a wait."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from dataclasses import dataclass
 
@@ -36,6 +37,8 @@ _FEATURES = {
     "clusters": 90,
     "bulk_copy": 90,
 }
+# capability from which architectures have a form with their own instructions (a), or their family's (f)
+_SUFFIXES = {"a": 90, "f": 100}
 DEFAULT = "sm_80"
 MAX_THREADS = 1024
 MAX_REGISTERS = 255
@@ -77,9 +80,17 @@ def parse(text: object) -> Architecture:
     match = re.fullmatch(r"(?:sm_?|compute_?)?(\d{2,3}|\d{1,2}\.\d)([af]?)", word)
     capability = int(match[1].replace(".", "")) if match else 0
     if match is None or capability not in _SHARED_BYTES:
+        near = difflib.get_close_matches(word, [f"sm_{n}" for n in _SHARED_BYTES], 1)
         raise TargetError(
             f"there is no architecture {text!r}",
-            expected="auto, or one of " + ", ".join(f"sm_{n}" for n in _SHARED_BYTES) + ", also with a (sm_90a)",
+            expected="auto, or one of " + ", ".join(f"sm_{n}" for n in _SHARED_BYTES) + ", from sm_90 on also with a",
+            hint=f"did you mean {near[0]}?" if near else None,
+        )
+    if capability < _SUFFIXES.get(match[2], 0):
+        least = _SUFFIXES[match[2]]
+        raise TargetError(
+            f"there is no architecture {text!r}",
+            expected=f"sm_{capability}: only those from sm_{least} on have a form with {match[2]}",
         )
     return Architecture(capability, match[2])
 

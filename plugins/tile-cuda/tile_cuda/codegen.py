@@ -51,12 +51,13 @@ def dialect() -> Dialect:
 
 
 def head(kernel: KernelHead) -> str:
-    """``extern "C" __global__ void __launch_bounds__(128) name(parameters)``."""
+    """``extern "C" __global__ void __launch_bounds__(128) name(parameters)``; tensor maps come last."""
     bounds = str(prod(kernel.threads)) + (f", {kernel.min_blocks}" if kernel.min_blocks else "")
     cluster = ""
     if kernel.cluster != (1, 1, 1):
         cluster = f" __cluster_dims__({', '.join(map(str, kernel.cluster))})"
-    parameters = ", ".join(f"{kind} {name}" for kind, name in kernel.parameters)
+    maps = [("const __grid_constant__ tc_tensor_map", m["parameter"]) for m in kernel.launch.get("tensor_maps", ())]
+    parameters = ", ".join(f"{kind} {name}" for kind, name in [*kernel.parameters, *maps])
     return f'extern "C" __global__ void{cluster} __launch_bounds__({bounds}) {kernel.symbol}({parameters})'
 
 

@@ -10,13 +10,15 @@ from typing import Any
 from tile_cuda.devices import DRIVER
 
 # CUdevice_attribute
-_MAX_THREADS, _MAX_SHARED, _WARP = 1, 8, 10
+_MAX_THREADS, _MAX_SHARED, _WARP, _PROCESSORS = 1, 8, 10, 16
 _MAX_GRID = (5, 6, 7)
 _MAJOR, _MINOR = 75, 76
 _MAX_SHARED_OPT_IN = 97
+MAX_PERSISTING_L2, MAX_WINDOW = 108, 109  # bytes of L2 that may be kept for one use, and of a window of addresses
 # CUfunction_attribute
 FUNCTION_THREADS, FUNCTION_STATIC_SHARED, FUNCTION_REGISTERS, FUNCTION_DYNAMIC_SHARED = 0, 1, 4, 8
-FUNCTION_LOCAL_BYTES, FUNCTION_CLUSTER_ANY_SIZE = 3, 14
+FUNCTION_LOCAL_BYTES, FUNCTION_CARVEOUT, FUNCTION_CLUSTER_WIDTH, FUNCTION_CLUSTER_ANY_SIZE = 3, 9, 11, 14
+LIMIT_PERSISTING_L2 = 6  # CUlimit
 
 
 class DriverError(Exception):
@@ -101,6 +103,10 @@ class Driver:
             "grid": tuple(self._attribute(number, index) for number in _MAX_GRID),
         }
 
+    def device_attribute(self, number: int, index: int) -> int:
+        """A CUdevice_attribute."""
+        return self._attribute(number, index)
+
     def _device(self, index: int) -> ctypes.c_int:
         device = ctypes.c_int()
         self.call("cuDeviceGet", ctypes.byref(device), index)
@@ -141,6 +147,15 @@ class Driver:
         """``with driver.inside(0):`` makes a device's primary context current."""
         return _Inside(self, self.context(index))
 
+    def context_limit(self, number: int) -> int:
+        """A CUlimit of the current context, in bytes."""
+        value = ctypes.c_size_t()
+        self.call("cuCtxGetLimit", ctypes.byref(value), number)
+        return value.value
+
+    def set_context_limit(self, number: int, value: int) -> None:
+        self.call("cuCtxSetLimit", number, ctypes.c_size_t(value))
+
     # -- modules ------------------------------------------------------------------------------------------------
 
     def load_module(self, binary: bytes) -> int:
@@ -167,6 +182,15 @@ class Driver:
 
     def set_function_attribute(self, function: int, number: int, value: int) -> None:
         self.call("cuFuncSetAttribute", ctypes.c_void_p(function), number, value)
+
+    def blocks_at_once(self, function: int, threads: int, shared_bytes: int, index: int) -> int:
+        """Blocks of a function that fit on the device together."""
+        found = ctypes.c_int()
+        self.call(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(found), ctypes.c_void_p(function), threads,
+            ctypes.c_size_t(shared_bytes),
+        )  # fmt: skip
+        return found.value * self._attribute(_PROCESSORS, index)
 
     def synchronize(self, index: int) -> None:
         """Wait for everything on the device."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 
-from tilecore.runtime.adapter import KernelAdapter
+from tile_cuda.launch.entries import launch_entry
+from tilecore import debug
+from tilecore.errors import UnsupportedError
+from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
+from tilecore.runtime.artifact import Artifact, Entry
 
-NAME = "sim"
+NAME = SIMULATED
 FORMAT = "simulation"  # of its binaries: the source itself
 
 
@@ -16,5 +20,32 @@ def simulated_adapter() -> KernelAdapter | None:
         return None
     from tile_cuda.toolchain import INCLUDE
     from tilecore.simulate.adapter import SimulatedAdapter
+    from tilecore.simulate.device import SimulatedDevice
 
-    return SimulatedAdapter(INCLUDE, name=NAME)
+    class CudaSimulatedAdapter(SimulatedAdapter):
+        """Launch attributes that change speed only are accepted; what it has no form of is refused."""
+
+        def load(self, artifact: Artifact) -> LoadedKernel:
+            for entry in artifact.entries:
+                _check_facts(entry)
+            return super().load(artifact)
+
+    # the language lets threads write one value to one place, as all threads of a row do after a reduction
+    return CudaSimulatedAdapter(INCLUDE, device=SimulatedDevice(allow_same_value=True), name=NAME)
+
+
+def _check_facts(entry: Entry) -> None:
+    facts = launch_entry(entry)
+    if facts.tensor_maps:
+        raise UnsupportedError(
+            f"{entry.symbol} copies by tensor maps, which the simulated device has not",
+            hint='run it on a GPU, or compile it for an architecture without them: target="cuda -arch=sm_80"',
+        )
+    told = {
+        "a window of L2": facts.window_slot >= 0,
+        "a programmatic launch": facts.programmatic,
+        "a carveout": facts.carveout is not None,
+    }
+    for what, asked in told.items():
+        if asked:
+            debug.say(debug.BACKEND, f"{entry.symbol}: {what} changes nothing on the simulated device")

@@ -16,6 +16,7 @@ from typing import Any
 
 import tilecore.codegen
 from tile_cuda import compile_errors, nvcc, nvrtc, simulated
+from tile_cuda.architectures import Architecture
 from tile_cuda.target import architecture_of
 from tilecore import debug
 from tilecore.errors import ToolchainError
@@ -60,6 +61,7 @@ def _chosen(request: BuildRequest) -> tuple[Any, list[str]]:
     arch = architecture_of(request.target)
     refusals: list[str] = []
     hint = None
+    unknown = False
     for module in wanted:
         try:
             tool = module.load()
@@ -70,6 +72,7 @@ def _chosen(request: BuildRequest) -> tuple[Any, list[str]]:
         known = tool.architectures()
         if arch.capability in known:
             return tool, _options(request, isinstance(tool, nvrtc.Nvrtc))
+        unknown = True
         names = ", ".join(f"sm_{n}" for n in sorted(known))
         refusals.append(
             f"{module.__name__.rpartition('.')[2]} {tool.version} does not know {arch.name} (it has {names})"
@@ -77,8 +80,15 @@ def _chosen(request: BuildRequest) -> tuple[Any, list[str]]:
     raise ToolchainError(
         f"no compiler for {request.name} on {arch.name}",
         found="; ".join(refusals),
-        hint=hint or "another version of CUDA, or another -arch",
+        hint=_which_cuda(arch) if unknown else hint,
     )
+
+
+def _which_cuda(arch: Architecture) -> str:
+    """The release that knows an architecture, where those that are here do not."""
+    if arch.capability < 75:
+        return f"CUDA 12 knows {arch.name}, 13 begins with sm_75: pip install 'nvidia-cuda-nvrtc-cu12'"
+    return f"a newer CUDA knows {arch.name}: pip install --upgrade nvidia-cuda-nvrtc, or choose another -arch"
 
 
 def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:

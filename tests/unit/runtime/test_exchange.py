@@ -9,11 +9,13 @@ from launch_kit import HostAdapter, Recorder, _launcher, expr, kernel, native
 
 from tilecore.errors import ArgumentError
 from tilecore.runtime import dlpack
+from tilecore.runtime.adapter import LoadedKernel
 from tilecore.runtime.artifact import Symbol, TensorParam
 
 pytestmark = pytest.mark.skipif(_launcher is None, reason="the extension is not built")
 
 DEVICE = 9
+STREAM = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p))
 BORROW = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(dlpack.Tensor))
 
 
@@ -28,11 +30,11 @@ class Table(ctypes.Structure):
         ("export_owned", ctypes.c_void_p),
         ("import_owned", ctypes.c_void_p),
         ("borrow", BORROW),
-        ("stream", ctypes.c_void_p),
+        ("stream", STREAM),
     )
 
 
-def make_type(major=1, fails=False):
+def make_type(major=1, fails=False, stream=None):
     """A type of device tensors with an exchange table; its instances count in ``read`` how often they are borrowed."""
 
     class DeviceTensor:
@@ -62,9 +64,14 @@ def make_type(major=1, fails=False):
     def borrow(value, out):
         value.read += 1
         out[0] = value.tensor
-        return -1 if fails else 0
+        return -1 if fails is True else 0
 
-    table = Table(major, 0, None, None, None, None, BORROW(borrow), None)
+    def current_stream(kind, index, out):
+        assert kind == DEVICE
+        out[0] = stream + index
+        return -1 if fails == "stream" else 0
+
+    table = Table(major, 0, None, None, None, None, BORROW(borrow), STREAM(current_stream) if stream else STREAM())
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     DeviceTensor.table = table
@@ -157,3 +164,57 @@ def test_more_types_than_are_remembered(launched, no_checker):
         kind = make_type()
         launcher(kind(0x10000 + 256 * number, (3, 4)), kind(0x20000 + 256 * number, (3, 4)))
     assert [call[0][0] for call in recorder.calls] == [0x10000 + 256 * number for number in range(80)]
+
+
+class Follows(DeviceAdapter):
+    tensor_streams = True
+
+
+@pytest.mark.parametrize(
+    ("adapter", "options", "expected"),
+    [
+        (Follows(), {"stream": 0x7000}, 0x7002),
+        (Follows(), {}, 0x1002),  # a table without streams
+        (Follows(), {"stream": 0x7000, "fails": "stream"}, 0x1002),
+        (DeviceAdapter(), {"stream": 0x7000}, 0x1002),  # an adapter with streams of its own
+    ],
+)
+def test_the_stream_of_the_tensors_library(adapter, options, expected):
+    recorder = Recorder(ADD)
+    kind = make_type(**options)
+    _launcher.Launcher(ADD, native(recorder), adapter, DEVICE)(kind(0x10000, (3, 4), 2), kind(0x20000, (3, 4), 2))
+    assert [call[2] for call in recorder.calls] == [expected]
+
+
+def test_an_adapter_without_streams_asks_nobody():
+    class Plain(HostAdapter):
+        device, tensor_streams = DEVICE, True
+
+    recorder = Recorder(ADD)
+    kind = make_type(stream=0x7000)
+    _launcher.Launcher(ADD, native(recorder), Plain(), DEVICE)(kind(0x10000, (3, 4)), kind(0x20000, (3, 4)))
+    assert [call[2] for call in recorder.calls] == [0]
+
+
+def test_the_device_of_the_tensors():
+    """The index reaches a launch that asks for it, by the quick way and by the checker's."""
+    seen = []
+    signature = ctypes.CFUNCTYPE(
+        ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p
+    )
+    function = signature(lambda state, slots, grids, device, stream: seen.append((device, stream)) or 0)
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    loaded = LoadedKernel(new(address, b"tilecore.launch_on_device", None), owner=function, on_device=True)
+    launcher = _launcher.Launcher(ADD, loaded, DeviceAdapter(), DEVICE)
+    kind, slow = make_type(), make_type(fails=True)
+    launcher(kind(0x10000, (3, 4), 3), kind(0x20000, (3, 4), 3))
+    launcher(slow(0x10000, (3, 4), 5), slow(0x20000, (3, 4), 5))
+    assert seen == [(3, 0x1003), (5, 0x1005)]
+
+
+def test_a_capsule_of_the_other_kind_is_refused():
+    loaded = native(Recorder(ADD))
+    with pytest.raises(ValueError, match="incorrect name"):
+        _launcher.Launcher(ADD, LoadedKernel(loaded.launch, on_device=True), DeviceAdapter(), DEVICE)

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import weakref
+from dataclasses import replace
 
 import ml_dtypes
 import numpy
@@ -46,6 +47,43 @@ def test_slots_and_grids(kind):
     assert slots[2] != slots[3]
     assert slots[4:] == [0x3FE0000000000000, 255, 9, 255]
     assert recorder.grids == [3, 255, 2, 144, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(("count", "expected"), [(9, [36, 7, 2]), (10, [40, 7, 2])])
+def test_sizes_of_the_launch_stand_behind_the_slots(kind, count, expected):
+    artifact = kernel([TensorParam("A", "float32", (N,)), ScalarParam("s", "int32")], FROM_FIRST)
+    seen = []
+    launch = native(lambda state, slots, grids, stream: seen.append((slots[:6], grids[:4])) or 0)
+    sizes = (expr(("*", "n", 4)), 7, expr(("//", "n", 4)))
+    launcher = kind(artifact, replace(launch, sizes=sizes), HostAdapter(), HOST)
+    tensor = torch.zeros(count)
+    launcher(tensor, 5)
+    launcher(tensor, torch.tensor(5))  # by the checker
+    assert seen == [([tensor.data_ptr(), 5, count, *expected], [1, 1, 1, 0])] * 2
+
+
+def test_sizes_of_the_launch_are_of_the_kernels_symbols(kind):
+    artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST)
+    with pytest.raises(LoweringError, match="the sizes m are used but are no symbols"):
+        kind(artifact, replace(native(Recorder(artifact)), sizes=(expr("m"),)), HostAdapter(), HOST)
+
+
+def test_a_launch_in_python_on_the_tensors_device(kind):
+    seen = []
+    loaded = LoadedKernel(lambda slots, grids, device, stream: seen.append((device, stream)) or 0, on_device=True)
+    kind(kernel([]), loaded, HostAdapter(), HOST)()
+    assert seen == [(0, 0)]
+
+
+def test_what_to_do_about_a_failed_launch(kind):
+    loaded = LoadedKernel(lambda *_: 3, 0, lambda code: f"code {code}", advice=lambda code: "x" * code)
+    with pytest.raises(LaunchError, match="code 3") as caught:
+        kind(kernel([]), loaded, HostAdapter(), HOST)()
+    assert caught.value.hint == "xxx"
+    loaded = LoadedKernel(lambda *_: 3, 0, lambda code: f"code {code}", advice=lambda code: "")
+    with pytest.raises(LaunchError) as caught:
+        kind(kernel([]), loaded, HostAdapter(), HOST)()
+    assert caught.value.hint is None
 
 
 @pytest.mark.parametrize(

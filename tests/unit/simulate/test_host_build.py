@@ -84,6 +84,16 @@ def test_libraries_are_kept_by_content(monkeypatch, tmp_path):
     assert SimulatedDevice().compile(TEXT, ["f"], [tmp_path]).path != first
 
 
+@needs_compiler
+def test_another_folder_of_the_cache(monkeypatch, tmp_path):
+    """Kernels that are built after it has changed run on the runtime that the process has."""
+    for number, folder in enumerate(("one", "two")):
+        monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / folder))
+        a, b = filled(64), np.zeros(64, np.float32)
+        run(SOURCE + f"// {number}\n", 64, ("A", a, "r"), ("B", b, "w"))
+        np.testing.assert_array_equal(a, b)
+
+
 def test_the_folder_is_ones_own(monkeypatch, tmp_path):
     monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / "cache"))
     folder = build.library_folder()

@@ -40,11 +40,14 @@ def skipped(decorate):
 @pytest.fixture
 def device():
     """The target "device", which can be made present, absent and of an architecture."""
-    facts = types.SimpleNamespace(present=True, arch="sm_90a")
+    facts = types.SimpleNamespace(present=True, arch="sm_90a", simulators=[])
 
     class Plugin:
         tilecore_lowering = staticmethod(null_backend.tilecore_lowering)
-        tilecore_adapters = staticmethod(null_backend.tilecore_adapters)
+
+        @hookimpl
+        def tilecore_adapters(self):
+            return [null_backend.NullAdapter(), *facts.simulators]
 
         @hookimpl
         def tilecore_codegen(self):
@@ -86,8 +89,14 @@ def test_a_device_must_be_present_to_run(device):
 
 
 def test_simulation_stands_in_for_a_device(device, monkeypatch):
+    class Simulated(null_backend.NullAdapter):
+        name = "sim"
+
     device.present = False
     monkeypatch.setenv("TILECORE_SIMULATE", "1")
+    assert skipped(testing.requires_device) == "no device device is here: nothing on the bus"
+    device.simulators.append(Simulated())
+    manager.refresh()
     assert skipped(testing.requires_device) is None
 
 

@@ -20,19 +20,30 @@ TC_FN To tc_bits(From from) {
 #define TC_INFINITY (tc_bits<float>(0x7f800000u))
 #define TC_NAN (tc_bits<float>(0x7fc00000u))
 
-// Division rounded down, and its remainder, which has the sign of the divisor.
-#define TC_FLOOR(T)                                                            \
+// What is divided by in place of b: no processor may be asked to divide by 0. The result then means nothing.
+template <class T>
+TC_FN T tc_divisor(T b) {
+  return b == 0 ? T(1) : b;
+}
+
+// Division towards zero and rounded down, each with its remainder; tc_floor_mod has the sign of the divisor. The lowest
+// number by -1 wraps to itself, with the remainder 0; by 0 the result means nothing.
+#define TC_DIVISION(T, UNSIGNED)                                               \
+  TC_FN T tc_div(T a, T b) {                                                   \
+    return b == -1 ? (T)(0 - (UNSIGNED)a) : a / tc_divisor(b);                  \
+  }                                                                            \
+  TC_FN T tc_mod(T a, T b) { return b == -1 ? 0 : a % tc_divisor(b); }         \
   TC_FN T tc_floor_div(T a, T b) {                                             \
-    const T quotient = a / b, rest = a % b;                                    \
+    const T quotient = tc_div(a, b), rest = tc_mod(a, b);                      \
     return rest != 0 && (rest ^ b) < 0 ? quotient - 1 : quotient;              \
   }                                                                            \
   TC_FN T tc_floor_mod(T a, T b) {                                             \
-    const T rest = a % b;                                                      \
+    const T rest = tc_mod(a, b);                                               \
     return rest != 0 && (rest ^ b) < 0 ? rest + b : rest;                      \
   }
-TC_FLOOR(int)
-TC_FLOOR(long long)
-#undef TC_FLOOR
+TC_DIVISION(int, unsigned)
+TC_DIVISION(long long, unsigned long long)
+#undef TC_DIVISION
 
 // A float as an integer: towards zero, out of range the nearest limit, NaN 0. T: the integer type.
 template <class T>
@@ -62,7 +73,7 @@ TC_FN T tc_neighbour(T x, T y) {
   const float a = float(x), b = float(y);
   if (a != a || b != b) return T(a + b);
   if (a == b) return y;
-  constexpr Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
+  const Bits sign = T(-0.0f).bits;
   if (a == 0.0f) return T::from_bits(b > 0.0f ? Bits(1) : Bits(sign | 1));
   const bool away = (b > a) == (a > 0.0f);
   return T::from_bits(Bits(x.bits + (away ? 1 : -1)));

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tilecore.errors import LoweringError
+from tilecore.errors import LoweringError, UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import const, constant, dtype_of, load, seq, store
@@ -33,6 +33,7 @@ from tilecore.ir.nodes import (
     TensorLoad,
     Var,
     While,
+    structural_map,
     structural_mutate,
     tirx,
 )
@@ -45,7 +46,7 @@ from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.kernels import each_kernel
-from tilecore.lowering.simt.nests import Nest, effects_in, is_parallel, uses_an_effect
+from tilecore.lowering.simt.nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
 from tilecore.lowering.simt.partition import is_fragment, memory_accesses, offset_of
 from tilecore.lowering.simt.reducers import FACT, filled, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads, without_unit_axes
@@ -101,7 +102,7 @@ class _Binder:
 
     def statement(self, node: Stmt) -> Stmt:
         if is_parallel(node):
-            return self._nest(Nest(node))
+            return self._nest(Nest(node, self.uniformity.roots))
         if isinstance(node, SeqStmt):
             return seq([self.statement(part) for part in node.seq])
         if isinstance(node, For):
@@ -160,11 +161,11 @@ class _Binder:
             return self._strided(nest)
         steps = {d: Var(f"s{n}", "int32") for n, d in enumerate(partition.register_digits)}
         places = partition.indices(self.binding.thread, [steps[d] for d in partition.register_digits])
-        inner = nest.body
+        inner = structural_map(nest.body, (For, _one_by_one))  # what is left inside of a nest is a thread's own work
         if is_fill(inner, self.reducers):
             inner = self._filled(inner)
         elif not (nest.is_private and self.per_thread):
-            inner = self._inside(inner, partition)
+            inner = self._inside(nest, inner, partition)
         body = self._guarded(nest, partition, inner)
         values = {var: _as_expr(place, var) for var, place in zip(nest.variables, places, strict=True)}
         made = substitute(body, values)
@@ -184,14 +185,20 @@ class _Binder:
             return body
         return IfThenElse(tirx.all(*conditions) if len(conditions) > 1 else conditions[0], body, None)
 
-    def _inside(self, body: Stmt, partition: FragmentLayout) -> Stmt:
+    def _inside(self, nest: Nest, body: Stmt, partition: FragmentLayout) -> Stmt:
         """Where several threads have the same iteration, one of them does what others see."""
         if not partition.free:
             return body
         mine = [tirx.EQ(self.binding.thread // free.stride % free.extent, const(0, "int32")) for free in partition.free]
         condition = tirx.all(*mine) if len(mine) > 1 else mine[0]
-        if uses_an_effect(body):
+        if not keeps_values(nest):
             return IfThenElse(condition, body, None)
+        if is_for_one(nest):
+            raise UnsupportedError(
+                "every thread keeps a value of this loop, and the loop changes what the value is made of",
+                location=location_of_span(nest.node.span),
+                hint="copy what it reads to a fragment, or keep its values in shared memory",
+            )
 
         def once(node: Any, mutator: Any) -> Any:
             if isinstance(node, BufferStore) and _is_private(node.buffer) and node.buffer not in self.reducers:
@@ -213,10 +220,17 @@ class _Binder:
         for axis in reversed(nest.axes):
             values[axis.loop_var] = axis.min + (rest if axis is nest.axes[0] else rest % axis.extent)
             rest = rest // axis.extent
-        body = IfThenElse(number < total, substitute(nest.body, values), None)
+        inner = structural_map(nest.body, (For, _one_by_one))
+        body = IfThenElse(number < total, substitute(inner, values), None)
         turns = (total + (self.binding.threads - 1)) // self.binding.threads
         made = For(turn, const(0, "int32"), turns, ForKind.SERIAL, body, span=nest.node.span)
         return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), made, span=nest.node.span)
+
+
+def _one_by_one(node: For) -> For:
+    if node.kind != ForKind.PARALLEL:
+        return node
+    return For(node.loop_var, node.min, node.extent, ForKind.SERIAL, node.body, span=node.span)
 
 
 def _step_loop(var: Var, digit: Digit, body: Stmt, partition: FragmentLayout, nest: Nest) -> Stmt:

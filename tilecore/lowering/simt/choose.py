@@ -19,7 +19,7 @@ from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt import reducers
 from tilecore.lowering.simt.asynchronous import ASYNC
 from tilecore.lowering.simt.kernels import threads_in
-from tilecore.lowering.simt.nests import PRIVATE
+from tilecore.lowering.simt.nests import LOOP_HINTS, PRIVATE
 
 HINT = "implementation"
 UNCHOSEN = "before_choice"  # the fact: the function as it was, for another choice
@@ -43,7 +43,7 @@ def _early(choice: Choice, env: PassEnv) -> Any:
     if not isinstance(made, For):  # one element: a nest all the same, that one thread does
         one = Var("i", "int32")
         made = For(one, const(0, "int32"), const(1, "int32"), ForKind.PARALLEL, made, span=choice.call.span)
-    notes = dict(made.annotations)
+    notes = dict(made.annotations) | {key: choice.call.hints[key] for key in LOOP_HINTS if key in choice.call.hints}
     if ASYNC in choice.call.hints:
         notes[ASYNC] = 1
     if any(str(region.source.scope()) == "local" for region in _regions(choice.call)):

@@ -9,10 +9,12 @@ from tilecore.ir.nodes import (
     CallEffectKind,
     Evaluate,
     IRModule,
+    PrimFunc,
     is_buffer_var,
     register_op_attr,
     structural_map,
 )
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.insert_barriers import BARRIER
@@ -30,18 +32,25 @@ def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
     for var, func in module.functions.items():
         mine = {str(a.buffer.name) for a in collect(func.body, AllocBuffer) if is_shared(a.buffer)}
         offsets = {name: places[name] for name in mine if name in places}
-        touched = accesses_of(func.body)
-        access = {}
-        for param in func.params:
-            if is_buffer_var(param):
-                reads = any(a.buffer.same_as(param) and not a.writes for a in touched)
-                writes = any(a.buffer.same_as(param) and a.writes for a in touched)
-                access[str(param.name)] = "rw" if reads and writes else "w" if writes else "r"
+        access = _accesses(func)
         func = func.with_body(structural_map(func.body, (Evaluate, _barrier)))
         func = func.with_attr("simt.shared", {name: start for name, (start, _) in offsets.items()})
         func = func.with_attr("simt.shared_bytes", max((start + size for start, size in offsets.values()), default=0))
         made[str(var.name_hint)] = func.with_attr("simt.access", access)
     return IRModule(made)
+
+
+def _accesses(func: PrimFunc) -> dict[str, str]:
+    """How each tensor is used: "r", "w" or "rw", as an atomic operation does."""
+    roots = memory_roots(func.body)
+    read, written = set(), set()
+    for access in accesses_of(func.body):
+        (written if access.writes else read).add(roots.get(access.buffer, access.buffer))
+    for call in collect(func.body, Call):
+        if op_name(call) == "tile.atomic_element":
+            read.add(roots.get(call.args[0].source, call.args[0].source))
+    params = [p for p in func.params if is_buffer_var(p)]
+    return {str(p.name): ("rw" if p in read else "w") if p in written else "r" for p in params}
 
 
 def _barrier(node: Evaluate) -> Evaluate:

@@ -12,6 +12,7 @@ from tilecore.lowering.inline_binds import INLINE_BINDS
 from tilecore.lowering.loops import effects, moves, reductions
 from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.passes import Gap, Pass, PassEnv
+from tilecore.lowering.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose import CHOOSE_TILE_OPS
@@ -23,15 +24,21 @@ from tilecore.lowering.simt.multiply import MULTIPLY
 from tilecore.lowering.simt.multiply_elements import MULTIPLY_ELEMENTS
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
 from tilecore.lowering.simt.plan_shared import PLAN_SHARED
+from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
+from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
 from tilecore.lowering.simt.reduce import REDUCE
 from tilecore.lowering.simt.reducers import FINALIZE
+from tilecore.lowering.simt.share_divisors import SHARE_DIVISORS
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
 from tilecore.lowering.threads.checks import CHECK_THREADS
+from tilecore.lowering.unpack_int4 import UNPACK_INT4
 
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
+    PRIVATIZE_SCRATCH,
     CHECK_THREADS,
     SEPARATE_OVERLAPS,
+    READ_LAYOUTS,
     PIPELINE_LOOPS,
     Gap("before_tile_ops"),
     CHOOSE_TILE_OPS,
@@ -40,6 +47,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     BIND_THREADS,
     APPLY_LAYOUTS,
     Gap("after_tile_ops"),
+    UNPACK_INT4,
     GUARD_BOUNDS,
     LOWER_ALLREDUCE,
     PLAN_SHARED,
@@ -47,7 +55,9 @@ STEPS: tuple[Pass | Gap, ...] = (
     FLATTEN_BUFFERS,
     Gap("before_vectorize"),
     VECTORIZE_ACCESSES,
+    SHARE_DIVISORS,
     Gap("before_outline"),
+    RASTERIZE_BLOCKS,
     OUTLINE_KERNELS,
     DESCRIBE_KERNELS,
 )

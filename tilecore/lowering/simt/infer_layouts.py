@@ -17,14 +17,17 @@ from tilecore.ir.build import dtype_of
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
+from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
 from tilecore.lowering.simt.kernels import each_kernel
-from tilecore.lowering.simt.nests import Nest, accesses_of, is_parallel, uses_an_effect
+from tilecore.lowering.simt.nests import LOOP_LAYOUT, Nest, accesses_of, is_for_one, is_parallel
 from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.simt.partition import is_fragment, partition_of
+from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS, not_taken
 from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads
 from tilecore.lowering.threads.uniformity import is_private
@@ -63,6 +66,8 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     for inferred in found:
         for buffer, layout in inferred.fragments.items():
             env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout)})
+            if env.facts[ASKED_FRAGMENTS].get(buffer, layout) != layout:
+                not_taken(env, buffer, "an operation holds it in its own way")
     for name, reason in demoted.items():
         env.note("layouts", {"buffer": name, "layout": f"shared memory: {reason}"})
     return func
@@ -88,6 +93,7 @@ class _Inference:
     def __init__(self, body: Stmt, threads: int, per_thread: bool, env: PassEnv) -> None:
         self.env, self.threads = env, threads
         self.nests: list[Nest] = []
+        self.roots = memory_roots(body)
         self.calls: list[tuple[TileCall, TileOpImpl]] = []
         self.per_thread = per_thread
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
@@ -98,7 +104,7 @@ class _Inference:
 
     def _gather(self, node: Stmt) -> None:
         if is_parallel(node):
-            self.nests.append(Nest(node))
+            self.nests.append(Nest(node, self.roots))
             return
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
         if call is not None and HINT in call.hints:
@@ -124,9 +130,10 @@ class _Inference:
             self._fix()
             while True:
                 self._spread()
-                open_nest = next((n for n in self.nests if n.node not in self.state.partitions), None)
-                if open_nest is None:
+                left = [n for n in self.nests if n.node not in self.state.partitions]
+                if not left:
                     break
+                open_nest = next((n for n in left if self._asked(n) is not None), left[0])
                 self.state.partitions[open_nest.node] = self._default(open_nest)
             self._leftovers()
             clash = self._clash()
@@ -153,6 +160,9 @@ class _Inference:
                     self.state.demoted.setdefault(buffer, f"{impl.name} reads it from shared memory")
                 elif buffer not in self.state.demoted:  # else another implementation is chosen for what it is then
                     self.state.fragments.setdefault(buffer, wanted)
+        for buffer, asked in self.env.facts.get(ASKED_FRAGMENTS, {}).items():
+            if buffer in self.buffers and self._is_open(buffer):
+                self.state.fragments[buffer] = asked
 
     def _spread(self) -> None:
         """From what is known to what follows, until nothing more does."""
@@ -216,7 +226,15 @@ class _Inference:
             return None  # dealt out at run time
         if self._is_private_work(nest):
             return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
-        return partition_of(nest, self.threads)
+        return self._asked(nest) or partition_of(nest, self.threads)
+
+    def _asked(self, nest: Nest) -> FragmentLayout | None:
+        """How ``loop_layout=`` divides a nest; None where nobody asked, or it is no way to divide it."""
+        hint = nest.node.annotations.get(LOOP_LAYOUT)
+        if hint is None or not nest.is_constant or str(hint["kind"]) != "fragment":
+            return None
+        layout = fragment_layout(hint, self.threads)
+        return layout if layout is not None and list(layout.shape) == nest.extents else None
 
     def _leftovers(self) -> None:
         """Fragments that only operations touch, and none of them cares."""
@@ -240,8 +258,8 @@ class _Inference:
                 needed = _following(nest, access.indices, access.buffer, partition)
                 if needed is None:
                     return access.buffer, "its elements are not taken one by one in the order of the loops"
-                if access.writes and partition.free and uses_an_effect(nest.body):
-                    return access.buffer, "it keeps values of atomic operations, which one thread has"
+                if access.writes and partition.free and is_for_one(nest):
+                    return access.buffer, "it keeps values of a loop that changes what it reads, which one thread has"
                 if not layout.covers(needed) or (access.writes and not needed.covers(layout)):
                     return access.buffer, "two places hold it differently"
         for call, impl in self.calls:

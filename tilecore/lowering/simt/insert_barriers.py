@@ -1,23 +1,20 @@
 """Puts a barrier where one thread reads or overwrites what another wrote or read, and only there.
 
-Memory that threads share is shared memory and what a kernel both writes and reads of global memory. The threads of a
-nest never meet in it (that is what T.Parallel promises), so a nest is one statement here.
+Memory that threads share is shared memory and what a kernel writes of global memory. The threads of a nest never meet
+in it (that is what T.Parallel promises), so a nest is one statement here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
-from tilecore.ir.build import const, constant, dtype_of, op_name, seq
+from tilecore.ir.build import constant, op_name, seq
 from tilecore.ir.nodes import (
+    EQ,
     Analyzer,
     AttrStmt,
-    Bind,
-    DeclBuffer,
     Evaluate,
-    FloorMod,
     For,
     IfThenElse,
     PrimFunc,
@@ -25,12 +22,17 @@ from tilecore.ir.nodes import (
     Stmt,
     Var,
     While,
+    structural_equal,
 )
 from tilecore.ir.tile_ops import tile_statement
-from tilecore.ir.visit import collect, substitute, variables
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.kernels import each_kernel
+from tilecore.lowering.simt.lower_allreduce import UNIFORM
 from tilecore.lowering.simt.nests import Access, accesses_of
+from tilecore.lowering.simt.touches import Meetings, Touch, carried, distinct, left
 from tilecore.lowering.threads.kernels import Threads
 from tilecore.lowering.threads.uniformity import Uniformity
 
@@ -54,33 +56,23 @@ def collect_barriers(body: Stmt) -> list[Evaluate]:
     return [node for node in collect(body, Evaluate) if op_name(node.value) == BARRIER]
 
 
-@dataclass(frozen=True, eq=False)
-class Touch:
-    """An access since the last barrier. memory: the buffer whose memory it is; slot: its first index."""
-
-    memory: Var
-    slot: Any
-    writes: bool
-
-
 State = frozenset  # of Touch
 
 
 class _Inserter:
     def __init__(self, body: Stmt, threads: Threads, env: PassEnv) -> None:
         self.env = env
-        self.uniformity = Uniformity(body, threads)
-        self.offsets: dict[Var, tuple[int, int]] = env.facts.get("shared_offsets", {})
-        self.roots = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
+        self.uniformity = Uniformity(body, threads, env.facts.get(UNIFORM, ()))
+        self.meetings = Meetings(threads, env.facts.get("shared_offsets", {}))
+        self.meetings.know(body)
+        self.roots = memory_roots(body)
+        self.number = Analyzer().simplify(threads.number())
         stored = {self.root(a.buffer) for a in accesses_of(body) if a.writes}
-        loaded = {self.root(a.buffer) for a in accesses_of(body) if not a.writes}
-        self.common = {b for b in stored if self._is_shared(b) or (str(b.scope()) == "global" and b in loaded)}
+        self.common = {b for b in stored if self._is_shared(b) or str(b.scope()) == "global"}
         self.touches: dict[Any, list[Touch]] = {}
 
     def root(self, buffer: Var) -> Var:
-        while buffer in self.roots:
-            buffer = self.roots[buffer]
-        return buffer
+        return self.roots.get(buffer, buffer)
 
     @staticmethod
     def _is_shared(buffer: Var) -> bool:
@@ -97,7 +89,7 @@ class _Inserter:
         if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
             return node, frozenset()
         if isinstance(node, (For, While, IfThenElse)) and self._only_reads(node):
-            return self._simple(node, state, _left(self._touched(node), node))
+            return self._simple(node, state, [left(t, node) for t in self._touched(node)])
         if isinstance(node, (For, While)) and not self._is_one(node):
             return self._loop(node, state)
         if isinstance(node, IfThenElse) and not self._is_one(node):
@@ -127,15 +119,16 @@ class _Inserter:
     def _loop(self, node: Any, state: State) -> tuple[Stmt, State]:
         state, before = self._head(node, state)
         _, after = self.statement(node.body, state)
-        body, after = self.statement(node.body, state | _carried(after, node))
-        after = _left(after, node)
+        entered = distinct([*state, *(carried(t, node) for t in after - state)])
+        body, after = self.statement(node.body, entered)
+        after = distinct(left(t, node) for t in after - state)  # what was before it has not changed
         if isinstance(node, For):
             made: Stmt = For(
                 node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span
             )
         else:
             made = While(node.condition, body, span=node.span)
-        return seq([*before, made]), state | after
+        return seq([*before, made]), distinct([*state, *after])
 
     def _head(self, node: Any, state: State) -> tuple[State, list[Stmt]]:
         """The loads of a loop's bounds, a while's condition or an if's."""
@@ -162,65 +155,28 @@ class _Inserter:
     def _touched(self, node: Any) -> list[Touch]:
         found = self.touches.get(node)
         if found is None:
-            found = [self._touch(a) for a in accesses_of(node) if self.root(a.buffer) in self.common]
+            dealt = self._is_dealt(node)
+            found = [self._touch(a, dealt) for a in accesses_of(node) if self.root(a.buffer) in self.common]
             self.touches[node] = found
         return found
 
-    def _touch(self, access: Access) -> Touch:
-        whole = access.buffer is self.root(access.buffer) and len(access.indices) > 1
-        return Touch(self.root(access.buffer), access.indices[0] if whole else None, access.writes)
+    def _touch(self, access: Access, dealt: bool) -> Touch:
+        whole = access.buffer is self.root(access.buffer)
+        place = access.indices if whole else None
+        slot = access.indices[0] if whole and len(access.indices) > 1 else None
+        return Touch(self.root(access.buffer), place, slot, access.writes, access.atomic, dealt)
+
+    def _is_dealt(self, node: Any) -> bool:
+        """A nest whose copies are there when it ends, or what one thread does."""
+        if isinstance(node, AttrStmt) and node.attr_key == NEST:
+            return constant(node.value) != ASYNC_NEST
+        if not isinstance(node, IfThenElse) or not isinstance(node.condition, EQ):
+            return False
+        return constant(node.condition.b) is not None and structural_equal(node.condition.a, self.number)
 
     def _meets(self, state: Iterable[Touch], touched: Iterable[Touch]) -> bool:
         new = list(touched)
-        return any(self._conflict(a, b) for a in state for b in new if a.writes or b.writes)
-
-    def _conflict(self, a: Touch, b: Touch) -> bool:
-        if a.memory.same_as(b.memory):
-            return not _apart(a.slot, b.slot)
-        mine, other = self.offsets.get(a.memory), self.offsets.get(b.memory)
-        if mine is None or other is None:
-            return False
-        return mine[0] < other[0] + other[1] and other[0] < mine[0] + mine[1]
-
-
-def _carried(after: State, node: Any) -> State:
-    """What a step leaves, as the next step sees it."""
-    if not isinstance(node, For):
-        return _left(after, node)
-    inside = _bound_in(node.body)
-    back = {node.loop_var: node.loop_var - const(1, dtype_of(node.loop_var))}
-    return frozenset(
-        Touch(t.memory, None if t.slot is None or variables(t.slot) & inside else substitute(t.slot, back), t.writes)
-        for t in after
-    )
-
-
-def _left(after: Iterable[Touch], node: Any) -> State:
-    """What is left behind a loop: its variable has no value there."""
-    inside = _bound_in(node)
-    return frozenset(
-        Touch(t.memory, None if t.slot is None or variables(t.slot) & inside else t.slot, t.writes) for t in after
-    )
-
-
-def _bound_in(node: Any) -> set[Var]:
-    return {f.loop_var for f in collect(node, For)} | {b.var for b in collect(node, Bind)}
-
-
-def _apart(a: Any, b: Any) -> bool:
-    """Are two first indices slots of a ring that are never the same: (x + c) % n and (x + d) % n?"""
-    if a is None or b is None:
-        return False
-    known = constant(a), constant(b)
-    if None not in known:
-        return known[0] != known[1]
-    if not (isinstance(a, FloorMod) and isinstance(b, FloorMod)):
-        return False
-    size = constant(a.b)
-    if size is None or size != constant(b.b):
-        return False
-    distance = constant(Analyzer().simplify(a.a - b.a))
-    return distance is not None and distance % size != 0
+        return any(self.meetings.conflict(a, b) for a in state for b in new)
 
 
 INSERT_BARRIERS = Pass("insert_barriers", insert_barriers)

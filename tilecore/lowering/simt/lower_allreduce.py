@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import const, constant, dtype_of, load, loop, op_name, seq, store
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -17,12 +19,14 @@ from tilecore.ir.nodes import (
     CallEffectKind,
     Evaluate,
     Expr,
+    For,
     IfThenElse,
     PrimFunc,
     SeqStmt,
     Stmt,
     StringImm,
     Var,
+    While,
     register_op_attr,
     structural_mutate,
     tirx,
@@ -33,8 +37,10 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.uniformity import Uniformity
 
 ALLREDUCE = "tile.allreduce"
+UNIFORM = "uniform"  # the fact: buffers of a thread that hold the same in all threads, though it is not plain to see
 # (value, lane, kind: "idx" | "xor" | "up" | "down", width)
 SHUFFLE = "simt.shuffle"
 register_op_attr(SHUFFLE, "TCallEffectKind", CallEffectKind.Opaque.value)
@@ -48,26 +54,53 @@ def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:
 
 def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
     warp = env.capabilities.warp
+    uniform = env.facts.setdefault(UNIFORM, set())
 
     def change(body: Stmt, threads: Threads) -> Stmt:
+        uniformity = Uniformity(body, threads)
+        apart: list[Any] = []  # loops and conditions around that threads go through on their own
+
+        def around(node: Any, mutator: Any) -> Any:
+            if not uniformity.is_divergent(node):
+                return mutator.default_mutate(node)
+            apart.append(node)
+            made = mutator.default_mutate(node)
+            apart.pop()
+            return made
+
         def lowered(node: Any, mutator: Any) -> Any:
             made = mutator.default_mutate(node)
             if not any(op_name(c) == ALLREDUCE for c in collect(made, Call)):
                 return made
-            return _Joins(threads, warp).statement(made)
+            joins = _Joins(threads, warp, uniform)
+            result = joins.statement(made)
+            if joins.over_memory and apart:
+                raise _cannot_meet(node, warp)
+            return result
 
-        return structural_mutate(body, [(BufferStore, lowered), (Bind, lowered), (Evaluate, lowered)])
+        leaves = [(kind, lowered) for kind in (BufferStore, Bind, Evaluate)]
+        return structural_mutate(body, [*leaves, *((kind, around) for kind in (For, While, IfThenElse))])
 
     return func.with_body(each_kernel(func.body, change))
+
+
+def _cannot_meet(node: Stmt, warp: int) -> UnsupportedError:
+    return UnsupportedError(
+        "threads of different warps join values in a place that they reach at different times",
+        location=location_of_span(node.span),
+        expected=f"groups of a power of two of neighbours, at most {warp}, in blocks of whole warps",
+        hint="join before the loop or the if, or let all threads go through it together",
+    )
 
 
 class _Joins:
     """The joins in one statement, done before it."""
 
-    def __init__(self, threads: Threads, warp: int) -> None:
-        self.threads, self.warp = threads, warp
+    def __init__(self, threads: Threads, warp: int, uniform: set[Var]) -> None:
+        self.threads, self.warp, self.uniform = threads, warp, uniform
         self.number = threads.number()
         self.before: list[Stmt] = []
+        self.over_memory = False
 
     def statement(self, node: Stmt) -> Stmt:
         def call(inner: Call, mutator: Any) -> Any:
@@ -81,20 +114,21 @@ class _Joins:
         value, kind = call.args[0], str(call.args[1].value)
         groups = ThreadGroups.of(self.threads.count, *(int(constant(a) or 0) for a in call.args[2:4]))
         cell = tirx.decl_buffer([1], dtype_of(value), "joined", scope="local", layout=None)
+        if groups.is_whole_block:
+            self.uniform.add(cell)
         zero = const(0, "int32")
         self.before += [AllocBuffer(cell), store(cell, value, [zero])]
         extent, stride = groups.extent, groups.stride
+        span = extent * stride
+        if self.threads.count % span and self.warp % span == 0:
+            self._one_by_one(cell, kind, groups)
+            return load(cell, [zero])
         inside = min(extent, self.warp // stride) if stride < self.warp else 1
         if not (
             _is_power(inside) and _is_power(stride) and extent % inside == 0 and self._whole_warps(inside * stride)
         ):
             inside = 1
-        step = inside // 2
-        while step:
-            other = Var("other", dtype_of(cell))
-            self.before.append(Bind(other, shuffle(load(cell, [zero]), step * stride, "xor", self.warp)))
-            self.before.append(store(cell, join(kind, load(cell, [zero]), other), [zero]))
-            step //= 2
+        self._exchange(cell, kind, inside, stride)
         if extent > inside:
             self._across(cell, kind, ThreadGroups(self.threads.count, extent, stride), inside)
         return load(cell, [zero])
@@ -102,8 +136,34 @@ class _Joins:
     def _whole_warps(self, width: int) -> bool:
         return self.threads.count % width == 0
 
+    def _exchange(self, cell: Var, kind: str, members: int, stride: int) -> None:
+        """Members in one warp, a power of two of them ``stride`` apart: all have the result after log2 exchanges."""
+        zero, step = const(0, "int32"), members // 2
+        while step:
+            other = Var("other", dtype_of(cell))
+            self.before.append(Bind(other, shuffle(load(cell, [zero]), step * stride, "xor", self.warp)))
+            self.before.append(store(cell, join(kind, load(cell, [zero]), other), [zero]))
+            step //= 2
+
+    def _one_by_one(self, cell: Var, kind: str, groups: ThreadGroups) -> None:
+        """Members in one warp, some of which the block may not have: each takes the value of one after the other."""
+        zero, span = const(0, "int32"), groups.extent * groups.stride
+        mine = Var("mine", dtype_of(cell))
+        self.before.append(Bind(mine, load(cell, [zero])))
+        first = self.number // span * span + self.number % groups.stride
+        last = const(self.threads.count - 1, "int32")
+        for position in range(groups.extent):
+            member = first + position * groups.stride
+            other = Var("other", dtype_of(cell))
+            value = shuffle(mine, tirx.min(member, last) % self.warp, "idx", self.warp)
+            self.before.append(Bind(other, value))
+            joined = other if position == 0 else join(kind, load(cell, [zero]), other)
+            step = store(cell, joined, [zero])
+            self.before.append(step if position == 0 else IfThenElse(member <= last, step, None))
+
     def _across(self, cell: Var, kind: str, groups: ThreadGroups, inside: int) -> None:
         """Members of different warps, through shared memory: one cell for what each warp (or thread) has so far."""
+        self.over_memory = True
         zero = const(0, "int32")
         span = inside * groups.stride  # threads that have one joined value for each of ``stride`` groups
         cells = -(-self.threads.count // span) * groups.stride
@@ -118,10 +178,17 @@ class _Joins:
         wide = groups.stride * outer
         first = mine // wide * wide + mine % groups.stride
 
+        whole = self.threads.count % (groups.extent * groups.stride) == 0  # else the last group has fewer members
+        if whole and inside == self.warp and outer <= self.warp and _is_power(outer):  # a lane for each warp's result
+            self.before.append(store(cell, load(memory, [first + self.number % outer]), [zero]))
+            self._exchange(cell, kind, outer, 1)
+            return
+
         def add(position: Any) -> Stmt:
-            other = Var("other", dtype_of(cell))
-            read = Bind(other, load(memory, [first + position * groups.stride]))
-            return seq([read, store(cell, join(kind, load(cell, [zero]), other), [zero])])
+            other, place = Var("other", dtype_of(cell)), first + position * groups.stride
+            read = Bind(other, load(memory, [place]))
+            made = seq([read, store(cell, join(kind, load(cell, [zero]), other), [zero])])
+            return made if whole else IfThenElse(place < const(cells, "int32"), made, None)
 
         self.before.append(store(cell, load(memory, [first]), [zero]))
         self.before.append(loop(const(outer - 1, "int32"), lambda p: add(p + 1), name="w"))

@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tilecore.ir.build import constant, op_name
-from tilecore.ir.nodes import Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
+from tilecore.ir.nodes import AllocBuffer, Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
 from tilecore.ir.visit import collect
+from tilecore.lowering.threads.uniformity import is_private
 
 FRAGMENT = "local.fragment"
 # annotation of a nest that a tile operation on memory of the thread became: where threads are asked for, each does it
 PRIVATE = "private"
+# annotations of a nest that users make: elements that a thread takes side by side, and a T.Fragment to divide it by
+COALESCED_WIDTH, LOOP_LAYOUT = LOOP_HINTS = ("coalesced_width", "loop_layout")
 
 
 @dataclass(frozen=True)
 class Access:
-    """An element that an iteration reads or writes."""
+    """An element that an iteration reads or writes. atomic: the kind of an atomic operation that changes it."""
 
     buffer: Var
     indices: tuple[Any, ...]
     writes: bool
+    atomic: str = ""
 
 
 class Nest:
     """A perfect nest of parallel loops.
 
     axes: its loops, outermost first. extents: their sizes, None where one is not known when compiling. accesses: of all
-    memory in its body, in order.
+    memory in its body, in order. roots: for a view, the buffer whose memory it is.
     """
 
-    def __init__(self, node: For) -> None:
-        self.node = node
+    def __init__(self, node: For, roots: Mapping[Var, Var]) -> None:
+        self.node, self.roots = node, roots
         self.axes: list[For] = [node]
         while isinstance(self.axes[-1].body, For) and self.axes[-1].body.kind == ForKind.PARALLEL:
             self.axes.append(self.axes[-1].body)
         self.body: Stmt = self.axes[-1].body
         self.accesses = accesses_of(self.body)
+
+    def root(self, buffer: Var) -> Var:
+        """The buffer whose memory it is."""
+        return self.roots.get(buffer, buffer)
 
     @property
     def extents(self) -> list[int | None]:
@@ -85,9 +94,25 @@ def effects_in(node: Any) -> bool:
     return any(op_name(c) in ("tile.atomic_element", "tile.print") for c in collect(node, Call))
 
 
-def uses_an_effect(node: Any) -> bool:
-    """Is the value of an atomic operation used?"""
-    return any(effects_in(n.value) for n in collect(node, Bind, BufferStore))
+def is_for_one(nest: Nest) -> bool:
+    """Must an iteration be done by one thread alone, since another that did it too would find something else: does it
+    use the value of an atomic operation, or read memory of the block that it writes?"""
+    if any(effects_in(n.value) for n in collect(nest.body, Bind, BufferStore)):
+        return True
+    common = [a for a in nest.accesses if not is_own(a.buffer)]
+    written = {nest.root(a.buffer) for a in common if a.writes}
+    return any(nest.root(a.buffer) in written for a in common if not a.writes)
+
+
+def keeps_values(nest: Nest) -> bool:
+    """Does it leave something in a thread's own memory, or a fragment?"""
+    inside = {a.buffer for a in collect(nest.body, AllocBuffer)}
+    return any(a.writes and is_own(a.buffer) and a.buffer not in inside for a in nest.accesses)
+
+
+def is_own(buffer: Var) -> bool:
+    """Registers: memory of one thread, or a fragment."""
+    return is_private(buffer) or str(buffer.scope()) == FRAGMENT
 
 
 def is_parallel(node: Any) -> bool:
@@ -102,7 +127,7 @@ def accesses_of(node: Any) -> list[Access]:
     def call(n: Call) -> None:
         if op_name(n) == "tile.atomic_element":
             places.append(n.args[0])
-            found.append(Access(n.args[0].source, tuple(n.args[0].indices), True))
+            found.append(Access(n.args[0].source, tuple(n.args[0].indices), True, str(n.args[2].value)))
 
     def load(n: TensorLoad) -> None:
         if not any(n.same_as(place) for place in places):

@@ -12,7 +12,7 @@ from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import Analyzer, Var
 from tilecore.ir.visit import substitute
 from tilecore.lowering.flatten_buffers import strides_of
-from tilecore.lowering.simt.nests import FRAGMENT, Access, Nest
+from tilecore.lowering.simt.nests import COALESCED_WIDTH, FRAGMENT, Access, Nest
 
 MOVE = 16  # bytes that one instruction moves
 
@@ -61,6 +61,7 @@ def _vector(nest: Nest, axis: int, extents: list[int], threads: int) -> int:
     """Elements that a thread takes side by side."""
     sizes = [DType(dtype_of(a.buffer)).bytes for a in memory_accesses(nest)] or [4]
     most = max(1, MOVE // max(sizes))
+    most = min(most, max(1, int(nest.node.annotations.get(COALESCED_WIDTH, most))))
     share = max(1, prod(extents) // threads)
     vector = 1
     while vector * 2 <= most and extents[axis] % (vector * 2) == 0 and vector * 2 <= share:

@@ -27,6 +27,7 @@ from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.threads.kernels import Threads
 
 ALIGN = 128  # bytes; bulk copies and swizzles want it
+SMALL = 256  # bytes: such buffers share no memory, which would cost a barrier
 
 
 def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -142,6 +143,8 @@ class _Plan:
         return placed
 
     def _meet(self, a: Var, b: Var) -> bool:
+        if min(size_of(a), size_of(b)) <= SMALL:
+            return True
         mine, other = self.lives[a], self.lives[b]
         return mine[0] <= other[1] and other[0] <= mine[1]
 

@@ -7,7 +7,7 @@ from typing import Any
 from tilecore.ir.build import cast, const, dtype_of, load, seq, store
 from tilecore.ir.fragments import THREAD, Digit, FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, For, ForKind, Stmt, Var, tirx
-from tilecore.ir.reductions import accumulator, element, identity, join, joiner
+from tilecore.ir.reductions import accumulator, element, identity, join, join_number, joiner
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
@@ -64,7 +64,7 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     if inside:
         there = tirx.all(*inside) if len(inside) > 1 else inside[0]
         value = tirx.if_then_else(there, value, identity(call.kind, total_dtype))
-    step = store(total, join(kind, load(total, [zero]), value), [zero], call.span)
+    step = store(total, join_number(kind, load(total, [zero]), value), [zero], call.span)
     made: Stmt = _loops(inner, steps, step, call)
     joined = load(total, [zero])
     for digit in layout.of_axis(call.dim):

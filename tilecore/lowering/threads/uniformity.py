@@ -7,6 +7,7 @@ it. The sets grow until nothing is added.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tilecore.ir.build import const, dtype_of, op_name
@@ -48,11 +49,12 @@ def is_private(buffer: Var) -> bool:
 class Uniformity:
     """What varies in the code of one kernel, in tile IR or lowered to loops.
 
-    varying: variables, and buffers that are no views. roots: for a view, the buffer whose memory it is.
+    varying: variables, and buffers that are no views. roots: for a view, the buffer whose memory it is. uniform:
+    buffers that are known to hold the same in all threads.
     """
 
-    def __init__(self, body: Stmt, threads: Threads) -> None:
-        self.threads = threads
+    def __init__(self, body: Stmt, threads: Threads, uniform: Iterable[Var] = ()) -> None:
+        self.threads, self.uniform = threads, set(uniform)
         self.roots = memory_roots(body)
         self.varying: set[Var] = {axis.var for axis in threads.active}
         known = -1
@@ -112,6 +114,8 @@ class Uniformity:
             if self.varies(node.value):
                 self.varying.add(node.var)
         elif isinstance(node, BufferStore):
+            if node.buffer in self.uniform:
+                return
             parts = [node.value, *node.indices]
             if is_private(node.buffer) and (divergent or any(self.varies(part) for part in parts)):
                 self.varying.add(self.root(node.buffer))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_cuda.launch import plain
 from tile_cuda.launch.module import KernelModule
-from tile_cuda.launch.plain import PlainLaunch
 from tilecore import settings
 
-__all__ = ["KernelModule", "built", "launch_of", "set_device"]
+__all__ = ["KernelModule", "built", "failed_map", "launch_of"]
 
 
 def _extension() -> tuple[Any, str]:
@@ -18,7 +18,7 @@ def _extension() -> tuple[Any, str]:
         from tile_cuda.launch import _native
     except ImportError as error:
         return None, f"the extension tile_cuda.launch._native is not built ({error})"
-    if _native.INTERFACE != 1:
+    if _native.INTERFACE != 2:
         return None, "the extension tile_cuda.launch._native is of another version"
     return _native, f"built: {_native.__file__}"
 
@@ -32,17 +32,14 @@ def built() -> tuple[bool, str]:
 
 
 def launch_of(module: KernelModule) -> tuple[Any, int, Any]:
-    """(launch, state, owner) of a LoadedKernel."""
+    """(launch, state, owner) of a LoadedKernel, which is one ``on_device``."""
     if _native is None:
-        plain = PlainLaunch(module)
-        return plain, 0, plain
-    made = _native.NativeLaunch(module)
-    return made.capsule, made.state, made
+        made = plain.PlainLaunch(module)
+        return made, 0, made
+    native = _native.NativeLaunch(module)
+    return native.capsule, native.state, native
 
 
-def set_device(index: int) -> None:
-    """The device of this thread's next launches."""
-    if _native is None:
-        PlainLaunch.device.index = index
-    else:
-        _native.set_device(index)
+def failed_map() -> tuple[int, int, tuple[int, ...], tuple[int, ...]]:
+    """(the driver's code, address, shape, strides) of the tensor map that failed last in this thread."""
+    return plain.failed_map() if _native is None else _native.failed_map()

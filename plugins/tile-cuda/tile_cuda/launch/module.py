@@ -4,76 +4,95 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tile_cuda import driver as api
 from tile_cuda.driver import Driver, DriverError
+from tile_cuda.launch.entries import NO_CLUSTER, LaunchEntry, launch_entry
+from tile_cuda.launch.failures import Failures, refused_binary
 from tilecore.errors import LaunchError
-from tilecore.runtime.artifact import Artifact, Entry, TensorParam
+from tilecore.runtime.artifact import Artifact, Entry
+from tilecore.runtime.dims import Dim
 
-# results of our own, beside the driver's; launch_native.h has the same
-BAD_DEVICE, BAD_GRID, NO_MEMORY, LOAD_FAILED = 1001, 1002, 1003, 1004
-ENTRY_STEP = 10000
 _PLAIN_SHARED = 48 << 10  # bytes that a block may have without asking
-_L2_LIMIT = 6  # CU_LIMIT_PERSISTING_L2_CACHE_SIZE
-_INVALID_IMAGE, _NO_BINARY, _UNSUPPORTED_PTX = 200, 209, 222
-_OUT_OF_RESOURCES, _INVALID_VALUE = 701, 1
+_PORTABLE_CLUSTER = 8  # blocks of a cluster that every device has
 
 
 @dataclass(frozen=True)
-class LaunchEntry:
-    """What a launch needs of one entry. window_slot: slot of the tensor that is kept in L2, -1 for none."""
+class LoadedDevice:
+    """A device's primary context, the kernels' functions in it, for each whether the launch must say its cluster, and
+    the most bytes of an L2 window."""
 
-    threads: tuple[int, int, int]
-    window_slot: int = -1
-    window_bytes: int = 0
-    window_ratio: float = 1.0
-    programmatic: bool = False
-
-
-def _launch_entry(entry: Entry) -> LaunchEntry:
-    slot, size, ratio = entry.attributes.get("l2_window", (-1, 0, 1.0))
-    return LaunchEntry(entry.threads, int(slot), int(size), float(ratio), bool(entry.attributes.get("programmatic")))
+    context: int
+    functions: list[int]
+    clusters: list[bool]
+    window_limit: int
 
 
 class KernelModule:
-    """The kernels of an artifact. ``entries``: by number; ``n_slots``: parameters of every kernel."""
+    """The kernels of an artifact. ``entries``: by number; ``n_slots``: parameters of every kernel that are slots;
+    ``sizes``: what the launch needs computed at every call, behind the slots."""
 
     def __init__(self, artifact: Artifact, driver: Driver) -> None:
         self.artifact = artifact
         self.driver = driver
-        self.entries = [_launch_entry(entry) for entry in artifact.entries]
+        self.entries = [launch_entry(entry) for entry in artifact.entries]
         self.n_slots = len(artifact.params) + len(artifact.workspaces) + len(artifact.symbols)
-        self._loaded: dict[int, tuple[int, list[int]]] = {}
+        found = (size for entry in self.entries for size in entry.sizes if not isinstance(size, int))
+        self.sizes: tuple[Dim, ...] = tuple(dict.fromkeys(found))
+        self.failures = Failures(self)
+        self.loaded: dict[int, LoadedDevice] = {}
         self._lock = threading.Lock()
-        self._failure: BaseException | None = None
 
     def address(self, name: str) -> int:
         """Address of a driver function; 0 if it has none of that name."""
         return self.driver.address(name)
 
-    def on_device(self, index: int) -> tuple[int, list[int]]:
-        """(the device's primary context, the kernels' functions in it); raises LaunchError."""
+    def place(self, size: Dim) -> tuple[int, int]:
+        """(the size, -1) when it is a number, else (0, the word behind the slots that holds it)."""
+        return (size, -1) if isinstance(size, int) else (0, self.n_slots + self.sizes.index(size))
+
+    def require(self) -> None:
+        """Raises LaunchError when the driver has not the functions that the launch needs."""
+        needed = {"cuLaunchKernelEx": not all(e.is_plain for e in self.entries)}
+        needed["cuTensorMapEncodeTiled"] = any(e.tensor_maps for e in self.entries)
+        for name, wanted in needed.items():
+            if wanted and not self.driver.address(name):
+                raise LaunchError(
+                    f"{self.artifact.name} needs a newer driver", found=f"one without {name}",
+                    hint="install a driver of CUDA 12 or later",
+                )  # fmt: skip
+
+    def on_device(self, index: int) -> LoadedDevice:
+        """The kernels on a device; loads them there at the first time. Raises LaunchError."""
         with self._lock:
-            known = self._loaded.get(index)
+            known = self.loaded.get(index)
             if known is None:
-                known = self._loaded[index] = self._load(index)
+                known = self.loaded[index] = self._load(index)
             return known
 
-    def _load(self, index: int) -> tuple[int, list[int]]:
+    def _load(self, index: int) -> LoadedDevice:
         driver = self.driver
         try:
             context = driver.context(index)
             with driver.inside(index):
                 module = driver.load_module(self.artifact.binary)
                 functions = [driver.function(module, entry.symbol) for entry in self.artifact.entries]
-                for entry, function in zip(self.artifact.entries, functions, strict=True):
-                    self._prepare(entry, function, index)
+                clusters = []
+                for entry, facts, function in zip(self.artifact.entries, self.entries, functions, strict=True):
+                    self._allow_shared(entry, function, index)
+                    self._prefer(facts, function, index)
+                    clusters.append(self._cluster(facts, function))
+                window = driver.device_attribute(api.MAX_WINDOW, index) if self._has_window() else 0
         except DriverError as error:
-            raise self._refusal(error, index) from None
-        return context, functions
+            raise refused_binary(self, error, index) from None
+        return LoadedDevice(context, functions, clusters, window)
 
-    def _prepare(self, entry: Entry, function: int, index: int) -> None:
+    def _has_window(self) -> bool:
+        return any(entry.window_slot >= 0 for entry in self.entries)
+
+    def _allow_shared(self, entry: Entry, function: int, index: int) -> None:
         """Allow the shared memory that the entry asks for."""
         static = self.driver.function_attribute(function, api.FUNCTION_STATIC_SHARED)
         most = self.driver.limits(index)["shared"] - static
@@ -87,80 +106,29 @@ class KernelModule:
         if not isinstance(asked, int) or asked + static > _PLAIN_SHARED:
             allowed = asked if isinstance(asked, int) else most
             self.driver.set_function_attribute(function, api.FUNCTION_DYNAMIC_SHARED, allowed)
-        window = _launch_entry(entry)
-        if window.window_slot >= 0:
-            self.driver.call("cuCtxSetLimit", _L2_LIMIT, window.window_bytes)
 
-    def _refusal(self, error: DriverError, index: int) -> LaunchError:
-        name = self.artifact.name
-        if error.code in (_NO_BINARY, _INVALID_IMAGE, _UNSUPPORTED_PTX):
-            major, minor = self.driver.capability(index)
-            return LaunchError(
-                f"{name} was compiled for another GPU: {error}",
-                found=f"{self.artifact.target}; the device is {self.driver.device_name(index)}, sm_{major}{minor}",
-                hint=f'target="cuda -arch=sm_{major}{minor}"',
-            )
-        return LaunchError(f"{name} cannot be loaded on device {index}: {error}")
+    def _prefer(self, facts: LaunchEntry, function: int, index: int) -> None:
+        """The carveout, and room in L2 for what is to stay there; the room of others is not taken away."""
+        if facts.carveout is not None:
+            self.driver.set_function_attribute(function, api.FUNCTION_CARVEOUT, facts.carveout)
+        if facts.window_slot >= 0:
+            most = self.driver.device_attribute(api.MAX_PERSISTING_L2, index)
+            wanted = min(facts.window_bytes, most) if isinstance(facts.window_bytes, int) else most
+            if wanted > self.driver.context_limit(api.LIMIT_PERSISTING_L2):
+                self.driver.set_context_limit(api.LIMIT_PERSISTING_L2, wanted)
 
-    # -- words for what went wrong -------------------------------------------------------------------------------
-
-    def failed(self, error: BaseException) -> None:
-        """Keep what a load raised inside a launch, for :meth:`words`."""
-        self._failure = error
-
-    def words(self, code: int) -> str:
-        """What the code of a launch means: the kernel, the driver's name for it and the limit that was hit."""
-        number, result = divmod(code, ENTRY_STEP)
-        if result == LOAD_FAILED:
-            error, self._failure = self._failure, None
-            return str(error) if error is not None else "the kernel could not be loaded"
-        symbol = self.artifact.entries[number].symbol if number < len(self.artifact.entries) else self.artifact.name
-        own = {
-            BAD_DEVICE: "there is no such device",
-            BAD_GRID: f"the grid is too large: at most {2**31 - 1} blocks along x, 65535 along y and z",
-            NO_MEMORY: "out of memory on the host",
-        }
-        if result in own:
-            return f"{symbol}: {own[result]}"
-        limits = "; ".join(self._limits_hit(number)) if result in (_INVALID_VALUE, _OUT_OF_RESOURCES) else ""
-        assertions = (
-            self.artifact.entries[number].attributes.get("assertions", ()) if number < len(self.entries) else ()
-        )
-        if result in (710, 719) and assertions:
-            limits = "a device assertion may have failed: " + " | ".join(map(str, assertions))
-        return f"{symbol}: {self.driver.words(result)}" + (f"; {limits}" if limits else "")
-
-    def _limits_hit(self, number: int) -> list[str]:
-        """Limits of the device or of the compiled kernel that the launch went beyond."""
-        entry = self.artifact.entries[number]
-        made: list[str] = []
-        x, y, z = entry.threads
-        for index, (_, functions) in self._loaded.items():
-            try:
-                limit = self.driver.limits(index)
-                with self.driver.inside(index):
-                    most = self.driver.function_attribute(functions[number], api.FUNCTION_THREADS)
-                    registers = self.driver.function_attribute(functions[number], api.FUNCTION_REGISTERS)
-            except DriverError:
-                continue
-            if x * y * z > limit["threads"]:
-                made.append(f"{x * y * z} threads a block, the limit is {limit['threads']}")
-            elif x * y * z > most:
-                made.append(f"{x * y * z} threads a block, with {registers} registers each at most {most} fit")
-            if isinstance(entry.shared_bytes, int) and entry.shared_bytes > limit["shared"]:
-                made.append(f"{entry.shared_bytes} bytes of shared memory, the limit is {limit['shared']}")
-            break
-        return made
-
-
-def tensor_slots(artifact: Artifact) -> int:
-    """Number of slots that hold tensors' addresses."""
-    return sum(isinstance(param, TensorParam) for param in artifact.params) + len(artifact.workspaces)
+    def _cluster(self, facts: LaunchEntry, function: int) -> bool:
+        """Whether the launch must say the cluster: the code does not."""
+        if facts.cluster == NO_CLUSTER:
+            return False
+        if prod(facts.cluster) > _PORTABLE_CLUSTER:
+            self.driver.set_function_attribute(function, api.FUNCTION_CLUSTER_ANY_SIZE, 1)
+        return self.driver.function_attribute(function, api.FUNCTION_CLUSTER_WIDTH) == 0
 
 
 def describe(module: KernelModule, index: int) -> dict[str, Any]:
     """Registers, spilled bytes and shared memory of every kernel, as the driver tells them."""
-    _, functions = module.on_device(index)
+    functions = module.on_device(index).functions
     made: dict[str, Any] = {}
     with module.driver.inside(index):
         for entry, function in zip(module.artifact.entries, functions, strict=True):

@@ -6,9 +6,11 @@ import ctypes
 import threading
 from typing import Any
 
-from tile_cuda.launch.module import BAD_GRID, ENTRY_STEP, LOAD_FAILED, KernelModule, LaunchEntry
-
-_MAX_GRID = (2**31 - 1, 65535, 65535)
+from tile_cuda.launch.entries import LaunchEntry
+from tile_cuda.launch.failures import BAD_CLUSTER, BAD_DEVICE, BAD_GRID, BAD_MAP, ENTRY_STEP, LOAD_FAILED, MAX_GRID
+from tile_cuda.launch.module import KernelModule, LoadedDevice
+from tile_cuda.launch.tensor_maps import BYTES, TensorMap
+from tilecore.runtime.dims import Dim
 
 
 class _Window(ctypes.Structure):
@@ -22,7 +24,12 @@ class _Window(ctypes.Structure):
 
 
 class _Value(ctypes.Union):
-    _fields_ = [("bytes", ctypes.c_char * 64), ("window", _Window), ("number", ctypes.c_int)]
+    _fields_ = [
+        ("bytes", ctypes.c_char * 64),
+        ("window", _Window),
+        ("three", ctypes.c_uint * 3),
+        ("number", ctypes.c_int),
+    ]
 
 
 class _Attribute(ctypes.Structure):
@@ -40,75 +47,130 @@ class _Config(ctypes.Structure):
     ]
 
 
-class _NextDevice(threading.local):
-    index = 0
+class _Refused(Exception):
+    """Ends the launch of an entry with a code."""
+
+
+_failed = threading.local()
+
+
+def failed_map() -> tuple[int, int, tuple[int, ...], tuple[int, ...]]:
+    """(the driver's code, address, shape, strides) of the tensor map that failed last in this thread."""
+    return _failed.map
 
 
 class PlainLaunch:
-    """``launch(slots address, grids address, stream)``: 0, or the code of what failed."""
-
-    device = _NextDevice()
+    """``launch(slots address, grids address, device index, stream)``: 0, or the code of what failed."""
 
     def __init__(self, module: KernelModule) -> None:
         self.module = module
         self._library = module.driver.library
-        self._devices: dict[int, tuple[int, list[int]]] = {}
+        self._devices: dict[int, LoadedDevice] = {}
+        self._maps: dict[Any, Any] = {}
 
-    def __call__(self, slots: int, grids: int, stream: int) -> int:
-        index = self.device.index
+    def __call__(self, slots: int, grids: int, index: int, stream: int) -> int:
+        if index < 0:
+            return BAD_DEVICE
         try:
             if index not in self._devices:
                 self._devices[index] = self.module.on_device(index)
         except BaseException as error:
-            self.module.failed(error)
+            self.module.failures.keep(error)
             return LOAD_FAILED
-        context, functions = self._devices[index]
+        device = self._devices[index]
         current = ctypes.c_void_p()
         result = self._library.cuCtxGetCurrent(ctypes.byref(current))
         if result:
             return int(result)
-        other = current.value != context
+        other = current.value != device.context
         if other:
-            result = self._library.cuCtxPushCurrent_v2(ctypes.c_void_p(context))
+            result = self._library.cuCtxPushCurrent_v2(ctypes.c_void_p(device.context))
             if result:
                 return int(result)
+        words = (ctypes.c_int64 * (self.module.n_slots + len(self.module.sizes))).from_address(slots)
         try:
-            return self._all(functions, slots, (ctypes.c_int64 * (4 * len(functions))).from_address(grids), stream)
+            return self._all(device, words, (ctypes.c_int64 * (4 * len(device.functions))).from_address(grids), stream)
         finally:
             if other:
                 self._library.cuCtxPopCurrent_v2(ctypes.byref(current))
 
-    def _all(self, functions: list[int], slots: int, grids: Any, stream: int) -> int:
-        count = self.module.n_slots
-        parameters = (ctypes.c_void_p * max(count, 1))(*(slots + 8 * i for i in range(count)))
-        for number, (function, entry) in enumerate(zip(functions, self.module.entries, strict=True)):
+    def _all(self, device: LoadedDevice, words: Any, grids: Any, stream: int) -> int:
+        for number, entry in enumerate(self.module.entries):
             grid = grids[4 * number : 4 * number + 4]
             if 0 in grid[:3]:
                 continue
-            if any(g > m for g, m in zip(grid, _MAX_GRID, strict=False)) or not 0 <= grid[3] < 2**31:
-                return BAD_GRID + ENTRY_STEP * number
-            result = self._one(function, entry, slots, grid, stream, parameters)
+            try:
+                result = self._one(device, number, entry, words, grid, stream)
+            except _Refused as refused:
+                result = refused.args[0]
             if result:
                 return int(result) + ENTRY_STEP * number
         return 0
 
-    def _one(self, function: int, entry: LaunchEntry, slots: int, grid: list[int], stream: int, parameters: Any) -> int:
-        handle = ctypes.c_void_p(function)
-        if entry.window_slot < 0 and not entry.programmatic:
+    def _one(
+        self, device: LoadedDevice, number: int, entry: LaunchEntry, words: Any, grid: list[int], stream: int
+    ) -> int:
+        if any(g > m for g, m in zip(grid, MAX_GRID, strict=False)) or not 0 <= grid[3] < 2**31:
+            raise _Refused(BAD_GRID)
+        handle = ctypes.c_void_p(device.functions[number])
+        start = ctypes.addressof(words)
+        maps = [self._map(made, i, words) for i, made in enumerate(entry.tensor_maps)]
+        places = [start + 8 * i for i in range(self.module.n_slots)] + [address for _, address in maps]
+        parameters = (ctypes.c_void_p * max(len(places), 1))(*places)
+        if entry.is_plain:
             return self._library.cuLaunchKernel(
                 handle, *grid[:3], *entry.threads, grid[3], ctypes.c_void_p(stream), parameters, None
             )
-        attributes = (_Attribute * 2)()
-        count = 0
-        if entry.window_slot >= 0:
-            base = ctypes.c_int64.from_address(slots + 8 * entry.window_slot).value
-            attributes[count].id = 1
-            attributes[count].value.window = _Window(base, entry.window_bytes, entry.window_ratio, 2, 1)
-            count += 1
-        if entry.programmatic:
-            attributes[count].id = 6
-            attributes[count].value.number = 1
-            count += 1
+        if any(g % c for g, c in zip(grid, entry.cluster, strict=False)):
+            raise _Refused(BAD_CLUSTER)
+        attributes, count = self._attributes(device, number, entry, words)
         config = _Config((ctypes.c_uint * 3)(*grid[:3]), (ctypes.c_uint * 3)(*entry.threads), grid[3], stream)
         config.attributes, config.count = attributes, count
         return self._library.cuLaunchKernelEx(ctypes.byref(config), handle, parameters, None)
+
+    def _attributes(self, device: LoadedDevice, number: int, entry: LaunchEntry, words: Any) -> tuple[Any, int]:
+        """CUlaunchAttributes and their number."""
+        made = []
+        if entry.window_slot >= 0:
+            size = min(self._size(entry.window_bytes, words), device.window_limit)
+            if size:
+                window = _Window(words[entry.window_slot], size, entry.window_ratio, 2, 1)
+                made.append((1, _Value(window=window)))
+        if entry.cooperative:
+            made.append((2, _Value(number=1)))
+        if device.clusters[number]:
+            made.append((4, _Value(three=(ctypes.c_uint * 3)(*entry.cluster))))
+        if entry.programmatic:
+            made.append((6, _Value(number=1)))
+        attributes = (_Attribute * max(len(made), 1))()
+        for attribute, (kind, value) in zip(attributes, made, strict=False):
+            attribute.id, attribute.value = kind, value
+        return attributes, len(made)
+
+    def _size(self, size: Dim, words: Any) -> int:
+        value, slot = self.module.place(size)
+        return value if slot < 0 else words[slot]
+
+    def _map(self, made: TensorMap, which: int, words: Any) -> tuple[Any, int]:
+        """(what keeps the tensor map, its address)"""
+        address = words[made.slot] % 2**64 + self._size(made.offset, words)
+        shape = tuple(self._size(s, words) for s in made.shape)
+        strides = tuple(self._size(s, words) for s in made.strides)
+        known = self._maps.get((made, address, shape, strides))
+        if known is None:
+            memory = ctypes.create_string_buffer(BYTES + 64)
+            start = -(-ctypes.addressof(memory) // 64) * 64
+            dtype, interleave, swizzle, promotion, fill = made.codes
+            code = self._library.cuTensorMapEncodeTiled(
+                ctypes.c_void_p(start), dtype, made.rank, ctypes.c_void_p(address),
+                (ctypes.c_uint64 * made.rank)(*shape), (ctypes.c_uint64 * made.rank)(*strides),
+                (ctypes.c_uint32 * made.rank)(*made.box), (ctypes.c_uint32 * made.rank)(*made.steps),
+                interleave, swizzle, promotion, fill,
+            )  # fmt: skip
+            if code:
+                _failed.map = (code, address, shape, strides)
+                raise _Refused(BAD_MAP + which)
+            if len(self._maps) >= 256:
+                self._maps.clear()
+            known = self._maps[made, address, shape, strides] = (memory, start)
+        return known

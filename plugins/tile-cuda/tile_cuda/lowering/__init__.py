@@ -15,8 +15,14 @@ def stand_in(target: Target) -> dict[str, Any]:
 
 
 def lowering() -> Lowering:
+    from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
+    from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
     from tile_cuda.lowering.mma import MMA_SYNC
     from tile_cuda.lowering.schedule_products import SCHEDULE_PRODUCTS
 
-    edits = (PassEdit("insert", "insert_barriers", SCHEDULE_PRODUCTS),)
+    edits = (
+        PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
+        PassEdit("insert", "insert_barriers", SCHEDULE_PRODUCTS),
+        PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
+    )
     return Lowering(family="simt", stand_in=stand_in, implementations=(MMA_SYNC,), edits=edits)

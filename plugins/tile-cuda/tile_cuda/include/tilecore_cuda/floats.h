@@ -82,6 +82,22 @@ TC_FN unsigned char tc_e5m2_bits(float x) {
 }
 TC_FN float tc_e5m2_value(unsigned char bits) { return tc_half_value((unsigned short)(bits << 8)); }
 
+// OCP microscaling formats 1.0, 5.3.3: a sign, 2 bits of exponent (bias 1), 1 of fraction; no NaN, which becomes 6.
+TC_FN unsigned char tc_e2m1_bits(float x) {
+  const unsigned all = __float_as_uint(x), sign = all >> 28 & 8;
+  unsigned size = all & 0x7fffffff;
+  if (size > 0x7f800000) return 7;
+  if (size > 0x40c00000) size = 0x40c00000;  // 6
+  if (size < 0x3f800000)  // below 1 in steps of a half, as floats at 2 to the 22nd are
+    return (unsigned char)(sign | (__float_as_uint(__uint_as_float(size) + 4194304.0f) - 0x4a800000));
+  size += 0x1fffff + (size >> 22 & 1);
+  return (unsigned char)(sign | ((size >> 22) - 252));
+}
+// As a half, whose fields it fits into, the value is 2 to the 14th too small.
+TC_FN float tc_e2m1_value(unsigned char bits) {
+  return tc_half_value((unsigned short)((bits & 8) << 12 | (bits & 7) << 9)) * 16384.0f;
+}
+
 // float32 with 10 bits of fraction, as the matrix instructions take it.
 TC_FN float tc_round_tf32(float x) {
 #if TC_ARCH >= 800
@@ -130,6 +146,7 @@ TC_NARROW(tc_half, unsigned short, tc_half_bits, tc_half_value)
 TC_NARROW(tc_bfloat16, unsigned short, tc_bfloat16_bits, tc_bfloat16_value)
 TC_NARROW(tc_fp8_e4m3, unsigned char, tc_e4m3_bits, tc_e4m3_value)
 TC_NARROW(tc_fp8_e5m2, unsigned char, tc_e5m2_bits, tc_e5m2_value)
+TC_NARROW(tc_fp4_e2m1, unsigned char, tc_e2m1_bits, tc_e2m1_value)  // in the lower half of a byte
 #undef TC_NARROW
 
 // -- arithmetic: sums and products that the processor has, else in float, which is exact enough to round once -------
@@ -180,8 +197,10 @@ TC_IN_FLOAT(tc_bfloat16)
 #endif
 TC_IN_FLOAT(tc_fp8_e4m3)
 TC_IN_FLOAT(tc_fp8_e5m2)
+TC_IN_FLOAT(tc_fp4_e2m1)
 TC_EXTREMES_IN_FLOAT(tc_fp8_e4m3)
 TC_EXTREMES_IN_FLOAT(tc_fp8_e5m2)
+TC_EXTREMES_IN_FLOAT(tc_fp4_e2m1)
 #undef TC_IN_FLOAT
 #undef TC_EXTREMES_IN_FLOAT
 #undef TC_NATIVE

@@ -50,6 +50,14 @@ TC_FN float tc_fma(float a, float b, float c) { return fmaf(a, b, c); }
 TC_FN double tc_fma(double a, double b, double c) { return fma(a, b, c); }
 TC_FN float tc_ldexp(float x, int power) { return ldexpf(x, power); }
 TC_FN double tc_ldexp(double x, int power) { return ldexp(x, power); }
+// a / b where many a have one b: the reciprocal, which the compiler computes once, and one step of correction (Markstein).
+// Rounded as a / b is, but for results below the normal range. Infinite operands make the correction NaN: none then.
+TC_FN float tc_quotient(float a, float b) {
+  const float scale = fabsf(b) < 0x1p-100f ? 0x1p100f : 1.0f;  // keeps the reciprocal finite
+  const float divisor = b * scale, reciprocal = 1.0f / divisor, dividend = a * scale;
+  const float first = dividend * reciprocal, rest = fmaf(-first, divisor, dividend);
+  return fabsf(rest) <= 0x1.fffffep127f ? fmaf(rest, reciprocal, first) : first;
+}
 TC_FN float tc_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 TC_FN double tc_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 TC_FN float tc_floor_mod(float a, float b) { return a - floorf(a / b) * b; }

@@ -36,12 +36,14 @@ TC_FN tc_half tc_nextafter(tc_half x, tc_half y) { return tc_neighbour<tc_half, 
 TC_FN tc_bfloat16 tc_nextafter(tc_bfloat16 x, tc_bfloat16 y) { return tc_neighbour<tc_bfloat16, uint16_t>(x, y); }
 TC_FN tc_fp8_e4m3 tc_nextafter(tc_fp8_e4m3 x, tc_fp8_e4m3 y) { return tc_neighbour<tc_fp8_e4m3, uint8_t>(x, y); }
 TC_FN tc_fp8_e5m2 tc_nextafter(tc_fp8_e5m2 x, tc_fp8_e5m2 y) { return tc_neighbour<tc_fp8_e5m2, uint8_t>(x, y); }
-#define TC_FP8_EXTREMES(T)                                                    \
+TC_FN tc_fp4_e2m1 tc_nextafter(tc_fp4_e2m1 x, tc_fp4_e2m1 y) { return tc_neighbour<tc_fp4_e2m1, uint8_t>(x, y); }
+#define TC_EXTREMES_IN_FLOAT(T)                                                    \
   TC_FN T tc_min(T a, T b) { return T(tc_min(float(a), float(b))); }          \
   TC_FN T tc_max(T a, T b) { return T(tc_max(float(a), float(b))); }
-TC_FP8_EXTREMES(tc_fp8_e4m3)
-TC_FP8_EXTREMES(tc_fp8_e5m2)
-#undef TC_FP8_EXTREMES
+TC_EXTREMES_IN_FLOAT(tc_fp8_e4m3)
+TC_EXTREMES_IN_FLOAT(tc_fp8_e5m2)
+TC_EXTREMES_IN_FLOAT(tc_fp4_e2m1)
+#undef TC_EXTREMES_IN_FLOAT
 // `long long` is another type than the runtime's int64_t on some hosts
 #if defined(__LP64__) && !defined(__APPLE__)
 TC_FN long long tc_min(long long a, long long b) { return a < b ? a : b; }

@@ -68,6 +68,21 @@ TC_INLINE float tc_e5m2_to_float(uint8_t value) {
   return tc_bits_float(sign | (rest >= 0x7c ? bits | 0x7f800000 : bits));
 }
 
+// OCP microscaling formats 1.0, 5.3.3, in the lower half of a byte. NaN becomes 6.
+TC_INLINE uint8_t tc_float_to_e2m1(float value) {
+  const uint32_t all = tc_float_bits(value), sign = (all >> 28) & 8;
+  uint32_t bits = all & 0x7fffffff;
+  if (bits > 0x7f800000) return 7;
+  if (bits >= 0x40c00000) return sign | 7;  // 6
+  if (bits < 0x3f800000) return sign | (tc_float_bits(tc_bits_float(bits) + 0x1p22f) - 0x4a800000);
+  bits += 0x1fffff + ((bits >> 22) & 1);
+  return sign | ((bits >> 22) - (126 << 1));
+}
+TC_INLINE float tc_e2m1_to_float(uint8_t value) {
+  const uint32_t sign = uint32_t(value & 8) << 28, rest = value & 7;
+  return tc_bits_float(sign | tc_float_bits(tc_bits_float(rest << 22) * 0x1p126f));
+}
+
 // float32 with 10 bits of fraction.
 TC_INLINE float tc_round_tf32(float value) {
   const uint32_t bits = tc_float_bits(value);
@@ -117,7 +132,7 @@ TC_INLINE float tc_round_tf32(float value) {
   TC_NARROW_OPERATOR(NAME, -)                                                                                    \
   TC_NARROW_OPERATOR(NAME, *)                                                                                    \
   TC_NARROW_OPERATOR(NAME, /)                                                                                    \
-  TC_INLINE NAME operator-(NAME a) { return NAME::from_bits(a.bits ^ BITS(BITS(1) << (8 * sizeof(BITS) - 1))); } \
+  TC_INLINE NAME operator-(NAME a) { return NAME::from_bits(a.bits ^ FROM(-0.0f)); }                         \
   TC_NARROW_COMPARISON(NAME, ==)                                                                                 \
   TC_NARROW_COMPARISON(NAME, !=)                                                                                 \
   TC_NARROW_COMPARISON(NAME, <)                                                                                  \
@@ -129,6 +144,7 @@ TC_NARROW_FLOAT(tc_half, uint16_t, tc_float_to_half, tc_half_to_float)
 TC_NARROW_FLOAT(tc_bfloat16, uint16_t, tc_float_to_bfloat16, tc_bfloat16_to_float)
 TC_NARROW_FLOAT(tc_fp8_e4m3, uint8_t, tc_float_to_e4m3, tc_e4m3_to_float)
 TC_NARROW_FLOAT(tc_fp8_e5m2, uint8_t, tc_float_to_e5m2, tc_e5m2_to_float)
+TC_NARROW_FLOAT(tc_fp4_e2m1, uint8_t, tc_float_to_e2m1, tc_e2m1_to_float)
 
 #undef TC_NARROW_FLOAT
 #undef TC_NARROW_OPERATOR

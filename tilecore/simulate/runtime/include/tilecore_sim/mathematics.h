@@ -18,6 +18,7 @@
   TC_NARROW_FUNCTION2(tc_half, NAME)                                                   \
   TC_NARROW_FUNCTION2(tc_bfloat16, NAME)
 
+TC_INLINE float tc_quotient(float a, float b) { return a / b; }
 TC_FUNCTION(abs, fabs)
 TC_FUNCTION(exp, exp)
 TC_FUNCTION(exp2, exp2)

@@ -1,0 +1,276 @@
+"""Launch attributes and tensor maps, against a driver without a GPU: by the built extension and by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+import numpy as np
+import pytest
+from cuda_artifacts import artifact
+from tile_cuda import launch
+from tile_cuda.adapter import DriverAdapter
+from tile_cuda.driver import Driver
+from tile_cuda.launch.tensor_maps import DTYPES, TensorMap
+
+from tilecore.errors import LaunchError
+from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.dims import DimExpr
+from tilecore.runtime.launcher import Launcher
+
+
+class HostTensors(DriverAdapter):
+    """As the real one, for tensors in the host's memory."""
+
+    device = 1
+
+
+@pytest.fixture(params=["built", "plain"])
+def run(request, monkeypatch, fake):
+    """``run(artifact, *arguments)``; the kernel is kept for later calls."""
+    if request.param == "built":
+        if not launch.built()[0]:
+            pytest.skip(launch.built()[1])
+    else:
+        monkeypatch.setattr(launch, "_native", None)
+    driver = Driver(fake.path)
+    adapter = HostTensors("cython", lambda: driver)
+    kernels: dict[int, Launcher] = {}
+
+    def call(made, *arguments):
+        if id(made) not in kernels:
+            kernels[id(made)] = Launcher(made, adapter.load(made), adapter, 1)
+        fake.library.fake_slots_of(len(made.params) + len(made.symbols))
+        return kernels[id(made)](*arguments)
+
+    return call
+
+
+def with_attributes(size=64, **attributes):
+    made = artifact(size=size, entry={"attributes": attributes})
+    return Artifact.from_json(made.to_json(), made.source, made.binary)  # as it comes from the cache
+
+
+def arrays(count=64):
+    return np.zeros(count, np.float32), np.zeros(count, np.float32)
+
+
+def test_nothing_extra_without_attributes(fake, run):
+    run(artifact(), *arrays(), 1.0)
+    assert not [line for line in fake.journal() if "window" in line or "of the launch" in line or "cluster" in line]
+
+
+def test_a_window_that_stays_in_l2(fake, run):
+    a, b = arrays()
+    run(with_attributes(l2_window=[1, 8192, 0.5]), a, b, 1.0)
+    assert f"window {b.ctypes.data:x} 8192 50 2" in fake.journal()
+    assert "limit 6 8192" in fake.journal()
+
+
+def test_room_in_l2_is_not_taken_from_others(fake, run):
+    """The stand-in's context has room for 4096 bytes."""
+    run(with_attributes(l2_window=[0, 256, 1.0]), *arrays(), 1.0)
+    assert not [line for line in fake.journal() if line.startswith("limit")]
+
+
+def test_a_window_is_no_larger_than_the_device_has(fake, run):
+    a, b = arrays()
+    run(with_attributes(l2_window=[0, 10**9, 1.0]), a, b, 1.0)
+    assert f"window {a.ctypes.data:x} {1 << 16} 100 2" in fake.journal()
+    assert f"limit 6 {1 << 20}" in fake.journal()
+
+
+def test_a_window_of_a_size_of_the_call(fake, run):
+    made = with_attributes("n", l2_window=[0, {"expr": ["*", "n", 4]}, 0.25])
+    for count in (16, 40):
+        a, b = arrays(count)
+        run(made, a, b, 1.0)
+        assert f"window {a.ctypes.data:x} {4 * count} 25 2" in fake.journal()
+    assert f"limit 6 {1 << 20}" in fake.journal()
+
+
+def test_programmatic_and_cooperative_launches(fake, run):
+    run(with_attributes(programmatic=True, cooperative=True), *arrays(), 1.0)
+    told = [line for line in fake.journal() if line.endswith("of the launch")]
+    assert told == ["attribute 2 of the launch", "attribute 6 of the launch"]
+
+
+def test_a_carveout(fake, run):
+    run(with_attributes(carveout=75), *arrays(), 1.0)
+    assert "attribute 9 = 75" in fake.journal()
+
+
+def test_a_cluster_that_the_code_does_not_say(fake, run):
+    run(with_attributes(cluster=[7, 1, 1]), *arrays(), 1.0)
+    assert "cluster 7 1 1" in fake.journal()
+    assert "attribute 14 = 1" not in fake.journal()
+
+
+def test_a_cluster_that_the_code_says_already(fake, run):
+    fake.library.fake_cluster(7)
+    run(with_attributes(cluster=[7, 1, 1]), *arrays(), 1.0)
+    assert not [line for line in fake.journal() if line.startswith("cluster")]
+    assert fake.library.fake_launches() == 1
+
+
+def test_a_large_cluster_is_asked_for(fake, run):
+    with pytest.raises(LaunchError, match=r"the grid is no multiple of its clusters of \(16, 1, 1\) blocks"):
+        run(with_attributes(cluster=[16, 1, 1]), *arrays(), 1.0)
+    assert "attribute 14 = 1" in fake.journal()
+    assert fake.library.fake_launches() == 0
+
+
+def test_too_many_blocks_for_a_cooperative_launch(fake, run):
+    fake.fail("cuLaunchKernel", 720)
+    with pytest.raises(LaunchError, match="264 blocks of 128 threads run at once") as caught:
+        run(with_attributes(cooperative=True), *arrays(), 1.0)
+    assert "fewer blocks" in str(caught.value)
+
+
+@pytest.mark.parametrize(("attributes", "needed"), [
+    ({"programmatic": True}, "cuLaunchKernelEx"),
+    ({"tensor_maps": [TensorMap(0, "float32", (64,), (), (32,)).to_json()]}, "cuTensorMapEncodeTiled"),
+])  # fmt: skip
+def test_an_old_driver(fake, run, monkeypatch, attributes, needed):
+    known = Driver.address
+    monkeypatch.setattr(Driver, "address", lambda self, name: 0 if name == needed else known(self, name))
+    with pytest.raises(LaunchError, match=f"(?s)scale needs a newer driver.*{needed}"):
+        run(with_attributes(**attributes), *arrays(), 1.0)
+
+
+# -- tensor maps --------------------------------------------------------------------------------------------------
+
+
+def expr(*tree):
+    return DimExpr(tree)
+
+
+def words_of(fake, number=0):
+    fake.library.fake_map.restype = ctypes.c_void_p
+    return struct.unpack("<16Q", ctypes.string_at(fake.library.fake_map(number), 128))
+
+
+def aligned(count):
+    """A float32 array at a multiple of 64 bytes."""
+    memory = np.zeros(count + 16, np.float32)
+    start = (-memory.ctypes.data % 64) // 4
+    return memory[start : start + count]
+
+
+def test_a_tensor_map_is_a_parameter(fake, run):
+    first = TensorMap(
+        0, "float32", (8, 8), (32,), (4, 8), (1, 2), swizzle="64B", promotion="256B", fill="nan", name="A"
+    )
+    second = TensorMap(1, "bfloat16", (128,), (), (64,), swizzle="128B", offset=64, name="B")
+    fake.library.fake_maps_of(2)
+    a, b = aligned(64), aligned(64)
+    run(with_attributes(tensor_maps=[first.to_json(), second.to_json()]), a, b, 1.0)
+    assert fake.library.fake_launches() == 1
+    found = words_of(fake)
+    assert found[0] == a.ctypes.data
+    assert found[1] == DTYPES["float32"] | 2 << 8 | 0 << 16 | 2 << 24 | 3 << 32 | 1 << 40
+    assert found[2:4] == (8, 8)
+    assert found[5] == 32
+    assert found[7:9] == (4 << 32 | 1, 8 << 32 | 2)
+    found = words_of(fake, 1)
+    assert found[0] == b.ctypes.data + 64
+    assert found[1] == DTYPES["bfloat16"] | 1 << 8 | 3 << 24 | 2 << 32
+    assert found[2] == 128
+    assert found[7] == 64 << 32 | 1
+    assert fake.slots(2) == [a.ctypes.data, b.ctypes.data]  # the slots are still there
+
+
+def test_a_tensor_map_is_made_once(fake, run):
+    made = with_attributes("n", tensor_maps=[TensorMap(0, "float32", (DimExpr("n"),), (), (32,)).to_json()])
+    fake.library.fake_maps_of(1)
+    a, b, c = aligned(64), aligned(64), aligned(32)
+    for _ in range(5):
+        run(made, a, b, 1.0)
+        assert words_of(fake)[:1] == (a.ctypes.data,)
+        assert words_of(fake)[2] == 64
+    assert fake.library.fake_encoded() == 1
+    run(made, c, c.copy(), 1.0)
+    assert words_of(fake)[:1] == (c.ctypes.data,)
+    assert words_of(fake)[2] == 32
+    assert fake.library.fake_encoded() == 2
+    run(made, a[:32], c, 1.0)  # the address of before, another size
+    assert words_of(fake)[:1] == (a.ctypes.data,)
+    assert words_of(fake)[2] == 32
+    assert fake.library.fake_encoded() == 3
+
+
+def test_many_tensors_in_turn(fake, run):
+    """More than are kept: each launch has its own map all the same."""
+    made = with_attributes(tensor_maps=[TensorMap(s, "float32", (64,), (), (32,)).to_json() for s in (0, 1)])
+    fake.library.fake_maps_of(2)
+    tensors = [aligned(64) for _ in range(300)]
+    for _ in range(2):
+        for a, b in zip(tensors, reversed(tensors), strict=True):
+            run(made, a, b, 1.0)
+            assert (words_of(fake, 0)[0], words_of(fake, 1)[0]) == (a.ctypes.data, b.ctypes.data)
+
+
+def test_tensor_maps_of_two_kernels_differ(fake, run):
+    a, b = aligned(64), aligned(64)
+    fake.library.fake_maps_of(1)
+    for box in (32, 16, 32):
+        run(with_attributes(tensor_maps=[TensorMap(0, "float32", (64,), (), (box,)).to_json()]), a, b, 1.0)
+        assert words_of(fake)[7] == box << 32 | 1
+
+
+def test_strides_of_the_call(fake, run):
+    made = with_attributes(
+        "n",
+        tensor_maps=[TensorMap(0, "float32", (4, expr("//", "n", 4)), (expr("*", "n", 4),), (4, 1)).to_json()],
+    )
+    fake.library.fake_maps_of(1)
+    run(made, aligned(48), aligned(48), 1.0)
+    assert words_of(fake)[2:4] == (4, 12)
+    assert words_of(fake)[5] == 192
+
+
+def test_a_misaligned_tensor(fake, run):
+    made = with_attributes("n", tensor_maps=[TensorMap(0, "float32", (32,), (), (32,), name="A").to_json()])
+    a = aligned(64)[1:33]
+    with pytest.raises(LaunchError, match=r"scale_k: no tensor map can be made of A: its address is 0x\w+, must be a "
+                       "multiple of 16") as caught:  # fmt: skip
+        run(made, a, aligned(32), 1.0)
+    assert "t.clone()" in str(caught.value)
+    assert fake.library.fake_launches() == 0
+
+
+def test_a_tensor_map_that_the_driver_refuses(fake, run):
+    made = with_attributes(tensor_maps=[TensorMap(0, "float32", (64,), (), (32,), name="A").to_json()])
+    fake.fail("cuTensorMapEncodeTiled", 1)
+    with pytest.raises(LaunchError, match=r"made of A: CUDA_ERROR_INVALID_VALUE .* shape \(64,\)"):
+        run(made, aligned(64), aligned(64), 1.0)
+
+
+def test_tensor_maps_survive_json():
+    made = TensorMap(
+        1, "float16", (64, DimExpr("n"), 3), (DimExpr(("*", "n", 2)), 256), (64, 8, 1), (1, 1, 2), "128B",
+        promotion="none", fill="nan", offset=DimExpr("n"), name="B",
+    )  # fmt: skip
+    assert TensorMap.from_json(made.to_json()) == made
+    assert TensorMap.from_json({"slot": 0, "dtype": "int8", "shape": [16], "strides": [], "box": [16]}).steps == (1,)
+
+
+@pytest.mark.parametrize(("changes", "words"), [
+    ({"dtype": "float3"}, "dtype 'float3'"),
+    ({"swizzle": "96B"}, "swizzle '96B'.*none, 32B, 64B, 128B"),
+    ({"shape": (4,) * 6}, "6 axes"),
+    ({"interleave": "16B"}, "2 axes.*3 to 5"),
+    ({"strides": ()}, "0 strides"),
+    ({"box": (512, 8)}, "a box of .*1 to 256"),
+    ({"box": (6, 8)}, "has 12 bytes.*a multiple of 16"),
+    ({"box": (128, 8)}, "has 256 bytes.*at most 128, as the swizzle is 128B"),
+    ({"element_strides": (1, 9)}, "element strides .*1 to 8"),
+    ({"strides": (24,)}, "a stride of 24 bytes.*a multiple of 16 below"),
+    ({"strides": (1 << 40,)}, "a stride of 1099511627776 bytes"),
+    ({"shape": (64, 0)}, "shape .*1 to 2.32 elements"),
+])  # fmt: skip
+def test_tensor_maps_that_no_device_takes(changes, words):
+    facts = {"slot": 0, "dtype": "float16", "shape": (64, 64), "strides": (128,), "box": (64, 8), "swizzle": "128B",
+             "name": "A"}  # fmt: skip
+    with pytest.raises(LaunchError, match=f"(?s)the tensor map of A in gemm_k is wrong.*{words}"):
+        TensorMap.from_json({**facts, **changes}, "gemm_k")

@@ -1,0 +1,73 @@
+// Tensor maps of a launch: made by the driver when a tensor is first seen by a thread, and kept for its next launches.
+#pragma once
+#include <stdint.h>
+#include <string.h>
+
+#define TCU_MAX_RANK 5
+#define TCU_MAP_BYTES 128
+#define TCU_KEPT_MAPS 64  // of a thread; a power of two
+
+typedef struct {  // a size of the launch: a constant, or one of the words behind the slots
+  int64_t value;
+  int32_t slot;  // -1: the constant
+} tcu_size;
+static inline int64_t tcu_size_of(const tcu_size *size, const int64_t *slots) {
+  return size->slot < 0 ? size->value : slots[size->slot];
+}
+
+typedef struct {
+  int64_t id;  // of all maps of the process, from 1
+  int32_t slot, rank;
+  int32_t dtype, interleave, swizzle, promotion, fill;
+  tcu_size offset, shape[TCU_MAX_RANK], strides[TCU_MAX_RANK];
+  uint32_t box[TCU_MAX_RANK], steps[TCU_MAX_RANK];
+} tcu_map;
+
+// What a map was made from.
+typedef struct {
+  int64_t id;
+  uint64_t address, shape[TCU_MAX_RANK], strides[TCU_MAX_RANK];
+} tcu_map_key;
+typedef struct {
+  tcu_map_key key;
+  char map[TCU_MAP_BYTES];
+} tcu_kept_map;
+static __thread tcu_kept_map tcu_kept_maps[TCU_KEPT_MAPS];
+static __thread tcu_map_key tcu_failed_map;  // of the launch that failed with TCU_BAD_MAP
+static __thread int tcu_failed_code;
+
+// cuTensorMapEncodeTiled
+typedef int (*tcu_encode_function)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
+                                   const uint32_t *, int, int, int, int);
+
+static inline tcu_map_key tcu_key_of(const tcu_map *map, const int64_t *slots) {
+  tcu_map_key key;
+  memset(&key, 0, sizeof key);
+  key.id = map->id;
+  key.address = (uint64_t)slots[map->slot] + (uint64_t)tcu_size_of(&map->offset, slots);
+  for (int32_t i = 0; i < map->rank; ++i) key.shape[i] = (uint64_t)tcu_size_of(&map->shape[i], slots);
+  for (int32_t i = 0; i + 1 < map->rank; ++i) key.strides[i] = (uint64_t)tcu_size_of(&map->strides[i], slots);
+  return key;
+}
+
+// The map for this call into out (64-byte aligned); 0, or what the driver said.
+static inline int tcu_map_of(const tcu_map *map, tcu_encode_function encode, const int64_t *slots, char *out) {
+  const tcu_map_key key = tcu_key_of(map, slots);
+  const uint64_t mixed = (key.address >> 4 ^ (uint64_t)key.id * 7) * 0x9E3779B97F4A7C15u;
+  tcu_kept_map *kept = &tcu_kept_maps[mixed >> 58];
+  if (memcmp(&kept->key, &key, sizeof key)) {
+    const int code = encode(out, map->dtype, (uint32_t)map->rank, (void *)(uintptr_t)key.address, key.shape,
+                            key.strides, map->box, map->steps, map->interleave, map->swizzle, map->promotion, map->fill);
+    if (code) {
+      tcu_failed_map = key;
+      tcu_failed_code = code;
+      return code;
+    }
+    kept->key = key;
+    memcpy(kept->map, out, TCU_MAP_BYTES);
+    return 0;
+  }
+  memcpy(out, kept->map, TCU_MAP_BYTES);
+  return 0;
+}
+_Static_assert(TCU_KEPT_MAPS == 64, "the hash takes the top six bits");

@@ -1,0 +1,65 @@
+"""Collects ``T.annotate_l2_hit_ratio``: which tensor each kernel wants to keep in L2, for the launch to ask for.
+
+A launch has one window of addresses (CUDA driver API, CUaccessPolicyWindow), so the first annotation of a kernel holds;
+the others are noted.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tile_cuda.target import architecture_of
+from tilecore.dtypes import FACTS
+from tilecore.ir.build import dtype_of, statements_of
+from tilecore.ir.nodes import AttrStmt, Evaluate, PrimFunc, Stmt, Var
+from tilecore.ir.sizes import to_dim
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.visit import collect
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.runtime.dims import dim_to_json
+
+HINT = "l2_hit_ratio"
+
+
+def collect_windows(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    """``env.facts["l2_windows"]``: by the kernel's number, (the tensor's name, its bytes as JSON, the ratio)."""
+    kernels = [s for s in statements_of(func.body) if isinstance(s, AttrStmt) and s.attr_key == "thread_extent"]
+    windows = {number: made for number, kernel in enumerate(kernels) if (made := _window(func, kernel, env))}
+    env.facts["l2_windows"] = windows
+    return func
+
+
+def _window(func: PrimFunc, kernel: Stmt, env: PassEnv) -> tuple[str, Any, float] | None:
+    found: tuple[str, Any, float] | None = None
+    for call in _annotations(kernel):
+        buffer, ratio = call.rest[0].source, float(call.rest[1].value)
+        refusal = _refusal(func, buffer, env, found)
+        if refusal is None:
+            found = (str(buffer.name), dim_to_json(to_dim(_bytes(buffer))), ratio)
+        env.note("l2", {"buffer": str(buffer.name), "ratio": ratio, "refused": refusal})
+    return found
+
+
+def _annotations(kernel: Stmt) -> list[TileCall]:
+    calls = (as_tile_call(node) for node in collect(kernel, Evaluate))
+    return [call for call in calls if call is not None and call.op.name == "annotate" and call.key == HINT]
+
+
+def _refusal(func: PrimFunc, buffer: Var, env: PassEnv, found: Any) -> str | None:
+    """Why the tensor is not kept in L2, or None."""
+    arch = architecture_of(env.target)
+    if "l2_policies" not in arch.features():
+        return f"{arch.name} has no windows of L2"
+    if not any(buffer.same_as(param) for param in func.params):
+        return "only parameters are kept in L2"
+    return f"a launch has one window, which {found[0]} has" if found is not None else None
+
+
+def _bytes(buffer: Var) -> Any:
+    bits = FACTS[dtype_of(buffer)].bits
+    elements = prod(buffer.shape[1:], start=buffer.shape[0]) if len(buffer.shape) else 1
+    return elements * bits // 8 if bits < 8 else elements * (bits // 8)
+
+
+COLLECT_WINDOWS = Pass("collect_windows", collect_windows)

@@ -1,0 +1,100 @@
+"""Notes the layouts that a kernel asks for (T.annotate_layout, T.annotate_padding) and takes the hints out of the code.
+
+They go with their buffers through the passes after it, in ``env.facts``. A layout never changes a result, so where one
+cannot be had the kernel goes on without, and ``kernel.explain()`` says why.
+"""
+
+from __future__ import annotations
+
+from tilecore.errors import LanguageError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import constant, nothing
+from tilecore.ir.fragments import FragmentLayout
+from tilecore.ir.layout import BufferLayout
+from tilecore.ir.nodes import Evaluate, PrimFunc, Stmt, Var, structural_map
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
+from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded, slotted
+from tilecore.lowering.lower_tile_ops import ASKED
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.kernels import each_kernel
+from tilecore.lowering.simt.partition import is_fragment
+from tilecore.lowering.simt.plan_shared import is_shared
+from tilecore.lowering.threads.kernels import Threads
+
+ASKED_FRAGMENTS = "asked_fragments"  # the fact: {fragment: FragmentLayout}
+_KEYS = ("layout", "padding")
+
+
+def read_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    env.facts[ASKED], env.facts[ASKED_FRAGMENTS] = {}, {}
+    views = set(memory_roots(func.body))
+
+    def read(body: Stmt, threads: Threads) -> Stmt:
+        reader = _Reader(threads.count, views, env)
+        return structural_map(body, (Evaluate, reader.statement))
+
+    return func.with_body(each_kernel(func.body, read))
+
+
+def follow(env: PassEnv, old: Var, new: Var, slots: int) -> None:
+    """Buffer ``new`` is ``slots`` of ``old``: it lies as was asked of that."""
+    asked: dict[Var, BufferLayout] = env.facts.get(ASKED, {})
+    if old in asked:
+        asked[new] = slotted(asked.pop(old), slots)
+
+
+def not_taken(env: PassEnv, buffer: Var, reason: str) -> None:
+    """Say in the report that the layout that was asked for is not what the buffer has."""
+    env.note("layouts", {"buffer": str(buffer.name), "layout": f"not as annotated: {reason}"})
+
+
+class _Reader:
+    """The hints of one kernel."""
+
+    def __init__(self, threads: int, views: set[Var], env: PassEnv) -> None:
+        self.threads, self.views, self.env = threads, views, env
+
+    def statement(self, node: Evaluate) -> Stmt:
+        call = as_tile_call(node)
+        if call is None or call.op.name != "annotate" or str(call.key) not in _KEYS:
+            return node
+        try:
+            self._note(call)
+        except LanguageError as error:
+            error.at(location_of_span(call.span))
+            raise
+        return nothing()
+
+    def _note(self, call: TileCall) -> None:
+        buffer = call.rest[0].source
+        if is_fragment(buffer) and str(call.key) == "layout":
+            self._fragment(buffer, call)
+        elif not is_shared(buffer):
+            not_taken(self.env, buffer, "only shared memory and fragments have layouts")
+        elif buffer in self.views:
+            not_taken(self.env, buffer, "it has views")
+        else:
+            layout = self._layout(buffer, call)
+            if layout is None:
+                not_taken(self.env, buffer, "a T.Fragment says which thread holds an element, and it is shared memory")
+            else:
+                self.env.facts[ASKED][buffer] = layout
+
+    def _layout(self, buffer: Var, call: TileCall) -> BufferLayout | None:
+        if str(call.key) == "padding":
+            shape = [int(constant(size) or 0) for size in buffer.shape]
+            return padded(shape, int(constant(call.rest[1]) or 0))
+        return memory_layout(call.hints, str(buffer.name)) if str(call.hints["kind"]) == "layout" else None
+
+    def _fragment(self, buffer: Var, call: TileCall) -> None:
+        layout: FragmentLayout | None = None
+        if str(call.hints["kind"]) == "fragment":
+            layout = fragment_layout(call.hints, self.threads)
+        if layout is None:
+            not_taken(self.env, buffer, f"no division of its axes over {self.threads} threads and their registers")
+        else:
+            self.env.facts[ASKED_FRAGMENTS][buffer] = layout
+
+
+READ_LAYOUTS = Pass("read_layouts", read_layouts)

@@ -1,0 +1,55 @@
+"""Marks float32 divisions of many numbers by one: a code generator may compute the divisor's reciprocal once.
+
+``simt.quotient(a, b)`` is ``a / b`` with the same rounding, but that of results below the normal range.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import (
+    BufferStore,
+    Call,
+    CallEffectKind,
+    Div,
+    For,
+    ForKind,
+    PrimFunc,
+    TensorLoad,
+    register_op_attr,
+    structural_map,
+    structural_mutate,
+)
+from tilecore.ir.visit import collect, reads_variable
+from tilecore.lowering.passes import Pass, PassEnv
+
+QUOTIENT = "simt.quotient"
+register_op_attr(QUOTIENT, "TCallEffectKind", CallEffectKind.Pure.value)
+register_op_attr(QUOTIENT, "TScriptPrinterName", QUOTIENT, level=20)
+
+
+def share_divisors(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    def loop(node: For, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        return _shared(made) if made.kind == ForKind.UNROLLED else made
+
+    return func.with_body(structural_mutate(func.body, [(For, loop)]))
+
+
+def _shared(node: For) -> For:
+    """The loop with the divisions whose divisor stays the same."""
+    written = {s.buffer for s in collect(node.body, BufferStore)}
+
+    def divide(n: Any) -> Any:
+        if dtype_of(n) != "float32" or constant(n.b) is not None or reads_variable(n.b, node.loop_var):
+            return n
+        if any(load.source in written for load in collect(n.b, TensorLoad)) or collect(n.b, Call):
+            return n
+        return Call(QUOTIENT, [n.a, n.b], ret_ty="float32")
+
+    body = structural_map(node.body, (Div, divide))
+    return For(node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span)
+
+
+SHARE_DIVISORS = Pass("share_divisors", share_divisors)

@@ -1,0 +1,162 @@
+"""What the threads of a block touch between two barriers, and which of these touches must not meet."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from tilecore.ir.affine import coefficient
+from tilecore.ir.build import const, constant, dtype_of
+from tilecore.ir.nodes import Analyzer, Bind, FloorMod, For, Range, Var
+from tilecore.ir.visit import collect, substitute, variables
+from tilecore.lowering.threads.kernels import Threads
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """An access since the last barrier.
+
+    memory: the buffer whose memory it is. place: its indices there; None where they are of a view. slot: its first
+    index, as the code that is looked at sees it. atomic: the kind of an atomic operation. dealt: a thread touches only
+    elements that no other one does (the accesses of a nest). crossed: loops that have gone on or ended since; False
+    when one of them is no counting loop.
+    """
+
+    memory: Var
+    place: tuple[Any, ...] | None
+    slot: Any
+    writes: bool
+    atomic: str = ""
+    dealt: bool = False
+    crossed: tuple[For, ...] | bool = ()
+
+    @cached_property
+    def key(self) -> Hashable:
+        """What makes it another touch than others."""
+        place = None if self.place is None else tuple(str(index) for index in self.place)
+        crossed = self.crossed if isinstance(self.crossed, bool) else tuple(id(loop) for loop in self.crossed)
+        return self.memory, place, str(self.slot), self.writes, self.atomic, self.dealt, crossed
+
+
+class Meetings:
+    """Do two touches need a barrier between them?
+
+    offsets: (start, size) of shared buffers in the arena, which may share memory.
+    """
+
+    def __init__(self, threads: Threads, offsets: dict[Var, tuple[int, int]]) -> None:
+        self.offsets = offsets
+        self.analyzer = Analyzer()
+        self.thread_vars = {axis.var for axis in threads.axes}
+        for axis in threads.axes:
+            self._bind(axis.var, const(0, "int32"), const(axis.extent, "int32"))
+        self.bound: set[Var] = set()
+
+    def know(self, node: Any) -> None:
+        """Learn the ranges of the loops in a kernel's code."""
+        for loop in collect(node, For):
+            self._bind(loop.loop_var, loop.min, loop.extent)
+            self.bound.add(loop.loop_var)
+
+    def _bind(self, var: Var, least: Any, extent: Any) -> None:
+        self.analyzer.bind(var, Range.from_min_extent(least, extent))
+
+    def conflict(self, a: Touch, b: Touch) -> bool:
+        if not (a.writes or b.writes):
+            return False
+        if not a.memory.same_as(b.memory):
+            return self._overlap(a.memory, b.memory)
+        if a.atomic and a.atomic == b.atomic:  # in any order
+            return False
+        if _apart(a.slot, b.slot):
+            return False
+        return not (a.writes and b.writes and self._same_thread(a, b))
+
+    def _overlap(self, a: Var, b: Var) -> bool:
+        mine, other = self.offsets.get(a), self.offsets.get(b)
+        if mine is None or other is None:
+            return False
+        return mine[0] < other[0] + other[1] and other[0] < mine[0] + mine[1]
+
+    # -- two writes ----------------------------------------------------------------------------------------------
+
+    def _same_thread(self, a: Touch, b: Touch) -> bool:
+        """Is an element that both write written by the same thread?"""
+        if not (a.dealt and b.dealt) or a.atomic or b.atomic or a.place is None or b.place is None:
+            return False
+        if [str(i) for i in a.place] != [str(i) for i in b.place]:
+            return False
+        for crossed in (a.crossed, b.crossed):
+            if isinstance(crossed, bool) or not all(self._disjoint(a.place, loop) for loop in crossed):
+                return False
+        return True
+
+    def _disjoint(self, place: tuple[Any, ...], loop: For) -> bool:
+        """Do different steps of a loop touch different elements (or each the same, in the same way)?"""
+        used = set().union(*(variables(index) for index in place))
+        inside = {b.var for b in collect(loop, Bind)}
+        if used & inside:
+            return False
+        return loop.loop_var not in used or any(self._moves_on(index, loop.loop_var) for index in place)
+
+    def _moves_on(self, index: Any, var: Var) -> bool:
+        """Does a step take the index further than its other variables do?"""
+        stride = coefficient(index, var)
+        if not isinstance(stride, int) or not stride:
+            return False
+        moving = [v for v in variables(index) if v in self.thread_vars or v in self.bound]
+        zero = {v: const(0, dtype_of(v)) for v in moving}
+        first = substitute(index, {var: const(0, dtype_of(var))})
+        spread = self.analyzer.const_int_bound(self.analyzer.simplify(first - substitute(first, zero)))
+        return spread.max_value - spread.min_value < abs(stride)
+
+
+def distinct(touches: Iterable[Touch]) -> frozenset[Touch]:
+    """Each touch once."""
+    return frozenset({touch.key: touch for touch in touches}.values())
+
+
+def carried(touch: Touch, node: Any) -> Touch:
+    """What a step of a loop leaves, as its next step sees it."""
+    if not isinstance(node, For):
+        return left(touch, node)
+    back = {node.loop_var: node.loop_var - const(1, dtype_of(node.loop_var))}
+    slot = None if _is_bound(touch.slot, node.body) else substitute(touch.slot, back)
+    return replace(touch, slot=slot, crossed=_crossed(touch, node))
+
+
+def left(touch: Touch, node: Any) -> Touch:
+    """What is left behind a loop: its variable has no value there."""
+    slot = None if _is_bound(touch.slot, node) else touch.slot
+    return replace(touch, slot=slot, crossed=_crossed(touch, node))
+
+
+def _crossed(touch: Touch, node: Any) -> tuple[For, ...] | bool:
+    if isinstance(touch.crossed, bool) or not isinstance(node, For):
+        return False
+    return touch.crossed if any(node.same_as(loop) for loop in touch.crossed) else (*touch.crossed, node)
+
+
+def _is_bound(index: Any, node: Any) -> bool:
+    """Is it about variables of ``node``?"""
+    if index is None:
+        return True
+    return bool(variables(index) & ({f.loop_var for f in collect(node, For)} | {b.var for b in collect(node, Bind)}))
+
+
+def _apart(a: Any, b: Any) -> bool:
+    """Are two first indices slots of a ring that are never the same: (x + c) % n and (x + d) % n?"""
+    if a is None or b is None:
+        return False
+    known = constant(a), constant(b)
+    if None not in known:
+        return known[0] != known[1]
+    if not (isinstance(a, FloorMod) and isinstance(b, FloorMod)):
+        return False
+    size = constant(a.b)
+    if size is None or size != constant(b.b):
+        return False
+    distance = constant(Analyzer().simplify(a.a - b.a))
+    return distance is not None and distance % size != 0
