@@ -108,13 +108,9 @@ class _Lowering:
 
     def _multiply(self, step: Var) -> Stmt:
         def one(i: Any, j: Any) -> Stmt:
-            return instructions.mma(
-                self.p.shape.name,
-                self.c.place(i, j),
-                self._place_of_a(step, i),
-                self.b.register(step, j),
-                self.call.span,
-            )
+            c = load(self.sums.registers, [(i * self.p.n_tiles + j) * self.p.shape.accumulator.registers])
+            a, b = self._place_of_a(step, i), self.b.register(step, j)
+            return instructions.mma(self.p.shape.name, c, a, b, self.call.span)
 
         def row(i: Any) -> Stmt:
             return loop(const(self.p.n_tiles, "int32"), lambda j: one(i, j), name="j", kind=ForKind.UNROLLED)
