@@ -48,3 +48,8 @@ def row_panels(rows: int, columns: int, width: int) -> BufferLayout:
         return [row // width, column, row % width]
 
     return BufferLayout(f"row panels of {width}", (panels, columns, width), place)
+
+
+def padded_rows(shape: Sequence[int], columns: int) -> BufferLayout:
+    """[..., columns] with rows made longer: what is added holds nothing."""
+    return BufferLayout(f"rows of {columns} elements", (*shape[:-1], columns), list)

@@ -22,6 +22,7 @@ from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
 from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
 from tilecore.lowering.simt.multiply import MULTIPLY
+from tilecore.lowering.simt.multiply_elements import MULTIPLY_ELEMENTS
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
 from tilecore.lowering.simt.plan_shared import PLAN_SHARED
 from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
@@ -75,6 +76,7 @@ IMPLEMENTATIONS = (
     KERNEL_HINTS,
     TileOpImpl("sync_threads", "barrier", _barrier, late=True),
     MULTIPLY,
+    MULTIPLY_ELEMENTS,
     REDUCE,
     FINALIZE,
 )

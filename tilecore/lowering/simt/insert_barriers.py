@@ -88,14 +88,22 @@ class _Inserter:
             return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), after
         if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
             return node, frozenset()
+        if isinstance(node, (For, While, IfThenElse)) and self._only_reads(node):
+            return self._simple(node, state, [left(t, node) for t in self._touched(node)])
         if isinstance(node, (For, While)) and not self._is_one(node):
             return self._loop(node, state)
         if isinstance(node, IfThenElse) and not self._is_one(node):
             return self._branch(node, state)
-        touched = self._touched(node)
+        return self._simple(node, state, self._touched(node))
+
+    def _simple(self, node: Stmt, state: State, touched: Iterable[Touch]) -> tuple[Stmt, State]:
         if self._meets(state, touched):
             return seq([tile_statement("sync_threads", []), node]), frozenset(touched)
         return node, state | frozenset(touched)
+
+    def _only_reads(self, node: Stmt) -> bool:
+        """Nothing in it is written that another thread sees: no barrier is needed inside."""
+        return not any(t.writes for t in self._touched(node)) and not collect_barriers(node)
 
     def _is_one(self, node: Stmt) -> bool:
         """Threads go through it on their own: no barrier can be in it."""

@@ -9,21 +9,21 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering import matrix_loads, word_loads
-from tile_cuda.lowering.accumulators import Accumulators
 from tile_cuda.lowering.operands import Operand, operand_a, operand_b
-from tile_cuda.lowering.product import Product, a_is_held, c_is_held, product_of
+from tile_cuda.lowering.product import Product, a_is_held, product_of
 from tile_cuda.lowering.schedule_products import GEMM, OPERANDS
 from tile_cuda.lowering.swizzle import swizzled
 from tile_cuda.lowering.warps import WARP
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, dtype_of, load, loop, seq
-from tilecore.ir.fragments import REGISTER, THREAD, resized, tiled
+from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, tiled
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, Var
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
 from tilecore.lowering.simt.partition import is_fragment
+from tilecore.lowering.simt.sums import Sums, is_held
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
@@ -54,13 +54,17 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     p = product_of(call, env, threads)
     assert isinstance(p, Product)
     found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
-    if c_is_held(call):
-        repeats = [(1, p.n_tiles, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD), (1, p.along_n, THREAD)]
-        found[call.c.source] = resized(tiled(p.shape.accumulator, repeats, (p.m, p.n)), threads)
+    if is_held(call.c):
+        found[call.c.source] = layout_of_c(p, threads)
     if a_is_held(call, p) and not call.a.source.same_as(call.c.source):
         along = [(1, p.steps, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD)]
         found[call.a.source] = resized(tiled(p.shape.operand_a, along, (p.m, p.k)), threads)  # copies along N
     return found
+
+
+def layout_of_c(p: Product, threads: int) -> FragmentLayout:
+    repeats = [(1, p.n_tiles, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD), (1, p.along_n, THREAD)]
+    return resized(tiled(p.shape.accumulator, repeats, (p.m, p.n)), threads)
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
@@ -80,9 +84,8 @@ class _Lowering:
         kept = env.facts.get("layouts", {})
         self.a = None if a_is_held(call, p) else operand_a(call, p, lane, row, kept.get(call.a.source))
         self.b = operand_b(call, p, lane, column, kept.get(call.b.source))
-        held = self.binding.registers[call.c.source] if c_is_held(call) else None
-        first = warp < p.along_m * p.along_n if p.copies > 1 else None
-        self.c = Accumulators(call, p, held, lane, row, column, first)
+        held = self.binding.registers[call.c.source] if is_held(call.c) else None
+        self.sums = Sums(call, layout_of_c(p, self.binding.threads), self.binding.thread, held, p.shape.c)
 
     def run(self) -> Stmt:
         step = Var("step", "int32")
@@ -91,7 +94,7 @@ class _Lowering:
         body = seq([AttrStmt(const(0, "int32"), OPERANDS, const(1, "int32"), loads), self._multiply(step)])
         steps: Stmt = For(step, const(0, "int32"), const(self.p.steps, "int32"), ForKind.UNROLLED, body)
         registers: list[Stmt] = [AllocBuffer(operand.registers) for operand in operands]
-        made = seq([*self.c.before(), *registers, steps, *self.c.after()])
+        made = seq([*self.sums.before(), *registers, steps, *self.sums.after()])
         return AttrStmt(const(0, "int32"), GEMM, const(1, "int32"), made, span=self.call.span)
 
     def _loads(self, operand: Operand, step: Var) -> Stmt:
@@ -105,13 +108,9 @@ class _Lowering:
 
     def _multiply(self, step: Var) -> Stmt:
         def one(i: Any, j: Any) -> Stmt:
-            return instructions.mma(
-                self.p.shape.name,
-                self.c.place(i, j),
-                self._place_of_a(step, i),
-                self.b.register(step, j),
-                self.call.span,
-            )
+            c = load(self.sums.registers, [(i * self.p.n_tiles + j) * self.p.shape.accumulator.registers])
+            a, b = self._place_of_a(step, i), self.b.register(step, j)
+            return instructions.mma(self.p.shape.name, c, a, b, self.call.span)
 
         def row(i: Any) -> Stmt:
             return loop(const(self.p.n_tiles, "int32"), lambda j: one(i, j), name="j", kind=ForKind.UNROLLED)

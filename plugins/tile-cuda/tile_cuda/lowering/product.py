@@ -7,10 +7,9 @@ from typing import NamedTuple
 from tile_cuda.lowering.shapes import Shape, shape_of
 from tile_cuda.lowering.warps import WARP, warp_grid
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.passes import PassEnv
-from tilecore.lowering.simt.partition import is_fragment
+from tilecore.lowering.simt.sums import is_held
 from tilecore.transform import PassConfigKey
 
 # C's element types that the instructions do not have: what is summed in registers before it is added to C
@@ -97,19 +96,6 @@ def allows_tf32(call: TileCall, env: PassEnv) -> bool:
     return bool(call.hints.get("allow_tf32", env.config.get(str(PassConfigKey.TL_ALLOW_TF32), False)))
 
 
-def is_whole(region: TensorRegion) -> bool:
-    """Does the region cover its buffer?"""
-    pairs = zip(region.region, region.source.shape, strict=True)
-    return all(constant(r.min) == 0 and constant(r.extent) == constant(s) for r, s in pairs)
-
-
 def a_is_held(call: TileCall, product: Product) -> bool:
     """Does A lie in registers as the instructions want it?"""
-    return (
-        is_fragment(call.a.source) and not call.transpose_a and is_whole(call.a)
-        and len(call.a.region) == 2 and not product.k_overshoots
-    )  # fmt: skip
-
-
-def c_is_held(call: TileCall) -> bool:
-    return is_fragment(call.c.source) and is_whole(call.c) and len(call.c.region) == 2
+    return is_held(call.a) and not call.transpose_a and not product.k_overshoots

@@ -13,7 +13,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import dtype_of
-from tilecore.ir.layout import BufferLayout
+from tilecore.ir.layout import BufferLayout, padded_rows
 from tilecore.ir.nodes import Var, tirx
 
 PIECE = 16  # bytes
@@ -29,7 +29,7 @@ def swizzled(buffer: Var, by_words: bool = False) -> BufferLayout | None:
     row_bytes, each = shape[-1] * bits // 8, PIECE * 8 // bits
     if row_bytes % PIECE or (row_bytes % LINE and LINE % row_bytes):
         pieces = -(-row_bytes // PIECE) | 1
-        return _padded(shape, pieces * each) if pieces * each > shape[-1] else None
+        return padded_rows(shape, pieces * each) if pieces * each > shape[-1] else None
     if row_bytes == PIECE:
         return None
     return _turned(shape, row_bytes, each, 2 if by_words else 1)
@@ -47,10 +47,6 @@ def _turned(shape: tuple[int, ...], row_bytes: int, each: int, step: int) -> Buf
 
     turned = "the row" if step == 1 else "twice the row"
     return BufferLayout(f"pieces of {PIECE} bytes exclusive-ored with {turned}, period {period}", shape, place)
-
-
-def _padded(shape: tuple[int, ...], columns: int) -> BufferLayout:
-    return BufferLayout(f"rows of {columns} elements", (*shape[:-1], columns), list)
 
 
 def keeps_pieces(buffer: Var, layout: BufferLayout | None) -> bool:
