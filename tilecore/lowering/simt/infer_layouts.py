@@ -226,7 +226,7 @@ class _Inference:
             return None  # dealt out at run time
         if self._is_private_work(nest):
             return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
-        return self._asked(nest) or partition_of(nest, self.threads)
+        return self._asked(nest) or partition_of(nest, self.threads, self.env.capabilities.warp)
 
     def _asked(self, nest: Nest) -> FragmentLayout | None:
         """How ``loop_layout=`` divides a nest; None where nobody asked, or it is no way to divide it."""

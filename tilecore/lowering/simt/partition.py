@@ -17,12 +17,13 @@ from tilecore.lowering.simt.nests import COALESCED_WIDTH, FRAGMENT, Access, Nest
 MOVE = 16  # bytes that one instruction moves
 
 
-def partition_of(nest: Nest, threads: int) -> FragmentLayout:
-    """Neighbouring threads take neighbouring elements of memory, each as many at once as one move can carry."""
+def partition_of(nest: Nest, threads: int, warp: int = 0) -> FragmentLayout:
+    """Neighbouring threads take neighbouring elements of memory, each as many at once as one move can carry; the pieces
+    of a long row that a warp of ``warp`` threads takes follow one another."""
     extents = [int(e) for e in nest.extents if e is not None]
     fastest = _fastest(nest)
     vector = 1 if fastest is None else _vector(nest, fastest, extents, threads)
-    return spread(extents, threads, vector, fastest)
+    return spread(extents, threads, vector, fastest, 0 if fastest is None else warp)
 
 
 def memory_accesses(nest: Nest) -> list[Access]:
