@@ -43,7 +43,7 @@ class Request:
             "out_idx": tuple(options.out_idx),
             "pass_configs": {k: _plain(v) for k, v in options.pass_configs.items()},
             "compile_flags": tuple(options.compile_flags),
-            "versions": versions_for_key(backend.package, backend.version),
+            "versions": versions_for_key(backend.package, backend.version, backend.module),
             "toolchain": backend.toolchain.version(self.target),
         }
 

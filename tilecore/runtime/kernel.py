@@ -91,7 +91,7 @@ class JITKernel(Launcher):
         """What the compiler chose and why; prints as a report, ``.data`` is the same as plain data."""
         from tilecore.runtime.explain import Explanation
 
-        return Explanation(self.artifact)
+        return Explanation(self.artifact, self.backend.toolchain.describe)
 
     # -- using it ---------------------------------------------------------------------------------------------
 
