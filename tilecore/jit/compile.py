@@ -193,6 +193,7 @@ def _found_or_made(
                 debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
                 kernel = JITKernel(artifact, request.backend, request.target, make_ir)
                 kernel.from_cache = True
+                kernel.pass_configs = request.options.pass_configs
                 _kernels.put(known, kernel)
                 return kernel
     func = make_ir()
@@ -225,6 +226,7 @@ def _make(func: Any, request: Request, key: str) -> JITKernel:
         debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
     kernel = JITKernel(artifact, request.backend, request.target, lambda: func)
     kernel.from_cache = known is not None
+    kernel.pass_configs = request.options.pass_configs
     return kernel
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import ToolchainError
+from tilecore.errors import TargetError, ToolchainError
 
 pytestmark = pytest.mark.usefixtures("installed")
 
@@ -112,3 +112,50 @@ def test_registers_of_the_compiled_kernel():
     facts = made.functions["kernel_kernel"]
     assert 40 <= facts["registers"] <= 255
     assert f"      {facts['registers']} registers, {facts['stack_bytes']} stack bytes" in str(made)
+
+
+@pytest.fixture(scope="module")
+def kernel(explained):
+    return tilecore.compile(matmul(), target="cuda -arch=sm_80", execution_backend="sim")
+
+
+def test_pictures_of_the_buffers(kernel, explained):
+    import numpy as np
+
+    assert set(kernel.layouts()) == {"A_shared", "B_shared", "C_local"}
+    picture = kernel.layout("C_local")
+    row = next(row for row in explained.data["layouts"] if row["buffer"] == "C_local")
+    assert picture.words == f"thread = {row['thread']}; register = {row['register']}"
+    places = picture.holder * 32 + picture.place
+    assert sorted(places.ravel().tolist()) == list(range(128 * 32))
+    tile = kernel.layout("A_shared")
+    assert tile.shape == (2, 64, 32), "a slot for each stage"
+    assert sorted(tile.place.ravel().tolist()) == list(range(0, 2 * 64 * 32 * 2, 2))
+    # ldmatrix reads 16 bytes of eight rows: no two of them in the same banks
+    for start in range(0, 64, 8):
+        assert len(np.unique(tile.holder[0, start : start + 8, 0])) == 8
+
+
+def test_a_buffer_that_there_is_not(kernel):
+    with pytest.raises(TargetError, match="has no layout of 'D'") as caught:
+        kernel.layout("D")
+    assert "C_local" in caught.value.expected
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    from tilecore.cli import main
+
+    monkeypatch.setenv("TILECORE_SIMULATE", "1")
+    drawing = tmp_path / "c.svg"
+    words = ["explain", f"{__file__}:matmul", "--target", "cuda -arch=sm_80"]
+    for more, expected in (
+        ([], "gemm: mma.sync"),
+        (["--layout", "A_shared"], "A_shared: 2x64x32 float16, bank of each element"),
+        (["--layout", "C_local", "--svg", str(drawing)], str(drawing)),
+        (["--json"], '"pipelines"'),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, *more])
+        assert ended.value.code == 0
+        assert expected in capsys.readouterr().out
+    assert drawing.read_text().startswith("<svg")
