@@ -14,6 +14,7 @@ from typing import Any
 
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import dtype_of
+from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.tile_ops import TileCall, as_tile_call
@@ -65,7 +66,7 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     env.facts["inferred"] = found
     for inferred in found:
         for buffer, layout in inferred.fragments.items():
-            env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout)})
+            env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout), **facts(layout)})
             if env.facts[ASKED_FRAGMENTS].get(buffer, layout) != layout:
                 not_taken(env, buffer, "an operation holds it in its own way")
     for name, reason in demoted.items():

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
+from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store
 from tilecore.ir.nodes import (
@@ -34,7 +35,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.visit import reads_variable, substitute
+from tilecore.ir.visit import collect, reads_variable, stores, substitute
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST, COPY
 from tilecore.lowering.simt.insert_barriers import NEST
@@ -59,9 +60,34 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
         if node.kind != ForKind.VECTORIZED:
             return mutator.default_mutate(node)
         made = _Loop(node, bool(inside) and inside[-1]).lowered()
+        _note(node, made, env)
         return made if made is not None else _unrolled(node)
 
     return func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
+
+
+def _note(node: For, made: Stmt | None, env: PassEnv) -> None:
+    """For ``kernel.explain()``: how many bytes of which buffers move at once."""
+    spans = (node.span, *(s.span for s in stores(node.body)))
+    place = location_of_span(next((span for span in spans if span is not None), None))
+    moves = {} if made is None else _moves(made)
+    for element in () if moves else stores(node.body):
+        if not _is_private(element.buffer):
+            moves[str(element.buffer.name)] = DType(dtype_of(element.buffer)).bytes
+    env.note("moves", {"line": place.line if place else None, "bytes": moves})
+
+
+def _moves(made: Stmt) -> dict[str, int]:
+    found = {}
+    for node in stores(made):
+        lanes = constant(node.indices[0].lanes) if isinstance(node.indices[0], Ramp) else None
+        for buffer in (node.buffer, getattr(node.value, "source", None)):
+            if lanes and buffer is not None and not _is_private(buffer):
+                found[str(buffer.name)] = DType(dtype_of(buffer)).bytes * lanes
+    for call in collect(made, Call):
+        if op_name(call) == COPY:
+            found |= {str(end.source.name): int(constant(call.args[2]) or 0) for end in call.args[:2]}
+    return found
 
 
 def _unrolled(node: For) -> For:
