@@ -7,6 +7,7 @@ leaves the loop as it is, unrolled.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
@@ -35,8 +36,10 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.visit import reads_variable, substitute
+from tilecore.lowering.assumptions import assumed_divisors, is_multiple
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST, COPY
+from tilecore.lowering.simt.choose import UNCHOSEN
 from tilecore.lowering.simt.insert_barriers import NEST
 
 WIDTHS = (2, 4, 8, 16)  # bytes of a move
@@ -45,6 +48,7 @@ ASYNC_WIDTHS = (4, 8, 16)
 
 def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     can_copy = "copy_async" in env.capabilities.features
+    assumed = assumed_divisors(env.facts[UNCHOSEN])
     inside: list[bool] = []
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
@@ -58,7 +62,7 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def loop(node: For, mutator: Any) -> Any:
         if node.kind != ForKind.VECTORIZED:
             return mutator.default_mutate(node)
-        made = _Loop(node, bool(inside) and inside[-1]).lowered()
+        made = _Loop(node, bool(inside) and inside[-1], assumed).lowered()
         return made if made is not None else _unrolled(node)
 
     return func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
@@ -71,10 +75,10 @@ def _unrolled(node: For) -> For:
 class _Loop:
     """One loop over neighbours."""
 
-    def __init__(self, node: For, is_async: bool) -> None:
+    def __init__(self, node: For, is_async: bool, assumed: Mapping[Var, int]) -> None:
         self.node, self.is_async = node, is_async
         self.var, self.count = node.loop_var, int(constant(node.extent) or 0)
-        self.analyzer = Analyzer()
+        self.analyzer, self.assumed = Analyzer(), assumed
         self.before: list[Stmt] = []
 
     def lowered(self) -> Stmt | None:
@@ -169,8 +173,7 @@ class _Loop:
         if DType(dtype_of(buffer)).bytes * self.count not in WIDTHS or coefficient(index, self.var) != 1:
             return None
         start = self.analyzer.simplify(substitute(index, {self.var: const(0, dtype_of(self.var))}))
-        aligned = constant(self.analyzer.simplify(start % const(self.count, dtype_of(start)))) == 0
-        return start if aligned else None
+        return start if is_multiple(start, self.count, self.assumed, self.analyzer) else None
 
     def _for_all(self, condition: Any) -> Any:
         """The condition of all elements as one; None where some may hold and others not."""
@@ -185,9 +188,8 @@ class _Loop:
         if coefficient(position, self.var) != 1 or reads_variable(bound, self.var):
             return None
         first = substitute(position, {self.var: const(0, dtype_of(self.var))})
-        for whole in (first, bound):
-            if constant(self.analyzer.simplify(whole % const(self.count, dtype_of(whole)))) != 0:
-                return None
+        if not all(is_multiple(whole, self.count, self.assumed, self.analyzer) for whole in (first, bound)):
+            return None
         return type(condition)(first, bound)
 
     def _vector(self, buffer: Var, start: Any) -> Any:
