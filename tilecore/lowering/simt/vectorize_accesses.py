@@ -41,6 +41,7 @@ from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST, COPY
 from tilecore.lowering.simt.choose import UNCHOSEN
 from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.vector_atomics import addition, additions, width_of
 
 WIDTHS = (2, 4, 8, 16)  # bytes of a move
 ASYNC_WIDTHS = (4, 8, 16)
@@ -88,13 +89,28 @@ class _Loop:
             if condition is None:
                 return None
             body = body.then_case
-        if not isinstance(body, BufferStore):
-            return None
-        made = self._store(body)
+        made = self._store(body) if isinstance(body, BufferStore) else self._addition(body)
         if made is None:
             return None
         made = seq([*self.before, made])
         return made if condition is None else IfThenElse(condition, made, None, span=body.span)
+
+    def _addition(self, node: Stmt) -> Stmt | None:
+        """Atomic additions to neighbours: the values in registers, then several at once."""
+        call = addition(node)
+        if call is None:
+            return None
+        target = call.args[0]
+        dtype = dtype_of(target.source)
+        width = width_of(dtype, self.count)
+        start = None if width is None else self._neighbours(target.indices[0], width)
+        if width is None or start is None:
+            return None
+        value = structural_mutate(call.args[1], [(Call, self._guarded), (TensorLoad, self._loaded)])
+        values = self._registers(dtype, "sum")
+        inner = store(values, value, [self.var], node.span)
+        made = additions(call, start, values, self.count, width, node.span)
+        return seq([AllocBuffer(values), self._lanes(inner), *made])
 
     # -- the store --------------------------------------------------------------------------------------------
 
@@ -170,10 +186,16 @@ class _Loop:
 
     def _start(self, buffer: Var, index: Any) -> Any:
         """The first element's offset where all are neighbours that one move can take; None where they are not."""
-        if DType(dtype_of(buffer)).bytes * self.count not in WIDTHS or coefficient(index, self.var) != 1:
+        if DType(dtype_of(buffer)).bytes * self.count not in WIDTHS:
+            return None
+        return self._neighbours(index, self.count)
+
+    def _neighbours(self, index: Any, width: int) -> Any:
+        """The first index where all are neighbours from a multiple of ``width`` on; None where they are not."""
+        if coefficient(index, self.var) != 1:
             return None
         start = self.analyzer.simplify(substitute(index, {self.var: const(0, dtype_of(self.var))}))
-        return start if is_multiple(start, self.count, self.assumed, self.analyzer) else None
+        return start if is_multiple(start, width, self.assumed, self.analyzer) else None
 
     def _for_all(self, condition: Any) -> Any:
         """The condition of all elements as one; None where some may hold and others not."""
