@@ -185,7 +185,8 @@ def test_functions_of_the_targets_language(target):
             T.import_source("float magic(float x);")
             A[0] = 1.0
 
-    if "source" in tilecore.plugins.manager.resolve(target)[0].target.capabilities(target).features:
+    backend, resolved = tilecore.plugins.manager.resolve(target)
+    if "source" in backend.target.capabilities(resolved).features:
         pytest.skip("the target compiles text of its own language")
     for func, word in ((kernel, "magic"), (parallel, "magic"), (statement, "magic"), (text, "import_source")):
         with pytest.raises(UnsupportedError, match=r"call_extern|import_source") as caught:

@@ -41,6 +41,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.ranges import known_range
 
 _MOVES = (2, 4, 8, 16)
+UNROLL_FACTOR = "unroll_factor"  # annotation of a loop: T.unroll(unroll_factor=)
 _UPDATES = {"Add": "+=", "Sub": "-=", "Mul": "*="}
 
 
@@ -125,7 +126,8 @@ class Statements:
         self.expressions.variables[var] = Text(name)
         self.bounds.bind_range(var, node.min, node.extent)
         if node.kind == ForKind.UNROLLED:
-            self.lines.append(f"{'  ' * self.depth}{self.dialect.unroll}")
+            factor = f" {int(node.annotations[UNROLL_FACTOR])}" if UNROLL_FACTOR in node.annotations else ""
+            self.lines.append(f"{'  ' * self.depth}{self.dialect.unroll}{factor}")
         self.block(f"for ({kind} {name} = {first}; {name} < {within(stop, ORDER, right=True)}; ++{name})", node.body)
         self.names.release(name)
 

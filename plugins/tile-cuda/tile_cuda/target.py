@@ -55,7 +55,7 @@ def capabilities(target: Target) -> Capabilities:
         max_threads=architectures.MAX_THREADS,
         warp=architectures.WARP,
         shared_bytes=arch.shared_bytes,
-        features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes"}) | arch.features(),
+        features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes", "source"}) | arch.features(),
     )
 
 

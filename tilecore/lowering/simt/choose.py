@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import const
+from tilecore.ir.build import const, is_nothing
 from tilecore.ir.nodes import Call, Evaluate, For, ForKind, PrimFunc, TensorRegion, Var, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
@@ -40,6 +40,8 @@ def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _early(choice: Choice, env: PassEnv) -> Any:
     made = choice.impl.lower(choice.call, env)
+    if is_nothing(made):
+        return made
     if not isinstance(made, For):  # one element: a nest all the same, that one thread does
         one = Var("i", "int32")
         made = For(one, const(0, "int32"), const(1, "int32"), ForKind.PARALLEL, made, span=choice.call.span)

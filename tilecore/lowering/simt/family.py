@@ -16,6 +16,7 @@ from tilecore.lowering.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose import CHOOSE_TILE_OPS
+from tilecore.lowering.simt.describe_hints import DESCRIBE_HINTS, KERNEL_HINTS
 from tilecore.lowering.simt.describe_kernels import DESCRIBE_KERNELS
 from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
@@ -60,6 +61,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     RASTERIZE_BLOCKS,
     OUTLINE_KERNELS,
     DESCRIBE_KERNELS,
+    DESCRIBE_HINTS,
 )
 
 
@@ -70,7 +72,8 @@ def _barrier(call: TileCall, env: PassEnv) -> Stmt:
 IMPLEMENTATIONS = (
     *moves.IMPLEMENTATIONS,
     *reductions.IMPLEMENTATIONS,
-    *(i for i in effects.IMPLEMENTATIONS if i.op != "sync_threads"),
+    *(i for i in effects.IMPLEMENTATIONS if i.op not in ("sync_threads", "annotate")),
+    KERNEL_HINTS,
     TileOpImpl("sync_threads", "barrier", _barrier, late=True),
     MULTIPLY,
     MULTIPLY_ELEMENTS,

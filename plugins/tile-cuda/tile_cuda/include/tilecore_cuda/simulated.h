@@ -7,6 +7,9 @@
 #include "tilecore_c.h"
 
 #define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 #define blockIdx tc_sim_block_index()
