@@ -14,6 +14,7 @@ from tile_cuda.toolchain import INCLUDE
 
 import tilecore
 import tilecore.language as T
+from tilecore import layout
 from tilecore.errors import ToolchainError
 
 TF32 = {tilecore.PassConfigKey.TL_ALLOW_TF32: True}
@@ -199,6 +200,32 @@ def test_clear_decided_at_run_time():
     wide = a.astype(np.float32)
     np.testing.assert_array_equal(c, wide[1] @ wide[1].T + wide[2] @ wide[2].T)
     np.testing.assert_array_equal(d, sum(x.T @ x for x in wide))
+
+
+@pytest.mark.parametrize("make", ["make_swizzled_layout", "make_linear_layout"])
+def test_layouts_that_users_write(make):
+    """Pieces of 16 bytes stay together in them: matrix loads take them as they are."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((32, 128), "float16"), B: T.Tensor((128, 64), "float16"), C: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1, threads=64):
+            a, b = T.alloc_shared((32, 64), "float16"), T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((32, 64), "float32")
+            T.annotate_layout({a: getattr(layout, make)(a), b: getattr(layout, make)(b)})
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[0, k * 64], a)
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    built = tilecore.compile(kernel, target="cuda -arch=sm_90", execution_backend="sim")
+    assert built.get_kernel_source().count("ldmatrix_x4(") >= 2
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(-2, 3, (32, 128)).astype(np.float16), rng.integers(-2, 3, (128, 64)).astype(np.float16)
+    c = np.zeros((32, 64), np.float32)
+    built(a, b, c)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
 
 
 def test_float32_is_rounded_only_where_that_is_allowed():
