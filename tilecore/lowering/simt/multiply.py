@@ -22,7 +22,7 @@ from tilecore.lowering.loops.matmul import needs_constant_sizes
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
 from tilecore.lowering.simt.partition import MOVE, is_fragment
-from tilecore.lowering.simt.sums import Sums, is_held
+from tilecore.lowering.simt.sums import Sums, is_held, where
 
 STEP = 4  # elements along K of a step, and neighbours across it
 WARP_ROWS, WARP_COLUMNS = 4, 8
@@ -150,6 +150,12 @@ class _Operand(NamedTuple):
         """Places across K."""
         return self.together * self.times
 
+    def inside(self, number: Any) -> list[Expr]:
+        """The condition that the thread's place of this number exists, where it may not."""
+        if self.size is None:
+            return []
+        return [self.start + number // self.together * self.apart + number % self.together < const(self.size, "int32")]
+
     def register(self, across: Any, along: Any, steps: int) -> list[Any]:
         return [across * steps + along] if self.along_k else [along * self.count + across]
 
@@ -208,12 +214,12 @@ class _Multiply:
         return _unrolled(count, lambda e: _unrolled(times, lambda t: _vector(together, lambda v: element(t, v, e))))
 
     def _element(self, operand: _Operand, across: Any, along: Any) -> Expr:
-        where: list[Any] = [r.min for r in operand.region.region]
+        place: list[Any] = [r.min for r in operand.region.region]
         at = (across, along) if operand is self.a else (along, across)
         if self.call.transpose_a if operand is self.a else self.call.transpose_b:
             at = at[::-1]
-        where[-2], where[-1] = where[-2] + at[0], where[-1] + at[1]
-        value = load(operand.region.source, where, self.call.span)
+        place[-2], place[-1] = place[-2] + at[0], place[-1] + at[1]
+        value = load(operand.region.source, place, self.call.span)
         if operand.size is None:
             return value
         inside = across < const(operand.size, "int32")
@@ -224,7 +230,8 @@ class _Multiply:
             a = cast(load(self.a.registers, self.a.register(i, e, self.step)), self.total)
             b = cast(load(self.b.registers, self.b.register(j, e, self.step)), self.total)
             place = [i * self.grid.width + j]
-            return store(self.sums.registers, load(self.sums.registers, place) + a * b, place, self.call.span)
+            made = store(self.sums.registers, load(self.sums.registers, place) + a * b, place, self.call.span)
+            return where([*self.a.inside(i), *self.b.inside(j)], made)
 
         return _unrolled(
             count,

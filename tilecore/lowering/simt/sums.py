@@ -5,6 +5,7 @@ Apart: C lies in memory that threads share, or has an element type that is not s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, store
@@ -76,33 +77,41 @@ class Sums:
         return store(buffer, cast(total, dtype), indices, self.call.span)
 
     def _to_registers(self, held: Var) -> Stmt:
-        count = const(self.layout.registers, "int32")
-        return loop(count, lambda i: self._joined(held, [i], i), kind=ForKind.UNROLLED)
+        return self._each(lambda number, places: self._joined(held, [number], number))
 
     def _to_memory(self) -> Stmt:
         """By the first of the threads that have copies."""
+
+        def element(number: Any, places: list[Any]) -> Stmt:
+            place: list[Any] = [r.min for r in self.call.c.region]
+            place[-2], place[-1] = place[-2] + places[0], place[-1] + places[1]
+            return self._joined(self.call.c.source, place, number)
+
+        free = [tirx.EQ(self.thread // f.stride % f.extent, const(0, "int32")) for f in self.layout.free]
+        return where(free, self._each(element))
+
+    def _each(self, body: Callable[[Any, list[Any]], Stmt]) -> Stmt:
+        """``body`` of the number of each sum and the element's place in C's tile, where there is one."""
         layout = self.layout
         steps = [Var(f"s{n}", "int32") for n in range(len(layout.register_digits))]
         places = layout.indices(self.thread, steps)
         number: Any = const(0, "int32")
         for digit, step in zip(layout.register_digits, steps, strict=True):
             number = number + step * digit.stride
-        where: list[Any] = [r.min for r in self.call.c.region]
-        where[-2], where[-1] = where[-2] + places[0], where[-1] + places[1]
-        made = self._joined(self.call.c.source, where, number)
+        made = body(number, places)
         inside = [
-            place < const(size, "int32")
-            for axis, (place, size) in enumerate(zip(places, layout.shape, strict=True))
+            at < const(size, "int32")
+            for axis, (at, size) in enumerate(zip(places, layout.shape, strict=True))
             if any(d.end > size for d in layout.of_axis(axis))
         ]
-        made = _where(inside, made)
+        made = where(inside, made)
         for digit, step in reversed(list(zip(layout.register_digits, steps, strict=True))):
             made = For(step, const(0, "int32"), const(digit.extent, "int32"), ForKind.UNROLLED, made)
-        free = [tirx.EQ(self.thread // f.stride % f.extent, const(0, "int32")) for f in layout.free]
-        return _where(free, made)
+        return made
 
 
-def _where(conditions: list[Any], made: Stmt) -> Stmt:
+def where(conditions: list[Any], made: Stmt) -> Stmt:
+    """``made``, if all conditions hold."""
     if not conditions:
         return made
     return IfThenElse(tirx.all(*conditions) if len(conditions) > 1 else conditions[0], made, None)

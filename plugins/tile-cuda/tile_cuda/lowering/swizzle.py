@@ -15,6 +15,7 @@ from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import dtype_of
 from tilecore.ir.layout import BufferLayout, padded_rows
 from tilecore.ir.nodes import Var, tirx
+from tilecore.ir.written_layouts import run_of
 
 PIECE = 16  # bytes
 LINE = 128  # bytes: all 32 banks once
@@ -51,6 +52,7 @@ def _turned(shape: tuple[int, ...], row_bytes: int, each: int, step: int) -> Buf
 
 def keeps_pieces(buffer: Var, layout: BufferLayout | None) -> bool:
     """Do pieces of 16 bytes of a row lie together, at multiples of 16 bytes? layout: the buffer's, None for none."""
-    if layout is None:
-        return int(buffer.shape[-1]) * DType(dtype_of(buffer)).bits % (PIECE * 8) == 0
-    return layout in (swizzled(buffer), swizzled(buffer, by_words=True))
+    if layout is not None and layout in (swizzled(buffer), swizzled(buffer, by_words=True)):
+        return True
+    shape = [int(s) for s in buffer.shape]
+    return run_of(layout, shape) * DType(dtype_of(buffer)).bits >= PIECE * 8

@@ -1,0 +1,81 @@
+"""Products by multiply-adds: how threads share C, and results for sizes, transposes, types and threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilecore.language as T
+from tilecore.ir.nodes import AllocBuffer, BufferStore
+from tilecore.ir.visit import collect
+from tilecore.lowering.simt.multiply import Grid, layout_of
+
+from .kit import lowered, same_results
+
+
+def product(m, n, k, ta=False, tb=False, threads=64, kinds=("float32",) * 3, held=True):
+    a_type, b_type, c_type = kinds
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((k, m) if ta else (m, k), a_type),
+        B: T.Tensor((n, k) if tb else (k, n), b_type),
+        C: T.Tensor((m, n), c_type),
+    ):
+        with T.Kernel(1, threads=threads):
+            a = T.alloc_shared((k, m) if ta else (m, k), a_type)
+            b = T.alloc_shared((n, k) if tb else (k, n), b_type)
+            c = (T.alloc_fragment if held else T.alloc_shared)((m, n), c_type)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.copy(C, c)
+            T.gemm(a, b, c, transpose_A=ta, transpose_B=tb)
+            T.copy(c, C)
+
+    return kernel
+
+
+def arrays(m, n, k, ta, tb, kinds):
+    rng = np.random.default_rng(m + n + k)
+    shapes = ((k, m) if ta else (m, k), (n, k) if tb else (k, n), (m, n))
+    return [rng.integers(-3, 4, shape).astype(kind) for shape, kind in zip(shapes, kinds, strict=True)]
+
+
+TYPES = [("float32",) * 3, ("float64",) * 3, ("float16", "float16", "float16"), ("int8", "int8", "int32")]
+
+
+@pytest.mark.parametrize("kinds", TYPES, ids="-".join)
+@pytest.mark.parametrize(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])
+def test_transposes_and_types(ta, tb, kinds):
+    for size in ((32, 48, 16), (19, 21, 13)):
+        same_results(product(*size, ta, tb, kinds=kinds), *arrays(*size, ta, tb, kinds))
+
+
+@pytest.mark.parametrize("threads", [1, 24, 32, 100, 256])
+@pytest.mark.parametrize("held", [True, False])
+def test_threads(threads, held):
+    """More threads than elements, too: they compute the same, and one of them writes."""
+    for size in ((16, 16, 8), (3, 5, 4), (40, 8, 7)):
+        same_results(product(*size, threads=threads, held=held), *arrays(*size, False, False, TYPES[0]))
+
+
+def test_a_thread_has_a_tile_and_loads_little():
+    """128 x 128 by 256 threads: 8 x 8 each, of which a step of four along K loads 8 rows and 8 columns."""
+    made, _ = lowered(product(128, 128, 16, threads=256), "flatten_buffers")
+    sizes = {str(a.buffer.name): int(a.buffer.shape[0]) for a in collect(made.body, AllocBuffer)}
+    names = [name for name in sizes if name in ("a", "b", "c")]
+    assert sorted(names) == ["a", "b", "c"]
+    local = {str(s.buffer.name): int(s.buffer.shape[0]) for s in collect(made.body, BufferStore)
+             if str(s.buffer.scope()) == "local"}  # fmt: skip
+    assert local == {"a": 8 * 4, "b": 8 * 4, "c": 64}
+
+
+def test_the_layout_of_a_tile():
+    """Neighbouring lanes hold neighbouring vectors of a row: 4 x 8 of them in 32 threads."""
+    layout = layout_of(Grid(16, 16, 1, 4, 8, 2), 128, 128, 256)
+    assert layout.registers == 64
+    assert layout.is_exact
+    assert not layout.is_replicated
+    assert [layout.thread([0, 4 * j]) for j in range(8)] == list(range(8))
+    assert [layout.thread([i, 0]) for i in range(4)] == [0, 8, 16, 24]
+    assert [layout.register([0, j]) for j in range(4)] == [0, 1, 2, 3]
