@@ -87,13 +87,8 @@ class Case:
         reached = {name: scale / statistics.median(found) for name, found in times.items()}
         rows = []
         for name in sorted(reached, key=lambda n: -reached[n]):
-            row = {
-                "case": self.name,
-                "who": name,
-                self.unit: reached[name],
-                "of torch": reached[name] / reached["torch"],
-            }
-            rows.append(row)
+            ratio = reached[name] / reached["torch"]
+            rows.append({"case": self.name, "who": name, self.unit: reached[name], "of torch": ratio})
             print(f"{self.name:26} {name:44} {reached[name]:8.3f} {self.unit}  {ratio:.3f}", flush=True)
         return rows
 

@@ -28,13 +28,15 @@ class OnDevice:
         import torch
 
         device = self.kernel.adapter.torch_device()
-        moved = [_there(arg, device) if isinstance(arg, np.ndarray) else arg for arg in args]
+        moved = [_there(arg, device) for arg in args]
         result = kernel(*moved)
         torch.cuda.synchronize()
         for arg, tensor in zip(args, moved, strict=True):
-            if isinstance(arg, np.ndarray) and arg.flags.writeable:
+            if isinstance(arg, torch.Tensor):
+                arg.copy_(tensor)
+            elif isinstance(arg, np.ndarray) and arg.flags.writeable:
                 _raw(arg)[...] = tensor.view(_bits(arg)).cpu().numpy()
-        return result
+        return _back(result)
 
 
 def runs_on_host(kernel: Any) -> bool:
@@ -52,9 +54,32 @@ def _bits(array: np.ndarray) -> Any:
     return getattr(torch, f"int{array.dtype.itemsize * 8}")
 
 
-def _there(array: np.ndarray, device: str) -> Any:
+def _there(arg: Any, device: str) -> Any:
+    """An array or a tensor of the host as one of the device, with the same strides; other arguments as they are."""
     import torch
 
-    host = torch.from_numpy(_raw(array) if array.flags.writeable else _raw(array).copy())
+    if isinstance(arg, torch.Tensor):
+        return arg.to(device)
+    if not isinstance(arg, np.ndarray):
+        return arg
+    raw = _raw(arg)
+    if 0 in arg.strides:  # one element for many: there too
+        once = raw[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in arg.strides)]
+        return _typed(torch.from_numpy(once.copy()).to(device), arg).expand(arg.shape)
+    host = torch.from_numpy(raw if arg.flags.writeable else raw.copy())
     tensor = torch.empty_strided(host.shape, host.stride(), dtype=host.dtype, device=device)
-    return tensor.copy_(host).view(getattr(torch, str(array.dtype)))
+    return _typed(tensor.copy_(host), arg)
+
+
+def _typed(tensor: Any, array: np.ndarray) -> Any:
+    import torch
+
+    return tensor.view(getattr(torch, str(array.dtype)))
+
+
+def _back(result: Any) -> Any:
+    import torch
+
+    if isinstance(result, torch.Tensor):
+        return result.cpu()
+    return type(result)(_back(part) for part in result) if isinstance(result, (list, tuple)) else result

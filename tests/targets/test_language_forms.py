@@ -7,7 +7,7 @@ import tilecore
 import tilecore.language as T
 from tilecore.errors import LanguageError, UnsupportedError
 
-from .kit import check, sample, zeros
+from .kit import check, compiled, sample, zeros
 
 
 def test_script_forms(target):
@@ -152,7 +152,7 @@ def test_convolution_by_im2col(target):
             T.copy(acc, Y[b * 32, 0])
 
     a, weight = sample("float16", (n, h, w, c)), sample("float16", (k * k * c, f), 1)
-    kernel = tilecore.compile(conv, target=target)
+    kernel = compiled(conv, target)
     y = zeros("float32", (n * h * w, f))
     kernel(a, weight, y)
     want = windows(a.astype(np.float64), k, 1, 1, 1) @ weight.astype(np.float64)

@@ -26,7 +26,7 @@ UNARY = {
     "log1p": (np.log1p, 2),
     "sin": (np.sin, 2),
     "cos": (np.cos, 2),
-    "tan": (np.tan, 2),
+    "tan": (np.tan, 3),
     "asin": (np.arcsin, 2),
     "acos": (np.arccos, 2),
     "atan": (np.arctan, 2),

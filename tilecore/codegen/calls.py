@@ -50,9 +50,18 @@ def _likely(emit: Expressions, node: Call) -> Text:
     return emit.value(node.args[0])
 
 
+_ROUNDED = {"Add": "tc_rounded_add", "Sub": "tc_rounded_sub", "Mul": "tc_rounded_mul"}
+
+
 def _rounded(emit: Expressions, node: Call) -> Text:
-    value = emit.value(node.args[0])
-    return value if dtype_of(node) in NARROW or FACTS[dtype_of(node)].kind != "float" else call("tc_rounded", value)
+    """An operation that is not merged with those around it."""
+    inner = node.args[0]
+    if dtype_of(node) in NARROW or FACTS[dtype_of(node)].kind != "float":
+        return emit.value(inner)
+    function = _ROUNDED.get(type(inner).__name__)
+    if function is not None:
+        return call(function, emit.value(inner.a), emit.value(inner.b))
+    return call("tc_rounded", emit.value(inner))
 
 
 def _test(emit: Expressions, node: Call) -> Text:

@@ -65,6 +65,9 @@ template <class A, class B, class T = tc_both<A, B>> inline T tc_min(A x, B y) {
 template <class A, class B, class T = tc_both<A, B>> inline T tc_max(A x, B y) { T a = (T)x, b = (T)y; return a < b || a != a ? b : a; }
 template <class T, class = decltype(T() % 2)> inline T tc_abs(T a) { return a < 0 ? (T)(0ull - (unsigned long long)a) : a; }
 template <class T> inline T tc_rounded(T x) { asm("" : "+x"(x)); return x; }
+template <class T> inline T tc_rounded_add(T a, T b) { return tc_rounded(a + b); }
+template <class T> inline T tc_rounded_sub(T a, T b) { return tc_rounded(a - b); }
+template <class T> inline T tc_rounded_mul(T a, T b) { return tc_rounded(a * b); }
 inline int tc_popcount(unsigned x) { return __builtin_popcount(x); }
 inline int tc_popcount(unsigned long long x) { return __builtin_popcountll(x); }
 inline int tc_clz(unsigned x) { return x ? __builtin_clz(x) : 32; }

@@ -79,6 +79,13 @@ TC_FN bool tc_isnan(double x) { return tc_size_bits(x) > 0xffe0000000000000ull; 
 TC_FN bool tc_isinf(double x) { return tc_size_bits(x) == 0xffe0000000000000ull; }
 TC_FN bool tc_isfinite(double x) { return tc_size_bits(x) < 0xffe0000000000000ull; }
 
+// Operations with a rounding of their own: ptxas makes no fused multiply-add of them.
+TC_FN float tc_rounded_add(float a, float b) { return __fadd_rn(a, b); }
+TC_FN float tc_rounded_sub(float a, float b) { return __fsub_rn(a, b); }
+TC_FN float tc_rounded_mul(float a, float b) { return __fmul_rn(a, b); }
+TC_FN double tc_rounded_add(double a, double b) { return __dadd_rn(a, b); }
+TC_FN double tc_rounded_sub(double a, double b) { return __dsub_rn(a, b); }
+TC_FN double tc_rounded_mul(double a, double b) { return __dmul_rn(a, b); }
 // A value that is not merged with the operations around it.
 TC_FN float tc_rounded(float x) {
   asm("" : "+f"(x));

@@ -42,6 +42,13 @@ TC_FN float tc_floor_mod(float a, float b) { return a - __builtin_floorf(a / b) 
 TC_FN double tc_floor_mod(double a, double b) { return a - __builtin_floor(a / b) * b; }
 TC_FN float tc_rounded(float x) { return x; }
 TC_FN double tc_rounded(double x) { return x; }
+#define TC_ROUNDED(T)                                 \
+  TC_FN T tc_rounded_add(T a, T b) { return a + b; }  \
+  TC_FN T tc_rounded_sub(T a, T b) { return a - b; }  \
+  TC_FN T tc_rounded_mul(T a, T b) { return a * b; }
+TC_ROUNDED(float)
+TC_ROUNDED(double)
+#undef TC_ROUNDED
 TC_FN tc_half tc_nextafter(tc_half x, tc_half y) { return tc_neighbour<tc_half, uint16_t>(x, y); }
 TC_FN tc_bfloat16 tc_nextafter(tc_bfloat16 x, tc_bfloat16 y) { return tc_neighbour<tc_bfloat16, uint16_t>(x, y); }
 TC_FN tc_fp8_e4m3 tc_nextafter(tc_fp8_e4m3 x, tc_fp8_e4m3 y) { return tc_neighbour<tc_fp8_e4m3, uint8_t>(x, y); }
