@@ -76,6 +76,12 @@ extern "C" __global__ void together(float* f, int* i, tc_half* h, unsigned char*
   tc_assume(i[0] > 0);
   tc_move<1>(c, c + 1), tc_move<2>(c, c + 2), tc_move<4>(c, c + 4), tc_move<8>(c, c + 8), tc_move<16>(c, c + 16);
   tc_fence_block(), tc_fence_device(), tc_prefetch_l2(f);
+  tc_load_streaming<1>(arena, c), tc_load_streaming<2>(arena, c), tc_load_streaming<4>(arena, c);
+  tc_load_streaming<8>(arena, c), tc_load_streaming<16>(arena, c), tc_store_streaming<1>(c, arena);
+  tc_store_streaming<2>(c, arena), tc_store_streaming<4>(c, arena), tc_store_streaming<8>(c, arena);
+  tc_store_streaming<16>(c, arena), tc_load_evict_first<4>(arena, c), tc_store_evict_first<1>(c, arena);
+  tc_load_evict_last<16>(arena, c), tc_store_evict_last<8>(c, arena);
+  i[4] = tc_match_any(i[5]) + tc_match_all(l[2]) + tc_active_mask();
   tc_copy_async<4>(arena, f), tc_copy_async<8>(arena, f, i[0] > 1), tc_copy_async<16>(arena, f);
   tc_commit_async();
   tc_wait_async<1>();
