@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tilecore.codegen import effects
+from tilecore.codegen import effects, moves
 from tilecore.codegen.bounds import Bounds
 from tilecore.codegen.dialect import Dialect
 from tilecore.codegen.expressions import Expressions, Memory
@@ -40,7 +40,6 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.ranges import known_range
 
-_MOVES = (2, 4, 8, 16)
 UNROLL_FACTOR = "unroll_factor"  # annotation of a loop: T.unroll(unroll_factor=)
 _UPDATES = {"Add": "+=", "Sub": "-=", "Mul": "*="}
 
@@ -58,6 +57,7 @@ class Statements:
         self.lines: list[str] = []
         self.depth = 1
         self.assertions: list[str] = []
+        self.move_hint = ""  # of the statement around (moves.py)
         self._place: tuple[str, int] | None = None  # the user's line of the statement that is being emitted
         self._noted: tuple[str, int] | None = None
 
@@ -103,6 +103,9 @@ class Statements:
             self.emit(part)
 
     def _attr(self, node: AttrStmt) -> None:
+        if str(node.attr_key) == moves.HINT:
+            moves.with_hint(self, node)
+            return
         known = known_range(node)
         if known is not None:
             var, domain = known
@@ -206,7 +209,10 @@ class Statements:
     def _store(self, node: BufferStore) -> None:
         (index,) = node.indices
         if isinstance(index, Ramp):
-            self._move(node, index)
+            moves.vector(self, node, index)
+            return
+        if moves.is_hinted(self, node):
+            moves.move(self, node, index, (FACTS[dtype_of(node.buffer)].bits + 7) // 8)
             return
         target = self.expressions.element(node.buffer, index)
         dtype = dtype_of(node.buffer)
@@ -217,18 +223,6 @@ class Statements:
                 self.line(f"{target} {update} {self.value(node.value.b)};")
                 return
         self.line(f"{target} = {self.value(node.value)};")
-
-    def _move(self, node: BufferStore, index: Ramp) -> None:
-        """A vector from buffer to buffer."""
-        source = node.value
-        lanes, size = int(index.lanes), (FACTS[dtype_of(node.buffer)].bits + 7) // 8
-        whole = isinstance(source, TensorLoad) and isinstance(source.indices[0], Ramp)
-        if not whole or constant(index.stride) != 1 or constant(source.indices[0].stride) != 1:
-            refuse(node, self.dialect.kind, "neighbouring elements of one buffer", "a vector that is no move")
-        if dtype_of(source.source) != dtype_of(node.buffer) or lanes * size not in _MOVES:
-            refuse(node, self.dialect.kind, what=f"a move of {lanes} {dtype_of(source.source)}")
-        target = self.expressions.place_at(node.buffer, index)
-        self.line(f"tc_move<{lanes * size}>({target}, {self.expressions.place(source)});")
 
     # -- calls --------------------------------------------------------------------------------------------------
 

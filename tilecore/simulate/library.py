@@ -57,14 +57,11 @@ class KernelLibrary:
 
     def user_line(self, line: int) -> str | None:
         """``file:line`` that the comment of a source line names, or the last one above it in the same function."""
-        own = _PLACE.search(self.lines[line - 1])
-        if own:
-            return own[1]
-        for text in reversed(self.lines[: line - 1]):
+        for text in reversed(self.lines[:line]):
+            if found := _PLACE.search(text):
+                return found[1]
             if text.startswith(('extern "C"', "}")):
                 return None
-            if text.lstrip().startswith("//") and (above := _PLACE.search(text)):
-                return above[1]
         return None
 
 

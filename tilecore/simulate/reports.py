@@ -12,6 +12,9 @@ from tilecore.simulate.errors import SimulationError, Touch
 from tilecore.simulate.library import KernelLibrary
 
 _HINTS = {
+    "out_of_bounds": "guard the index: it runs past the memory that the kernel was given or made",
+    "read_only": "the kernel promised only to read this tensor: drop the store, or the promise",
+    "misaligned": "a move of several elements starts at a multiple of its size; use smaller moves, or pad the rows",
     "race": "a barrier (or an atomic with release and acquire) must stand between the two",
     "uninitialised": "nothing has written this memory; is a fill, a copy or a barrier missing?",
     "missing_wait": "wait for the asynchronous work (and let a barrier follow, where another thread started it)",

@@ -43,14 +43,16 @@ TC_FN T integers(T x, T y) {
 }
 
 extern "C" __global__ void plain(float* f, double* d, int* i, unsigned* u, long long* l, unsigned long long* w,
-                                 tc_half* h, tc_bfloat16* b, tc_fp8_e4m3* e, tc_fp8_e5m2* g, bool* t, unsigned char* c) {
+                                 tc_half* h, tc_bfloat16* b, tc_fp8_e4m3* e, tc_fp8_e5m2* g, bool* t, unsigned char* c,
+                                 tc_fp4_e2m1* q) {
   f[0] = functions(f[0], f[1]) + tc_round_tf32(f[2]) + tc_round_to_odd(d[2]);
   d[0] = functions(d[0], d[1]);
   i[0] = integers(i[0], i[1]) + tc_popcount(u[0]) + tc_popcount(w[0]) + tc_clz(u[0]) + tc_clz(w[0]);
   l[0] = integers(l[0], l[1]);
   u[1] = tc_min(u[2], u[3]) + tc_max(u[2], u[3]);
   w[1] = tc_min(w[2], w[3]) + tc_max(w[2], w[3]);
-  narrow(h, f + 3), narrow(b, f + 4), narrow(e, f + 5), narrow(g, f + 6);
+  narrow(h, f + 3), narrow(b, f + 4), narrow(e, f + 5), narrow(g, f + 6), narrow(q, f + 7);
+  f[8] = tc_quotient(f[9], f[10]);
   h[4] = tc_fma(h[5], h[6], h[7]);
   b[4] = tc_fma(b[5], b[6], b[7]);
   atomics_of(f, f[1]), atomics_of(d, d[1]), atomics_of(i, i[1]), atomics_of(u, u[1]), atomics_of(l, l[1]);
@@ -74,6 +76,12 @@ extern "C" __global__ void together(float* f, int* i, tc_half* h, unsigned char*
   tc_assume(i[0] > 0);
   tc_move<1>(c, c + 1), tc_move<2>(c, c + 2), tc_move<4>(c, c + 4), tc_move<8>(c, c + 8), tc_move<16>(c, c + 16);
   tc_fence_block(), tc_fence_device(), tc_prefetch_l2(f);
+  tc_load_streaming<1>(arena, c), tc_load_streaming<2>(arena, c), tc_load_streaming<4>(arena, c);
+  tc_load_streaming<8>(arena, c), tc_load_streaming<16>(arena, c), tc_store_streaming<1>(c, arena);
+  tc_store_streaming<2>(c, arena), tc_store_streaming<4>(c, arena), tc_store_streaming<8>(c, arena);
+  tc_store_streaming<16>(c, arena), tc_load_evict_first<4>(arena, c), tc_store_evict_first<1>(c, arena);
+  tc_load_evict_last<16>(arena, c), tc_store_evict_last<8>(c, arena);
+  i[4] = tc_match_any(i[5]) + tc_match_all(l[2]) + tc_active_mask();
   tc_copy_async<4>(arena, f), tc_copy_async<8>(arena, f, i[0] > 1), tc_copy_async<16>(arena, f);
   tc_commit_async();
   tc_wait_async<1>();

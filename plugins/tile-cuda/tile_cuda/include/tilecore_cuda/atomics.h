@@ -160,6 +160,17 @@ template <class T>
 TC_FN void tc_plain_add_x4(T* p, const T* v) {
   tc_add_each<4>(p, v);
 }
+TC_FN void tc_plain_add_x2(tc_half* p, const tc_half* v);
+TC_FN void tc_plain_add_x4(tc_half* p, const tc_half* v) {
+#if TC_ARCH >= 900
+  const unsigned low = unsigned(v[0].bits) | unsigned(v[1].bits) << 16, high = unsigned(v[2].bits) | unsigned(v[3].bits) << 16;
+  asm volatile("red.global.add.noftz.v2.f16x2 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(low), "r"(high)
+               : "memory");
+#else
+  tc_plain_add_x2(p, v);
+  tc_plain_add_x2(p + 2, v + 2);
+#endif
+}
 // In global memory, at a multiple of the pair's size.
 TC_FN void tc_plain_add_x2(tc_half* p, const tc_half* v) {
   const unsigned pair = unsigned(v[0].bits) | unsigned(v[1].bits) << 16;
@@ -169,6 +180,11 @@ TC_FN void tc_plain_add_x2(tc_half* p, const tc_half* v) {
 TC_FN void tc_plain_add_x2(tc_bfloat16* p, const tc_bfloat16* v) {
   const unsigned pair = unsigned(v[0].bits) | unsigned(v[1].bits) << 16;
   asm volatile("red.global.add.noftz.bf16x2 [%0], %1;" ::"l"(__cvta_generic_to_global(p)), "r"(pair) : "memory");
+}
+TC_FN void tc_plain_add_x4(tc_bfloat16* p, const tc_bfloat16* v) {
+  const unsigned low = unsigned(v[0].bits) | unsigned(v[1].bits) << 16, high = unsigned(v[2].bits) | unsigned(v[3].bits) << 16;
+  asm volatile("red.global.add.noftz.v2.bf16x2 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(low), "r"(high)
+               : "memory");
 }
 TC_FN void tc_plain_add_x2(float* p, const float* v) {
   asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "f"(v[0]), "f"(v[1])

@@ -83,6 +83,46 @@ TC_FN void tc_load_with_policy(void* to, const void* from, unsigned long long, i
 TC_FN void tc_store_with_policy(void* to, const void* from, unsigned long long, int line = TC_LINE) {
   tc_sim_move(to, from, 16, line);
 }
+#define TC_HINTED_MOVES(HINT)                                                        \
+  template <unsigned Bytes>                                                          \
+  TC_FN void tc_load_##HINT(void* to, const void* from, int line = TC_LINE) {        \
+    tc_move<Bytes>(to, from, line);                                                  \
+  }                                                                                  \
+  template <unsigned Bytes>                                                          \
+  TC_FN void tc_store_##HINT(void* to, const void* from, int line = TC_LINE) {       \
+    tc_move<Bytes>(to, from, line);                                                  \
+  }
+TC_HINTED_MOVES(streaming)
+TC_HINTED_MOVES(evict_first)
+TC_HINTED_MOVES(evict_last)
+#undef TC_HINTED_MOVES
+
+// -- lanes that hold one value: a bit for each, of the lanes that a block has --------------------------------------------
+
+TC_FN unsigned tc_active_mask(int line = TC_LINE) { return unsigned(tc_vote_ballot(true, 0, line)); }
+template <class T>
+inline unsigned tc_match_any(T value, int line = TC_LINE) {
+  struct Operands {
+    T value;
+    unsigned same;
+  } mine{value, 0};
+  tc_collective(
+      "tc_match_any", mine,
+      [](Operands* const* lanes, unsigned count) {
+        for (unsigned i = 0; i < count; ++i)
+          for (unsigned j = 0; j < count && lanes[i]; ++j)
+            if (lanes[j] && lanes[i]->value == lanes[j]->value) lanes[i]->same |= 1u << j;
+      },
+      0, 0, line);
+  return mine.same;
+}
+// All lanes, if they hold one value; else 0.
+template <class T>
+TC_FN unsigned tc_match_all(T value, int line = TC_LINE) {
+  const unsigned all = unsigned(tc_vote_ballot(true, 0, line)), same = tc_match_any(value, line);
+  return same == all ? all : 0;
+}
+
 TC_FN void tc_transaction_fence_init() {}
 TC_FN void tc_fence_async() { tc_sim_fence(0); }
 

@@ -53,6 +53,19 @@ TC_SHUFFLE(up, __shfl_up_sync)
 TC_SHUFFLE(down, __shfl_down_sync)
 #undef TC_SHUFFLE
 
+// The lanes that hold the same value of 4 or 8 bytes (sm_70); all of them, if all hold one value, else 0.
+template <class T>
+TC_FN unsigned tc_match_any(T value) {
+  return __match_any_sync(0xffffffffu, value);
+}
+template <class T>
+TC_FN unsigned tc_match_all(T value) {
+  int same;
+  return __match_all_sync(0xffffffffu, value, &same);
+}
+// The lanes that are here at this moment.
+TC_FN unsigned tc_active_mask() { return __activemask(); }
+
 #define tc_print(...) printf(__VA_ARGS__)
 #define tc_assert(CONDITION, NUMBER, MESSAGE)                                                                      \
   do {                                                                                                             \
