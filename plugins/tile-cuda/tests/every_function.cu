@@ -44,7 +44,7 @@ TC_FN T integers(T x, T y) {
 
 extern "C" __global__ void plain(float* f, double* d, int* i, unsigned* u, long long* l, unsigned long long* w,
                                  tc_half* h, tc_bfloat16* b, tc_fp8_e4m3* e, tc_fp8_e5m2* g, bool* t, unsigned char* c) {
-  f[0] = functions(f[0], f[1]) + tc_round_tf32(f[2]) + tc_round_to_odd(d[2]);
+  f[0] = functions(f[0], f[1]) + tc_round_tf32(f[2]) + tc_round_to_odd(d[2]) + tc_quotient(f[1], f[2]);
   d[0] = functions(d[0], d[1]);
   i[0] = integers(i[0], i[1]) + tc_popcount(u[0]) + tc_popcount(w[0]) + tc_clz(u[0]) + tc_clz(w[0]);
   l[0] = integers(l[0], l[1]);
