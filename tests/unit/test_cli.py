@@ -208,3 +208,55 @@ def test_sizes(count, text):
 def test_short():
     assert short("a\n b") == "a b"
     assert short("x" * 100, 10) == "xxxxxxx..."
+
+
+KERNELS = """
+import tilecore
+import tilecore.language as T
+
+def scale(n=64, by=2.0):
+    @T.prim_func
+    def kernel(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(1):
+            for i in T.Parallel(n):
+                B[i] = A[i] * by
+    return kernel
+
+lazy = tilecore.jit(scale, target="cpu")
+"""
+
+
+def explained(tmp_path, *words):
+    path = tmp_path / "kernels.py"
+    path.write_text(KERNELS)
+    name, *rest = words
+    return run("explain", f"{path}{name}", *rest, TILECORE_CACHE_DIR=str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("",), (":lazy",), (":lazy", "--set", "n=32"), (":scale", "--target", "cpu"), (":scale", "--set", "by=1.5")],
+)
+def test_explain_says_how_a_kernel_was_compiled(tmp_path, words):
+    ended = explained(tmp_path, *words)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("kernel on cpu ")
+    assert "loops as vectors" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((":nothing",), "has no kernel 'nothing'"),
+        ((":scale", "--set", "m=3"), "scale was not made: scale() got an unexpected keyword argument 'm'"),
+        ((":scale", "--set", "m"), "expected: --set NAME=VALUE"),
+        ((":lazy", "--svg", "a.svg"), "expected: --layout BUFFER beside it"),
+        ((":lazy", "--layout", "C"), "has no layout of 'C'"),
+        (("missing",), "there is no Python file"),
+    ],
+)
+def test_explain_says_what_is_wrong(tmp_path, words, message):
+    ended = explained(tmp_path, *words)
+    assert ended.returncode == 1
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr

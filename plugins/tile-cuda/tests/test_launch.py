@@ -257,6 +257,36 @@ def test_timer_and_synchronize(fake, adapter):
         adapter.synchronize(0)
 
 
+@pytest.mark.parametrize("name", ["nvrtc", "nvcc"])
+def test_a_backend_without_its_compiler(fake, monkeypatch, name):
+    """The others compile with what there is; a kernel of the cache needs no compiler at all."""
+    from tile_cuda import nvcc, nvrtc
+
+    from tilecore.errors import ToolchainError
+
+    def missing():
+        raise ToolchainError("it was not found", hint="pip install it")
+
+    driver = Driver(fake.path)
+    for module in (nvrtc, nvcc):
+        monkeypatch.setattr(module, "load", missing)
+    present = DriverAdapter(name, lambda: driver).available(TARGET)
+    assert (present.present, present.detail) == (False, "it was not found; pip install it")
+    assert DriverAdapter("cython", lambda: driver).available(TARGET).present
+    monkeypatch.setattr(nvrtc if name == "nvrtc" else nvcc, "load", lambda: object())
+    assert DriverAdapter(name, lambda: driver).available(TARGET).present
+
+
+def test_devices_are_counted(fake):
+    fake.reset(3)
+    driver = Driver(fake.path)
+    assert DriverAdapter("cython", lambda: driver).available(TARGET).detail == "Fake GPU 0 and 2 more"
+    fake.reset(0)
+    present = DriverAdapter("cython", lambda: driver).available(TARGET)
+    assert not present.present
+    assert "sim needs none" in present.detail
+
+
 def test_no_driver():
     def missing():
         return Driver("libno_such_driver.so.1")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import types
 
 import pytest
 from tile_cuda import nvcc, nvrtc, search, toolchain
@@ -154,3 +156,22 @@ def test_homes_are_looked_at_first(monkeypatch, tmp_path):
     library.parent.mkdir()
     library.write_bytes(b"")
     assert os.fspath(library) in search.nvrtc()[0]
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_cuda_python_is_asked_too(monkeypatch, found):
+    """Where it is installed it knows more places; when it finds nothing the search goes on."""
+
+    def load(name):
+        if not found:
+            raise RuntimeError("DynamicLibNotFoundError")
+        return types.SimpleNamespace(abs_path=f"/elsewhere/lib{name}.so.13")
+
+    package = types.ModuleType("cuda")
+    package.__path__ = []
+    monkeypatch.setitem(sys.modules, "cuda", package)
+    monkeypatch.setitem(sys.modules, "cuda.pathfinder", types.SimpleNamespace(load_nvidia_dynamic_lib=load))
+    places, looked = search.nvrtc()
+    assert ("/elsewhere/libnvrtc.so.13" in places) is found
+    assert "cuda.pathfinder" in looked
+    assert places[-1].startswith("libnvrtc.so.")

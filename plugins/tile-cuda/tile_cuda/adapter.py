@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tile_cuda import nvcc, nvrtc
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.streams import current_stream_function, foreign_stream
-from tilecore.errors import LaunchError, UnsupportedError
+from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact
@@ -20,6 +21,7 @@ from tilecore.runtime.timing import HostTimer, Timer
 from tilecore.target import Target
 
 NAMES = ("cython", "nvrtc", "nvcc", "tvm_ffi", "dlpack")
+COMPILERS = {"nvrtc": nvrtc, "nvcc": nvcc}
 
 
 class DriverAdapter(KernelAdapter):
@@ -37,11 +39,26 @@ class DriverAdapter(KernelAdapter):
     def available(self, target: Target) -> Presence:
         try:
             driver = self._driver()
-            if not driver.device_count():
-                return Presence(False, "the driver shows no device")
-            return Presence(True, driver.device_name(0))
+            count = driver.device_count()
+            if not count:
+                return Presence(False, "the driver shows no device; the execution backend sim needs none")
+            missing = self._missing_compiler()
+            if missing:
+                return Presence(False, missing)
+            return Presence(True, driver.device_name(0) + (f" and {count - 1} more" if count > 1 else ""))
         except DriverError as error:
-            return Presence(False, str(error))
+            return Presence(False, f"{error}; install NVIDIA's driver, or use the execution backend sim")
+
+    def _missing_compiler(self) -> str:
+        """Why the compiler that this execution backend is named after is not here; "" where it is, or for others."""
+        module = COMPILERS.get(self.name)
+        if module is None:
+            return ""
+        try:
+            module.load()
+        except ToolchainError as error:
+            return f"{error.message}; {error.hint}" if error.hint else error.message
+        return ""
 
     def binary_formats(self) -> Sequence[str]:
         return ("cubin",)

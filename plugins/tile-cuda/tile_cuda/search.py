@@ -34,6 +34,19 @@ def toolkits() -> Iterator[Path]:
     yield from (Path(p) for p in sorted(glob.glob("/usr/local/cuda-*"), key=_version_of, reverse=True))
 
 
+def _of_cuda_python(looked: list[str]) -> list[str]:
+    """What cuda-python would load, where it is installed: it looks in conda's and other places too."""
+    try:
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+    except ImportError:
+        return []
+    looked.append("cuda.pathfinder")
+    try:
+        return [str(load_nvidia_dynamic_lib("nvrtc").abs_path)]
+    except Exception:  # it raises errors of its own when there is none
+        return []
+
+
 def _version_of(path: str) -> tuple[int, ...]:
     return tuple(int(w) for w in path.rpartition("-")[2].split(".") if w.isdigit())
 
@@ -62,6 +75,7 @@ def nvrtc() -> tuple[list[str], list[str]]:
     for folder in pip_folders():
         looked.append(str(folder / "lib"))
         found += sorted(glob.glob(str(folder / "lib" / "libnvrtc.so.*[0-9]")), reverse=True)
+    found += _of_cuda_python(looked)
     loader = [f"libnvrtc.so.{major}" for major in (14, 13, 12)]
     for toolkit in toolkits():
         for lib in ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"):
