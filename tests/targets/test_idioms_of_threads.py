@@ -122,3 +122,73 @@ def test_an_assumption_in_a_condition_holds_only_there(target):
 
     x = sample("float16", (8, 37))
     same(check(kernel, target, x, zeros("float16", (8, 37)))[1], x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint64", "bool"])
+@pytest.mark.parametrize("width", [32, 8])
+def test_values_of_other_threads_of_the_warp(target, dtype, width):
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), dtype), Y: T.Tensor((6, 64), dtype)):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            mine = X[tx]
+            Y[0, tx] = T.shfl_sync(mine, 5, width=width)
+            Y[1, tx] = T.shfl_sync(mine, (tx * 3 + 1) % 32, width)
+            Y[2, tx] = T.shfl_xor(mine, 6, width)
+            Y[3, tx] = T.shfl_up(mine, 3, width)
+            Y[4, tx] = T.shfl_down(mine, 2, width)
+            if tx < 32:  # a whole warp
+                Y[5, tx] = T.shfl_down(mine, T.cast(tx % 4, "int32"), width)
+
+    x = sample(dtype, 64)
+    if target.startswith("cpu"):
+        with pytest.raises(tilecore.errors.UnsupportedError, match="shuffle"):
+            compiled(kernel, target)
+        return
+    y = check(kernel, target, x, zeros(dtype, (6, 64)))[1]
+    part = np.arange(64) // width * width
+    same(y[0], x[part + 5])
+    same(y[2], x[np.arange(64) ^ 6])
+    same(y[3], x[np.where(np.arange(64) - 3 >= part, np.arange(64) - 3, np.arange(64))])
+
+
+def test_a_sum_by_shuffles_and_votes(target):
+    if target.startswith("cpu"):
+        pytest.skip("it has no shuffles")
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "float32"), S: T.Tensor((2,), "float32"), V: T.Tensor((64,), "uint32")):
+        with T.Kernel(1, threads=64):
+            tx = T.get_thread_binding()
+            total = T.alloc_var("float32", init=X[tx])
+            for k in T.serial(5):
+                total += T.shfl_down(total, 16 >> k)
+            if T.get_lane_idx() == 0:
+                S[T.get_warp_idx()] = total
+            V[tx] = T.ballot(X[tx] > 0)
+
+    x = sample("float32", 64).round()
+    _, s, v = check(kernel, target, x, zeros("float32", 2), zeros("uint32", 64))
+    same(s, x.reshape(2, 32).sum(1))
+    assert v[0] == sum(1 << i for i in range(32) if x[i] > 0)
+
+
+def test_shuffles_that_make_no_sense():
+    from tilecore.errors import LanguageError, UnsupportedError
+
+    def kernel(threads, call):
+        @T.prim_func
+        def made(X: T.Tensor((64,), "float32")):
+            with T.Kernel(1, threads=threads):
+                X[T.get_thread_binding()] = call(X[T.get_thread_binding()])
+
+        return made.ir
+
+    for threads, call, error in (
+        (48, lambda v: T.shfl_xor(v, 1), LanguageError),
+        (64, lambda v: T.shfl_up(v, 1, width=5), LanguageError),
+        (64, lambda v: T.shfl_sync(v, 1, mask=3), UnsupportedError),
+        (48, lambda v: T.cast(T.ballot(v > 0), "float32"), LanguageError),
+    ):
+        with pytest.raises(error, match="T\\."):
+            kernel(threads, call)

@@ -27,7 +27,8 @@ def compile_kernel(scope: Scope, node: AttrStmt) -> Statement:
     grid = [scope.expression(extent) for _, _, extent in block_axes]
     block = [scope.expression(extent) for _, _, extent in thread_axes]
     named = [mentions(body, {var}) for _, var, _ in thread_axes]
-    threaded = bool(thread_axes) and (any(named) or calls_tile_op(body, "allreduce"))
+    joined = any(calls_tile_op(body, name) for name in ("allreduce", "shuffle", "ballot"))
+    threaded = bool(thread_axes) and (any(named) or joined)
     written = {scope.facts.root(buffer) for buffer in written_buffers(body)}
     with scope.inner(lanes="single", in_kernel=True, written_in_kernel=written):
         block_slots = [scope.define(var).slot for _, var, _ in block_axes]

@@ -1,6 +1,6 @@
 """Names of the tile operations, for those who must not import TVM."""
 
 TILE_OP_NAMES = (
-    "copy transpose gemm fill reduce scan atomic atomic_element finalize_reducer sync_threads allreduce print "
-    "device_assert assume annotate"
+    "copy transpose gemm fill reduce scan atomic atomic_element finalize_reducer sync_threads allreduce shuffle ballot "
+    "print device_assert assume annotate"
 ).split()

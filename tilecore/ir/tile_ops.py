@@ -77,6 +77,10 @@ TILE_OPS: dict[str, TileOp] = {
         TileOp("finalize_reducer", ("buffer:region",), ("buffer",), ("buffer",)),
         TileOp("sync_threads", ()),
         # joins one value of every thread of a group (ir/thread_groups.py); expression; kind as for reduce
+        # the value of another thread of the warp: idx, xor, up or down (language/threads.py), in parts of width threads
+        TileOp("shuffle", ("value:expr", "lane:expr", "kind:str", "width:int")),
+        # one bit for each thread of the warp: does predicate hold in it?
+        TileOp("ballot", ("predicate:expr",)),
         TileOp("allreduce", ("value:expr", "kind:str", "extent:int", "stride:int")),
         # message, then expressions or one region
         TileOp("print", ("message:str", "values:any*")),

@@ -76,7 +76,7 @@ _declare(
     "tilecore.language.threads",
     "get_lane_idx get_warp_idx get_warp_idx_sync get_warp_group_idx warp_reduce_sum warp_reduce_max warp_reduce_min "
     "warp_reduce_bitand warp_reduce_bitor any_sync all_sync syncthreads_or syncthreads_and syncthreads_count sync_warp "
-    "comm_reducer tvm_thread_allreduce",
+    "comm_reducer tvm_thread_allreduce shfl_sync shfl_xor shfl_up shfl_down ballot ballot_sync",
 )
 _declare(
     "tilecore.language.ieee",

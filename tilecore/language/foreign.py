@@ -25,9 +25,9 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
         "is an element type that is not supported yet",
         "hold its bits in T.uint8 and decode them with shifts and T.reinterpret",
     ),
-    "shfl_sync tvm_warp_shuffle ballot ballot_sync match_any_sync match_all_sync activemask": (
+    "tvm_warp_shuffle match_any_sync match_all_sync activemask": (
         "moves values between the threads of a warp by hand",
-        "use T.warp_reduce_sum and the like, T.any_sync, T.all_sync, or shared memory",
+        "use T.shfl_sync and the like, T.ballot, T.warp_reduce_sum, or shared memory",
     ),
     "make_tensor make_tensor_from_addr access_ptr address_of tvm_access_ptr": (
         "works on raw pointers, which are not supported yet",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
@@ -123,6 +124,60 @@ def all_sync(condition: Any, mask: Any = None) -> Expr:
     """Does ``condition`` hold in every thread of the warp? mask: None or 0xffffffff, all threads."""
     _check_mask(mask, "T.all_sync")
     return allreduce(as_condition(condition), "bitand", WARP_SIZE, 1, "T.all_sync")
+
+
+def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, what: str) -> Expr:
+    kernel = open_kernel(what)
+    require_block(what.removeprefix("T."))
+    _check_mask(mask, what)
+    if width not in (1, 2, 4, 8, 16, 32):
+        raise LanguageError(f"{what}: width {width}", expected="a power of two up to 32")
+    if prod(kernel.threads) % WARP_SIZE:
+        raise LanguageError(
+            f"{what} in a block of {prod(kernel.threads)} threads", expected=f"whole warps of {WARP_SIZE} threads"
+        )
+    expression = as_expr(value)
+    dtype = str(expression.ty.dtype)
+    bits = DType(dtype).bits
+    carried = convert(expression, "float32" if "float" in dtype else "int32") if bits < 16 else expression
+    kind_of = str(carried.ty.dtype)
+    call = tile_call("shuffle", [carried, convert(lane, "int32"), kind, width], dtype=kind_of)
+    return convert(current(what).bind("shuffled", call), dtype)
+
+
+def shfl_sync(value: Any, src_lane: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
+    """``value`` of thread ``src_lane`` of the warp; with width of that thread in one's own part of ``width`` threads.
+    All threads of a warp call it."""
+    return _shuffle(value, src_lane, "idx", width, mask, "T.shfl_sync")
+
+
+def shfl_xor(value: Any, lane_mask: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
+    """``value`` of the thread whose number in the warp is one's own exclusive-ored with ``lane_mask``."""
+    return _shuffle(value, lane_mask, "xor", width, mask, "T.shfl_xor")
+
+
+def shfl_up(value: Any, delta: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
+    """``value`` of the thread ``delta`` before; the first ones of a part keep their own."""
+    return _shuffle(value, delta, "up", width, mask, "T.shfl_up")
+
+
+def shfl_down(value: Any, delta: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
+    """``value`` of the thread ``delta`` behind; the last ones of a part keep their own."""
+    return _shuffle(value, delta, "down", width, mask, "T.shfl_down")
+
+
+def ballot(condition: Any, mask: Any = None) -> Expr:
+    """A uint32 with one bit for each thread of the warp, the first thread's lowest: does ``condition`` hold in it?"""
+    kernel = open_kernel("T.ballot")
+    require_block("ballot")
+    _check_mask(mask, "T.ballot")
+    if prod(kernel.threads) % WARP_SIZE:
+        raise LanguageError(f"T.ballot in a block of {prod(kernel.threads)} threads", expected="whole warps")
+    call = tile_call("ballot", [as_condition(condition)], dtype="uint32")
+    return current("T.ballot").bind("votes", call)
+
+
+ballot_sync = ballot
 
 
 def syncthreads_or(condition: Any) -> Expr:

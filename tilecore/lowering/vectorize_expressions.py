@@ -45,7 +45,16 @@ _BINARY = {
     **_COMPARISONS,
 }
 _TRAPPING = ("Div", "Mod", "FloorDiv", "FloorMod")
-_EFFECTS = ("tile.atomic_element", "tile.print", "tile.device_assert", "tile.allreduce", "call_extern", MASKED_LOAD)
+_WARP = ("tile.shuffle", "tile.ballot")
+_EFFECTS = (
+    "tile.atomic_element",
+    "tile.print",
+    "tile.device_assert",
+    "tile.allreduce",
+    "call_extern",
+    MASKED_LOAD,
+    *_WARP,
+)
 
 
 class CannotVectorizeError(Exception):

@@ -18,6 +18,7 @@ from tilecore.interpreter.tiles.diagnostics import (
 )
 from tilecore.interpreter.tiles.gemm import compile_gemm
 from tilecore.interpreter.tiles.reduce import compile_allreduce, compile_finalize, compile_reduce, compile_scan
+from tilecore.interpreter.tiles.warps import compile_ballot, compile_shuffle
 from tilecore.ir.nodes import Call
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 
@@ -47,6 +48,8 @@ _STATEMENTS: dict[str, Callable[[Scope, TileCall], Statement]] = {
     "atomic": compile_atomic,
     "atomic_element": compile_atomic_update,
     "allreduce": _discard(compile_allreduce),
+    "shuffle": _discard(compile_shuffle),
+    "ballot": _discard(compile_ballot),
     "sync_threads": compile_sync,
     "print": compile_print,
     "device_assert": compile_device_assert,
@@ -56,6 +59,8 @@ _STATEMENTS: dict[str, Callable[[Scope, TileCall], Statement]] = {
 _EXPRESSIONS: dict[str, Callable[[Scope, TileCall], Expression]] = {
     "atomic_element": compile_atomic_element,
     "allreduce": compile_allreduce,
+    "shuffle": compile_shuffle,
+    "ballot": compile_ballot,
 }
 _FOR_ONE_ITERATION = ("atomic", "print", "device_assert", "assume", "annotate", "atomic_element")
 

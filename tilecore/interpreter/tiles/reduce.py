@@ -110,7 +110,7 @@ def compile_allreduce(scope: Scope, call: TileCall) -> Expression:
             require_block(state, site, "allreduce")
             return join.finish(kind, join.reduce(kind, values, None))
         numbers = groups.group(np.arange(values.size))
-        _require_groups(state, site, numbers, groups)
+        require_groups(state, site, numbers, groups)
         order = np.argsort(numbers, kind="stable")
         starts = np.searchsorted(numbers[order], np.arange(groups.count))
         return join.finish(kind, join.by_group(kind, values[order], starts))[numbers]
@@ -118,7 +118,7 @@ def compile_allreduce(scope: Scope, call: TileCall) -> Expression:
     return run
 
 
-def _require_groups(state: State, site: Site, numbers: np.ndarray, groups: ThreadGroups) -> None:
+def require_groups(state: State, site: Site, numbers: np.ndarray, groups: ThreadGroups) -> None:
     """Raise unless all or none of the threads of each group are here."""
     if everyone(state.mask):
         return
@@ -128,7 +128,7 @@ def _require_groups(state: State, site: Site, numbers: np.ndarray, groups: Threa
         raise site.error(
             state,
             LanguageError,
-            "a reduction is reached by some threads of a group only",
+            "what threads do together is reached by some threads of a group only",
             found=f"{int(here[partly][0])} of {groups.extent} threads",
             expected="all threads of a group, or none",
         )

@@ -21,6 +21,7 @@ from tilecore.lowering.simt.describe_kernels import DESCRIBE_KERNELS
 from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
 from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
+from tilecore.lowering.simt.lower_shuffles import LOWER_SHUFFLES
 from tilecore.lowering.simt.multiply import MULTIPLY
 from tilecore.lowering.simt.multiply_elements import MULTIPLY_ELEMENTS
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
@@ -51,6 +52,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     UNPACK_INT4,
     GUARD_BOUNDS,
     LOWER_ALLREDUCE,
+    LOWER_SHUFFLES,
     PLAN_SHARED,
     INSERT_BARRIERS,
     FLATTEN_BUFFERS,

@@ -12,6 +12,8 @@ from tilecore.ir.nodes import AttrStmt, Call, Expr, IterVar, SeqStmt, Stmt, Var
 from tilecore.ir.tile_ops import PREFIX
 from tilecore.ir.visit import collect, variables
 
+_OF_THREADS = tuple(PREFIX + name for name in ("allreduce", "shuffle", "ballot"))
+
 
 @dataclass(frozen=True)
 class ThreadAxis:
@@ -83,7 +85,7 @@ def asks_for_threads(body: Stmt, threads: Threads) -> bool:
     """Does the code name a thread's index, or join values of threads?"""
     if variables(body) & {axis.var for axis in threads.axes}:
         return True
-    return any(op_name(call) == PREFIX + "allreduce" for call in collect(body, Call))
+    return any(op_name(call) in _OF_THREADS for call in collect(body, Call))
 
 
 def without_unit_axes(threads: Threads) -> dict[Var, Expr]:

@@ -1,0 +1,67 @@
+"""shuffle and ballot: what the threads of a warp learn of each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilecore.errors import LanguageError
+from tilecore.interpreter.scope import Expression, Scope
+from tilecore.interpreter.state import State
+from tilecore.interpreter.tiles.reduce import require_groups
+from tilecore.interpreter.values import Value
+from tilecore.ir.thread_groups import ThreadGroups
+from tilecore.ir.tile_ops import TileCall
+
+WARP = 32
+
+
+def compile_shuffle(scope: Scope, call: TileCall) -> Expression:
+    """The value of another thread of one's part of ``width`` threads; where there is none, one's own."""
+    value, lane = scope.expression(call.value), scope.expression(call.lane)
+    site, width, kind = scope.site, call.width, call.kind
+    _in_threads(scope, "shuffle")
+
+    def run(state: State) -> Value:
+        values = np.broadcast_to(value(state), state.lanes)
+        moved = np.broadcast_to(lane(state), state.lanes).astype(np.int64)
+        numbers = np.arange(values.size)
+        require_groups(state, site, numbers // WARP, ThreadGroups.of(values.size, WARP, 1))
+        first = numbers // width * width
+        wanted = {
+            "idx": first + moved % width,
+            "xor": numbers ^ moved,
+            "up": numbers - moved,
+            "down": numbers + moved,
+        }[kind]
+        there = (wanted >= first) & (wanted < first + width)
+        if kind == "xor" and not there.all():
+            raise site.error(
+                state,
+                LanguageError,
+                "T.shfl_xor beyond its part of the warp",
+                found=f"lane_mask {int(moved[~there][0])}",
+                expected=f"0 to {width - 1}",
+            )
+        return values[np.where(there, wanted, numbers)]
+
+    return run
+
+
+def compile_ballot(scope: Scope, call: TileCall) -> Expression:
+    """Bit t of the result: does the predicate hold in thread t of the warp?"""
+    predicate, site = scope.expression(call.predicate), scope.site
+    _in_threads(scope, "ballot")
+
+    def run(state: State) -> Value:
+        held = np.broadcast_to(predicate(state), state.lanes).astype(np.uint32)
+        numbers = np.arange(held.size)
+        require_groups(state, site, numbers // WARP, ThreadGroups.of(held.size, WARP, 1))
+        bits = (held << (numbers % WARP).astype(np.uint32)).reshape(-1, WARP)
+        return np.repeat(np.bitwise_or.reduce(bits, axis=1), WARP).astype(np.uint32)
+
+    return run
+
+
+def _in_threads(scope: Scope, name: str) -> None:
+    if scope.lanes == "single":
+        raise scope.error(LanguageError, f"{name} is for the threads of a block", expected="a call in T.Kernel")

@@ -1,0 +1,40 @@
+"""Shuffles and ballots of the language as those of the hardware, where its warp is that of the language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import op_name
+from tilecore.ir.nodes import Call, CallEffectKind, PrimFunc, StringImm, register_op_attr, structural_mutate
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.lower_allreduce import SHUFFLE
+
+WARP = 32
+VOTE = "simt.vote"  # (predicate, kind: "any" | "all" | "ballot")
+register_op_attr(VOTE, "TCallEffectKind", CallEffectKind.Opaque.value)
+register_op_attr(VOTE, "TScriptPrinterName", VOTE, level=20)
+
+
+def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    def call(node: Call, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        name = op_name(made)
+        if name not in ("tile.shuffle", "tile.ballot"):
+            return made
+        if env.capabilities.warp != WARP:
+            raise UnsupportedError(
+                f"{name} on a target whose warps have {env.capabilities.warp} threads",
+                location=location_of_span(node.span),
+                expected=f"warps of {WARP}",
+                hint="use T.warp_reduce_sum and the like, or shared memory",
+            )
+        if name == "tile.ballot":
+            return Call(VOTE, [made.args[0], StringImm("ballot")], ret_ty="uint32", span=node.span)
+        return Call(SHUFFLE, list(made.args), ret_ty=made.ty, span=node.span)
+
+    return func.with_body(structural_mutate(func.body, [(Call, call)]))
+
+
+LOWER_SHUFFLES = Pass("lower_shuffles", lower_shuffles)
