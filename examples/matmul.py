@@ -11,18 +11,23 @@ import tilecore
 import tilecore.language as T
 
 
-def matmul(M, N, K, block_M=128, block_N=128, block_K=32, dtype="float32", accum_dtype="float32"):
+def matmul(
+    M, N, K, block_M=128, block_N=128, block_K=32, stages=2, threads=128, policy=T.GemmWarpPolicy.Square,
+    dtype="float32", accum_dtype="float32",
+):  # fmt: skip
+    """stages: tiles in shared memory at a time; all but one are on their way while one is multiplied."""
+
     @T.prim_func
     def matmul_kernel(A: T.Tensor((M, K), dtype), B: T.Tensor((K, N), dtype), C: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=128) as (bx, by):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
             A_shared = T.alloc_shared((block_M, block_K), dtype)
             B_shared = T.alloc_shared((block_K, block_N), dtype)
             C_local = T.alloc_fragment((block_M, block_N), accum_dtype)
             T.clear(C_local)
-            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=2):
+            for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
                 T.copy(A[by * block_M, k * block_K], A_shared)  # reads outside of A give 0
                 T.copy(B[k * block_K, bx * block_N], B_shared)
-                T.gemm(A_shared, B_shared, C_local)
+                T.gemm(A_shared, B_shared, C_local, policy=policy)
             T.copy(C_local, C[by * block_M, bx * block_N])
 
     return matmul_kernel

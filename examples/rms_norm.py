@@ -11,10 +11,10 @@ import tilecore
 import tilecore.language as T
 
 
-def rms_norm(M, N, block_M=4, eps=1e-6, dtype="float16"):
+def rms_norm(M, N, block_M=4, threads=128, eps=1e-6, dtype="float16"):
     @T.prim_func
     def rms_norm_kernel(X: T.Tensor((M, N), dtype), W: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
             row = T.alloc_fragment((block_M, N), "float32")
             squares = T.alloc_fragment((block_M, N), "float32")
             scale = T.alloc_fragment((block_M,), "float32")

@@ -1,4 +1,4 @@
-"""Softmax of every row of a matrix; a block holds a few whole rows.
+"""Softmax of every row of a matrix; a block holds a few whole rows, or one long one.
 
 python examples/softmax.py --target cpu --rows 4096 --columns 1000
 """
@@ -11,10 +11,12 @@ import tilecore
 import tilecore.language as T
 
 
-def softmax(M, N, block_M=4, dtype="float32"):
+def softmax(M, N, block_M=4, threads=128, dtype="float32"):
+    """A block has ``block_M`` rows in its threads' registers: read once, written once."""
+
     @T.prim_func
     def softmax_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
             row = T.alloc_fragment((block_M, N), "float32")
             largest = T.alloc_fragment((block_M,), "float32")
             total = T.alloc_fragment((block_M,), "float32")
@@ -30,6 +32,33 @@ def softmax(M, N, block_M=4, dtype="float32"):
     return softmax_kernel
 
 
+def softmax_of_long_rows(M, N, threads=512, dtype="float32"):
+    """A row is too long for registers: it waits in shared memory, where three passes find it."""
+    log2_e = 1.4426950408889634
+
+    @T.prim_func
+    def softmax_of_long_rows_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
+        with T.Kernel(M, threads=threads) as bx:
+            row = T.alloc_shared((N,), dtype)
+            # every thread has a largest value and a sum of its own; finalize_reducer joins them
+            largest = T.alloc_reducer((1,), "float32", op="max")
+            total = T.alloc_reducer((1,), "float32", op="sum")
+            T.copy(X[bx, 0:N], row)
+            T.fill(largest, -T.infinity("float32"))
+            for j in T.Parallel(N):
+                largest[0] = T.max(largest[0], T.cast(row[j], "float32"))
+            T.finalize_reducer(largest)
+            T.fill(total, 0)
+            for j in T.Parallel(N):
+                total[0] += T.exp2((T.cast(row[j], "float32") - largest[0]) * log2_e)
+            T.finalize_reducer(total)
+            # exp(x - largest) / total = 2 ** ((x - largest) * log2_e - log2(total))
+            for j in T.Parallel(N):
+                Y[bx, j] = T.exp2((T.cast(row[j], "float32") - largest[0]) * log2_e - T.log2(total[0]))
+
+    return softmax_of_long_rows_kernel
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")
@@ -37,7 +66,8 @@ def main(words=None):
     parser.add_argument("--columns", type=int, default=1000)
     options = parser.parse_args(words)
 
-    kernel = tilecore.jit(softmax, target=options.target, out_idx=-1)(options.rows, options.columns)
+    factory = softmax if options.columns <= 8192 else softmax_of_long_rows
+    kernel = tilecore.jit(factory, target=options.target, out_idx=-1)(options.rows, options.columns)
     x = torch.randn(options.rows, options.columns, device=kernel.adapter.torch_device())
     torch.testing.assert_close(kernel(x), torch.softmax(x, dim=1))
     print(f"softmax: {options.rows}x{options.columns} right on {kernel.target.kind}")

@@ -13,10 +13,10 @@ import tilecore
 import tilecore.language as T
 
 
-def vector_add(N, block=1024, dtype="float32"):
+def vector_add(N, block=1024, threads=128, dtype="float32"):
     @T.prim_func
     def vector_add_kernel(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype)):
-        with T.Kernel(T.ceildiv(N, block), threads=128) as bx:
+        with T.Kernel(T.ceildiv(N, block), threads=threads) as bx:
             for i in T.Parallel(block):
                 C[bx * block + i] = A[bx * block + i] + B[bx * block + i]
 

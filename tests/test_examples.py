@@ -26,7 +26,7 @@ SIZES = {
     "matmul": ["--m 130 --n 70 --k 45"],
     "reduction": ["--rows 70 --columns 300"],
     "rms_norm": ["--rows 9 --columns 100"],
-    "softmax": ["--rows 9 --columns 100"],
+    "softmax": ["--rows 9 --columns 100", "--rows 3 --columns 9000"],
     "vector_add": ["--n 1500"],
 }
 RUNS = [(name, words) for name, several in SIZES.items() for words in several]

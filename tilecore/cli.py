@@ -102,6 +102,16 @@ def _demo_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes: all of it in about a second")
 
 
+def _explained(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kernel", metavar="FILE[:NAME]", help="a Python file, and which kernel in it")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="an argument of the function that makes it"
+    )
+    parser.add_argument("--target", default=None, help="the target, such as cpu (default: the kernel's own, or auto)")
+    parser.add_argument("--layout", metavar="BUFFER", help="show where the elements of a fragment or shared buffer lie")
+    parser.add_argument("--svg", metavar="PATH", help="with --layout: write it as a drawing")
+
+
 _COMMANDS = (
     _Command(
         "targets",
@@ -129,6 +139,16 @@ _COMMANDS = (
         "path    print the directory",
         "  tilecore cache\n  tilecore cache verify\n  TILECORE_CACHE_DIR=/somewhere tilecore cache clear",
         (_cache_action, _json),
+    ),
+    _Command(
+        "explain",
+        "say how a kernel was compiled: implementations, layouts, memory, registers\n\n"
+        "The file is run as a module. NAME is a function under @T.prim_func or @tilecore.jit, or one that returns\n"
+        "such a function; it may be left out where the file has one kernel. Where the target's device is not here,\n"
+        "its simulated one will do.",
+        "  tilecore explain examples/matmul.py:matmul --set M=256 --set N=256 --set K=256 --target cpu\n"
+        "  tilecore explain kernels.py:gemm --layout C_local --svg c.svg",
+        (_explained, _json),
     ),
     _Command(
         "demo",

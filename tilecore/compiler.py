@@ -128,7 +128,7 @@ def assemble(
         source_format=backend.codegen.emits,
         binary=binary,
         binary_format=binary_format,
-        versions=versions_for_key(backend.package, backend.version),
+        versions=versions_for_key(backend.package, backend.version, backend.module),
         report=report,
     )
 

@@ -175,3 +175,56 @@ def test_what_is_refused(target):
         def previous(Y: T.Tensor((4,), "float32")):
             with T.Kernel(1):
                 T.atomic_add(Y, 1, return_prev=True)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "int32", "float64"])
+@pytest.mark.parametrize("columns", [64, 34, 7])
+def test_neighbours_together(target, dtype, columns):
+    """Tiles, and pairs and fours of elements, at places that are multiples of as many and at others."""
+    rows = 4
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((rows, 64), dtype),
+        A: T.Tensor((rows, columns), dtype),
+        B: T.Tensor((260,), dtype),
+        C: T.Tensor((260,), dtype),
+    ):
+        with T.Kernel(2, threads=32):
+            tile = T.alloc_shared((rows, 64), dtype)
+            T.copy(X, tile)
+            T.atomic_add(A[0:rows, 0:columns], tile[0:rows, 0:columns])
+            for i, j in T.Parallel(rows, 32):
+                T.atomic_addx2(B[i * 64 + j * 2], tile[i, j * 2])
+            for i, j in T.Parallel(rows, 16):
+                T.atomic_addx4(C[i * 64 + j * 4 + 1], tile[i, j * 4])
+                T.atomic_addx4(C[i * 64 + j * 4], X[i, j * 4])
+
+    x = (sample("float32", (rows, 64)) * 4).round().astype(element(dtype))  # sums that no order changes
+    arrays = zeros(dtype, (rows, columns)), zeros(dtype, 260), zeros(dtype, 260)
+    _, a, b, _ = check(kernel, target, x, *arrays)
+    same(a, x[:, :columns] + x[:, :columns])
+    same(b[:256], (x + x).reshape(-1))
+
+
+def test_neighbours_are_added_by_one_instruction(target):
+    if target.startswith("cpu"):
+        pytest.skip("it has none")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((16, 64), "float32"), B: T.Tensor((16, 64), "float16"), X: T.Tensor((16, 64), "float32")):
+        with T.Kernel(2, threads=32):
+            acc = T.alloc_fragment((16, 64), "float32")
+            T.copy(X, acc)
+            T.atomic_add(A, acc)
+            for i, j in T.Parallel(16, 64):
+                T.atomic_add(B[i, j], acc[i, j] * 2, memory_order="release")
+
+    x = sample("float32", (16, 64)).round()
+    a, b, _ = check(kernel, target, zeros("float32", (16, 64)), zeros("float16", (16, 64)), x)
+    same(a, x + x)
+    same(b, (x * 4).astype(np.float16))
+    source = compiled(kernel, target).get_kernel_source()
+    assert "tc_atomic_add_x4(A" in source
+    assert "tc_atomic_add_x2(B" in source
+    assert "tc_release" in source

@@ -84,3 +84,41 @@ def test_how_far_loops_unroll(target):
         source = compiled(kernel, target).get_kernel_source()
         assert "#pragma unroll 4\n" in source
         assert "#pragma unroll\n" in source
+
+
+@pytest.mark.parametrize("assumed", [True, False])
+def test_sizes_of_the_call_that_a_number_divides(target, assumed):
+    n, m = T.dynamic("n m")
+
+    @T.prim_func
+    def kernel(X: T.Tensor((m, n), "float16"), Y: T.Tensor((m, n), "float16")):
+        with T.Kernel(T.ceildiv(n, 64), T.ceildiv(m, 16), threads=64) as (bx, by):
+            if assumed:
+                T.assume(n % 4 == 0 and n % 8 == 0)
+            tile = T.alloc_shared((16, 64), "float16")
+            T.copy(X[by * 16, bx * 64], tile)
+            for i, j in T.Parallel(16, 64):
+                Y[by * 16 + i, bx * 64 + j] = tile[i, j] * T.float16(2)
+
+    built = compiled(kernel, target)
+    for rows, columns in ((16, 64), (5, 72), (33, 8)):
+        x, y = sample("float16", (rows, columns)), zeros("float16", (rows, columns))
+        built(x, y)
+        same(y, x * np.float16(2))
+    if has_threads(target):
+        assert ("<16>(Y + " in built.get_kernel_source()) == assumed
+
+
+def test_an_assumption_in_a_condition_holds_only_there(target):
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def kernel(X: T.Tensor((8, n), "float16"), Y: T.Tensor((8, n), "float16")):
+        with T.Kernel(1, threads=32):
+            if n > 1000:
+                T.assume(n % 8 == 0)
+            for i, j in T.Parallel(8, 64):
+                Y[i, j] = X[i, j]
+
+    x = sample("float16", (8, 37))
+    same(check(kernel, target, x, zeros("float16", (8, 37)))[1], x)

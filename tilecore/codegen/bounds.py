@@ -46,8 +46,9 @@ class Bounds:
             self._places.add(var)
         bound = self.analyzer.const_int_bound(value)
         low, high = int(bound.min_value), int(bound.max_value)
-        if low >= -_LIMIT and high - low < _LIMIT and self._exact(value):
-            kind = dtype_of(var)
+        kind = dtype_of(var)
+        largest = (1 << (FACTS[kind].bits - (FACTS[kind].kind == "int"))) - 1  # that a constant of the type holds
+        if low >= -_LIMIT and high - low < min(_LIMIT, largest) and self._exact(value):
             self.analyzer.bind(var, Range.from_min_extent(IntImm(kind, low), IntImm(kind, high - low + 1)))
 
     def is_place(self, node: Any) -> bool:

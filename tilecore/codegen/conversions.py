@@ -50,8 +50,8 @@ def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
 
 
 def _four_bits(emit: Expressions, value: Text, target: str) -> Text:
-    """A float of 4 bits from an integer of 4 bits, or the other way; each stands in a byte."""
-    if FACTS[target].kind == "float":
+    """A float of 4 bits from an integer or the other way; what has 4 bits stands in a byte."""
+    if target == "float4_e2m1fn":
         return call(f"{emit.type_of(target)}::from_bits", binary("&", BIT_AND, value, Text("15")))
     bits = call(f"tc_bits<{emit.type_of('uint8')}>", value)
     return wrapped(emit, bits, target) if target == "int4" else bits
@@ -70,12 +70,14 @@ def reinterpret(emit: Expressions, node: Call) -> Text:
     value = emit.value(node.args[0])
     if source == target:
         return value
-    if source not in FACTS or target not in FACTS or FACTS[source].bits != FACTS[target].bits:
+    if source not in FACTS or target not in FACTS:
+        return refuse(node, emit.dialect.kind, what=f"the bits of {source} as {target}")
+    if "float4_e2m1fn" in (source, target) and {FACTS[source].bits, FACTS[target].bits} <= {4, 8}:
+        return _four_bits(emit, value, target)
+    if FACTS[source].bits != FACTS[target].bits:
         return refuse(node, emit.dialect.kind, what=f"the bits of {source} as {target}")
     if FACTS[source].kind != "float" and FACTS[target].kind in ("int", "uint"):
         return convert(emit, value, source, target)
-    if FACTS[source].bits < 8:
-        return _four_bits(emit, value, target)
     if FACTS[source].bits < 32 and FACTS[source].kind != "float":
         value = cast(emit.type_of(source), value)
     return call(f"tc_bits<{emit.type_of(target)}>", value)

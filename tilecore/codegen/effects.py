@@ -51,6 +51,14 @@ def _wait_async(emit: Statements, node: Any) -> None:
     emit.line(f"tc_wait_async<{_number(emit, node, node.value.args[0])}>();")
 
 
+def _atomic_add(emit: Statements, node: Any) -> None:
+    """Several neighbours at once."""
+    target, values, count, order = node.value.args
+    places = f"{emit.expressions.place(target)}, {emit.expressions.place(values)}"
+    word = "" if order.value == "relaxed" else f", tc_{'acquire' if order.value == 'consume' else order.value}"
+    emit.line(f"tc_atomic_add_x{_number(emit, node, count)}({places}{word});")
+
+
 def _number(emit: Statements, node: Any, value: Any) -> int:
     known = constant(value)
     return refuse(node, emit.dialect.kind, what="a count that is no constant") if known is None else known
@@ -126,6 +134,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     "simt.copy_async": _copy_async,
     "simt.commit_async": _commit_async,
     "simt.wait_async": _wait_async,
+    "simt.atomic_add": _atomic_add,
     "tile.print": _print,
     "tile.device_assert": _device_assert,
     "tile.assume": _assume,

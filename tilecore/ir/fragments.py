@@ -183,9 +183,12 @@ def tiled(core: FragmentLayout, repeats: Sequence[tuple[int, int, str]], shape: 
     return FragmentLayout(tuple(shape), next_of[THREAD], tuple(digits))
 
 
-def spread(shape: Sequence[int], threads: int, vector: int = 1, fastest: int | None = None) -> FragmentLayout:
+def spread(
+    shape: Sequence[int], threads: int, vector: int = 1, fastest: int | None = None, warp: int = 0
+) -> FragmentLayout:
     """Elements dealt out to all threads: ``vector`` neighbours along axis ``fastest`` (the last) to each, then thread
-    after thread along it, then along the other axes from the last to the first; what is left over goes to registers."""
+    after thread along it, then along the other axes from the last to the first; what is left over goes to registers.
+    With ``warp``: where axis ``fastest`` takes all threads several times, each warp's elements are one piece of it."""
     axes = list(range(len(shape)))[::-1]
     if fastest is not None:
         axes = [fastest, *(a for a in axes if a != fastest)]
@@ -200,6 +203,12 @@ def spread(shape: Sequence[int], threads: int, vector: int = 1, fastest: int | N
     if axes and vector > 1:
         put(axes[0], vector, REGISTER, 1)
         registers = vector
+    if axes and warp and threads % warp == 0 and shape[axes[0]] % (vector * threads) == 0:
+        put(axes[0], warp, THREAD, 1)
+        rounds = shape[axes[0]] // (vector * threads)
+        put(axes[0], rounds, REGISTER, registers)
+        put(axes[0], threads // warp, THREAD, warp)
+        registers, used = registers * rounds, threads
     for axis in axes:
         rest = -(-shape[axis] // places[axis])
         taken = _divisor(threads // used, rest)

@@ -45,7 +45,7 @@ class Job:
         """Was it made by the same tilecore and backend, for the same target? Sources may have been edited since this
         process imported them."""
         backend = self.request.backend
-        same = dict(artifact.versions) == versions_for_key(backend.package, backend.version)
+        same = dict(artifact.versions) == versions_for_key(backend.package, backend.version, backend.module)
         return same and artifact.target == str(self.request.target)
 
 

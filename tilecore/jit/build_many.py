@@ -60,7 +60,13 @@ def build_all(
 def load(job: Job, artifact: Artifact) -> JITKernel:
     """The kernel of a built job; the one in memory if there is one."""
     request = job.request
-    return _kernels.get_or_make(job.key, lambda: JITKernel(artifact, request.backend, request.target, lambda: job.func))
+
+    def make() -> JITKernel:
+        kernel = JITKernel(artifact, request.backend, request.target, lambda: job.func)
+        kernel.pass_configs = request.options.pass_configs
+        return kernel
+
+    return _kernels.get_or_make(job.key, make)
 
 
 def usable_cpus() -> int:

@@ -43,7 +43,7 @@ class Request:
             "out_idx": tuple(options.out_idx),
             "pass_configs": {k: _plain(v) for k, v in options.pass_configs.items()},
             "compile_flags": tuple(options.compile_flags),
-            "versions": versions_for_key(backend.package, backend.version),
+            "versions": versions_for_key(backend.package, backend.version, backend.module),
             "toolchain": backend.toolchain.version(self.target),
         }
 
@@ -193,6 +193,7 @@ def _found_or_made(
                 debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
                 kernel = JITKernel(artifact, request.backend, request.target, make_ir)
                 kernel.from_cache = True
+                kernel.pass_configs = request.options.pass_configs
                 _kernels.put(known, kernel)
                 return kernel
     func = make_ir()
@@ -225,6 +226,7 @@ def _make(func: Any, request: Request, key: str) -> JITKernel:
         debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
     kernel = JITKernel(artifact, request.backend, request.target, lambda: func)
     kernel.from_cache = known is not None
+    kernel.pass_configs = request.options.pass_configs
     return kernel
 
 

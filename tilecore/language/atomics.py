@@ -7,7 +7,8 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
-from tilecore.ir.nodes import Evaluate, Expr, TensorLoad
+from tilecore.ir.build import load
+from tilecore.ir.nodes import Evaluate, Expr, For, ForKind, IntImm, TensorLoad, Var
 from tilecore.ir.reductions import has_meaning
 from tilecore.ir.tile_ops import tile_call, tile_statement
 from tilecore.language.buffers import BufferHandle, as_load
@@ -132,11 +133,17 @@ def _vector_add(lanes: int) -> Any:
         target, source = as_load(dst), as_load(value)
         if target is None or source is None or return_prev:
             raise LanguageError(f"T.atomic_addx{lanes} takes two elements", expected="T.atomic_addx(A[i], B[j])")
-        a, b = BufferHandle(target.source), BufferHandle(source.source)
-        for lane in range(lanes):
-            to = (*target.indices[:-1], target.indices[-1] + lane)
-            frm = (*source.indices[:-1], source.indices[-1] + lane)
-            _atomic("add", a[to], b[frm], None)
+        builder = current(f"T.atomic_addx{lanes}")
+        dtype = DType(str(target.source.dtype))
+        if not has_meaning("add", str(dtype)):
+            raise LanguageError(f"T.atomic_addx{lanes} of {dtype} values has no meaning")
+        lane = Var("lane", "int32")
+        to = load(target.source, [*target.indices[:-1], target.indices[-1] + lane])
+        value = load(source.source, [*source.indices[:-1], source.indices[-1] + lane])
+        call = tile_call("atomic_element", [to, convert(value, dtype), "add", "relaxed"], dtype=str(dtype))
+        zero, count = IntImm("int32", 0), IntImm("int32", lanes)
+        body = Evaluate(call, span=builder.span)
+        builder.emit(For(lane, zero, count, ForKind.VECTORIZED, body, span=builder.span))
 
     op.__name__ = f"atomic_addx{lanes}"
     op.__doc__ = f"T.atomic_add of {lanes} neighbouring elements, each on its own one step."

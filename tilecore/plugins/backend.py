@@ -145,16 +145,20 @@ class Toolchain:
 
     find: looks for everything, quickly, without TVM or torch. build: source to (binary, format); raises
     ToolchainError with the tool's own output. version: goes into cache keys; quick, without TVM or torch.
+    describe: what a binary says of its functions, for ``kernel.explain()``: numbers by function and name, such as
+    {"gemm_kernel": {"registers": 168, "stack_bytes": 0}}.
     """
 
     find: Callable[[], Sequence[Found]]
     build: Callable[[BuildRequest], tuple[bytes, str]]
     version: Callable[[Target], str] = lambda target: ""
+    describe: Callable[[bytes], Mapping[str, Mapping[str, int]]] = lambda binary: {}
 
 
 @dataclass(frozen=True)
 class Backend:
-    """The joined record of one target kind. ``package``/``version``: the distribution that it comes from."""
+    """The joined record of one target kind. ``package``/``version``: the distribution that it comes from; ``module``:
+    that of its plugin."""
 
     package: str
     version: str
@@ -163,6 +167,7 @@ class Backend:
     codegen: Codegen
     toolchain: Toolchain
     adapters: Mapping[str, KernelAdapter]
+    module: str = ""
 
     @property
     def kind(self) -> str:

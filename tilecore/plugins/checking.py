@@ -98,7 +98,7 @@ RULES: dict[type, dict[str, Rule]] = {
     },
     Lowering: {"family": TEXT, "stand_in": _takes(1), "edits": SEQUENCE, "implementations": SEQUENCE},
     Codegen: {"function": TEXT, "emits": TEXT, "register": _takes(0)},
-    Toolchain: {"find": _takes(0), "build": _takes(1), "version": _takes(1)},
+    Toolchain: {"find": _takes(0), "build": _takes(1), "version": _takes(1), "describe": _takes(1)},
 }
 
 

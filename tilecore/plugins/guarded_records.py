@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -79,6 +79,7 @@ def guard_toolchain(origin: Origin, toolchain: Toolchain) -> Toolchain:
         find=guarded(origin, "Toolchain.find", toolchain.find, lambda found: _check_found(origin, found)),
         build=guarded(origin, "Toolchain.build", toolchain.build, lambda built: _check_built(origin, built)),
         version=_wrap(origin, "Toolchain.version", toolchain.version, str),
+        describe=_wrap(origin, "Toolchain.describe", toolchain.describe, Mapping),
     )
 
 

@@ -64,6 +64,7 @@ class Loader:
     def _load_backend(self) -> Backend:
         entry = self.entry
         known: dict[str, Any] = {"package": entry.package, "version": entry.version, "target": self.target()}
+        known["module"] = entry.value.partition(":")[0]
         known["codegen"] = guard_codegen(entry, self._ask("tilecore_codegen", Codegen))
         toolchain = no_toolchain(entry)
         if self._has("tilecore_toolchain"):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import ArgumentError, LaunchError, TargetError
 from tilecore.plugins.backend import Backend
 from tilecore.runtime.artifact import Artifact, Param
 from tilecore.runtime.launcher import Launcher
 from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.pictures.picture import LayoutPicture
 
 
 class JITKernel(Launcher):
@@ -19,7 +22,7 @@ class JITKernel(Launcher):
 
     artifact: the record of the compiled kernel. target, backend, adapter: what it runs on. from_cache: whether it was
     loaded from the cache on disk instead of compiled. config, latency, ref_latency: filled in by the autotuner
-    (latencies in milliseconds).
+    (latencies in milliseconds). pass_configs: it was compiled with.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class JITKernel(Launcher):
         self.latency: float | None = None
         self.ref_latency: float | None = None
         self._make_ir = make_ir
+        self.pass_configs: Mapping[str, Any] = {}
 
     # -- what it is -------------------------------------------------------------------------------------------
 
@@ -91,7 +95,30 @@ class JITKernel(Launcher):
         """What the compiler chose and why; prints as a report, ``.data`` is the same as plain data."""
         from tilecore.runtime.explain import Explanation
 
-        return Explanation(self.artifact)
+        return Explanation(self.artifact, self.backend.toolchain.describe)
+
+    def layout(self, name: str) -> LayoutPicture:
+        """A picture of where the elements of a buffer lie: print it, or ``save("file.svg")`` it.
+
+        name: of a fragment or a shared buffer. The kernel is lowered once more for it. Raises TargetError for a kernel
+        without such a buffer, or on a target whose blocks have no threads.
+        """
+        pictures = self.layouts()
+        if name not in pictures:
+            raise TargetError(
+                f"{self.artifact.name} has no layout of {name!r}",
+                expected=", ".join(pictures) or "a kernel with fragments or shared buffers, on a target with threads",
+            )
+        return pictures[name]
+
+    def layouts(self) -> dict[str, LayoutPicture]:
+        """The pictures of all buffers that have a layout, by name."""
+        from tilecore.compiler import CompileOptions, lower
+        from tilecore.pictures.collect import pictures_of
+
+        options = CompileOptions(pass_configs=self.pass_configs)
+        _, env = lower(self.prim_func, self.backend, self.target, options)
+        return pictures_of(env.facts)
 
     # -- using it ---------------------------------------------------------------------------------------------
 

@@ -61,7 +61,9 @@ class Tensor:
         if self.packed > 1 and shape:
             shape = (*shape[:-1], -(-shape[-1] // self.packed))
         strides = self.strides
-        if strides is None or self.packed > 1:
+        if strides is not None and self.packed > 1:
+            strides = (*(s // self.packed for s in strides[:-1]), 1)  # whole storage elements from row to row
+        if strides is None:
             made, step = [], 1
             for extent in reversed(shape):
                 made.append(step)

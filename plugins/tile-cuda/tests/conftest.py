@@ -73,3 +73,11 @@ def installed() -> Iterator[None]:
         return
     with manager.register(plugin, package="tile-cuda"):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No kernels but this session's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILECORE_CACHE_DIR", os.fspath(tmp_path_factory.mktemp("cache")))
+        yield

@@ -112,3 +112,16 @@ def test_the_backend_is_whole(installed):
     backend, resolved = manager.resolve("nvidia -arch=90a")
     assert (backend.target.kind, resolved.get("arch")) == ("cuda", "sm_90a")
     assert next(iter(backend.adapters)) == "cython"
+
+
+def test_kernels_of_an_edited_backend_are_made_anew(installed):
+    """In a source checkout the version has a digest of the package's files."""
+    from pathlib import Path
+
+    import tile_cuda
+
+    from tilecore.jit.compile import make_request
+
+    is_checkout = not list(Path(tile_cuda.__file__).parents[1].glob("*.dist-info"))
+    known = make_request(target="cuda -arch=sm_80", execution_backend="sim").key_parts()["versions"]["tile-cuda"]
+    assert ("+source." in known) is is_checkout

@@ -49,10 +49,9 @@ def test_a_window_of_l2():
     facts = launch_entry(entry)
     assert (facts.window_slot, facts.window_ratio) == (1, 0.5)
     assert evaluate(facts.window_bytes, {"n": 10}) == 10 * 32 * 2
-    notes = kernel.artifact.report["l2"]
-    assert [(note["buffer"], note["refused"]) for note in notes] == [
-        ("Y", None), ("X", "a launch has one window, which Y has"),
-    ]  # fmt: skip
+    text = str(kernel.explain())
+    assert "0.5 of the accesses to Y stay in L2" in text
+    assert "not 0.9 of the accesses to X stay in L2: a launch has one window, which Y has" in text
 
 
 def test_the_window_is_of_the_kernel_that_asks():
@@ -64,7 +63,7 @@ def test_the_window_is_of_the_kernel_that_asks():
 def test_an_architecture_without_windows():
     kernel = built(hinted, "sm_75")
     assert launch_entry(kernel.artifact.entries[0]).is_plain
-    assert kernel.artifact.report["l2"][0]["refused"] == "sm_75 has no windows of L2"
+    assert "stay in L2: sm_75 has no windows of L2" in str(kernel.explain())
 
 
 def test_hints_run_on_the_simulated_device(capsys, monkeypatch):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import tilecore.codegen
-from tile_cuda import compile_errors, nvcc, nvrtc, simulated
+from tile_cuda import compile_errors, cubin, nvcc, nvrtc, simulated
 from tile_cuda.architectures import Architecture
 from tile_cuda.target import architecture_of
 from tilecore import debug
@@ -144,4 +144,4 @@ def version(target: Target) -> str:
     return _versions()
 
 
-TOOLCHAIN = Toolchain(find=find, build=build, version=version)
+TOOLCHAIN = Toolchain(find=find, build=build, version=version, describe=cubin.describe)

@@ -47,7 +47,7 @@ def _accesses(func: PrimFunc) -> dict[str, str]:
     for access in accesses_of(func.body):
         (written if access.writes else read).add(roots.get(access.buffer, access.buffer))
     for call in collect(func.body, Call):
-        if op_name(call) == "tile.atomic_element":
+        if op_name(call) in ("tile.atomic_element", "simt.atomic_add"):
             read.add(roots.get(call.args[0].source, call.args[0].source))
     params = [p for p in func.params if is_buffer_var(p)]
     return {str(p.name): ("rw" if p in read else "w") if p in written else "r" for p in params}

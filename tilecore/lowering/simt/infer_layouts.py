@@ -14,12 +14,14 @@ from typing import Any
 
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import dtype_of
+from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.ir.written_layouts import fragment_layout
+from tilecore.lowering.assumptions import assumed_divisors
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
@@ -65,7 +67,7 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     env.facts["inferred"] = found
     for inferred in found:
         for buffer, layout in inferred.fragments.items():
-            env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout)})
+            env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout), **facts(layout)})
             if env.facts[ASKED_FRAGMENTS].get(buffer, layout) != layout:
                 not_taken(env, buffer, "an operation holds it in its own way")
     for name, reason in demoted.items():
@@ -97,6 +99,7 @@ class _Inference:
         self.calls: list[tuple[TileCall, TileOpImpl]] = []
         self.per_thread = per_thread
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
+        self.assumed = assumed_divisors(env.facts[UNCHOSEN])
         self.loose: set[Var] = set()  # fragments touched outside of nests and operations
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
         self._gather(body)
@@ -226,7 +229,7 @@ class _Inference:
             return None  # dealt out at run time
         if self._is_private_work(nest):
             return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
-        return self._asked(nest) or partition_of(nest, self.threads)
+        return self._asked(nest) or partition_of(nest, self.threads, self.env.capabilities.warp, self.assumed)
 
     def _asked(self, nest: Nest) -> FragmentLayout | None:
         """How ``loop_layout=`` divides a nest; None where nobody asked, or it is no way to divide it."""

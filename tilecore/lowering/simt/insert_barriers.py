@@ -10,10 +10,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from tilecore.ir.build import constant, op_name, seq
+from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import (
     EQ,
     Analyzer,
     AttrStmt,
+    Call,
     Evaluate,
     For,
     IfThenElse,
@@ -36,6 +38,7 @@ from tilecore.lowering.simt.touches import Meetings, Touch, carried, distinct, l
 from tilecore.lowering.threads.kernels import Threads
 from tilecore.lowering.threads.uniformity import Uniformity
 
+FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known
 NEST = "simt.nest"  # attribute of a statement that was a parallel nest
 BARRIER = "tile.sync_threads"
 
@@ -155,16 +158,16 @@ class _Inserter:
     def _touched(self, node: Any) -> list[Touch]:
         found = self.touches.get(node)
         if found is None:
-            dealt = self._is_dealt(node)
-            found = [self._touch(a, dealt) for a in accesses_of(node) if self.root(a.buffer) in self.common]
+            dealt, single = self._is_dealt(node), _is_plain(node)
+            found = [self._touch(a, dealt, single) for a in accesses_of(node) if self.root(a.buffer) in self.common]
             self.touches[node] = found
         return found
 
-    def _touch(self, access: Access, dealt: bool) -> Touch:
+    def _touch(self, access: Access, dealt: bool, single: bool) -> Touch:
         whole = access.buffer is self.root(access.buffer)
         place = access.indices if whole else None
         slot = access.indices[0] if whole and len(access.indices) > 1 else None
-        return Touch(self.root(access.buffer), place, slot, access.writes, access.atomic, dealt)
+        return Touch(self.root(access.buffer), place, slot, access.writes, access.atomic, dealt, single)
 
     def _is_dealt(self, node: Any) -> bool:
         """A nest whose copies are there when it ends, or what one thread does."""
@@ -177,6 +180,14 @@ class _Inserter:
     def _meets(self, state: Iterable[Touch], touched: Iterable[Touch]) -> bool:
         new = list(touched)
         return any(self.meetings.conflict(a, b) for a in state for b in new)
+
+
+def _is_plain(node: Any) -> bool:
+    """Loads and stores of elements only: no operation of a warp, no copy that lands later."""
+    if isinstance(node, AttrStmt) and node.attr_key == NEST and constant(node.value) == ASYNC_NEST:
+        return False
+    names = {op_name(call) for call in collect(node, Call)} - {ROUNDED}
+    return not any("." in name or name in FOREIGN for name in names)
 
 
 INSERT_BARRIERS = Pass("insert_barriers", insert_barriers)

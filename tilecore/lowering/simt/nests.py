@@ -128,6 +128,9 @@ def accesses_of(node: Any) -> list[Access]:
         if op_name(n) == "tile.atomic_element":
             places.append(n.args[0])
             found.append(Access(n.args[0].source, tuple(n.args[0].indices), True, str(n.args[2].value)))
+        elif op_name(n) == "simt.atomic_add":
+            places.append(n.args[0])
+            found.append(Access(n.args[0].source, tuple(n.args[0].indices), True, "add"))
 
     def load(n: TensorLoad) -> None:
         if not any(n.same_as(place) for place in places):

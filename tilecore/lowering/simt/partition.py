@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -9,20 +10,26 @@ from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import cast, const, constant, dtype_of
 from tilecore.ir.fragments import FragmentLayout, spread
-from tilecore.ir.nodes import Analyzer, Var
+from tilecore.ir.nodes import Var
 from tilecore.ir.visit import substitute
+from tilecore.lowering.assumptions import is_multiple
 from tilecore.lowering.flatten_buffers import strides_of
 from tilecore.lowering.simt.nests import COALESCED_WIDTH, FRAGMENT, Access, Nest
 
+NOTHING: Mapping[Var, int] = {}
 MOVE = 16  # bytes that one instruction moves
 
 
-def partition_of(nest: Nest, threads: int) -> FragmentLayout:
-    """Neighbouring threads take neighbouring elements of memory, each as many at once as one move can carry."""
+def partition_of(nest: Nest, threads: int, warp: int = 0, assumed: Mapping[Var, int] = NOTHING) -> FragmentLayout:
+    """Neighbouring threads take neighbouring elements of memory, each as many at once as one move can carry; the pieces
+    of a long row that a warp of ``warp`` threads takes follow one another.
+
+    assumed: numbers that divide sizes of the call (lowering/assumptions.py).
+    """
     extents = [int(e) for e in nest.extents if e is not None]
     fastest = _fastest(nest)
-    vector = 1 if fastest is None else _vector(nest, fastest, extents, threads)
-    return spread(extents, threads, vector, fastest)
+    vector = 1 if fastest is None else _vector(nest, fastest, extents, threads, assumed)
+    return spread(extents, threads, vector, fastest, 0 if fastest is None else warp)
 
 
 def memory_accesses(nest: Nest) -> list[Access]:
@@ -57,7 +64,7 @@ def offset_of(access: Access) -> Any:
     return total
 
 
-def _vector(nest: Nest, axis: int, extents: list[int], threads: int) -> int:
+def _vector(nest: Nest, axis: int, extents: list[int], threads: int, assumed: Mapping[Var, int]) -> int:
     """Elements that a thread takes side by side."""
     sizes = [DType(dtype_of(a.buffer)).bytes for a in memory_accesses(nest)] or [4]
     most = max(1, MOVE // max(sizes))
@@ -66,12 +73,12 @@ def _vector(nest: Nest, axis: int, extents: list[int], threads: int) -> int:
     vector = 1
     while vector * 2 <= most and extents[axis] % (vector * 2) == 0 and vector * 2 <= share:
         vector *= 2
-    while vector > 1 and not all(movable(a, nest.variables[axis], vector) for a in memory_accesses(nest)):
+    while vector > 1 and not all(movable(a, nest.variables[axis], vector, assumed) for a in memory_accesses(nest)):
         vector //= 2
     return vector
 
 
-def movable(access: Access, var: Var, vector: int) -> bool:
+def movable(access: Access, var: Var, vector: int, assumed: Mapping[Var, int] = NOTHING) -> bool:
     """Are ``vector`` elements along ``var`` neighbours that start at a multiple of ``vector`` (or all the same one)?"""
     offset = offset_of(access)
     step = coefficient(offset, var)
@@ -79,9 +86,8 @@ def movable(access: Access, var: Var, vector: int) -> bool:
         return True
     if step != 1:
         return False
-    analyzer = Analyzer()
     rest = substitute(offset, {var: const(0, dtype_of(var))})
-    return constant(analyzer.simplify(rest % const(vector, dtype_of(rest)))) == 0
+    return is_multiple(rest, vector, assumed)
 
 
 def is_fragment(buffer: Var) -> bool:

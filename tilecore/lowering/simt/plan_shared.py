@@ -6,6 +6,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -37,7 +38,8 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def plan(body: Stmt, threads: Threads) -> Stmt:
         body = _renamed(body, names)
-        placed = _Plan(body, env.facts.get("shared_alignment", {})).placed
+        made = _Plan(body, env.facts.get("shared_alignment", {}))
+        placed = made.placed
         offsets.update(placed)
         total = max((start + size for start, size in placed.values()), default=0)
         limit = env.capabilities.shared_bytes
@@ -49,7 +51,9 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
                 expected=f"at most {limit} bytes on {env.target.kind}",
                 hint="use smaller tiles, fewer pipeline stages or narrower element types",
             )
-        env.note("shared_memory", {"bytes": total, "buffers": {str(b.name): list(p) for b, p in placed.items()}})
+        rows = {str(b.name): list(p) for b, p in placed.items()}
+        lines = {str(b.name): made.lines[b] for b in placed if b in made.lines}
+        env.note("shared_memory", {"bytes": total, "buffers": rows, "lines": lines})
         return body
 
     body = each_kernel(func.body, plan)
@@ -87,6 +91,7 @@ class _Plan:
         self.roots = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
         self.lives: dict[Var, list[int]] = {}
+        self.lines: dict[Var, list[int]] = {}  # the user's first and last line that uses it
         self.allocated: dict[Var, int] = {}
         self.clock = 0
         self._walk(body, [])
@@ -123,6 +128,13 @@ class _Plan:
             if buffer in used:
                 life = self.lives.setdefault(buffer, [self.clock, self.clock])
                 life[1] = self.clock
+                self._use_line(buffer, node)
+
+    def _use_line(self, buffer: Var, node: Any) -> None:
+        place = location_of_span(getattr(node, "span", None))
+        if place is not None:
+            first, last = self.lines.get(buffer, (place.line, place.line))
+            self.lines[buffer] = [min(first, place.line), max(last, place.line)]
 
     def _root(self, buffer: Var) -> Var:
         while buffer in self.roots:

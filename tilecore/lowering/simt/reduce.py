@@ -67,10 +67,8 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     step = store(total, join_number(kind, load(total, [zero]), value), [zero], call.span)
     made: Stmt = _loops(inner, steps, step, call)
     joined = load(total, [zero])
-    for digit in layout.of_axis(call.dim):
-        if digit.where == THREAD:
-            args = [joined, kind, digit.extent, digit.stride]
-            joined = tile_call("allreduce", args, dtype=total_dtype)
+    for stride, extent in _groups(layout, call.dim):
+        joined = tile_call("allreduce", [joined, kind, extent, stride], dtype=total_dtype)
     where = _target(call, places)
     if not call.clear:
         joined = join(kind, joined, cast(load(target, where, call.span), total_dtype))
@@ -83,6 +81,17 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
         ]
     )
     return _loops(outer, steps, body, call)
+
+
+def _groups(layout: FragmentLayout, axis: int) -> list[tuple[int, int]]:
+    """The threads that share a result, as (stride, extent) of their numbers; those that follow one another as one."""
+    found: list[tuple[int, int]] = []
+    for digit in sorted((d for d in layout.of_axis(axis) if d.where == THREAD), key=lambda d: d.stride):
+        if found and found[-1][0] * found[-1][1] == digit.stride:
+            found[-1] = (found[-1][0], found[-1][1] * digit.extent)
+        else:
+            found.append((digit.stride, digit.extent))
+    return found
 
 
 def _inside(layout: FragmentLayout, axis: int, places: list[Any]) -> Any:

@@ -11,6 +11,7 @@ from tilecore.ir.affine import coefficient
 from tilecore.ir.build import const, constant, dtype_of
 from tilecore.ir.nodes import Analyzer, Bind, FloorMod, For, Range, Var
 from tilecore.ir.visit import collect, substitute, variables
+from tilecore.lowering.simt.owners import Owners
 from tilecore.lowering.threads.kernels import Threads
 
 
@@ -20,8 +21,9 @@ class Touch:
 
     memory: the buffer whose memory it is. place: its indices there; None where they are of a view. slot: its first
     index, as the code that is looked at sees it. atomic: the kind of an atomic operation. dealt: a thread touches only
-    elements that no other one does (the accesses of a nest). crossed: loops that have gone on or ended since; False
-    when one of them is no counting loop.
+    elements that no other one does (the accesses of a nest). single: it is one element, touched by the thread itself
+    and now, not by an operation of many threads or one that lands later. crossed: loops that have gone on or ended
+    since; False when one of them is no counting loop.
     """
 
     memory: Var
@@ -30,6 +32,7 @@ class Touch:
     writes: bool
     atomic: str = ""
     dealt: bool = False
+    single: bool = False
     crossed: tuple[For, ...] | bool = ()
 
     @cached_property
@@ -37,7 +40,7 @@ class Touch:
         """What makes it another touch than others."""
         place = None if self.place is None else tuple(str(index) for index in self.place)
         crossed = self.crossed if isinstance(self.crossed, bool) else tuple(id(loop) for loop in self.crossed)
-        return self.memory, place, str(self.slot), self.writes, self.atomic, self.dealt, crossed
+        return self.memory, place, str(self.slot), self.writes, self.atomic, self.dealt, self.single, crossed
 
 
 class Meetings:
@@ -53,9 +56,12 @@ class Meetings:
         for axis in threads.axes:
             self._bind(axis.var, const(0, "int32"), const(axis.extent, "int32"))
         self.bound: set[Var] = set()
+        self.threads = threads
+        self.owners: Owners | None = None
 
     def know(self, node: Any) -> None:
         """Learn the ranges of the loops in a kernel's code."""
+        self.owners = Owners(self.threads, node)
         for loop in collect(node, For):
             self._bind(loop.loop_var, loop.min, loop.extent)
             self.bound.add(loop.loop_var)
@@ -72,7 +78,15 @@ class Meetings:
             return False
         if _apart(a.slot, b.slot):
             return False
+        if self._owned(a, b):
+            return False
         return not (a.writes and b.writes and self._same_thread(a, b))
+
+    def _owned(self, a: Touch, b: Touch) -> bool:
+        """Do the indices say that one thread touches whatever both touch?"""
+        if not (a.single and b.single) or a.place is None or b.place is None or self.owners is None:
+            return False
+        return self.owners.same_thread(a.place, b.place)
 
     def _overlap(self, a: Var, b: Var) -> bool:
         mine, other = self.offsets.get(a), self.offsets.get(b)

@@ -7,9 +7,11 @@ leaves the loop as it is, unrolled.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
+from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store
 from tilecore.ir.nodes import (
@@ -34,10 +36,13 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.visit import reads_variable, substitute
+from tilecore.ir.visit import collect, reads_variable, stores, substitute
+from tilecore.lowering.assumptions import assumed_divisors, is_multiple
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST, COPY
+from tilecore.lowering.simt.choose import UNCHOSEN
 from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.vector_atomics import addition, additions, width_of
 
 WIDTHS = (2, 4, 8, 16)  # bytes of a move
 ASYNC_WIDTHS = (4, 8, 16)
@@ -45,6 +50,7 @@ ASYNC_WIDTHS = (4, 8, 16)
 
 def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     can_copy = "copy_async" in env.capabilities.features
+    assumed = assumed_divisors(env.facts[UNCHOSEN])
     inside: list[bool] = []
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
@@ -58,10 +64,35 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def loop(node: For, mutator: Any) -> Any:
         if node.kind != ForKind.VECTORIZED:
             return mutator.default_mutate(node)
-        made = _Loop(node, bool(inside) and inside[-1]).lowered()
+        made = _Loop(node, bool(inside) and inside[-1], assumed).lowered()
+        _note(node, made, env)
         return made if made is not None else _unrolled(node)
 
     return func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
+
+
+def _note(node: For, made: Stmt | None, env: PassEnv) -> None:
+    """For ``kernel.explain()``: how many bytes of which buffers move at once."""
+    spans = (node.span, *(s.span for s in stores(node.body)))
+    place = location_of_span(next((span for span in spans if span is not None), None))
+    moves = {} if made is None else _moves(made)
+    for element in () if moves else stores(node.body):
+        if not _is_private(element.buffer):
+            moves[str(element.buffer.name)] = DType(dtype_of(element.buffer)).bytes
+    env.note("moves", {"line": place.line if place else None, "bytes": moves})
+
+
+def _moves(made: Stmt) -> dict[str, int]:
+    found = {}
+    for node in stores(made):
+        lanes = constant(node.indices[0].lanes) if isinstance(node.indices[0], Ramp) else None
+        for buffer in (node.buffer, getattr(node.value, "source", None)):
+            if lanes and buffer is not None and not _is_private(buffer):
+                found[str(buffer.name)] = DType(dtype_of(buffer)).bytes * lanes
+    for call in collect(made, Call):
+        if op_name(call) == COPY:
+            found |= {str(end.source.name): int(constant(call.args[2]) or 0) for end in call.args[:2]}
+    return found
 
 
 def _unrolled(node: For) -> For:
@@ -71,10 +102,10 @@ def _unrolled(node: For) -> For:
 class _Loop:
     """One loop over neighbours."""
 
-    def __init__(self, node: For, is_async: bool) -> None:
+    def __init__(self, node: For, is_async: bool, assumed: Mapping[Var, int]) -> None:
         self.node, self.is_async = node, is_async
         self.var, self.count = node.loop_var, int(constant(node.extent) or 0)
-        self.analyzer = Analyzer()
+        self.analyzer, self.assumed = Analyzer(), assumed
         self.before: list[Stmt] = []
 
     def lowered(self) -> Stmt | None:
@@ -84,13 +115,28 @@ class _Loop:
             if condition is None:
                 return None
             body = body.then_case
-        if not isinstance(body, BufferStore):
-            return None
-        made = self._store(body)
+        made = self._store(body) if isinstance(body, BufferStore) else self._addition(body)
         if made is None:
             return None
         made = seq([*self.before, made])
         return made if condition is None else IfThenElse(condition, made, None, span=body.span)
+
+    def _addition(self, node: Stmt) -> Stmt | None:
+        """Atomic additions to neighbours: the values in registers, then several at once."""
+        call = addition(node)
+        if call is None:
+            return None
+        target = call.args[0]
+        dtype = dtype_of(target.source)
+        width = width_of(dtype, self.count)
+        start = None if width is None else self._neighbours(target.indices[0], width)
+        if width is None or start is None:
+            return None
+        value = structural_mutate(call.args[1], [(Call, self._guarded), (TensorLoad, self._loaded)])
+        values = self._registers(dtype, "sum")
+        inner = store(values, value, [self.var], node.span)
+        made = additions(call, start, values, self.count, width, node.span)
+        return seq([AllocBuffer(values), self._lanes(inner), *made])
 
     # -- the store --------------------------------------------------------------------------------------------
 
@@ -166,11 +212,16 @@ class _Loop:
 
     def _start(self, buffer: Var, index: Any) -> Any:
         """The first element's offset where all are neighbours that one move can take; None where they are not."""
-        if DType(dtype_of(buffer)).bytes * self.count not in WIDTHS or coefficient(index, self.var) != 1:
+        if DType(dtype_of(buffer)).bytes * self.count not in WIDTHS:
+            return None
+        return self._neighbours(index, self.count)
+
+    def _neighbours(self, index: Any, width: int) -> Any:
+        """The first index where all are neighbours from a multiple of ``width`` on; None where they are not."""
+        if coefficient(index, self.var) != 1:
             return None
         start = self.analyzer.simplify(substitute(index, {self.var: const(0, dtype_of(self.var))}))
-        aligned = constant(self.analyzer.simplify(start % const(self.count, dtype_of(start)))) == 0
-        return start if aligned else None
+        return start if is_multiple(start, width, self.assumed, self.analyzer) else None
 
     def _for_all(self, condition: Any) -> Any:
         """The condition of all elements as one; None where some may hold and others not."""
@@ -185,9 +236,8 @@ class _Loop:
         if coefficient(position, self.var) != 1 or reads_variable(bound, self.var):
             return None
         first = substitute(position, {self.var: const(0, dtype_of(self.var))})
-        for whole in (first, bound):
-            if constant(self.analyzer.simplify(whole % const(self.count, dtype_of(whole)))) != 0:
-                return None
+        if not all(is_multiple(whole, self.count, self.assumed, self.analyzer) for whole in (first, bound)):
+            return None
         return type(condition)(first, bound)
 
     def _vector(self, buffer: Var, start: Any) -> Any:

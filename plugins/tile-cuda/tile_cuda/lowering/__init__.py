@@ -18,10 +18,12 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
     from tile_cuda.lowering.mma import MMA_SYNC
+    from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
     from tile_cuda.lowering.schedule_products import SCHEDULE_PRODUCTS
 
     edits = (
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
+        PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
         PassEdit("insert", "insert_barriers", SCHEDULE_PRODUCTS),
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
     )

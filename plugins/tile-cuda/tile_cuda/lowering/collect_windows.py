@@ -37,7 +37,8 @@ def _window(func: PrimFunc, kernel: Stmt, env: PassEnv) -> tuple[str, Any, float
         refusal = _refusal(func, buffer, env, found)
         if refusal is None:
             found = (str(buffer.name), dim_to_json(to_dim(_bytes(buffer))), ratio)
-        env.note("l2", {"buffer": str(buffer.name), "ratio": ratio, "refused": refusal})
+        kept = f"{ratio:g} of the accesses to {buffer.name} stay in L2"
+        env.note("notes", {"text": f"not {kept}: {refusal}" if refusal else kept})
     return found
 
 

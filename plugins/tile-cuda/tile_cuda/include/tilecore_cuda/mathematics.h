@@ -58,8 +58,15 @@ TC_FN float tc_quotient(float a, float b) {
   const float first = dividend * reciprocal, rest = fmaf(-first, divisor, dividend);
   return fabsf(rest) <= 0x1.fffffep127f ? fmaf(rest, reciprocal, first) : first;
 }
-TC_FN float tc_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-TC_FN double tc_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+// Of a size that does not overflow, so that results are right down to the smallest.
+TC_FN float tc_sigmoid(float x) {
+  const float e = expf(-fabsf(x));
+  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+TC_FN double tc_sigmoid(double x) {
+  const double e = exp(-fabs(x));
+  return (x < 0.0 ? e : 1.0) / (1.0 + e);
+}
 TC_FN float tc_floor_mod(float a, float b) { return a - floorf(a / b) * b; }
 TC_FN double tc_floor_mod(double a, double b) { return a - floor(a / b) * b; }
 

@@ -25,8 +25,15 @@
 
 // -- mathematics that the runtime leaves to backends ------------------------------------------------------------------
 
-TC_FN float tc_sigmoid(float x) { return 1.0f / (1.0f + __builtin_expf(-x)); }
-TC_FN double tc_sigmoid(double x) { return 1.0 / (1.0 + __builtin_exp(-x)); }
+// Of a size that does not overflow, so that results are right down to the smallest.
+TC_FN float tc_sigmoid(float x) {
+  const float e = __builtin_expf(-__builtin_fabsf(x));
+  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+TC_FN double tc_sigmoid(double x) {
+  const double e = __builtin_exp(-__builtin_fabs(x));
+  return (x < 0.0 ? e : 1.0) / (1.0 + e);
+}
 TC_FN float tc_ldexp(float x, int power) { return __builtin_ldexpf(x, power); }
 TC_FN double tc_ldexp(double x, int power) { return __builtin_ldexp(x, power); }
 TC_FN float tc_nextafter(float x, float y) { return __builtin_nextafterf(x, y); }

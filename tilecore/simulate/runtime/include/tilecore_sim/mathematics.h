@@ -52,8 +52,19 @@ TC_FUNCTION2(fmod, fmod)
 TC_FUNCTION2(atan2, atan2)
 TC_FUNCTION2(hypot, hypot)
 TC_FUNCTION2(copysign, copysign)
-TC_FUNCTION2(min, fmin)  // the one that is not NaN
-TC_FUNCTION2(max, fmax)
+
+// The one that is not NaN; the C library's own take a signalling NaN for the result.
+#define TC_EXTREME(NAME, T, WORSE) \
+  TC_INLINE T tc_##NAME(T x, T y) { return x != x || x WORSE y ? y : x; }
+TC_EXTREME(min, float, >)
+TC_EXTREME(min, double, >)
+TC_EXTREME(max, float, <)
+TC_EXTREME(max, double, <)
+#undef TC_EXTREME
+TC_NARROW_FUNCTION2(tc_half, min)
+TC_NARROW_FUNCTION2(tc_half, max)
+TC_NARROW_FUNCTION2(tc_bfloat16, min)
+TC_NARROW_FUNCTION2(tc_bfloat16, max)
 
 TC_INLINE float tc_exp10(float x) { return __builtin_powf(10.0f, x); }
 TC_INLINE double tc_exp10(double x) { return __builtin_pow(10.0, x); }

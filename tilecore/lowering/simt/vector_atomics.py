@@ -1,0 +1,43 @@
+"""Atomic additions to neighbouring elements, several at once (docs/simt.md): which loops may be such."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import const, dtype_of, load, op_name
+from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Stmt, StringImm, Var, register_op_attr
+
+ELEMENT = "tile.atomic_element"
+# (first element: BufferLoad, first value: BufferLoad of registers, count: 2 or 4, memory order: str)
+ADD = "simt.atomic_add"
+_COUNTS = {"float32": (4, 2), "float16": (2,), "bfloat16": (2,)}
+
+register_op_attr(ADD, "TCallEffectKind", CallEffectKind.Opaque.value)
+register_op_attr(ADD, "TScriptPrinterName", ADD, level=20)
+
+
+def addition(node: Any) -> Call | None:
+    """The call, if ``node`` is an atomic addition to an element of global memory whose value before nobody wants."""
+    if not isinstance(node, Evaluate) or op_name(node.value) != ELEMENT:
+        return None
+    call = node.value
+    if str(call.args[2].value) != "add":
+        return None
+    target = call.args[0].source
+    return call if str(target.scope()) == "global" and dtype_of(target) in _COUNTS else None
+
+
+def width_of(dtype: str, count: int) -> int | None:
+    """How many of ``count`` neighbours go at once; None where each goes alone."""
+    return next((width for width in _COUNTS[dtype] if count % width == 0), None)
+
+
+def additions(call: Call, start: Any, values: Var, count: int, width: int, span: Any) -> list[Stmt]:
+    """``count`` neighbours from ``start`` on, ``width`` at once, by the registers ``values``."""
+    made: list[Stmt] = []
+    for first in range(0, count, width):
+        target = load(call.args[0].source, [start + first] if first else [start])
+        order = StringImm(str(call.args[3].value))
+        args = [target, load(values, [const(first, "int32")]), const(width, "int32"), order]
+        made.append(Evaluate(Call(ADD, args, ret_ty="void"), span=span))
+    return made
