@@ -49,8 +49,14 @@ class Config:
         return " ".join(words + ([f"swizzle {self.swizzle}"] if self.swizzle else []))
 
 
-def default_configs() -> list[Config]:
-    """Four and eight warps, 32 and 64 along K, as many stages as shared memory holds, with and without panels."""
+def default_configs(dtype: str) -> list[Config]:
+    """Four and eight warps, 32 and 64 along K, as many stages as shared memory holds, with and without panels.
+
+    float32, which is multiplied without matrix instructions: 8 x 8 and 8 x 16 elements of C a thread.
+    """
+    if dtype == "float32":
+        tiles = ((128, 128, 256), (128, 64, 128), (128, 256, 256))
+        return [Config(m, n, k, stages, t) for m, n, t in tiles for k in (8, 16, 32) for stages in (2, 3)]
     found = []
     for m, n, threads, kinds in (
         (128, 128, 128, ((32, 3), (32, 4), (32, 5), (64, 2), (64, 3))),
@@ -175,7 +181,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int)
     parser.add_argument("--out")
     options = parser.parse_args()
-    configs = default_configs()
+    configs = default_configs(options.dtype)
     if options.configs:
         with open(options.configs, encoding="utf-8") as file:
             configs = [Config(**entry) for entry in json.load(file)]

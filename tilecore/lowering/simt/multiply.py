@@ -146,7 +146,7 @@ class _Operand(NamedTuple):
     size: int | None
 
     @property
-    def count(self) -> int:
+    def places(self) -> int:
         """Places across K."""
         return self.together * self.times
 
@@ -157,7 +157,7 @@ class _Operand(NamedTuple):
         return [self.start + number // self.together * self.apart + number % self.together < const(self.size, "int32")]
 
     def register(self, across: Any, along: Any, steps: int) -> list[Any]:
-        return [across * steps + along] if self.along_k else [along * self.count + across]
+        return [across * steps + along] if self.along_k else [along * self.places + across]
 
 
 class _Multiply:
