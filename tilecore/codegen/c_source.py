@@ -64,7 +64,8 @@ def _kernel(symbol: str, func: PrimFunc, dialect: Dialect) -> tuple[str, Emitted
     names = Names(dialect.reserved | {dialect.arena_name, symbol})
     offsets = {str(k): int(v) for k, v in (func.attrs.get("simt.shared") or {}).items()}
     emit = Statements(dialect, names, offsets, MemoryUses(func.body, read_only))
-    parameters = [_parameter(emit, param, param in set(read_only)) for param in func.params]
+    shared = {str(name) for name in func.attrs.get("simt.one_tensor") or ()}
+    parameters = [_parameter(emit, param, param in set(read_only), str(param.name) in shared) for param in func.params]
     shared_bytes = int(func.attrs.get("simt.shared_bytes") or 0)
     threads = _three(func.attrs["tile.threads"])
     cluster = _three(func.attrs.get("simt.cluster") or (1, 1, 1))
@@ -83,13 +84,14 @@ def _kernel(symbol: str, func: PrimFunc, dialect: Dialect) -> tuple[str, Emitted
     return text, EmittedKernel(shared_bytes, tuple(emit.assertions), attributes)
 
 
-def _parameter(emit: Statements, param: Var, read_only: bool) -> tuple[str, str]:
+def _parameter(emit: Statements, param: Var, read_only: bool, shared: bool) -> tuple[str, str]:
+    """Type and name. shared: another parameter may be the same tensor, and what threads do in it meets."""
     name = emit.names.take(str(param.name))
     dtype = dtype_of(param)
     kind = emit.expressions.type_of(dtype, param)
     if is_buffer_var(param):
         emit.expressions.memory[param] = Memory(name, dtype)
-        restrict = f" {emit.dialect.restrict}" if emit.dialect.restrict else ""
+        restrict = f" {emit.dialect.restrict}" if emit.dialect.restrict and not shared else ""
         return f"{'const ' if read_only else ''}{kind}*{restrict}", name
     emit.expressions.variables[param] = Text(name)
     return kind, name

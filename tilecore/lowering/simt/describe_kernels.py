@@ -20,6 +20,7 @@ from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.insert_barriers import BARRIER
 from tilecore.lowering.simt.nests import accesses_of
 from tilecore.lowering.simt.plan_shared import is_shared
+from tilecore.lowering.simt.twins import FACT as ONE_TENSOR
 
 SIMT_BARRIER = "simt.barrier"
 register_op_attr(SIMT_BARRIER, "TCallEffectKind", CallEffectKind.Opaque.value)
@@ -36,6 +37,9 @@ def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
         func = func.with_body(structural_map(func.body, (Evaluate, _barrier)))
         func = func.with_attr("simt.shared", {name: start for name, (start, _) in offsets.items()})
         func = func.with_attr("simt.shared_bytes", max((start + size for start, size in offsets.values()), default=0))
+        one = sorted(env.facts.get(ONE_TENSOR, set()) & set(access))
+        if one:
+            func = func.with_attr("simt.one_tensor", one)
         made[str(var.name_hint)] = func.with_attr("simt.access", access)
     return IRModule(made)
 

@@ -1,7 +1,7 @@
 """Puts a barrier where one thread reads or overwrites what another wrote or read, and only there.
 
-Memory that threads share is shared memory and what a kernel writes of global memory. The threads of a nest never meet
-in it (that is what T.Parallel promises), so a nest is one statement here.
+Memory that threads share is shared memory and what a kernel writes of global memory, under each name it may have. The
+threads of a nest never meet in it (that is what T.Parallel promises), so a nest is one statement here.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
 from tilecore.lowering.simt.nests import Access, accesses_of
 from tilecore.lowering.simt.touches import Meetings, Touch, carried, distinct, left
+from tilecore.lowering.simt.twins import FACT as ONE_TENSOR
+from tilecore.lowering.simt.twins import possible_twins
 from tilecore.lowering.threads.kernels import Threads
 from tilecore.lowering.threads.uniformity import Uniformity
 
@@ -47,8 +49,9 @@ def insert_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
         if threads.count == 1:
             return body
-        inserter = _Inserter(body, threads, env)
+        inserter = _Inserter(func, body, threads, env)
         made, _ = inserter.statement(body, frozenset())
+        env.facts.setdefault(ONE_TENSOR, set()).update(inserter.meetings.one_tensor)
         env.note("barriers", {"inserted": len(collect_barriers(made)) - len(collect_barriers(body))})
         return made
 
@@ -63,15 +66,16 @@ State = frozenset  # of Touch
 
 
 class _Inserter:
-    def __init__(self, body: Stmt, threads: Threads, env: PassEnv) -> None:
+    def __init__(self, func: PrimFunc, body: Stmt, threads: Threads, env: PassEnv) -> None:
         self.env = env
         self.uniformity = Uniformity(body, threads, env.facts.get(UNIFORM, ()))
-        self.meetings = Meetings(threads, env.facts.get("shared_offsets", {}))
-        self.meetings.know(body)
         self.roots = memory_roots(body)
         self.number = Analyzer().simplify(threads.number())
         stored = {self.root(a.buffer) for a in accesses_of(body) if a.writes}
-        self.common = {b for b in stored if self._is_shared(b) or str(b.scope()) == "global"}
+        twins = possible_twins(func, {self.root(a.buffer) for a in accesses_of(body)}, stored)
+        self.meetings = Meetings(threads, env.facts.get("shared_offsets", {}), twins)
+        self.meetings.know(body)
+        self.common = {b for b in stored if self._is_shared(b) or str(b.scope()) == "global"} | set(twins)
         self.touches: dict[Any, list[Touch]] = {}
 
     def root(self, buffer: Var) -> Var:
@@ -121,9 +125,13 @@ class _Inserter:
 
     def _loop(self, node: Any, state: State) -> tuple[Stmt, State]:
         state, before = self._head(node, state)
+        if isinstance(node, For):
+            self.meetings.around.append(node)
         _, after = self.statement(node.body, state)
         entered = distinct([*state, *(carried(t, node) for t in after - state)])
         body, after = self.statement(node.body, entered)
+        if isinstance(node, For):
+            self.meetings.around.pop()
         after = distinct(left(t, node) for t in after - state)  # what was before it has not changed
         if isinstance(node, For):
             made: Stmt = For(

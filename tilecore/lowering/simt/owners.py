@@ -9,7 +9,7 @@ radix).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tilecore.ir.affine import coefficient
@@ -27,19 +27,23 @@ class Owners:
         self.all_axes = {axis.var for axis in threads.axes}
         self.loops = {loop.loop_var: loop for loop in collect(body, For)}
         self.bound = {node.var for node in collect(body, Bind)}
-        self.known: dict[tuple[str, str], bool] = {}
+        self.known: dict[tuple[str, str, frozenset[Var]], bool] = {}
 
-    def same_thread(self, a: Sequence[Any], b: Sequence[Any]) -> bool:
-        """Do accesses at indices ``a`` and ``b`` of one buffer, by threads that differ, touch different elements?"""
-        key = (str(list(a)), str(list(b)))
+    def same_thread(self, a: Sequence[Any], b: Sequence[Any], alike: Iterable[Var] = ()) -> bool:
+        """Do accesses at indices ``a`` and ``b`` of one buffer, by threads that differ, touch different elements?
+
+        alike: variables of loops that are in the same step at both.
+        """
+        fixed = frozenset(alike)
+        key = (str(list(a)), str(list(b)), fixed)
         if key not in self.known:
             apart = set()
             for one, other in zip(a, b, strict=True):
-                apart |= self._axes_told_by(one, other)
+                apart |= self._axes_told_by(one, other, fixed)
             self.known[key] = len(apart) == len(self.axes)
         return self.known[key]
 
-    def _axes_told_by(self, one: Any, other: Any) -> set[Var]:
+    def _axes_told_by(self, one: Any, other: Any, fixed: frozenset[Var]) -> set[Var]:
         """Axes of the block along which the threads are the same where both indices are."""
         if any(collect(index, TensorLoad, Call) or variables(index) & self.bound for index in (one, other)):
             return set()
@@ -52,7 +56,7 @@ class Owners:
                 steps[axis.var] = abs(mine)
         if not steps:
             return set()
-        reach = self._rest(one, other)
+        reach = self._rest(one, other, fixed)
         if reach is None:
             return set()
         extents = {axis.var: axis.extent for axis in self.axes}
@@ -62,13 +66,17 @@ class Owners:
             reach += step * (extents[var] - 1)
         return set(steps)
 
-    def _rest(self, one: Any, other: Any) -> int | None:
+    def _rest(self, one: Any, other: Any, fixed: frozenset[Var]) -> int | None:
         """The most that the indices differ by when the threads are the same; None: no limit is known."""
         analyzer = Analyzer()
         still = {axis: const(0, dtype_of(axis)) for axis in self.all_axes}
         sides = []
         for name, index in (("a", one), ("b", other)):
-            moving = {var: Var(f"{var.name}_{name}", dtype_of(var)) for var in variables(index) if var in self.loops}
+            moving = {
+                var: Var(f"{var.name}_{name}", dtype_of(var))
+                for var in variables(index)
+                if var in self.loops and var not in fixed
+            }
             for var, fresh in moving.items():
                 loop = self.loops[var]
                 if variables(loop.min) or variables(loop.extent):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -46,11 +46,16 @@ class Touch:
 class Meetings:
     """Do two touches need a barrier between them?
 
-    offsets: (start, size) of shared buffers in the arena, which may share memory.
+    offsets: (start, size) of shared buffers in the arena, which may share memory. twins: parameters that may be one
+    tensor. around: the loops around the code that is looked at. one_tensor: names of twins that met.
     """
 
-    def __init__(self, threads: Threads, offsets: dict[Var, tuple[int, int]]) -> None:
-        self.offsets = offsets
+    def __init__(
+        self, threads: Threads, offsets: dict[Var, tuple[int, int]], twins: Mapping[Var, set[Var]] | None = None
+    ) -> None:
+        self.offsets, self.twins = offsets, twins or {}
+        self.around: list[For] = []
+        self.one_tensor: set[str] = set()
         self.analyzer = Analyzer()
         self.thread_vars = {axis.var for axis in threads.axes}
         for axis in threads.axes:
@@ -73,7 +78,7 @@ class Meetings:
         if not (a.writes or b.writes):
             return False
         if not a.memory.same_as(b.memory):
-            return self._overlap(a.memory, b.memory)
+            return self._overlap(a.memory, b.memory) or self._twins_meet(a, b)
         if a.atomic and a.atomic == b.atomic:  # in any order
             return False
         if _apart(a.slot, b.slot):
@@ -93,6 +98,27 @@ class Meetings:
         if mine is None or other is None:
             return False
         return mine[0] < other[0] + other[1] and other[0] < mine[0] + mine[1]
+
+    # -- parameters that may be one tensor ------------------------------------------------------------------------
+
+    def _twins_meet(self, a: Touch, b: Touch) -> bool:
+        if b.memory not in self.twins.get(a.memory, ()) or self._same_thread_of_twins(a, b):
+            return False
+        self.one_tensor |= {str(a.memory.name), str(b.memory.name)}
+        return True
+
+    def _same_thread_of_twins(self, a: Touch, b: Touch) -> bool:
+        if not (a.single and b.single) or a.place is None or b.place is None or self.owners is None:
+            return False
+        crossed: list[For] = []
+        for loops in (a.crossed, b.crossed):
+            if isinstance(loops, bool):
+                return False
+            crossed += loops
+        alike = [loop.loop_var for loop in self.around if not any(loop.same_as(c) for c in crossed)]
+        if [str(i) for i in a.place] == [str(i) for i in b.place]:  # different steps touch different elements
+            alike += [loop.loop_var for loop in crossed if self._disjoint(a.place, loop)]
+        return self.owners.same_thread(a.place, b.place, alike)
 
     # -- two writes ----------------------------------------------------------------------------------------------
 
