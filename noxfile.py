@@ -51,6 +51,19 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def emitted(session: nox.Session) -> None:
+    """Compile what the kernels' tests emit for GPUs, for every architecture, with the nvcc of this machine."""
+    session.install(*CONSTRAINTS, "-e", ".[torch,test]", "-e", "plugins/tile-cuda")
+    folder = Path(session.create_tmp()) / "emitted"
+    for target in ("cuda -arch=sm_80", "cuda -arch=sm_90"):
+        session.run(
+            "pytest", "-n", "2", "tests/targets", *session.posargs, success_codes=[0, 1],
+            env={"TILECORE_TEST_TARGETS": target, "TILECORE_TEST_GATHER": str(folder)},
+        )  # fmt: skip
+    session.run("python", "plugins/tile-cuda/tests/compile_emitted.py", str(folder))
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """List the benchmarks; ``nox -s bench -- NAME ...`` runs one."""
     scripts = {path.stem: path for path in sorted((ROOT / "benchmarks").glob("*.py"))}

@@ -14,6 +14,7 @@ from tilecore.interpreter import interpret
 from tilecore.plugins import manager
 
 from . import thread_code
+from .gather import gather
 from .on_device import OnDevice, runs_on_host
 
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -113,6 +114,7 @@ def compiled(func: Any, target: str, **options: Any) -> Any:
     if target == thread_code.NAME:
         return thread_code.Kernel(func)
     kernel = tilecore.compile(func, target=target, **options)
+    gather(kernel)
     return kernel if runs_on_host(kernel) else OnDevice(kernel)
 
 

@@ -77,19 +77,20 @@ def _key(compiler: HostCompiler, flags: Sequence[str], texts: Sequence[str]) -> 
     return digest.hexdigest()[:32]
 
 
-@functools.lru_cache(maxsize=64)
-def _read(path: str, changed: int, size: int) -> str:
-    return Path(path).read_text(errors="replace")
-
-
 def _texts(folder: Path) -> str:
-    """All the sources and headers of a folder, as one text."""
+    """A digest of all the sources and headers of a folder."""
     found = sorted(p for p in folder.rglob("*") if p.suffix in (".h", ".hpp", ".inc", ".cpp", ".cuh"))
-    parts = []
-    for path in found:
-        facts = path.stat()
-        parts.append(f"{path.relative_to(folder).as_posix()}\n{_read(str(path), facts.st_mtime_ns, facts.st_size)}")
-    return "\n".join(parts)
+    facts = [(path, path.stat()) for path in found]
+    return _digest(folder, tuple((path, facts.st_mtime_ns, facts.st_size) for path, facts in facts))
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> str:
+    """Of the files' names and texts; times and sizes only say that a file is still what it was."""
+    digest = hashlib.sha256()
+    for path, _, _ in files:
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\n" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def _kept(name: str, build) -> Path:
