@@ -7,6 +7,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 import tilecore
 from tilecore.dtypes import FACTS
@@ -15,7 +16,7 @@ from tilecore.plugins import manager
 
 from . import thread_code
 from .gather import gather
-from .on_device import OnDevice, runs_on_host
+from .on_device import HOST, OnDevice, runs_on_host
 
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -107,6 +108,15 @@ def has_warps(target: str) -> bool:
         return True
     backend, resolved = manager.resolve(target)
     return backend.target.capabilities(resolved).warp > 1
+
+
+def needs_the_host(target: str, why: str) -> None:
+    """Skips where kernels run on a device of their own rather than in this process."""
+    if target != thread_code.NAME:
+        backend, resolved = manager.resolve(target)
+        chosen = next((a for a in backend.adapters.values() if a.available(resolved).present), None)
+        if chosen is not None and chosen.device != HOST:
+            pytest.skip(why)
 
 
 def compiled(func: Any, target: str, **options: Any) -> Any:

@@ -13,7 +13,7 @@ import tilecore.language as T
 from tilecore.errors import DeviceAssertError, InterpreterError, LanguageError, LaunchError, ToolchainError
 from tilecore.interpreter import interpret
 
-from .kit import check, compiled, element, sample, zeros
+from .kit import check, compiled, element, needs_the_host, sample, zeros
 
 LINE_OF_ASSERTION = 'T.device_assert(X[i] < 90, "too large")'
 
@@ -109,6 +109,7 @@ def assertions():
 
 def test_assertions(target):
     """The launch fails with the message and the line; the next one is right again."""
+    needs_the_host(target, "a failed assertion ends the work of its process on a device")
     kernel = assertions()
     built = compiled(kernel, target)
     x, y = np.arange(64, dtype=np.int32), zeros("int32", 64)
@@ -130,6 +131,8 @@ def test_assertions(target):
 
 
 def test_an_assertion_of_a_later_kernel(target):
+    needs_the_host(target, "a failed assertion ends the work of its process on a device")
+
     @T.prim_func
     def kernel(X: T.Tensor((4,), "int32"), Y: T.Tensor((4,), "int32")):
         with T.Kernel(4) as b:
@@ -180,6 +183,7 @@ def test_assumptions(target):
 
 
 def test_output_of_a_process_that_ends_at_once_is_not_lost(target, tmp_path):
+    needs_the_host(target, "what a device prints comes when the process waits for it")
     script = tmp_path / "prints.py"
     script.write_text(
         "import os, numpy as np, tilecore, tilecore.language as T\n"

@@ -10,7 +10,7 @@ import tilecore.language as T
 from tilecore.errors import ArgumentError, LaunchError
 from tilecore.interpreter import interpret
 
-from .kit import check, close, compiled, rerun, sample, zeros
+from .kit import check, close, compiled, needs_the_host, rerun, sample, zeros
 
 M, N, K = T.dynamic("m, n, k")
 
@@ -135,6 +135,7 @@ def failing(limit):
 
 
 def test_messages_of_a_kernel_from_the_cache_and_from_a_file(target, tmp_path, monkeypatch, capfd):
+    needs_the_host(target, "a failed assertion ends the work of its process on a device")
     from tilecore.jit.compile import _kernels
 
     monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / "cache"))
@@ -168,6 +169,8 @@ def test_lines_of_many_blocks_are_whole(target, capfd):
 
 
 def test_an_assertion_in_a_loop_that_ends_when_it_likes(target):
+    needs_the_host(target, "a failed assertion ends the work of its process on a device")
+
     @T.prim_func
     def kernel(A: T.Tensor((1,), "int32")):
         with T.Kernel(1):

@@ -242,6 +242,39 @@ def test_registers_are_known(torch):
     assert facts["local_bytes"] == 0
 
 
+FAILING = """
+import torch, tilecore, tilecore.language as T
+
+@T.prim_func
+def kernel(A: T.Tensor((64,), "int32")):
+    with T.Kernel(1):
+        for i in T.Parallel(64):
+            T.device_assert(A[i] < 60, "too large")
+
+built = tilecore.compile(kernel, target="cuda")
+built(torch.zeros(64, dtype=torch.int32, device="cuda"))
+torch.cuda.synchronize()
+print("right", flush=True)
+try:
+    built(torch.arange(64, dtype=torch.int32, device="cuda"))
+    torch.cuda.synchronize()
+except RuntimeError:
+    print("failed", flush=True)
+"""
+
+
+def test_a_failed_assertion(torch, tmp_path):
+    """It ends the work of its process on the device, and says which it was."""
+    pytest.importorskip("tvm")
+    script = tmp_path / "failing.py"
+    script.write_text(FAILING)
+    said = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert "right" in said.stdout, said.stderr
+    assert "failed" in said.stdout
+    assert "device assertion" in said.stdout
+    assert "too large" in said.stdout
+
+
 # -- tensor maps ----------------------------------------------------------------------------------------------------
 
 # One box of 32 rows by 32 columns, from (y, x) of A, as it lies in shared memory.
