@@ -6,10 +6,9 @@ now that layouts are known. What the block does once, outside of nests (a store,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from tilecore.errors import LoweringError, UnsupportedError
+from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import const, constant, dtype_of, load, seq, store
@@ -19,18 +18,14 @@ from tilecore.ir.nodes import (
     Analyzer,
     AttrStmt,
     Bind,
-    BufferLoad,
     BufferStore,
     Evaluate,
-    Expr,
     For,
     ForKind,
     IfThenElse,
     PrimFunc,
-    Range,
     SeqStmt,
     Stmt,
-    TensorLoad,
     Var,
     While,
     structural_map,
@@ -38,37 +33,21 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import substitute, variables
-from tilecore.lowering.loops.reductions import REDUCE_SCOPE
+from tilecore.ir.visit import substitute
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
+from tilecore.lowering.simt.binding import Binding, Places, in_shared, is_private, registers_of
 from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
-from tilecore.lowering.simt.partition import is_fragment, memory_accesses, offset_of
+from tilecore.lowering.simt.partition import memory_accesses, offset_of
 from tilecore.lowering.simt.reducers import FACT, filled, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads, without_unit_axes
 from tilecore.lowering.threads.uniformity import Uniformity
 
 UNROLLED_STEPS = 64  # of a nest that touches no registers
-
-
-@dataclass
-class Binding:
-    """What late implementations of tile operations may ask: the running thread, how many, where fragments lie.
-
-    thread: its number, x fastest. registers: for a fragment the buffer that holds a thread's part of it.
-    """
-
-    thread: Expr
-    threads: int
-    inferred: Inferred
-    registers: dict[Var, Var]
-
-    def layout(self, buffer: Var) -> FragmentLayout:
-        return self.inferred.fragments[buffer]
 
 
 def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -86,8 +65,8 @@ class _Binder:
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
-        self.shared: dict[Var, Var] = {b: _in_shared(b) for b in inferred.demoted}
-        registers = {b: _registers(b, layout) for b, layout in inferred.fragments.items()}
+        self.shared: dict[Var, Var] = {b: in_shared(b) for b in inferred.demoted}
+        registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
         units = without_unit_axes(threads)
         number = threads.number({axis.var: units.get(axis.var, axis.var) for axis in threads.axes})
         self.binding = Binding(Analyzer().simplify(number), threads.count, inferred, registers)
@@ -96,7 +75,7 @@ class _Binder:
     def run(self) -> Stmt:
         made = self.statement(self.body)
         ranges = {axis.var: axis.extent for axis in self.threads.axes}
-        return _Places(self.binding, self.shared, ranges, set(self.reducers)).run(made)
+        return Places(self.binding, self.shared, ranges, set(self.reducers)).run(made)
 
     # -- statements -------------------------------------------------------------------------------------------
 
@@ -126,7 +105,7 @@ class _Binder:
             return impl.lower(call, self.env)
         if isinstance(node, BufferStore) and node.buffer in self.reducers:
             return self._filled(node) if is_fill(node, self.reducers) else self._once(node)
-        if isinstance(node, BufferStore) and not _is_private(node.buffer):
+        if isinstance(node, BufferStore) and not is_private(node.buffer):
             varies = self.per_thread and any(self.uniformity.varies(v) for v in (node.value, *node.indices))
             return node if varies else self._once(node)
         if self.per_thread or not effects_in(node):
@@ -201,7 +180,7 @@ class _Binder:
             )
 
         def once(node: Any, mutator: Any) -> Any:
-            if isinstance(node, BufferStore) and _is_private(node.buffer) and node.buffer not in self.reducers:
+            if isinstance(node, BufferStore) and is_private(node.buffer) and node.buffer not in self.reducers:
                 return node
             if isinstance(node, Evaluate) and not effects_in(node):
                 return node
@@ -249,95 +228,9 @@ def _moves_along(nest: Nest, axis: int) -> bool:
     return any(coefficient(offset_of(a), nest.variables[axis]) == 1 for a in memory_accesses(nest))
 
 
-class _Places:
-    """Puts registers (or shared memory) in the place of fragments."""
-
-    def __init__(self, binding: Binding, shared: dict[Var, Var], ranges: dict[Var, int], copied: set[Var]) -> None:
-        self.binding, self.shared, self.copied = binding, shared, copied
-        self.thread_vars = set(ranges)
-        self.analyzer = Analyzer()
-        self.totals: dict[Var, Var] = {}
-        for var, extent in ranges.items():
-            self.analyzer.bind(var, Range.from_min_extent(const(0, dtype_of(var)), const(extent, dtype_of(var))))
-
-    def run(self, body: Stmt) -> Stmt:
-        rules = [
-            (For, self.loop),
-            (TensorLoad, self.load),
-            (BufferStore, self.store),
-            (AllocBuffer, self.alloc),
-        ]
-        return structural_mutate(body, rules)
-
-    def loop(self, node: For, mutator: Any) -> Any:
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
-        return mutator.default_mutate(node)
-
-    def load(self, node: TensorLoad, mutator: Any) -> Any:
-        if _is_total(node.source):
-            return BufferLoad(self.total(node.source), list(node.indices), span=node.span)
-        if not is_fragment(node.source):
-            return mutator.default_mutate(node)
-        indices = [mutator.mutate(i) for i in node.indices]
-        buffer, place = self.place(node.source, indices, node)
-        return BufferLoad(buffer, place, span=node.span)
-
-    def store(self, node: BufferStore, mutator: Any) -> Any:
-        if _is_total(node.buffer):
-            value = mutator.mutate(node.value)
-            return BufferStore(self.total(node.buffer), value, list(node.indices), span=node.span)
-        if not is_fragment(node.buffer):
-            return mutator.default_mutate(node)
-        value = mutator.mutate(node.value)
-        buffer, place = self.place(node.buffer, [mutator.mutate(i) for i in node.indices], node)
-        return BufferStore(buffer, value, place, span=node.span)
-
-    def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
-        if node.buffer in self.shared:
-            return AllocBuffer(self.shared[node.buffer], span=node.span)
-        if _is_total(node.buffer):
-            return AllocBuffer(self.total(node.buffer), span=node.span)
-        return AllocBuffer(self.binding.registers.get(node.buffer, node.buffer), span=node.span)
-
-    def total(self, buffer: Var) -> Var:
-        """The scalar of a reduction as one of the thread."""
-        if buffer not in self.totals:
-            name, dtype = str(buffer.name), dtype_of(buffer)
-            self.totals[buffer] = tirx.decl_buffer(list(buffer.shape), dtype, name, scope="local", layout=None)
-        return self.totals[buffer]
-
-    def place(self, buffer: Var, indices: list[Any], node: Any) -> tuple[Var, list[Any]]:
-        if buffer in self.shared:
-            return self.shared[buffer], indices
-        register = self.binding.layout(buffer).register(indices)
-        register = self.analyzer.simplify(register) if isinstance(register, Expr) else const(register, "int32")
-        if buffer not in self.copied and variables(register) & self.thread_vars:
-            raise LoweringError(
-                f"the register of {buffer.name}{indices} depends on the thread: {register}",
-                location=location_of_span(getattr(node, "span", None)),
-            )
-        return self.binding.registers[buffer], [register]
-
-
-def _registers(buffer: Var, layout: FragmentLayout) -> Var:
-    return tirx.decl_buffer([layout.registers], dtype_of(buffer), str(buffer.name), scope="local", layout=None)
-
-
-def _in_shared(buffer: Var) -> Var:
-    return tirx.decl_buffer(list(buffer.shape), dtype_of(buffer), str(buffer.name), scope="shared", layout=None)
-
-
 def _as_expr(place: Any, var: Var) -> Any:
     known = constant(place) if not isinstance(place, int) else place
     return const(known, dtype_of(var)) if known is not None else place
-
-
-def _is_private(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith("local") or _is_total(buffer)
-
-
-def _is_total(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith(REDUCE_SCOPE)
 
 
 BIND_THREADS = Pass("bind_threads", bind_threads)

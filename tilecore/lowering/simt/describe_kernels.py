@@ -10,6 +10,7 @@ from tilecore.ir.nodes import (
     Evaluate,
     IRModule,
     PrimFunc,
+    Var,
     is_buffer_var,
     register_op_attr,
     structural_map,
@@ -47,7 +48,8 @@ def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
 def _accesses(func: PrimFunc) -> dict[str, str]:
     """How each tensor is used: "r", "w" or "rw", as an atomic operation does."""
     roots = memory_roots(func.body)
-    read, written = set(), set()
+    read: set[Var] = set()
+    written: set[Var] = set()
     for access in accesses_of(func.body):
         (written if access.writes else read).add(roots.get(access.buffer, access.buffer))
     for call in collect(func.body, Call):

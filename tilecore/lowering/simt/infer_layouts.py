@@ -8,7 +8,6 @@ that two places would want differently, or whose indices nothing can follow, liv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +15,7 @@ from tilecore.errors import UnsupportedError
 from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
-from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, TensorRegion, Var, tirx
+from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, Var, tirx
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
@@ -25,6 +24,7 @@ from tilecore.lowering.assumptions import assumed_divisors
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
+from tilecore.lowering.simt.following import following, reordered
 from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import LOOP_LAYOUT, Nest, accesses_of, is_for_one, is_parallel
 from tilecore.lowering.simt.other_buffers import with_buffers
@@ -43,7 +43,7 @@ class Inferred:
     demoted: fragments that live in shared memory, each with the reason."""
 
     fragments: dict[Var, FragmentLayout] = field(default_factory=dict)
-    partitions: dict[For, FragmentLayout] = field(default_factory=dict)
+    partitions: dict[For, FragmentLayout | None] = field(default_factory=dict)
     demoted: dict[Var, str] = field(default_factory=dict)
 
 
@@ -190,7 +190,7 @@ class _Inference:
         partition = self.state.partitions[nest.node]
         for access in nest.fragments():
             if self._is_open(access.buffer) and partition is not None:
-                layout = _following(nest, access.indices, access.buffer, partition)
+                layout = following(nest, access.indices, access.buffer, partition)
                 if layout is not None:
                     self.state.fragments[access.buffer] = layout
                     changed = True
@@ -214,7 +214,7 @@ class _Inference:
             if any(layout.shape[k] != nest.extents[a] for k, a in enumerate(matched) if a is not None):
                 continue
             order = [matched.index(axis) if axis in matched else None for axis in range(len(nest.axes))]
-            return _reordered(layout, order)
+            return reordered(layout, order)
         return None
 
     def _is_private_work(self, nest: Nest) -> bool:
@@ -258,7 +258,7 @@ class _Inference:
                     continue
                 if partition is None:
                     return access.buffer, "a loop whose size is known at run time only runs over it"
-                needed = _following(nest, access.indices, access.buffer, partition)
+                needed = following(nest, access.indices, access.buffer, partition)
                 if needed is None:
                     return access.buffer, "its elements are not taken one by one in the order of the loops"
                 if access.writes and partition.free and is_for_one(nest):
@@ -277,37 +277,6 @@ class _Inference:
         return None
 
 
-def _following(nest: Nest, indices: Sequence[Any], buffer: Var, partition: FragmentLayout) -> FragmentLayout | None:
-    """The layout of a buffer whose elements are taken at ``indices`` by a nest that is dealt out so."""
-    from tilecore.lowering.simt.nests import Access
-
-    matched = nest.matched(Access(buffer, tuple(indices), False))
-    if matched is None:
-        return None
-    shape = [int(s) for s in buffer.shape]
-    for axis, loop in enumerate(matched):
-        if (1 if loop is None else partition.shape[loop]) != shape[axis]:
-            return None
-    loops = [loop for loop in matched if loop is not None]
-    return _widened(partition.project(loops), [loop is not None for loop in matched])
-
-
-def _widened(layout: FragmentLayout, present: Sequence[bool]) -> FragmentLayout:
-    """Axes of one element put in where ``present`` is False."""
-    numbers = [k for k, there in enumerate(present) if there]
-    shape = [1] * len(present)
-    for k, axis in enumerate(numbers):
-        shape[axis] = layout.shape[k]
-    digits = tuple(d._replace(axis=numbers[d.axis]) for d in layout.digits)
-    return FragmentLayout(tuple(shape), layout.threads, digits)
-
-
-def _reordered(layout: FragmentLayout, order: Sequence[int | None]) -> FragmentLayout:
-    """The layout of a nest whose loop n runs along axis ``order[n]`` of a fragment (None: a loop of one step)."""
-    axes = [axis for axis in order if axis is not None]
-    return _widened(layout.project(axes), [axis is not None for axis in order])
-
-
 def _parts(node: Stmt) -> list[Any] | None:
     """The statements (and conditions) inside a compound statement; None for a simple one."""
     from tilecore.ir.nodes import AttrStmt, IfThenElse, SeqStmt, While
@@ -321,10 +290,6 @@ def _parts(node: Stmt) -> list[Any] | None:
     if isinstance(node, IfThenElse):
         return [node.condition, node.then_case, *([] if node.else_case is None else [node.else_case])]
     return None
-
-
-def regions_of(call: TileCall) -> list[TensorRegion]:
-    return [value for value in call.args.values() if isinstance(value, TensorRegion)]
 
 
 INFER_LAYOUTS = Pass("infer_layouts", infer_layouts)

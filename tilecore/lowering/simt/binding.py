@@ -1,0 +1,131 @@
+"""Registers of a thread in the place of fragments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.errors import LoweringError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import const, dtype_of
+from tilecore.ir.fragments import FragmentLayout
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Analyzer,
+    BufferLoad,
+    BufferStore,
+    Expr,
+    For,
+    Range,
+    Stmt,
+    TensorLoad,
+    Var,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.visit import variables
+from tilecore.lowering.loops.reductions import REDUCE_SCOPE
+from tilecore.lowering.simt.infer_layouts import Inferred
+from tilecore.lowering.simt.partition import is_fragment
+
+
+@dataclass
+class Binding:
+    """What late implementations of tile operations may ask: the running thread, how many, where fragments lie.
+
+    thread: its number, x fastest. registers: for a fragment the buffer that holds a thread's part of it.
+    """
+
+    thread: Expr
+    threads: int
+    inferred: Inferred
+    registers: dict[Var, Var]
+
+    def layout(self, buffer: Var) -> FragmentLayout:
+        return self.inferred.fragments[buffer]
+
+
+class Places:
+    """Puts registers (or shared memory) in the place of fragments."""
+
+    def __init__(self, binding: Binding, shared: dict[Var, Var], ranges: dict[Var, int], copied: set[Var]) -> None:
+        self.binding, self.shared, self.copied = binding, shared, copied
+        self.thread_vars = set(ranges)
+        self.analyzer = Analyzer()
+        self.totals: dict[Var, Var] = {}
+        for var, extent in ranges.items():
+            self.analyzer.bind(var, Range.from_min_extent(const(0, dtype_of(var)), const(extent, dtype_of(var))))
+
+    def run(self, body: Stmt) -> Stmt:
+        rules = [
+            (For, self.loop),
+            (TensorLoad, self.load),
+            (BufferStore, self.store),
+            (AllocBuffer, self.alloc),
+        ]
+        return structural_mutate(body, rules)
+
+    def loop(self, node: For, mutator: Any) -> Any:
+        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
+        return mutator.default_mutate(node)
+
+    def load(self, node: TensorLoad, mutator: Any) -> Any:
+        if is_total(node.source):
+            return BufferLoad(self.total(node.source), list(node.indices), span=node.span)
+        if not is_fragment(node.source):
+            return mutator.default_mutate(node)
+        indices = [mutator.mutate(i) for i in node.indices]
+        buffer, place = self.place(node.source, indices, node)
+        return BufferLoad(buffer, place, span=node.span)
+
+    def store(self, node: BufferStore, mutator: Any) -> Any:
+        if is_total(node.buffer):
+            value = mutator.mutate(node.value)
+            return BufferStore(self.total(node.buffer), value, list(node.indices), span=node.span)
+        if not is_fragment(node.buffer):
+            return mutator.default_mutate(node)
+        value = mutator.mutate(node.value)
+        buffer, place = self.place(node.buffer, [mutator.mutate(i) for i in node.indices], node)
+        return BufferStore(buffer, value, place, span=node.span)
+
+    def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
+        if node.buffer in self.shared:
+            return AllocBuffer(self.shared[node.buffer], span=node.span)
+        if is_total(node.buffer):
+            return AllocBuffer(self.total(node.buffer), span=node.span)
+        return AllocBuffer(self.binding.registers.get(node.buffer, node.buffer), span=node.span)
+
+    def total(self, buffer: Var) -> Var:
+        """The scalar of a reduction as one of the thread."""
+        if buffer not in self.totals:
+            name, dtype = str(buffer.name), dtype_of(buffer)
+            self.totals[buffer] = tirx.decl_buffer(list(buffer.shape), dtype, name, scope="local", layout=None)
+        return self.totals[buffer]
+
+    def place(self, buffer: Var, indices: list[Any], node: Any) -> tuple[Var, list[Any]]:
+        if buffer in self.shared:
+            return self.shared[buffer], indices
+        register = self.binding.layout(buffer).register(indices)
+        register = self.analyzer.simplify(register) if isinstance(register, Expr) else const(register, "int32")
+        if buffer not in self.copied and variables(register) & self.thread_vars:
+            raise LoweringError(
+                f"the register of {buffer.name}{indices} depends on the thread: {register}",
+                location=location_of_span(getattr(node, "span", None)),
+            )
+        return self.binding.registers[buffer], [register]
+
+
+def registers_of(buffer: Var, layout: FragmentLayout) -> Var:
+    return tirx.decl_buffer([layout.registers], dtype_of(buffer), str(buffer.name), scope="local", layout=None)
+
+
+def in_shared(buffer: Var) -> Var:
+    return tirx.decl_buffer(list(buffer.shape), dtype_of(buffer), str(buffer.name), scope="shared", layout=None)
+
+
+def is_private(buffer: Var) -> bool:
+    return str(buffer.scope()).startswith("local") or is_total(buffer)
+
+
+def is_total(buffer: Var) -> bool:
+    return str(buffer.scope()).startswith(REDUCE_SCOPE)
