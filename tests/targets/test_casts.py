@@ -148,16 +148,16 @@ def test_casts_written_in_other_ways(target):
 def test_narrow_floats_keep_their_bits_when_only_moved(target, kind):
     """Quiet NaN and -0 as well: a copy is no arithmetic."""
     x = every_value(kind)
-    n = len(x)
+    n, part = len(x), len(x) // 4
 
     @T.prim_func
     def kernel(X: T.Tensor((n,), kind), Y: T.Tensor((n,), kind), Z: T.Tensor((n,), kind)):
-        with T.Kernel(1):
-            tile = T.alloc_shared((n,), kind)
-            T.copy(X, tile)
-            T.copy(tile, Y)
-            for i in T.Parallel(n):
-                Z[i] = T.if_then_else(i % 2 == 0, X[i], tile[i])
+        with T.Kernel(4) as b:
+            tile = T.alloc_shared((part,), kind)
+            T.copy(X[b * part], tile)
+            T.copy(tile, Y[b * part])
+            for i in T.Parallel(part):
+                Z[b * part + i] = T.if_then_else(i % 2 == 0, X[b * part + i], tile[i])
 
     bits = f"uint{element(kind).itemsize * 8}"
     got = [x.copy(), zeros(kind, n), zeros(kind, n)]
