@@ -381,3 +381,18 @@ def test_shapes_must_agree(target):
             with T.Kernel(1):
                 tile = T.alloc_shared((5, 4), "float32")
                 T.copy(X, tile)
+
+
+@pytest.mark.parametrize("size", [1, 20, 33, 40])
+def test_a_condition_around_an_element_outside_of_the_bounds(target, size):
+    """Where the condition holds and there is no such element it is 0; the other value is for where it does not hold."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((size,), "float32"), Y: T.Tensor((48,), "float32"), Z: T.Tensor((48,), "float32")):
+        with T.Kernel(1):
+            for i in T.Parallel(48):
+                Y[i] = T.if_then_else(i < 33, A[i], 1.0) * 2.0
+            for i in T.Parallel(48):
+                Z[i] = T.if_then_else(i > 2, T.if_then_else(i < 33, A[i], 1.0), 3.0)
+
+    check(kernel, target, sample("float32", size), zeros("float32", 48), zeros("float32", 48))

@@ -21,6 +21,7 @@ from tilecore.ir.nodes import (
     Select,
     TensorLoad,
     Var,
+    structural_equal,
     tirx,
 )
 from tilecore.ir.visit import collect, substitute, variables
@@ -158,9 +159,12 @@ class LaneExpressions:
             return tirx.if_then_else(test, self.vector(self.expr(a)), self.vector(self.expr(b)))
         if not isinstance(node, _Choice):  # a Select: both sides may be read whatever the condition
             return Select(test, self.vector(self.expr(a)), self.vector(self.expr(b)))
+        mask = test if self.mask is None else tirx.And(self.mask, test)
         then = self._masked(test, lambda: self.vector(self.expr(a)))
         other = self._masked(tirx.Not(test), lambda: self.vector(self.expr(b)))
-        if isinstance(then, Call) and then.op.name == MASKED_LOAD and not collect(other, TensorLoad):
+        is_load = isinstance(then, Call) and then.op.name == MASKED_LOAD
+        # a load under this condition alone, not one that has a value of its own where a further condition fails
+        if is_load and structural_equal(then.args[1], mask) and not collect(other, TensorLoad):
             return Call(MASKED_LOAD, [then.args[0], then.args[1], other], ret_ty=dtype_of(then))
         return Select(test, then, other)
 
