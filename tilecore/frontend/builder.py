@@ -12,6 +12,7 @@ from typing import Any
 
 from tilecore.errors import LanguageError, Location, UnsupportedError
 from tilecore.frontend.source import SpanTable
+from tilecore.frontend.vectors import find_lanes, held, over_lanes
 from tilecore.ir.nodes import AllocBuffer, Bind, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.parallel_nests import PRIVATE
 
@@ -48,6 +49,7 @@ class Builder:
         self.on_annotation: Callable[[str, Any, Any], Any] | None = None
         self.on_empty: Callable[[list[Any], Any], Any] | None = None
         self.return_depth = 0
+        self.lanes: dict[int, Var] = {}  # of vectors by their length: frontend/vectors.py
 
     # -- where we are ----------------------------------------------------------------------------------------
 
@@ -74,6 +76,8 @@ class Builder:
 
     def emit(self, statement: Stmt) -> None:
         frame = self.frame
+        if self.lanes:
+            statement = over_lanes(self, statement)
         if not frame.closed:
             frame.statements.append(statement)
 
@@ -99,8 +103,11 @@ class Builder:
     def variable(self, name: str, dtype: str = "int32") -> Var:
         return Var(self.unique(name), dtype)
 
-    def bind(self, name: str, value: Expr) -> Var:
+    def bind(self, name: str, value: Expr) -> Expr:
         """A new variable that holds ``value`` from here to the end of the block."""
+        lanes = find_lanes(self, value) if self.lanes else None
+        if lanes is not None:
+            return held(self, name, value, lanes)
         var = Var(self.unique(name), value.ty)
         self.emit(Bind(var, value, span=self.span))
         return var

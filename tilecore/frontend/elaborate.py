@@ -17,6 +17,7 @@ from tilecore.ir.nodes import PrimFunc, Var, tirx
 from tilecore.language.annotations import PtrType, TensorType
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import ir_dtype
+from tilecore.language.pointers import Pointer
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import as_expr
 
@@ -25,7 +26,7 @@ def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> Prim
     """The tile IR of a function whose parameters are all annotated."""
     builder = Builder(function.__name__)
     place = definition_of(function)
-    params: list[Var] = []
+    params: list[Var | Pointer] = []
     values: list[Any] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -43,10 +44,13 @@ def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> Prim
         params.append(var)
         values.append(value)
     run(builder, function, values)
-    return finish(builder, params)
+    try:
+        return finish(builder, [p.declared() if isinstance(p, Pointer) else p for p in params])
+    except LanguageError as error:
+        raise error.at(place) from None
 
 
-def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var, Any]:
+def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Pointer, Any]:
     """The IR parameter for an annotation, and what the function's body gets for it."""
     if annotation in (int, float, bool):
         annotation = DType(annotation)
@@ -59,8 +63,9 @@ def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var, Any
     if isinstance(annotation, Var):
         builder.unique(str(annotation.name))
         return annotation, annotation
-    if isinstance(annotation, PtrType):
-        raise LanguageError(f"parameter {name!r}: raw pointers are not supported", hint="pass the tensor itself")
+    if isinstance(annotation, PtrType) or annotation is PtrType:
+        pointer = Pointer(builder.unique(name), annotation if isinstance(annotation, PtrType) else PtrType())
+        return pointer, pointer
     if type(annotation).__name__ == "_TensorFactory":
         raise LanguageError(f"parameter {name!r}: {annotation} needs a shape", expected=f"{annotation}(shape, dtype)")
     raise LanguageError(

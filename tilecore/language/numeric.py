@@ -9,9 +9,9 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
-from tilecore.ir.nodes import Broadcast as IRBroadcast
+from tilecore.frontend.builder import current
+from tilecore.frontend.vectors import lane_of
 from tilecore.ir.nodes import Call, Expr, tirx
-from tilecore.ir.nodes import Ramp as IRRamp
 from tilecore.ir.nodes import Select as IRSelect
 from tilecore.language.arithmetic import binary, inverted
 from tilecore.language.conditions import as_condition, select
@@ -250,13 +250,20 @@ def bitwise_not(a: Any) -> Expr:
 
 
 def Ramp(base: Any, stride: Any, lanes: int) -> Expr:
-    """The vector base, base + stride, ... of ``lanes`` values."""
-    return IRRamp(as_expr(base), as_expr(stride), lanes)
+    """The vector base, base + stride, ... of ``lanes`` values: ``B[T.Ramp(j, 1, 4)] = A[T.Ramp(i, 1, 4)]``.
+
+    All lanes are read before the first one is written. A statement has vectors of one length.
+    """
+    builder = current("T.Ramp")
+    if not isinstance(lanes, int) or lanes < 1:
+        raise LanguageError(f"T.Ramp of {lanes} lanes", expected="a positive int")
+    start = as_expr(base)
+    return start + as_expr(stride) * convert(lane_of(builder, lanes), str(start.ty.dtype))
 
 
 def Broadcast(value: Any, lanes: int) -> Expr:
-    """A vector of ``lanes`` equal values."""
-    return IRBroadcast(as_expr(value), lanes)
+    """A vector of ``lanes`` equal values: beside others of that length, the value itself."""
+    return as_expr(value)
 
 
 def dp4a(a: Any, b: Any, c: Any) -> Expr:
