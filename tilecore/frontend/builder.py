@@ -162,3 +162,14 @@ def building(builder: Builder) -> Iterator[Builder]:
         raise
     finally:
         _active.builder = before
+
+
+@contextmanager
+def between() -> Iterator[None]:
+    """No builder is active inside: built IR is looked at as passes do, where ``==`` of variables means the same one."""
+    before = active()
+    _active.builder = None
+    try:
+        yield
+    finally:
+        _active.builder = before

@@ -65,6 +65,7 @@ _declare(
     "min_value bitwise_and bitwise_or bitwise_xor bitwise_not Ramp Broadcast dp4a likely call_intrin "
     "__exp=exp __exp10=exp10 __log=log __log2=log2 __log10=log10 __sin=sin __cos=cos __tan=tan",
 )
+_declare("tilecore.language.grid_sync", "sync_grid")
 _declare("tilecore.language.debugging", "print device_assert assume sync_threads evaluate")
 _declare(
     "tilecore.language.hints",

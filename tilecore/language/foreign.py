@@ -33,10 +33,6 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
         "works on raw pointers, which are not supported yet",
         "pass the tensor as a parameter; operations take buffers and slices",
     ),
-    "sync_grid": (
-        "waits for all blocks of a kernel",
-        "end the T.Kernel and open another one: it sees all that was written",
-    ),
     "tvm_storage_sync": ("is TVM's name for a barrier", "use T.sync_threads()"),
     "launch_thread": ("is TVM's way to open a kernel", "use `with T.Kernel(...)`"),
     "match_buffer decl_buffer sblock_alloc_buffer": (

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.frontend.builder import Frame, current
+from tilecore.frontend.builder import Frame, between, current
 from tilecore.frontend.loops import Axis
-from tilecore.ir.nodes import Analyzer, AttrStmt, IntImm, IterVar, Range, Var
+from tilecore.ir.nodes import Analyzer, AttrStmt, IntImm, IterVar, Range, Stmt, Var
+from tilecore.ir.visit import substitute
 from tilecore.language.values import as_expr
 
 _LETTERS = "xyz"
@@ -74,14 +75,26 @@ class Kernel:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is not None:
             return
+        from tilecore.language.grid_sync import parts_of
+
         builder = current()
         builder.frames.pop()
-        body = self.frame.body()
-        for var, extent, letter in reversed(list(zip(self.thread_vars, self.threads, _LETTERS, strict=True))):
-            body = _extent_attr(var, IntImm("int32", extent), f"threadIdx.{letter}", body, self.span)
-        for var, extent, letter in reversed(list(zip(self.block_vars, self.blocks, _LETTERS, strict=False))):
-            body = _extent_attr(var, extent, f"blockIdx.{letter}", body, self.span)
-        builder.emit(body)
+        with between():
+            made = [self._launch(part, fresh=number > 0) for number, part in enumerate(parts_of(self.frame))]
+        for kernel in made:
+            builder.emit(kernel)
+
+    def _launch(self, body: Stmt, fresh: bool) -> Stmt:
+        """The kernel with this body; fresh: its indices are new variables."""
+        own = [*self.thread_vars, *self.block_vars]
+        used = [Var(str(v.name), v.ty) for v in own] if fresh else own
+        body = substitute(body, dict(zip(own, used, strict=True))) if fresh else body
+        extents = [*(IntImm("int32", extent) for extent in self.threads), *self.blocks]
+        tags = [f"threadIdx.{x}" for x in _LETTERS] + [f"blockIdx.{x}" for x in _LETTERS]
+        axes = list(zip(used, extents, tags, strict=False))
+        for var, extent, tag in [*reversed(axes[:3]), *reversed(axes[3:])]:
+            body = _extent_attr(var, extent, tag, body, self.span)
+        return body
 
 
 def _extent_attr(var: Var, extent: Any, tag: str, body: Any, span: Any) -> AttrStmt:

@@ -1,0 +1,121 @@
+"""T.sync_grid: what follows sees what all blocks wrote before. The kernel ends there and another one begins, on every
+target; memory of the block does not live on, and values that are computed from indices alone are computed again."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.builder import current
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import op_name, seq
+from tilecore.ir.effects import effect_in
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Bind,
+    DeclBuffer,
+    Evaluate,
+    Stmt,
+    TensorLoad,
+    Var,
+    is_buffer_var,
+)
+from tilecore.ir.visit import collect, substitute
+from tilecore.language.kernel import open_kernel
+
+_CUTS = "grid_syncs"  # fact of the kernel's frame: how many statements stand before each T.sync_grid
+_ONCE = ("prelude", "import_source")  # hints that are not repeated
+
+
+def sync_grid() -> None:
+    """Wait for all blocks of the kernel: what they wrote to global memory is seen after. It stands in the T.Kernel
+    itself, not in a loop or an `if`. What shared memory, fragments and variables hold does not live on."""
+    kernel = open_kernel("T.sync_grid")
+    builder = current("T.sync_grid")
+    if builder.frame is not kernel.frame:
+        raise UnsupportedError(
+            "T.sync_grid inside of a loop or an `if`",
+            expected="a statement of the T.Kernel itself",
+            hint="split the loop: one T.Kernel for each step, or a loop of the caller's",
+        ).at(builder.location)
+    kernel.frame.facts.setdefault(_CUTS, []).append(len(kernel.frame.statements))
+
+
+def parts_of(frame: Any) -> list[Stmt]:
+    """The bodies of the kernels that a T.Kernel's frame stands for: one more than it has T.sync_grid."""
+    cuts = frame.facts.get(_CUTS)
+    if not cuts:
+        return [frame.body()]
+    edges = [0, *cuts, len(frame.statements)]
+    pieces = [list(frame.statements[a:b]) for a, b in pairwise(edges)]
+    renamed: list[dict[Var, Var]] = [{} for _ in pieces]
+    for number in range(1, len(pieces)):
+        _complete(pieces, number, renamed[number])
+    return [_with_repeated(piece, names) for piece, names in zip(pieces, renamed, strict=True)]
+
+
+def _complete(pieces: list[list[Stmt]], number: int, renamed: dict[Var, Var]) -> None:
+    """Puts in front of a piece what it needs of those before it: memory that nothing has touched moves there, indices
+    and hints are repeated."""
+    needed = {var for statement in pieces[number] for var in collect(statement, Var)}
+    kept: list[Stmt] = []
+    for piece in reversed(pieces[:number]):
+        for statement in reversed(tuple(piece)):
+            if isinstance(statement, Bind) and statement.var in needed:
+                _check_pure(statement)
+                needed |= set(collect(statement.value, Var))
+                renamed[statement.var] = Var(str(statement.var.name), statement.var.ty)
+                kept.append(statement)
+            elif isinstance(statement, (AllocBuffer, DeclBuffer)) and statement.buffer in needed:
+                _check_fresh(statement, pieces[:number])
+                kept.append(statement)
+                piece.remove(statement)
+            elif _is_hint(statement) and _buffers(statement) <= needed:
+                kept.append(statement)
+                if any(str(buffer.scope()) != "global" for buffer in _buffers(statement)):
+                    piece.remove(statement)
+    pieces[number][:0] = reversed(kept)
+
+
+def _buffers(statement: Stmt) -> set[Var]:
+    return {var for var in collect(statement, Var) if is_buffer_var(var)}
+
+
+def _with_repeated(statements: list[Stmt], repeated: dict[Var, Var]) -> Stmt:
+    made = []
+    for statement in statements:
+        if isinstance(statement, Bind) and statement.var in repeated:
+            value = substitute(statement.value, repeated)
+            made.append(Bind(repeated[statement.var], value, span=statement.span))
+        else:
+            made.append(substitute(statement, repeated))
+    return seq(made)
+
+
+def _is_hint(statement: Stmt) -> bool:
+    if not isinstance(statement, Evaluate) or op_name(statement.value) != "tile.annotate":
+        return False
+    return str(statement.value.args[0].value) not in _ONCE
+
+
+def _check_pure(bind: Bind) -> None:
+    """It is computed again: it must not have looked at memory, which may be another by now."""
+    if collect(bind.value, TensorLoad) or effect_in(bind.value):
+        raise _lives_on(str(bind.var.name), bind)
+
+
+def _check_fresh(alloc: AllocBuffer | DeclBuffer, pieces: list[list[Stmt]]) -> None:
+    """Nothing before the T.sync_grid touches this memory."""
+    for statement in (s for piece in pieces for s in piece):
+        if not statement.same_as(alloc) and not _is_hint(statement) and alloc.buffer in collect(statement, Var):
+            raise _lives_on(str(alloc.buffer.name), statement)
+
+
+def _lives_on(name: str, statement: Stmt) -> UnsupportedError:
+    return UnsupportedError(
+        f"{name} is used before and after T.sync_grid",
+        expected="what is needed after it in global memory",
+        hint="keep it in a T.alloc_global, or allocate (load) it once more after T.sync_grid",
+        location=location_of_span(statement.span),
+    )
