@@ -44,8 +44,7 @@ class Bounds:
             return
         if self.is_place(value):
             self._places.add(var)
-        bound = self.analyzer.const_int_bound(value)
-        low, high = int(bound.min_value), int(bound.max_value)
+        low, high = self._range(value)
         kind = dtype_of(var)
         largest = (1 << (FACTS[kind].bits - (FACTS[kind].kind == "int"))) - 1  # that a constant of the type holds
         if low >= -_LIMIT and high - low < min(_LIMIT, largest) and self._exact(value):
@@ -69,10 +68,10 @@ class Bounds:
     def never_negative(self, node: Any) -> bool:
         if FACTS[dtype_of(node)].kind == "uint":
             return True
-        return int(self.analyzer.const_int_bound(node).min_value) >= 0 and self._exact(node)
+        return self._range(node)[0] >= 0 and self._exact(node)
 
     def is_positive(self, node: Any) -> bool:
-        return int(self.analyzer.const_int_bound(node).min_value) > 0 and self._exact(node)
+        return self._range(node)[0] > 0 and self._exact(node)
 
     def fits(self, node: Any) -> bool:
         """Is the exact value of this sum or product within the range of its type?"""
@@ -84,8 +83,16 @@ class Bounds:
         facts = FACTS[dtype or dtype_of(node)]
         bits = min(facts.bits, 62)  # the analyzer counts no further
         low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if facts.kind == "int" else (0, 1 << bits)
-        bound = self.analyzer.const_int_bound(node)
-        return int(bound.min_value) >= low and int(bound.max_value) < high
+        least, largest = self._range(node)
+        return least >= low and largest < high
+
+    def _range(self, node: Any) -> tuple[int, int]:
+        """The least and the largest value that the analyzer knows of."""
+        try:
+            bound = self.analyzer.const_int_bound(node)
+        except RuntimeError:  # it adds up infinities where a value may be any 64-bit number, and refuses
+            return -(1 << 63), (1 << 63) - 1
+        return int(bound.min_value), int(bound.max_value)
 
     def _exact(self, node: Any) -> bool:
         """Does nothing in ``node`` overflow? The analyzer takes that for granted."""
