@@ -159,6 +159,46 @@ def test_convolution_by_im2col(target):
     np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-4)
 
 
+FUNCTIONS = """
+__device__ void twice(const float* from, float* to, int n) { for (int i = 0; i < n; ++i) to[i] = 2.0f * from[i]; }
+__device__ float third(const float* from) { return from[2]; }
+"""
+
+
+def test_functions_with_pointers(target):
+    """T.access_ptr and T.address_of, of global, shared and a thread's own memory; barriers stand around the calls."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((4, 64), "float32"), Y: T.Tensor((4, 64), "float32"), Z: T.Tensor((4, 2), "float32")):
+        with T.Kernel(4, threads=64) as b:
+            T.import_source(FUNCTIONS)
+            s, t = T.alloc_shared((64,), "float32"), T.alloc_shared((64,), "float32")
+            own = T.alloc_local((2,), "float32")
+            tx = T.get_thread_binding()
+            T.copy(A[b, 0:64], s)
+            T.call_extern("handle", "twice", T.access_ptr(s[63 - tx], "r"), T.access_ptr(t, "w", offset=tx), 1)
+            T.copy(t, Y[b, 0:64])
+            T.evaluate(T.call_extern("handle", "twice", T.address_of(A[b, 4]), T.access_ptr(own, 2), 2))
+            if tx == 0:
+                Z[b, 0] = T.call_extern("float32", "third", T.access_ptr(A[b, 1:5], "r"))
+                Z[b, 1] = own[0] + own[1]
+
+    if (
+        "source"
+        not in tilecore.plugins.manager.resolve(target)[0]
+        .target.capabilities(tilecore.plugins.manager.resolve(target)[1])
+        .features
+    ):
+        with pytest.raises(UnsupportedError):
+            compiled(kernel, target)
+        return
+    a, y, z = sample("float32", (4, 64)), zeros("float32", (4, 64)), zeros("float32", (4, 2))
+    compiled(kernel, target)(a, y, z)
+    np.testing.assert_array_equal(y, 2 * a[:, ::-1])
+    np.testing.assert_array_equal(z[:, 0], a[:, 3])
+    np.testing.assert_allclose(z[:, 1], 2 * (a[:, 4] + a[:, 5]), rtol=1e-6)
+
+
 # -- what is refused -----------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import SUM, Text, binary, call, cast
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import dtype_of, op_name
-from tilecore.ir.intrinsics import ROUNDED
+from tilecore.ir.intrinsics import ADDRESS, ROUNDED
 from tilecore.ir.nodes import Call
 
 if TYPE_CHECKING:
@@ -155,6 +155,7 @@ _CALLS: dict[str, Callable[[Expressions, Any], Text]] = {
     **dict.fromkeys(("isnan", "isinf", "isfinite"), _test),
     **dict.fromkeys(("popcount", "ctpop", "clz"), _bit_count),
     **dict.fromkeys(("call_extern", "call_pure_extern"), _extern),
+    ADDRESS: lambda emit, node: emit.address(node.args[0]),
     "simt.shuffle": _shuffle,
     "simt.vote": _vote,
     "simt.block_vote": _block_vote,

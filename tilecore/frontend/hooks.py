@@ -14,7 +14,8 @@ from tilecore.frontend.builder import current
 from tilecore.frontend.loops import LoopSpec, open_loop
 from tilecore.frontend.operands import and_, chain, choose, divide, negate, not_, or_  # noqa: F401  hooks too
 from tilecore.frontend.source import SpanTable
-from tilecore.ir.nodes import Break, Continue, IfThenElse, While
+from tilecore.ir.build import op_name
+from tilecore.ir.nodes import Break, Continue, Evaluate, Expr, IfThenElse, While
 from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.conditions import as_condition, logical_not
 from tilecore.language.values import as_expr, is_kernel_value
@@ -156,6 +157,13 @@ def assert_(test: Any, message: Callable[[], Any] | None) -> None:
 
 
 # -- assignments ---------------------------------------------------------------------------------------------
+
+
+def statement(value: Any) -> None:
+    """A call that stands alone. What it gives is dropped; a function of the user's own is called for its effect."""
+    if isinstance(value, Expr) and op_name(value) in ("call_extern", "call_pure_extern"):
+        builder = current("a call")
+        builder.emit(Evaluate(value, span=builder.span))
 
 
 def _old(probe: Callable[[], Any] | None) -> Any:

@@ -174,6 +174,11 @@ class Rewriter(ast.NodeTransformer):
         message = self._lambda(self.visit(node.msg)) if node.msg else ast.Constant(None)
         return ast.copy_location(ast.Expr(self._hook("assert_", self.visit(node.test), message, at=node)), node)
 
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        if not isinstance(node.value, ast.Call):
+            return node
+        return ast.copy_location(ast.Expr(self._hook("statement", self.visit(node.value), at=node)), node)
+
     # -- assignments -----------------------------------------------------------------------------------------
 
     def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:

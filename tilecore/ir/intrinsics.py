@@ -5,15 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import dtype_of
-from tilecore.ir.nodes import Call, CallEffectKind, Expr, register_op_attr
+from tilecore.ir.nodes import Call, CallEffectKind, Expr, StringImm, register_op_attr
 
 # (value): the value, rounded to its type as it stands: not merged with the operations around it
 ROUNDED = "tile.rounded"
 
-register_op_attr(ROUNDED, "TCallEffectKind", CallEffectKind.Pure.value)
-register_op_attr(ROUNDED, "TScriptPrinterName", ROUNDED, level=20)
+# (element, access: "r" | "w" | "rw"): where the element lies, for a function of the user's own source text
+ADDRESS = "tile.address"
+
+for _name in (ROUNDED, ADDRESS):
+    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Pure.value)
+    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
 
 
 def rounded(value: Any) -> Expr:
     """``value`` kept apart: a product in it does not become part of a fused multiply-add with a sum around it."""
     return Call(ROUNDED, [value], ret_ty=dtype_of(value))
+
+
+def address(element: Any, access: str) -> Expr:
+    """A pointer to ``element`` (a load), through which a function reads, writes or both."""
+    return Call(ADDRESS, [element, StringImm(access)], ret_ty="handle")

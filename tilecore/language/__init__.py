@@ -44,7 +44,7 @@ _declare(
     "tilecore.language.memory",
     "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global alloc_reducer reshape view empty",
 )
-_declare("tilecore.language.pointers", "make_tensor")
+_declare("tilecore.language.pointers", "make_tensor access_ptr address_of")
 _declare("tilecore.language.copies", "copy async_copy fill clear transpose")
 _declare("tilecore.language.gemm", "gemm GemmWarpPolicy")
 _declare(

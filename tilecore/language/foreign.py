@@ -29,7 +29,7 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
         "moves values between the threads of a warp by hand",
         "use T.shfl_sync and the like, T.ballot, T.warp_reduce_sum, or shared memory",
     ),
-    "make_tensor_from_addr access_ptr address_of tvm_access_ptr": (
+    "make_tensor_from_addr tvm_access_ptr": (
         "works on raw pointers, which are not supported yet",
         "pass the tensor as a parameter; operations take buffers and slices",
     ),

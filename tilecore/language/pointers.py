@@ -1,4 +1,5 @@
-"""Parameters without a shape, T.ptr, and the tensor that the body makes of one: T.make_tensor."""
+"""Parameters without a shape, T.ptr, and the tensor that the body makes of one: T.make_tensor; addresses of elements
+for functions of the user's own source text: T.access_ptr, T.address_of."""
 
 from __future__ import annotations
 
@@ -7,8 +8,13 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.frontend.builder import current
+from tilecore.ir.build import load
+from tilecore.ir.intrinsics import address
+from tilecore.ir.nodes import Expr
 from tilecore.language.annotations import PtrType, TensorType
 from tilecore.language.buffers import BufferHandle
+from tilecore.language.regions import region_of
+from tilecore.language.values import as_expr
 
 
 class Pointer:
@@ -54,3 +60,34 @@ def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = Non
         )
     ptr.buffer = tensor_var(ptr.name, TensorType(shape, dtype, strides, name="make_tensor"))
     return BufferHandle(ptr.buffer)
+
+
+def access_ptr(
+    base: Any, access_type: Any = "r", *extents: Any, offset: Any = 0, extent: Any = None, ignore_last_ndim: int = 0
+) -> Expr:
+    """A pointer to the first element of ``base``, a tensor, a slice or an element, as an argument of T.call_extern.
+
+    access_type: "r", "w" or "rw" (or 1, 2, 3): what the function does with the memory. offset: in elements along the
+    last axis. extents, extent, ignore_last_ndim: how much it touches; taken to be all of the tensor.
+    """
+    current("T.access_ptr")
+    access = {1: "r", 2: "w", 3: "rw"}.get(access_type, access_type) if isinstance(access_type, int) else access_type
+    if access not in ("r", "w", "rw"):
+        raise LanguageError("T.access_ptr: unknown access", found=str(access_type), expected='"r", "w" or "rw"')
+    region = region_of(base, "T.access_ptr")
+    buffer = region.source
+    if str(buffer.scope()) == "local.fragment":
+        raise UnsupportedError(
+            f"the address of {buffer.name}, a fragment: its elements lie in registers of many threads",
+            hint="copy it to shared memory, or use T.alloc_local",
+        )
+    if DType(str(buffer.dtype)).bits < 8:
+        raise UnsupportedError(f"the address of an element of {buffer.name}: two of them share a byte")
+    indices = [r.min for r in region.region]
+    indices[-1] = indices[-1] + as_expr(offset)
+    return address(load(buffer, indices), str(access))
+
+
+def address_of(element: Any) -> Expr:
+    """A pointer to an element, through which a function may read and write."""
+    return access_ptr(element, "rw")

@@ -12,6 +12,8 @@ from tilecore import dtypes as dtypes
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.frontend.builder import current
+from tilecore.ir.build import op_name
+from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import Expr, StringImm, tirx
 from tilecore.ir.nodes import While as IRWhile
 from tilecore.language.conditions import as_condition
@@ -123,8 +125,15 @@ def call_extern(dtype: Any, func_name: str, *args: Any) -> Expr:
     """
     span = current("T.call_extern").span
     kind = "void" if str(dtype) in ("handle", "void") else ir_dtype(DType(dtype))
-    operands = [StringImm(arg) if type(arg) is str else as_expr(arg) for arg in args]
+    operands = [_operand(arg) for arg in args]
     return tirx.call_extern(kind, str(func_name), *operands, span=span)
+
+
+def _operand(arg: Any) -> Expr:
+    """An argument of a function: a text, an address (T.access_ptr) or a value."""
+    if type(arg) is str:
+        return StringImm(arg)
+    return arg if op_name(arg) == ADDRESS else as_expr(arg)
 
 
 def import_source(source: str | None = None) -> None:

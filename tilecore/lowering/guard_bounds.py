@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import const, dtype_of, op_name
+from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import (
     Analyzer,
     AttrStmt,
@@ -82,6 +83,9 @@ class _Guard:
         if name == "tile.atomic_element":  # its value outside the bounds is 0
             made, needed = self.atomic(node, mutator)
             return made if needed is None else tirx.if_then_else(needed, made, const(0, dtype_of(node)))
+        if name == ADDRESS:  # the function of the user's own looks after the bounds
+            element = mutator.default_mutate(node.args[0])
+            return Call(node.op, [element, *node.args[1:]], ret_ty="handle")
         if name != "if_then_else":
             return mutator.default_mutate(node)
         condition, then, other = node.args

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.ir.build import constant, op_name
+from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import AllocBuffer, Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
 from tilecore.ir.visit import collect
 from tilecore.lowering.threads.uniformity import is_private
@@ -131,6 +132,9 @@ def accesses_of(node: Any) -> list[Access]:
         elif op_name(n) == "simt.atomic_add":
             places.append(n.args[0])
             found.append(Access(n.args[0].source, tuple(n.args[0].indices), True, "add"))
+        elif op_name(n) == ADDRESS:  # what a function does from there on: somewhere in the buffer
+            places.append(n.args[0])
+            found.extend(Access(n.args[0].source, (), kind == "w") for kind in str(n.args[1].value))
 
     def load(n: TensorLoad) -> None:
         if not any(n.same_as(place) for place in places):

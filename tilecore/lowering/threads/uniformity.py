@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tilecore.ir.build import const, dtype_of, op_name
+from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import (
     Bind,
     Break,
@@ -123,6 +124,9 @@ class Uniformity:
             call = as_tile_call(node)
             if call is not None:
                 self._tile(call, divergent)
+            for pointer in (c for c in collect(node, Call) if op_name(c) == ADDRESS):  # what a function writes there
+                if "w" in str(pointer.args[1].value) and is_private(pointer.args[0].source):
+                    self.varying.add(self.root(pointer.args[0].source))
         elif isinstance(node, (For, While, IfThenElse)):
             self._compound(node, divergent)
         else:
