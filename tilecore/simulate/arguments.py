@@ -46,6 +46,14 @@ class Tensor:
         """Bytes of one storage element."""
         return (FACTS[self.dtype].bits * self.packed + 7) // 8
 
+    @property
+    def row(self) -> int:
+        """Bytes from one row (of the last axis) to the next; 0 where rows are not whole pieces of memory."""
+        shape, strides = self.storage()
+        if len(shape) < 2 or strides[-1] != 1 or strides[-2] < shape[-1]:
+            return 0
+        return strides[-2] * self.item
+
     def span(self) -> tuple[int, int]:
         """First byte and the one after the last."""
         shape, strides = self.storage()
@@ -94,6 +102,12 @@ class Placed:
     @property
     def item(self) -> int:
         return min(tensor.item for tensor in self.tensors)
+
+    @property
+    def row(self) -> int:
+        """Bytes from one row to the next; 0 where there are no rows, or several tensors disagree."""
+        lengths = {tensor.row for tensor in self.tensors}
+        return lengths.pop() if len(lengths) == 1 else 0
 
     @property
     def access(self) -> int:

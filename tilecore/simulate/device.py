@@ -177,7 +177,7 @@ class _Launch:
         tensors = (native.CTensor * max(1, len(self.placed)))()
         pointers = []
         for number, piece in enumerate(self.placed):
-            tensors[number] = native.CTensor(piece.begin, piece.end - piece.begin, piece.item, piece.access)
+            tensors[number] = native.CTensor(piece.begin, piece.end - piece.begin, piece.item, piece.access, piece.row)
         homes = {id(tensor): number for number, piece in enumerate(self.placed) for tensor in piece.tensors}
         for slot, argument in enumerate(self.arguments):
             if isinstance(argument, Tensor):

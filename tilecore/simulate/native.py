@@ -14,7 +14,7 @@ SHARED, NOWHERE = -2, -1
 
 
 class CTensor(ctypes.Structure):
-    _fields_ = [("host", ctypes.c_void_p), ("bytes", _u64), ("item", _u32), ("access", _u32)]
+    _fields_ = [("host", ctypes.c_void_p), ("bytes", _u64), ("item", _u32), ("access", _u32), ("row", _u64)]
 
 
 class CPointer(ctypes.Structure):

@@ -17,6 +17,7 @@ _HINTS = {
     "misaligned": "a move of several elements starts at a multiple of its size; use smaller moves, or pad the rows",
     "race": "a barrier (or an atomic with release and acquire) must stand between the two",
     "uninitialised": "nothing has written this memory; is a fill, a copy or a barrier missing?",
+    "swizzle_mismatch": "the swizzle of the copy into shared memory and that of the reads differ: give both one layout",
     "missing_wait": "wait for the asynchronous work (and let a barrier follow, where another thread started it)",
     "divergent_barrier": "every thread of the block must reach the same barrier",
     "mismatched_collective": "all lanes of the warp must reach the same operation",
@@ -89,6 +90,7 @@ def _sentence(kind: str, report: native.CReport, access: Touch | None, place: st
         "out_of_bounds": f"a {bits} of {place}, which is out of bounds",
         "uninitialised": f"a {bits} of {place}, which nobody has written",
         "race": f"a {what} of {place} and an earlier {report.other.what.decode()} are not ordered",
+        "swizzle_mismatch": f"the rows of a matrix at {place} were copied from different columns of a tensor",
         "missing_wait": f"a {what} of {place} while an {report.other.what.decode()} may still be going on",
     }
     if said:

@@ -2,6 +2,7 @@
 #pragma once
 #include "banks.h"
 #include "ordering.h"
+#include "origins.h"
 
 namespace tcsim {
 
@@ -251,6 +252,7 @@ inline void check(Worker& worker, uintptr_t address, unsigned size, const Access
   if (access.write) ++worker.progress;
   if (space->number == kShared) {
     ++(access.write ? worker.counts.shared_writes : worker.counts.shared_reads);
+    if (access.write && !worker.block->origins.empty()) forget_origins(*worker.block, address, size);
     if (worker.banks) worker.banks->note(*access.fiber, address - space->begin, size, access.site);
   } else {
     ++(access.write ? worker.counts.global_writes : worker.counts.global_reads);

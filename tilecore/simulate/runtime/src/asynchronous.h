@@ -44,7 +44,7 @@ inline void declare(Worker& worker, Operation& operation, uint32_t agent, uint32
   reader.shared_read = clock;
 }
 
-inline void run_operation(Worker& worker, Operation& operation) {
+inline void run_operation(Worker& worker, Block& block, Operation& operation) {
   ++worker.quiet;
   ++worker.progress;
   if (operation.body) {
@@ -53,6 +53,7 @@ inline void run_operation(Worker& worker, Operation& operation) {
     memcpy(operation.target, operation.source, operation.valid_bytes);
     memset(static_cast<unsigned char*>(operation.target) + operation.valid_bytes, 0,
            operation.bytes - operation.valid_bytes);
+    note_origin(block, operation.target, operation.source, operation.valid_bytes);
   }
   --worker.quiet;
 }
@@ -62,7 +63,7 @@ inline void land_groups(Worker& worker, Block& block, Channel& channel, uint32_t
   while (!channel.waiting.empty() && channel.waiting.front().group <= last) {
     Operation operation = std::move(channel.waiting.front());
     channel.waiting.pop_front();
-    run_operation(worker, operation);
+    run_operation(worker, block, operation);
   }
   if (last > channel.landed) {
     channel.landed = last;
@@ -184,7 +185,7 @@ inline void land(Worker& worker, Block& block, Operation& operation) {
     transaction.arriving.add(channel.read_agent, operation.group);
     --transaction.pending;
   } else {
-    run_operation(worker, operation);
+    run_operation(worker, block, operation);
     transaction.arriving.add(transaction.agent, operation.agent_clock);
     block.agents[transaction.agent - block.threads].landed = operation.agent_clock;
     transaction.bytes -= operation.bytes;

@@ -108,6 +108,7 @@ inline void leave_block(Worker& worker, Block& block) {
   block.agents.clear();
   block.shared_readers.clear();
   block.sync.clear();
+  block.origins.clear();
   block.landing.clear();
   for (auto& meetings : block.meetings) meetings.clear();
   if (worker.banks) worker.banks->finish_block();

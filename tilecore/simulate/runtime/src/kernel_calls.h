@@ -61,6 +61,10 @@ TC_SIM_EXPORT void tc_sim_store(void* to, const void* from, unsigned bytes, unsi
   memcpy(to, from, bytes);
 }
 
+TC_SIM_EXPORT void tc_sim_matrix_rows(const void* const* rows, int line) {
+  tcsim::check_matrix_rows(tcsim::here(), rows, tcsim::site_of_line(line));
+}
+
 TC_SIM_EXPORT void tc_sim_barrier(int line) { tcsim::block_barrier(tcsim::here(), false, 0, line); }
 TC_SIM_EXPORT unsigned tc_sim_block_vote(int predicate, int kind, int line) {
   return static_cast<unsigned>(tcsim::block_barrier(tcsim::here(), predicate != 0, kind, line));

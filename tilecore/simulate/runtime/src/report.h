@@ -9,6 +9,7 @@ struct TcSimTensor {
   uint64_t bytes;
   uint32_t item;    // bytes of an element
   uint32_t access;  // 1: read, 2: written, 3: both
+  uint64_t row;     // bytes from one row to the next; 0: it has no rows
 };
 
 struct TcSimPointer {

@@ -156,6 +156,7 @@ struct Block {
   std::vector<Agent> agents;             // actor number minus threads
   std::vector<uint32_t> shared_readers;  // the agents that read shared memory
   SyncVariables sync;
+  std::vector<uintptr_t> origins;  // of the 16-byte pieces of shared memory that were copied from tensors; 0: unknown
   std::deque<Operation> landing;  // on transaction barriers
 };
 

@@ -156,6 +156,9 @@ inline void tc_matrix_tiles(const char* name, void* registers, const void* row, 
         for (int tile = 0; tile < Count; ++tile) {
           uint16_t elements[8][8];
           if (!Stores) {
+            const void* rows[8];
+            for (int r = 0; r < 8; ++r) rows[r] = lanes[8 * tile + r]->row;
+            tc_sim_matrix_rows(rows, line);
             for (int r = 0; r < 8; ++r) {
               tc_sim_act_as(unsigned(8 * tile + r));
               tc_sim_load(elements[r], lanes[8 * tile + r]->row, 16, 16, line);

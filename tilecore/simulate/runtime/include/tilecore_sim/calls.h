@@ -25,6 +25,8 @@ void* tc_sim_static_shared(const void* key, size_t bytes, size_t alignment, int 
 void tc_sim_move(void* to, const void* from, unsigned bytes, int line);
 void tc_sim_load(void* to, const void* from, unsigned bytes, unsigned alignment, int line);
 void tc_sim_store(void* to, const void* from, unsigned bytes, unsigned alignment, int line);
+// The eight rows, 16 bytes each, of one matrix that is about to be read: they should come from one column of a tensor.
+void tc_sim_matrix_rows(const void* const* rows, int line);
 
 void tc_sim_barrier(int line);
 unsigned tc_sim_block_vote(int predicate, int kind, int line);  // 1 any, 2 all, 3 count
