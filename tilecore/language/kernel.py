@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError
 from tilecore.frontend.builder import Frame, between, current
 from tilecore.frontend.loops import Axis
 from tilecore.ir.nodes import Analyzer, AttrStmt, IntImm, IterVar, Range, Stmt, Var
@@ -20,7 +20,9 @@ class Kernel:
     """``with T.Kernel(grid_x, grid_y, grid_z, threads=128) as (bx, by, bz):``: the body runs once for every block.
 
     One to three grid extents, ints or expressions of sizes. threads: threads of a block, an int or up to three; a hint
-    to targets without threads. The order in which blocks run is not defined. A function may have several, one after
+    to targets without threads. cluster_dims: blocks along each axis that run at the same time side by side, a hint to
+    targets that have clusters of blocks; the grid must be a multiple of it. The order in which blocks run is not
+    defined. A function may have several, one after
     the other; each sees what the ones before it wrote.
     """
 
@@ -38,9 +40,10 @@ class Kernel:
         for extent, letter in zip(self.blocks, _LETTERS, strict=False):
             if isinstance(extent, IntImm) and int(extent) < 0:
                 raise LanguageError(f"grid extent {letter} of T.Kernel is negative", found=str(extent))
-        self.threads = _threads(threads)
+        self.threads = _three(DEFAULT_THREADS if threads is None else threads, "threads")
         self.prelude = prelude
-        self.cluster_dims = cluster_dims
+        self.cluster_dims = _three(1 if cluster_dims is None else cluster_dims, "cluster_dims")
+        _check_clusters(self.cluster_dims, self.blocks)
         self.names: tuple[str, ...] = ()
 
     def set_names(self, names: tuple[str, ...]) -> None:
@@ -66,10 +69,10 @@ class Kernel:
             from tilecore.language.hints import annotate
 
             annotate("prelude", str(self.prelude))
-        if self.cluster_dims is not None and any(int(c) != 1 for c in _tuple(self.cluster_dims)):
-            raise UnsupportedError(
-                "T.Kernel(cluster_dims=...) belongs to one chip", hint="use the dialect of that chip's plugin"
-            ).at(builder.location)
+        if self.cluster_dims != (1, 1, 1):
+            from tilecore.language.hints import annotate
+
+            annotate("cluster_dims", *self.cluster_dims)
         return self.block_vars[0] if count == 1 else tuple(self.block_vars)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -106,16 +109,27 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _threads(threads: Any) -> tuple[int, int, int]:
-    given = _tuple(DEFAULT_THREADS if threads is None else threads)
+def _three(given: Any, name: str) -> tuple[int, int, int]:
+    """Extents along x, y and z of a keyword of T.Kernel."""
     try:
-        sizes = [int(t) for t in given]
-    except TypeError:
-        raise LanguageError("T.Kernel(threads=...) must be known when compiling", found=str(threads)) from None
-    if not 1 <= len(sizes) <= 3 or any(t < 1 for t in sizes):
-        raise LanguageError("T.Kernel(threads=...) is wrong", found=str(threads), expected="one to three positive ints")
+        sizes = [int(size) for size in _tuple(given)]
+    except (TypeError, ValueError):
+        raise LanguageError(f"T.Kernel({name}=...) must be known when compiling", found=str(given)) from None
+    if not 1 <= len(sizes) <= 3 or any(size < 1 for size in sizes):
+        raise LanguageError(f"T.Kernel({name}=...) is wrong", found=str(given), expected="one to three positive ints")
     x, y, z = [*sizes, 1, 1][:3]
     return x, y, z
+
+
+def _check_clusters(cluster: tuple[int, int, int], blocks: list[Any]) -> None:
+    """Raises LanguageError where the grid is known to be no multiple of the cluster."""
+    for letter, size, extent in zip(_LETTERS, cluster, [*blocks, *[IntImm("int32", 1)] * 2], strict=False):
+        if isinstance(extent, IntImm) and int(extent) % size:
+            raise LanguageError(
+                f"T.Kernel has {int(extent)} blocks along {letter}, which are no whole clusters",
+                found=f"cluster_dims={cluster}",
+                expected=f"a grid that is a multiple of {size} blocks along {letter}",
+            )
 
 
 def open_kernel(what: str) -> Kernel:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tilecore.errors import ToolchainError, UnsupportedError
+from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
@@ -93,6 +93,12 @@ class SimulatedLaunch:
         return 0
 
     def _run(self, entry: Entry, grid: list[int], arguments: list[Any]) -> None:
+        cluster = entry.attributes.get("cluster", (1, 1, 1))
+        if any(g % c for g, c in zip(grid, cluster, strict=False)):
+            raise LaunchError(
+                f"{entry.symbol}: the grid is no multiple of its clusters of {tuple(cluster)} blocks",
+                found=f"a grid of {tuple(grid[:3])} blocks",
+            )
         if 0 not in grid[:3]:
             self.device.run(self.library, entry.symbol, grid[:3], entry.threads, arguments, grid[3])
 

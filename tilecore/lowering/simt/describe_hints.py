@@ -1,7 +1,9 @@
-"""What users say of a kernel as a whole: source text to put before it, and how many blocks a core should hold."""
+"""What users say of a kernel as a whole: source text to put before it, how many blocks a core holds, clusters."""
 
 from __future__ import annotations
 
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import nothing
 from tilecore.ir.nodes import Evaluate, IRModule, Stmt
 from tilecore.ir.tile_ops import TileCall, as_tile_call
@@ -25,24 +27,40 @@ def lower_hint(call: TileCall, env: PassEnv) -> Stmt:
 
 
 def describe_hints(module: IRModule, env: PassEnv) -> IRModule:
-    asked = [_min_blocks(kernel) for kernel in kernels_of(env.facts[UNCHOSEN].body)]
+    kernels = kernels_of(env.facts[UNCHOSEN].body)
     text = "\n\n".join(env.facts.get(_TEXTS, {}))
     made = {}
     for number, (var, func) in enumerate(module.functions.items()):
-        if asked[number]:
-            func = func.with_attr("simt.min_blocks", asked[number])
+        min_blocks = _last(kernels[number], "min_blocks_per_core")
+        if min_blocks is not None:
+            func = func.with_attr("simt.min_blocks", int(min_blocks.rest[0]))
+        cluster = _last(kernels[number], "cluster_dims")
+        if cluster is not None:
+            func = func.with_attr("simt.cluster", _cluster(cluster, env))
         made[str(var.name_hint)] = func.with_attr("tile.prelude", text) if text else func
     return IRModule(made)
 
 
-def _min_blocks(kernel: Stmt) -> int:
-    """What the last T.annotate_min_blocks_per_sm of a kernel asks for; 0: nothing."""
-    found = 0
+def _last(kernel: Stmt, key: str) -> TileCall | None:
+    """The last hint of that name in a kernel."""
+    found = None
     for node in collect(kernel, Evaluate):
         call = as_tile_call(node)
-        if call is not None and call.op.name == "annotate" and str(call.key) == "min_blocks_per_core":
-            found = int(call.rest[0])
+        if call is not None and call.op.name == "annotate" and str(call.key) == key:
+            found = call
     return found
+
+
+def _cluster(call: TileCall, env: PassEnv) -> list[int]:
+    sizes = [int(size) for size in call.rest]
+    if "clusters" not in env.capabilities.features:
+        raise UnsupportedError(
+            f"T.Kernel(cluster_dims={tuple(sizes)})",
+            found=f"{env.target}, which has no clusters of blocks",
+            hint="leave it out for this target: it changes no result",
+            location=location_of_span(call.span),
+        )
+    return sizes
 
 
 KERNEL_HINTS = TileOpImpl("annotate", "hint", lower_hint)
