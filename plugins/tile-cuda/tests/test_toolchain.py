@@ -152,26 +152,28 @@ def test_homes_are_looked_at_first(monkeypatch, tmp_path):
     compiler.chmod(0o755)
     monkeypatch.setenv("CUDA_HOME", os.fspath(tmp_path))
     assert search.nvcc()[0] == compiler
-    library = tmp_path / "lib64" / "libnvrtc.so.13"
-    library.parent.mkdir()
-    library.write_bytes(b"")
-    assert os.fspath(library) in search.nvrtc()[0]
 
 
-@pytest.mark.parametrize("found", [True, False])
-def test_cuda_python_is_asked_too(monkeypatch, found):
-    """Where it is installed it knows more places; when it finds nothing the search goes on."""
+@pytest.mark.parametrize("reason", ["no bindings", "no library"])
+def test_no_run_time_compiler(monkeypatch, reason):
+    """The bindings are missing, or they are here and find no library: either way it is said what to install."""
 
-    def load(name):
-        if not found:
-            raise RuntimeError("DynamicLibNotFoundError")
-        return types.SimpleNamespace(abs_path=f"/elsewhere/lib{name}.so.13")
+    def version():
+        raise RuntimeError('Failure finding "libnvrtc.so"\nlooked in many places')
 
-    package = types.ModuleType("cuda")
-    package.__path__ = []
-    monkeypatch.setitem(sys.modules, "cuda", package)
-    monkeypatch.setitem(sys.modules, "cuda.pathfinder", types.SimpleNamespace(load_nvidia_dynamic_lib=load))
-    places, looked = search.nvrtc()
-    assert ("/elsewhere/libnvrtc.so.13" in places) is found
-    assert "cuda.pathfinder" in looked
-    assert places[-1].startswith("libnvrtc.so.")
+    bindings = types.ModuleType("cuda.bindings")
+    bindings.__path__ = []
+    fake = types.SimpleNamespace(nvrtcVersion=version) if reason == "no library" else None
+    if fake is not None:
+        bindings.nvrtc = fake
+    monkeypatch.setitem(sys.modules, "cuda", types.ModuleType("cuda"))
+    monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
+    monkeypatch.setitem(sys.modules, "cuda.bindings.nvrtc", fake)
+    nvrtc.load.cache_clear()
+    try:
+        with pytest.raises(ToolchainError, match="NVRTC") as caught:
+            nvrtc.load()
+    finally:
+        nvrtc.load.cache_clear()
+    assert "pip install 'tile-cuda[nvrtc]'" in str(caught.value)
+    assert reason == "no bindings" or caught.value.found == 'Failure finding "libnvrtc.so"'

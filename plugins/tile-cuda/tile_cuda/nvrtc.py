@@ -1,87 +1,76 @@
-"""The run-time compiler in this process, through ctypes: source to cubin without a file or another process."""
+"""The run-time compiler in this process, through cuda-python: source to cubin without a file or another process."""
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tile_cuda import search
 from tilecore.errors import ToolchainError
 
-_FIX = "pip install 'tile-cuda[nvrtc]' (or nvidia-cuda-nvrtc of torch's CUDA version), or install the CUDA toolkit"
+_FIX = "pip install 'tile-cuda[nvrtc]' (or cuda-bindings and nvidia-cuda-nvrtc of torch's CUDA version)"
 
 
 class Nvrtc:
-    """A loaded libnvrtc."""
+    """libnvrtc as ``cuda.bindings.nvrtc`` has loaded it; raises what that raises when it finds none."""
 
-    def __init__(self, path: str) -> None:
-        """Raises OSError when ``path`` cannot be loaded."""
-        self.path = path
-        self._library = ctypes.CDLL(path)
-        major, minor = ctypes.c_int(), ctypes.c_int()
-        self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
-        self.version = f"{major.value}.{minor.value}"
+    def __init__(self) -> None:
+        from cuda.bindings import nvrtc
+
+        self._api = nvrtc
+        self.version = "?"
+        major, minor = self._call("nvrtcVersion")
+        self.version = f"{major}.{minor}"
+
+    @property
+    def path(self) -> str:
+        """The library's file."""
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        return str(load_nvidia_dynamic_lib("nvrtc").abs_path)
 
     def architectures(self) -> frozenset[int]:
         """Compute capabilities (90 for sm_90) that it compiles for."""
-        count = ctypes.c_int()
-        if self._library.nvrtcGetNumSupportedArchs(ctypes.byref(count)):
-            return frozenset()
-        found = (ctypes.c_int * count.value)()
-        self._library.nvrtcGetSupportedArchs(found)
-        return frozenset(found)
+        return frozenset(self._call("nvrtcGetSupportedArchs"))
 
     def compile(self, source: str, headers: Mapping[str, str], options: Sequence[str]) -> tuple[bytes | None, str]:
         """(the cubin, or None when the source was refused; what the compiler said). headers: text by name."""
-        library = self._library
-        program = ctypes.c_void_p()
-        names = (ctypes.c_char_p * len(headers))(*(n.encode() for n in headers))
-        texts = (ctypes.c_char_p * len(headers))(*(t.encode() for t in headers.values()))
-        code = library.nvrtcCreateProgram(
-            ctypes.byref(program), source.encode(), b"kernel.cu", len(headers), texts, names
-        )
-        self._check(code, "nvrtcCreateProgram")
+        names, texts = [n.encode() for n in headers], [t.encode() for t in headers.values()]
+        program = self._call("nvrtcCreateProgram", source.encode(), b"kernel.cu", len(headers), texts, names)
         try:
-            words = (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
-            code = library.nvrtcCompileProgram(program, len(options), words)
+            (code,) = self._api.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
             log = self._text(program)
             if code:
                 return None, log or self._name(code)
-            size = ctypes.c_size_t()
-            self._check(library.nvrtcGetCUBINSize(program, ctypes.byref(size)), "nvrtcGetCUBINSize")
-            binary = ctypes.create_string_buffer(size.value)
-            self._check(library.nvrtcGetCUBIN(program, binary), "nvrtcGetCUBIN")
-            return binary.raw, log
+            binary = b" " * self._call("nvrtcGetCUBINSize", program)
+            self._call("nvrtcGetCUBIN", program, binary)
+            return binary, log
         finally:
-            library.nvrtcDestroyProgram(ctypes.byref(program))
+            self._api.nvrtcDestroyProgram(program)
 
-    def _text(self, program: ctypes.c_void_p) -> str:
-        size = ctypes.c_size_t()
-        if self._library.nvrtcGetProgramLogSize(program, ctypes.byref(size)) or size.value <= 1:
-            return ""
-        text = ctypes.create_string_buffer(size.value)
-        self._library.nvrtcGetProgramLog(program, text)
-        return text.value.decode(errors="replace")
+    def _text(self, program: Any) -> str:
+        text = b" " * self._call("nvrtcGetProgramLogSize", program)
+        self._call("nvrtcGetProgramLog", program, text)
+        return text.rstrip(b"\0 ").decode(errors="replace")
 
-    def _name(self, code: int) -> str:
-        self._library.nvrtcGetErrorString.restype = ctypes.c_char_p
-        return (self._library.nvrtcGetErrorString(code) or b"unknown error").decode()
-
-    def _check(self, code: int, what: str) -> None:
+    def _call(self, function: str, *arguments: Any) -> Any:
+        """What the function gives, without its status; a status that is no success raises ToolchainError."""
+        code, *results = getattr(self._api, function)(*arguments)
         if code:
-            raise ToolchainError(f"{what} failed: {self._name(code)}", found=f"NVRTC {self.version} at {self.path}")
+            raise ToolchainError(f"{function} failed: {self._name(code)}", found=f"NVRTC {self.version}")
+        return results[0] if len(results) == 1 else results
+
+    def _name(self, code: Any) -> str:
+        return self._api.nvrtcGetErrorString(code)[1].decode()
 
 
 @functools.lru_cache(maxsize=1)
 def load() -> Nvrtc:
     """The run-time compiler of this machine; raises ToolchainError when there is none."""
-    candidates, looked = search.nvrtc()
-    for path in candidates:
-        try:
-            return Nvrtc(path)
-        except (OSError, AttributeError):
-            continue
-    raise ToolchainError(
-        "the run-time compiler NVRTC was not found", found="looked in " + ", ".join(looked[:8]), hint=_FIX
-    )
+    try:
+        return Nvrtc()
+    except ImportError as error:
+        raise ToolchainError("the run-time compiler NVRTC is not here", found=str(error), hint=_FIX) from None
+    except Exception as error:  # the bindings' own, when the library is not found or cannot be loaded
+        words = str(error).strip().splitlines() or [type(error).__name__]
+        raise ToolchainError("the run-time compiler NVRTC was not found", found=words[0], hint=_FIX) from None

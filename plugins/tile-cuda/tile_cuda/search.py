@@ -34,19 +34,6 @@ def toolkits() -> Iterator[Path]:
     yield from (Path(p) for p in sorted(glob.glob("/usr/local/cuda-*"), key=_version_of, reverse=True))
 
 
-def _of_cuda_python(looked: list[str]) -> list[str]:
-    """What cuda-python would load, where it is installed: it looks in conda's and other places too."""
-    try:
-        from cuda.pathfinder import load_nvidia_dynamic_lib
-    except ImportError:
-        return []
-    looked.append("cuda.pathfinder")
-    try:
-        return [str(load_nvidia_dynamic_lib("nvrtc").abs_path)]
-    except Exception:  # it raises errors of its own when there is none
-        return []
-
-
 def _version_of(path: str) -> tuple[int, ...]:
     return tuple(int(w) for w in path.rpartition("-")[2].split(".") if w.isdigit())
 
@@ -63,22 +50,3 @@ def nvcc() -> tuple[Path | None, list[str]]:
             return place, looked
         looked.append(str(place))
     return None, [*looked, "PATH"]
-
-
-def nvrtc() -> tuple[list[str], list[str]]:
-    """Names under which the run-time compiler may be loaded, best first, and the places that were looked at.
-
-    pip's package comes first, as it matches the torch that is installed beside it; then what the loader knows.
-    """
-    found: list[str] = []
-    looked: list[str] = []
-    for folder in pip_folders():
-        looked.append(str(folder / "lib"))
-        found += sorted(glob.glob(str(folder / "lib" / "libnvrtc.so.*[0-9]")), reverse=True)
-    found += _of_cuda_python(looked)
-    loader = [f"libnvrtc.so.{major}" for major in (14, 13, 12)]
-    for toolkit in toolkits():
-        for lib in ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"):
-            looked.append(str(toolkit / lib))
-            found += sorted(glob.glob(str(toolkit / lib / "libnvrtc.so.*[0-9]")), reverse=True)
-    return [*found, *loader], [*looked, "the loader's path"]
