@@ -63,7 +63,11 @@ class View:
         shape = self.constant_shape()
         if not self.is_local or shape is None or constant(self.lane) != 0 or not _is_multiple(self.offset, eu):
             return False
-        return tuple(constant(s) for s in self.strides) == aligned_strides(shape, lanes, eu)
+        counts = (shape[0], -(-shape[1] // lanes), shape[2], shape[3])  # a stride of what is there once does not matter
+        wanted = aligned_strides(shape, lanes, eu)
+        return all(
+            count == 1 or constant(own) == step for count, own, step in zip(counts, self.strides, wanted, strict=True)
+        )
 
 
 def aligned_strides(shape: Sequence[int], lanes: int, eu: int) -> tuple[int, int, int, int]:
