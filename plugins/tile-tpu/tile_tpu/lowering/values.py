@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_tpu.ir.layouts import TileLayout
+from tile_tpu.ir.views import View
 from tile_tpu.lowering.emitter import Emitter
 from tile_tpu.lowering.frames import NotTensor, Tile, over
 from tile_tpu.lowering.functions import FUNCTIONS
@@ -116,13 +117,26 @@ class Values:
         if self.frame.spread is not None:
             along = emit.new(frozenset("w"), "int32", "ramp")
             emit.emit("iota_w", along.view, start, const(step, "int32"))
-            parts = emit.new(frozenset("c"), "int32", "ramp")
-            emit.emit("iota_c", parts.view, const(0, "int32"), const(step * self.frame.chunk, "int32"))
+            parts = self._ramp_over_lanes(const(0, "int32"), step * self.frame.chunk)
             return self.apply("add", [along, parts], "int32")
-        if axis not in "cw":
+        if axis == "c":
+            return self._ramp_over_lanes(start, step)
+        if axis != "w":
             raise NotTensor(f"the number of an iteration of {var.name}, an outer loop, as a value")
-        made = emit.new(frozenset(axis), "int32", "ramp")
-        emit.emit(f"iota_{axis}", made.view, start, const(step, "int32"))
+        made = emit.new(frozenset("w"), "int32", "ramp")
+        emit.emit("iota_w", made.view, start, const(step, "int32"))
+        return made
+
+    def _ramp_over_lanes(self, start: Any, step: int) -> Tile:
+        """``start + step * c``: one command for each group of lanes."""
+        emit, lanes = self.emit, self.frame.lanes
+        made = emit.new(frozenset("c"), "int32", "ramp")
+        count = self.frame.extents["c"]
+        for group in range(-(-count // lanes)):
+            shape = (1, min(lanes, count - group * lanes), 1, 1)
+            view = View(made.view.buffer, 0, group * made.view.strides[1], shape, made.view.strides)
+            first = start + group * lanes * step if group else start
+            emit.emit("iota_c", view, first, const(step, "int32"))
         return made
 
     def _load(self, node: TensorLoad) -> Value:
