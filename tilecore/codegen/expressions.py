@@ -115,7 +115,7 @@ def _int(emit: Expressions, node: Any) -> Text:
 def _float(emit: Expressions, node: Any) -> Text:
     dtype = dtype_of(node)
     emit.type_of(dtype, node)
-    return literals.floating(float(node.value), dtype, emit.dialect.types)
+    return literals.floating(float(node.value), dtype, emit.dialect)
 
 
 def _variable(emit: Expressions, node: Var) -> Text:
