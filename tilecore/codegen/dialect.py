@@ -76,7 +76,7 @@ class Dialect:
     emitter, the call) that returns a Text. statements: calls that stand alone; returns lines or emits by itself.
     restrict: qualifier of buffer parameters. unroll: the line in front of a loop that is to be unrolled, "" for none.
     forms: what C and C++ write differently. scopes: memory of scopes of the target's own; a function of (the emitter,
-    the AllocBuffer) that emits its declaration.
+    the AllocBuffer, or the DeclBuffer that looks at one) that emits its declaration.
     """
 
     kind: str

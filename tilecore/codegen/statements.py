@@ -201,6 +201,9 @@ class Statements:
 
     def _view(self, node: DeclBuffer) -> None:
         """Another element type of a buffer's memory."""
+        if str(node.buffer.scope()) in self.dialect.scopes:
+            self.dialect.scopes[str(node.buffer.scope())](self, node)
+            return
         source = self.expressions.memory[node.data.args[0]]
         dtype = dtype_of(node.buffer)
         kind = self.expressions.type_of(dtype, node)

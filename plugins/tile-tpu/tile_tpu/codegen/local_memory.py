@@ -9,6 +9,7 @@ from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import Text, call
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import DeclBuffer
 
 if TYPE_CHECKING:
     from tilecore.codegen.expressions import Expressions
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 def allocate(emit: Statements, node: Any) -> None:
     """``const local_addr_t x = 0x400;``: where plan_local has put it."""
     buffer = node.buffer
+    if isinstance(node, DeclBuffer):
+        name = emit.names.take(str(buffer.name))
+        emit.line(f"const local_addr_t {name} = {emit.expressions.memory[node.data.args[0]].name};")
+        emit.expressions.memory[buffer] = Memory(name, dtype_of(buffer))
+        return
     address = emit.offsets.get(str(buffer.name))
     if address is None:
         refuse(node, emit.dialect.kind, what=f"local buffer {buffer.name} without an address")

@@ -36,7 +36,7 @@ def place_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     made: dict[Var, tuple[Var, TileLayout]] = {}
     for buffer in tiles:
         layout = _layout(buffer, FLAT if buffer in flat else words.get(buffer, TILE), chip)
-        made[buffer] = (scratch(str(buffer.name), layout.elements, _stored(buffer)), layout)
+        made[buffer] = (scratch(str(buffer.name), layout.elements, stored_type(buffer)), layout)
         env.note("layouts", {"buffer": str(buffer.name), "layout": _words(layout)})
     env.facts[LAYOUTS] = made
     return func
@@ -47,10 +47,15 @@ def is_tile(buffer: Var) -> bool:
     return scope.startswith("shared") or scope == "local.fragment"
 
 
-def _stored(buffer: Var) -> str:
+def stored_type(buffer: Var) -> str:
     """Element type in memory."""
     dtype = dtype_of(buffer)
     return "uint8" if dtype == "bool" else dtype
+
+
+def layout_of(buffer: Var, chip: Chip, flat: bool) -> TileLayout:
+    """Of a buffer that meets no others: its rows in lanes, or all of it in lane 0."""
+    return _layout(buffer, FLAT if flat else TILE, chip)
 
 
 def _layout(buffer: Var, word: str, chip: Chip) -> TileLayout:
@@ -62,7 +67,7 @@ def _layout(buffer: Var, word: str, chip: Chip) -> TileLayout:
             expected="numbers: local memory is planned when compiling",
         )
     sizes = [int(size) for size in shape if size is not None]
-    bits = FACTS[_stored(buffer)].bits
+    bits = FACTS[stored_type(buffer)].bits
     eu = chip.eu_count(bits)
     if word == FLAT or not sizes or bits not in _BITS:
         return flat_layout(sizes, chip.lanes, eu)
