@@ -14,7 +14,7 @@ from tile_tpu.ir.layouts import TileLayout
 from tile_tpu.ir.views import LOCAL
 from tile_tpu.lowering.place_layouts import is_tile, layout_of, stored_type
 from tile_tpu.lowering.tensorize import LAYOUTS
-from tilecore.ir.build import cast, const, dtype_of, loop, seq
+from tilecore.ir.build import cast, const, dtype_of, loop, nothing, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
     Bind,
@@ -46,6 +46,7 @@ class _Addresses:
     def __init__(self, func: PrimFunc, env: PassEnv) -> None:
         self.chip = chip_of(env.target)
         self.places: dict[Var, tuple[Var, TileLayout]] = dict(env.facts.get(LAYOUTS, {}))
+        self.declared = set(self.places)  # their local buffers stand beside them
         self.roots = memory_roots(func.body)
 
     def place(self, buffer: Var) -> tuple[Var, TileLayout] | None:
@@ -67,6 +68,8 @@ class _Addresses:
         return made, layout
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
+        if node.buffer in self.declared:
+            return nothing()
         found = self.place(node.buffer)
         return node if found is None else AllocBuffer(found[0], span=node.span)
 

@@ -17,9 +17,9 @@ from tile_tpu.lowering.tensorize import LAYOUTS
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
 from tilecore.ir.affine import coefficient
-from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.build import constant, dtype_of, seq
 from tilecore.ir.intrinsics import ADDRESS
-from tilecore.ir.nodes import AllocBuffer, Call, Evaluate, For, PrimFunc, TensorRegion, Var, structural_walk
+from tilecore.ir.nodes import AllocBuffer, Call, Evaluate, For, PrimFunc, TensorRegion, Var, structural_map, structural_walk
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
@@ -39,7 +39,13 @@ def place_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
         made[buffer] = (scratch(str(buffer.name), layout.elements, stored_type(buffer)), layout)
         env.note("layouts", {"buffer": str(buffer.name), "layout": _words(layout)})
     env.facts[LAYOUTS] = made
-    return func
+
+    def alloc(node: AllocBuffer) -> Any:
+        """The local buffer stands beside the tile, whose own memory address_tiles takes away."""
+        found = made.get(node.buffer)
+        return node if found is None else seq([AllocBuffer(found[0], span=node.span), node])
+
+    return func.with_body(structural_map(func.body, (AllocBuffer, alloc)))
 
 
 def is_tile(buffer: Var) -> bool:
