@@ -12,7 +12,6 @@ from tile_tpu.ir.views import View
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import UNARY, within
 from tilecore.dtypes import FACTS
-from tilecore.ir.build import constant
 from tilecore.ir.nodes import FloatImm
 
 Emitter = Callable[[ControlCode, Command], str]
@@ -73,9 +72,8 @@ def _binary(name: str) -> Emitter:
 def _function(emit: ControlCode, command: Command, name: str, form: str, dtype: str) -> str:
     """``tpu_bdc_fp_add``, ``tpu_bdc_int_C_sub``, ``tpu_bdc_max_C``."""
     if name in _ANY:
-        if name not in ("max", "min"):
-            if is_float(dtype):
-                refuse(command, emit.dialect.kind, "integers", f"tpu.{name} of {dtype}")
+        if name not in ("max", "min") and is_float(dtype):
+            refuse(command, emit.dialect.kind, "integers", f"tpu.{name} of {dtype}")
         return f"tpu_bdc_{name}{form}"
     _floats_only(emit, command, name == "div", dtype)
     family = "fp" if is_float(dtype) else "int"
@@ -129,7 +127,9 @@ def _select(test: str) -> Emitter:
 
 
 def _variable(emit: ControlCode, value: Any, dtype: str) -> str:
-    return f"IN_MEMORY({address(emit, value)})" if isinstance(value, View) else f"A_NUMBER({scalar(emit, value, dtype)})"
+    if isinstance(value, View):
+        return f"IN_MEMORY({address(emit, value)})"
+    return f"A_NUMBER({scalar(emit, value, dtype)})"
 
 
 def _with_table(name: str, works: int) -> Emitter:
@@ -143,9 +143,7 @@ def _with_table(name: str, works: int) -> Emitter:
         require_aligned(emit, name, dst, src, *work)
         places = [address(emit, view) for view in (dst, src, *work, table)]
         unused = ["NO_USE"] if name == "sigmoid" else []  # a table that no function reads
-        return (
-            f"tpu_bdc_fp_{name}({', '.join([*places, *unused])}, {shape(emit, dst)}, {data_type(emit, dst.dtype)})"
-        )
+        return f"tpu_bdc_fp_{name}({', '.join([*places, *unused])}, {shape(emit, dst)}, {data_type(emit, dst.dtype)})"
 
     return text
 

@@ -86,10 +86,10 @@ def _iota_w(emit: ControlCode, command: Command) -> str:
 def _iota_c(emit: ControlCode, command: Command) -> str:
     dst: View = command.operands["dst"]
     start, step = (emit.value(command.operands[name]) for name in ("start", "step"))
-    count = constant(dst.shape[1])
+    count, extent = constant(dst.shape[1]), number(emit, dst.shape[1])
     if constant(dst.strides[1]) != 1 and (count is None or count > emit.chip.lanes):
         refuse(command, emit.dialect.kind, "a compact view: 1 from a group of lanes to the next", "tpu.iota_c")
-    return f"tpu_bdc_arithmetic_sequence_distribute({address(emit, dst)}, {start}, {step}, {number(emit, dst.shape[1])})"
+    return f"tpu_bdc_arithmetic_sequence_distribute({address(emit, dst)}, {start}, {step}, {extent})"
 
 
 def _word(function: str) -> Emitter:

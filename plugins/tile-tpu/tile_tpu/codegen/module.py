@@ -77,7 +77,8 @@ class _Kernel:
     def text(self) -> str:
         self._parameters()
         self.emit.emit(self.func.body)
-        head = ["typedef struct {", *self._declarations(), f"}} {self.record};", "", f"int {self.symbol}(const void* arguments) {{"]
+        record = ["typedef struct {", *self._declarations(), f"}} {self.record};"]
+        head = [*record, "", f"int {self.symbol}(const void* arguments) {{"]
         start = [f"  const {self.record}* args = arguments;"] if self.fields else []
         tail = ["  tpu_poll();", "  return 0;", "}", f"TPUKERNEL_FUNC_REGISTER({self.symbol})"]
         return "\n".join([*head, *start, "  tpu_initialize();", *self.emit.lines, *tail])
@@ -134,4 +135,3 @@ class _Kernel:
             emit.line(f"const system_addr_t {emit.addresses[param]} = args->{name};")
         if param in uses.elements:
             emit.line(f"{kind}* {name} = tpu_global_mem_addr(args->{name});")
-

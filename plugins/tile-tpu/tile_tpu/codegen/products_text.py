@@ -19,14 +19,15 @@ _BYTES = ("int8", "uint8")
 _NOTHING = "(var_context_t){0}"  # no bias, no scale
 
 
-def _operands(emit: ControlCode, command: Command) -> tuple[View, View, View, Any]:
+def _operands(emit: ControlCode, command: Command) -> tuple[View, View]:
+    """The left and the right one, checked."""
     c, a, b, accumulate = (command.operands[name] for name in ("c", "a", "b", "accumulate"))
     require_aligned(emit, command.instruction.name, c, a, b)
     if any(constant(view.lane) != 0 for view in (c, a, b)):
         refuse(command, emit.dialect.kind, "operands from lane 0 on", f"tpu.{command.instruction.name}")
     if accumulate_matters(accumulate) and c.dtype not in ("float32", "int32"):
         refuse(command, emit.dialect.kind, "a float32 or int32 result", f"accumulation in {c.dtype}")
-    return c, a, b, accumulate
+    return a, b
 
 
 def accumulate_matters(accumulate: Any) -> bool:
@@ -59,13 +60,12 @@ def _halves_transposed(emit: ControlCode, command: Command, start: str, to: str,
     if add == "false":
         return f"tpu_bdc_fp_mm_R_trans({start}, {to}, {kind})"
     if emit.chip.runtime != "tpurt":
-        refuse(command, emit.dialect.kind, "clear_accum=True, or B not transposed", f"A @ B.T added on {emit.chip.name}")
+        what = f"A @ B.T added on {emit.chip.name}"
+        refuse(command, emit.dialect.kind, "clear_accum=True, or B not transposed", what)
     return f"tpu_bdc_fp_mm_R_trans_with_bias({start}, {to}, {kind}, DT_FP32, {add}, true, {_NOTHING}, false)"
 
 
-def _bytes(
-    emit: ControlCode, command: Command, form: str, places: str, left: str, right: str, add: str
-) -> str:
+def _bytes(emit: ControlCode, command: Command, form: str, places: str, left: str, right: str, add: str) -> str:
     start = places.format("SCALAR_U8(0)")  # what is subtracted from the right operand
     if command.operands["c"].dtype != "int32":
         refuse(command, emit.dialect.kind, "an int32 result", f"a product of bytes in {command.operands['c'].dtype}")
@@ -77,18 +77,18 @@ def _bytes(
 
 
 def _mm(emit: ControlCode, command: Command) -> str:
-    c, a, b, _ = _operands(emit, command)
+    a, b = _operands(emit, command)
     return _text(emit, command, "", [a.shape[1], a.shape[3], b.shape[3]], a, b)
 
 
 def _mm_nt(emit: ControlCode, command: Command) -> str:
-    c, a, b, _ = _operands(emit, command)
+    a, b = _operands(emit, command)
     return _text(emit, command, "_R_trans", [a.shape[1], a.shape[3], b.shape[1]], a, b)
 
 
 def _mm_tt(emit: ControlCode, command: Command) -> str:
     """The vendor's result is (N, M): its right operand (N, K) by its left one (K, M)."""
-    c, a, b, _ = _operands(emit, command)
+    a, b = _operands(emit, command)
     return _text(emit, command, "_all_trans", [a.shape[1], a.shape[3], b.shape[1]], a, b)
 
 

@@ -13,8 +13,8 @@ from tilecore.ir.nodes import Var
 
 
 class ControlCode(Statements):
-    """``addresses``: for tensors that commands use, the name of their address. ``offsets``: addresses in a lane of local
-    buffers, by name."""
+    """``addresses``: for tensors that commands use, the name of their address. ``offsets``: addresses of local buffers
+    in a lane, by name."""
 
     def __init__(
         self, dialect: Dialect, names: Names, offsets: Mapping[str, int], uses: MemoryUses, chip: Chip

@@ -62,9 +62,7 @@ class _Addresses:
     def _placed(self, buffer: Var, flat: bool) -> tuple[Var, TileLayout]:
         """Of a buffer that a pass has made since layouts were placed, or another view of one."""
         layout = layout_of(buffer, self.chip, flat)
-        made = tirx.decl_buffer(
-            [layout.elements], stored_type(buffer), str(buffer.name), scope=LOCAL, layout=None
-        )
+        made = tirx.decl_buffer([layout.elements], stored_type(buffer), str(buffer.name), scope=LOCAL, layout=None)
         return made, layout
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:

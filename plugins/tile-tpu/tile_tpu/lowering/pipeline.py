@@ -17,8 +17,8 @@ def stand_in(target: Target) -> dict[str, Any]:
 def lowering() -> Lowering:
     from tile_tpu.lowering.address_tiles import ADDRESS_TILES
     from tile_tpu.lowering.place_layouts import PLACE_LAYOUTS
+    from tile_tpu.lowering.plan_local import PLAN_LOCAL
     from tile_tpu.lowering.serial_blocks import SERIAL_BLOCKS
-    from tile_tpu.lowering.stack_local import STACK_LOCAL
     from tile_tpu.lowering.tensorize import TENSORIZE
 
     edits = (
@@ -30,6 +30,6 @@ def lowering() -> Lowering:
         PassEdit("remove", "vectorize_loops"),
         PassEdit("remove", "unroll_loops"),
         PassEdit("insert", "outline_kernels", SERIAL_BLOCKS),
-        PassEdit("insert", "serial_blocks", STACK_LOCAL),
+        PassEdit("insert", "serial_blocks", PLAN_LOCAL),
     )
     return Lowering(family="loops", stand_in=stand_in, edits=edits)

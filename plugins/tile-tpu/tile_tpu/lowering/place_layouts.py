@@ -19,7 +19,17 @@ from tilecore.errors import UnsupportedError
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant, dtype_of, seq
 from tilecore.ir.intrinsics import ADDRESS
-from tilecore.ir.nodes import AllocBuffer, Call, Evaluate, For, PrimFunc, TensorRegion, Var, structural_map, structural_walk
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Call,
+    Evaluate,
+    For,
+    PrimFunc,
+    TensorRegion,
+    Var,
+    structural_map,
+    structural_walk,
+)
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect

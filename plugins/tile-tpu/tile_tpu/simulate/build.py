@@ -93,8 +93,9 @@ def compile_kernel(
 ) -> KernelLibrary:
     """Compile emitted C; what was compiled before is found on disk.
 
-    flags: for the compiler, such as the chip's ``-D``. include: folders of other headers. Raises ToolchainError where there is no compiler or it refuses
-    the source: with its words, whose line numbers are those of ``source``; a function that the simulator has not is one.
+    flags: for the compiler, such as the chip's ``-D``. include: folders of other headers. Raises ToolchainError where
+    there is no compiler or it refuses the source: with its words, whose line numbers are those of ``source``; a
+    function that the simulator has not is one.
     """
     compiler = compiler or find_compiler()
     simulator = simulator_library(compiler)
