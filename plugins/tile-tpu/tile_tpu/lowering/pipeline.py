@@ -19,6 +19,7 @@ def lowering() -> Lowering:
     from tile_tpu.lowering.place_layouts import PLACE_LAYOUTS
     from tile_tpu.lowering.plan_local import PLAN_LOCAL
     from tile_tpu.lowering.serial_blocks import SERIAL_BLOCKS
+    from tile_tpu.lowering.serial_loops import SERIAL_LOOPS
     from tile_tpu.lowering.tensorize import TENSORIZE
 
     edits = (
@@ -27,7 +28,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "thread_loops", TENSORIZE),
         PassEdit("insert", "guard_bounds", ADDRESS_TILES),
         PassEdit("remove", "fuse_loops"),
-        PassEdit("remove", "vectorize_loops"),
+        PassEdit("replace", "vectorize_loops", SERIAL_LOOPS),
         PassEdit("remove", "unroll_loops"),
         PassEdit("insert", "outline_kernels", SERIAL_BLOCKS),
         PassEdit("insert", "serial_blocks", PLAN_LOCAL),
