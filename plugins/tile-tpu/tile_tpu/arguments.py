@@ -69,8 +69,9 @@ def cores_of(entry: Entry) -> int:
 
 
 def _scalars(entry: Entry, values: Sequence[int], first: int) -> list[Any]:
+    """Behind them an artifact may have symbols that are scalars under another name."""
     kinds = [_BY_BITS[max(FACTS[name].bits, 8)] for name in entry.attributes["fields"][first:]]
-    return [kind(value & (2 ** (8 * ctypes.sizeof(kind)) - 1)) for kind, value in zip(kinds, values, strict=True)]
+    return [kind(value & (2 ** (8 * ctypes.sizeof(kind)) - 1)) for kind, value in zip(kinds, values, strict=False)]
 
 
 def _slot(param: TensorParam | Workspace, address: int, symbols: dict[str, int]) -> TensorSlot:

@@ -35,7 +35,6 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
 
-_BITS = (8, 16, 32)
 
 
 def place_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -85,7 +84,7 @@ def _layout(buffer: Var, word: str, chip: Chip) -> TileLayout:
     sizes = [int(size) for size in shape if size is not None]
     bits = FACTS[stored_type(buffer)].bits
     eu = chip.eu_count(bits)
-    if word == FLAT or not sizes or bits not in _BITS:
+    if word == FLAT or not sizes:
         return flat_layout(sizes, chip.lanes, eu)
     if len(sizes) == 1:
         return vector_layout(word if word != TILE else LANE, sizes[0], chip.lanes, eu)

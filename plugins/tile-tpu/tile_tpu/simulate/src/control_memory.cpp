@@ -5,9 +5,18 @@
 
 using namespace sim;
 
-constexpr uint64_t kElement = 8;  // bytes of the largest
+constexpr uint64_t kElement = 8;            // bytes of the largest
+constexpr uint64_t kTensorAlignment = 4096;  // of the first byte of a tensor, arguments.py
+
+// The address of a tensor without elements, which has no memory: tensors are far from each other.
+static bool is_empty(uint64_t address) {
+  for (const auto& tensor : device->tensors)
+    if (tensor->contains(address)) return false;
+  return address % kTensorAlignment == 0;
+}
 
 API(void*, tpu_global_mem_addr, (global_addr_t address)) QUERY({
+  if (is_empty(address)) return static_cast<void*>(nullptr);
   Memory& memory = device->global(address, address);
   memory.set_valid();
   return static_cast<void*>(memory.at(address - memory.base()));
