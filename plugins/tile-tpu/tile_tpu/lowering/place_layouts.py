@@ -143,7 +143,7 @@ def _votes(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, str]:
             elif len(found.variables) == 1:
                 if coefficient(indices[0], var) != 1 or constant(node.extent) != constant(buffer.shape[0]):
                     scalar.add(buffer)
-                together = together or buffer
+                together = buffer if together is None else together
                 groups[root(buffer)] = root(together)
 
     def tile_op(node: Evaluate) -> None:

@@ -88,7 +88,6 @@ class KernelLibrary:
         return None
 
 
-<<<<<<< HEAD
 def compile_kernel(
     source: str, compiler: HostCompiler | None = None, flags: Sequence[str] = (), include: Sequence[Path] = ()
 ) -> KernelLibrary:
@@ -97,18 +96,10 @@ def compile_kernel(
     flags: for the compiler, such as the chip's ``-D``. include: folders of other headers. Raises ToolchainError where
     there is no compiler or it refuses the source: with its words, whose line numbers are those of ``source``; a
     function that the simulator has not is one.
-=======
-def compile_kernel(source: str, compiler: HostCompiler | None = None, flags: Sequence[str] = ()) -> KernelLibrary:
-    """Compile emitted C; what was compiled before is found on disk.
-
-    flags: for the compiler, such as the chip's ``-D``. Raises ToolchainError where there is no compiler or it refuses
-    the source: with its words, whose line numbers are those of ``source``; a function that the simulator has not is one.
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
     """
     compiler = compiler or find_compiler()
     simulator = simulator_library(compiler)
     options = [*_KERNEL, *flags]
-<<<<<<< HEAD
     texts = [source, simulator.name, *map(texts_digest, (INCLUDE, *include))]
     folders = [f"-I{os.fspath(folder)}" for folder in (INCLUDE, *include)]
     name = f"tpu-kernel-{content_key(compiler, options, texts)}.so"
@@ -116,13 +107,6 @@ def compile_kernel(source: str, compiler: HostCompiler | None = None, flags: Seq
     def build(folder: str) -> None:
         Path(folder, SOURCE_NAME).write_text(source)
         compiler.run([*options, *folders, "-c", SOURCE_NAME, "-o", "kernel.o"], "the emitted source", cwd=folder)
-=======
-    name = f"tpu-kernel-{content_key(compiler, options, [source, simulator.name, texts_digest(INCLUDE)])}.so"
-
-    def build(folder: str) -> None:
-        Path(folder, SOURCE_NAME).write_text(source)
-        compiler.run([*options, f"-I{INCLUDE}", "-c", SOURCE_NAME, "-o", "kernel.o"], "the emitted source", cwd=folder)
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
         linked = ["-shared", "kernel.o", os.fspath(simulator), "-lm", "-Wl,-z,defs", "-Wl,-rpath,$ORIGIN", "-o", name]
         compiler.run(linked, "the emitted source", cwd=folder)
 

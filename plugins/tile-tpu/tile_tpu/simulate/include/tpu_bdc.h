@@ -83,8 +83,6 @@ void tpu_bdc_fp8_mm_all_trans(local_addr_t output_addr, local_addr_t left_addr, 
                               int left_cols, int right_rows, data_type_t output_dtype, data_type_t left_dtype,
                               data_type_t right_dtype, bool result_add, bool do_rescale, bool rescale_is_const,
                               var_context_t rescale_data);
-<<<<<<< HEAD
-=======
 
 #define TPU_COMPARE(name)                                                                                              \
   void tpu_bdc_##name(local_addr_t dst_addr, local_addr_t src0_addr, local_addr_t src1_addr, scalar_t true_val,       \
@@ -189,7 +187,6 @@ void tpu_bdc_fp_sfu_reciprocal(local_addr_t dst_addr, local_addr_t src_addr, con
 #undef TPU_INTEGER
 #undef TPU_INTEGER_C
 #undef TPU_SHIFT
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
 #undef TPU_UNARY
 #undef TPU_BINARY
 #undef TPU_WITH_C

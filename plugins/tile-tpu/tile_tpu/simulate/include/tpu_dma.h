@@ -44,8 +44,6 @@ void tpu_gdma_matrix_L2S(system_addr_t dst_addr, local_addr_t src_addr, int rows
                          int row_stride, data_type_t dtype);
 void tpu_gdma_matrix_trans_S2L(local_addr_t dst_addr, system_addr_t src_addr, int src_rows, int src_cols,
                                int dst_cols_per_channel, int src_row_stride, data_type_t dtype);
-<<<<<<< HEAD
-=======
 
 /* output[n][c][h] = param[n][c][index[n][c][h]], rows of w; index uint32; beyond param_h: C. scatter: the other way */
 #define TPU_GATHER(name, to, from)                                                                                  \
@@ -72,4 +70,3 @@ void tpu_hau_sort_specific_index(system_addr_t output_data_addr, system_addr_t o
 void tpu_hau_sort_natural_index_2d(system_addr_t output_data_addr, system_addr_t output_idx_addr,
                                    system_addr_t input_addr, int row_num, int len, int K, bool descended,
                                    data_type_t dtype);
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e

@@ -85,15 +85,12 @@ unsigned long long tpu_global_mem_get_start_addr();
 int tpu_gdma_shape_limit(int dim);
 int tpu_gdma_move_max_wstride_byte_len();
 
-<<<<<<< HEAD
 /* memory as the control core sees it; on the chip its cache has to be told */
 void *tpu_global_mem_addr(global_addr_t addr);
 void *tpu_local_mem_addr_unified(local_addr_t addr);
 void tpu_invalidate_cache(system_addr_t address, unsigned long long size);
 void tpu_flush_cache(system_addr_t address, unsigned long long size);
 
-=======
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
 /* addresses, layouts, types */
 int tpu_npu_index(local_addr_t addr);
 int tpu_bank_index(local_addr_t addr);

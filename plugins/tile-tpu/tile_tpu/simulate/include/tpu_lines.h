@@ -6,12 +6,6 @@
 #define tpu_bank_num(...) TPU_SIM_AT(tpu_bank_num(__VA_ARGS__))
 #define tpu_bank_range(...) TPU_SIM_AT(tpu_bank_range(__VA_ARGS__))
 #define tpu_bdc_abs(...) TPU_SIM_AT(tpu_bdc_abs(__VA_ARGS__))
-<<<<<<< HEAD
-#define tpu_bdc_cast(...) TPU_SIM_AT(tpu_bdc_cast(__VA_ARGS__))
-#define tpu_bdc_cpy(...) TPU_SIM_AT(tpu_bdc_cpy(__VA_ARGS__))
-#define tpu_bdc_cpy_cross_npu(...) TPU_SIM_AT(tpu_bdc_cpy_cross_npu(__VA_ARGS__))
-#define tpu_bdc_cw_trans(...) TPU_SIM_AT(tpu_bdc_cw_trans(__VA_ARGS__))
-=======
 #define tpu_bdc_and(...) TPU_SIM_AT(tpu_bdc_and(__VA_ARGS__))
 #define tpu_bdc_and_C(...) TPU_SIM_AT(tpu_bdc_and_C(__VA_ARGS__))
 #define tpu_bdc_arithmetic_sequence_bcast(...) TPU_SIM_AT(tpu_bdc_arithmetic_sequence_bcast(__VA_ARGS__))
@@ -30,7 +24,6 @@
 #define tpu_bdc_equal_select(...) TPU_SIM_AT(tpu_bdc_equal_select(__VA_ARGS__))
 #define tpu_bdc_fp32_mm(...) TPU_SIM_AT(tpu_bdc_fp32_mm(__VA_ARGS__))
 #define tpu_bdc_fp32_mm_L_trans(...) TPU_SIM_AT(tpu_bdc_fp32_mm_L_trans(__VA_ARGS__))
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
 #define tpu_bdc_fp8_mm(...) TPU_SIM_AT(tpu_bdc_fp8_mm(__VA_ARGS__))
 #define tpu_bdc_fp8_mm_R_trans(...) TPU_SIM_AT(tpu_bdc_fp8_mm_R_trans(__VA_ARGS__))
 #define tpu_bdc_fp8_mm_all_trans(...) TPU_SIM_AT(tpu_bdc_fp8_mm_all_trans(__VA_ARGS__))
@@ -38,21 +31,14 @@
 #define tpu_bdc_fp_C_sub(...) TPU_SIM_AT(tpu_bdc_fp_C_sub(__VA_ARGS__))
 #define tpu_bdc_fp_add(...) TPU_SIM_AT(tpu_bdc_fp_add(__VA_ARGS__))
 #define tpu_bdc_fp_add_C(...) TPU_SIM_AT(tpu_bdc_fp_add_C(__VA_ARGS__))
-<<<<<<< HEAD
-#define tpu_bdc_fp_ceil(...) TPU_SIM_AT(tpu_bdc_fp_ceil(__VA_ARGS__))
-=======
 #define tpu_bdc_fp_avg_pool2d(...) TPU_SIM_AT(tpu_bdc_fp_avg_pool2d(__VA_ARGS__))
 #define tpu_bdc_fp_avg_pool2d_ex(...) TPU_SIM_AT(tpu_bdc_fp_avg_pool2d_ex(__VA_ARGS__))
 #define tpu_bdc_fp_ceil(...) TPU_SIM_AT(tpu_bdc_fp_ceil(__VA_ARGS__))
 #define tpu_bdc_fp_cos(...) TPU_SIM_AT(tpu_bdc_fp_cos(__VA_ARGS__))
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
 #define tpu_bdc_fp_diff_abs(...) TPU_SIM_AT(tpu_bdc_fp_diff_abs(__VA_ARGS__))
 #define tpu_bdc_fp_diff_abs_C(...) TPU_SIM_AT(tpu_bdc_fp_diff_abs_C(__VA_ARGS__))
 #define tpu_bdc_fp_div(...) TPU_SIM_AT(tpu_bdc_fp_div(__VA_ARGS__))
 #define tpu_bdc_fp_div_C(...) TPU_SIM_AT(tpu_bdc_fp_div_C(__VA_ARGS__))
-<<<<<<< HEAD
-#define tpu_bdc_fp_floor(...) TPU_SIM_AT(tpu_bdc_fp_floor(__VA_ARGS__))
-=======
 #define tpu_bdc_fp_erf(...) TPU_SIM_AT(tpu_bdc_fp_erf(__VA_ARGS__))
 #define tpu_bdc_fp_exp(...) TPU_SIM_AT(tpu_bdc_fp_exp(__VA_ARGS__))
 #define tpu_bdc_fp_exp_for_neg_arg(...) TPU_SIM_AT(tpu_bdc_fp_exp_for_neg_arg(__VA_ARGS__))
@@ -64,7 +50,6 @@
 #define tpu_bdc_fp_log(...) TPU_SIM_AT(tpu_bdc_fp_log(__VA_ARGS__))
 #define tpu_bdc_fp_max_pool2d(...) TPU_SIM_AT(tpu_bdc_fp_max_pool2d(__VA_ARGS__))
 #define tpu_bdc_fp_min_pool2d(...) TPU_SIM_AT(tpu_bdc_fp_min_pool2d(__VA_ARGS__))
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
 #define tpu_bdc_fp_mm(...) TPU_SIM_AT(tpu_bdc_fp_mm(__VA_ARGS__))
 #define tpu_bdc_fp_mm_R_trans(...) TPU_SIM_AT(tpu_bdc_fp_mm_R_trans(__VA_ARGS__))
 #define tpu_bdc_fp_mm_R_trans_with_bias(...) TPU_SIM_AT(tpu_bdc_fp_mm_R_trans_with_bias(__VA_ARGS__))
@@ -74,14 +59,6 @@
 #define tpu_bdc_fp_mul_C(...) TPU_SIM_AT(tpu_bdc_fp_mul_C(__VA_ARGS__))
 #define tpu_bdc_fp_reciprocal(...) TPU_SIM_AT(tpu_bdc_fp_reciprocal(__VA_ARGS__))
 #define tpu_bdc_fp_round(...) TPU_SIM_AT(tpu_bdc_fp_round(__VA_ARGS__))
-<<<<<<< HEAD
-#define tpu_bdc_fp_square(...) TPU_SIM_AT(tpu_bdc_fp_square(__VA_ARGS__))
-#define tpu_bdc_fp_sub(...) TPU_SIM_AT(tpu_bdc_fp_sub(__VA_ARGS__))
-#define tpu_bdc_fp_sub_C(...) TPU_SIM_AT(tpu_bdc_fp_sub_C(__VA_ARGS__))
-#define tpu_bdc_fp_tunable_C_div(...) TPU_SIM_AT(tpu_bdc_fp_tunable_C_div(__VA_ARGS__))
-#define tpu_bdc_fp_tunable_div(...) TPU_SIM_AT(tpu_bdc_fp_tunable_div(__VA_ARGS__))
-#define tpu_bdc_fp_tunable_div_C(...) TPU_SIM_AT(tpu_bdc_fp_tunable_div_C(__VA_ARGS__))
-=======
 #define tpu_bdc_fp_rsqrt(...) TPU_SIM_AT(tpu_bdc_fp_rsqrt(__VA_ARGS__))
 #define tpu_bdc_fp_sfu_reciprocal(...) TPU_SIM_AT(tpu_bdc_fp_sfu_reciprocal(__VA_ARGS__))
 #define tpu_bdc_fp_sigmoid(...) TPU_SIM_AT(tpu_bdc_fp_sigmoid(__VA_ARGS__))
@@ -122,18 +99,11 @@
 #define tpu_bdc_load_fp_sin_coeff(...) TPU_SIM_AT(tpu_bdc_load_fp_sin_coeff(__VA_ARGS__))
 #define tpu_bdc_logical_shift(...) TPU_SIM_AT(tpu_bdc_logical_shift(__VA_ARGS__))
 #define tpu_bdc_logical_shift_C(...) TPU_SIM_AT(tpu_bdc_logical_shift_C(__VA_ARGS__))
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
 #define tpu_bdc_max(...) TPU_SIM_AT(tpu_bdc_max(__VA_ARGS__))
 #define tpu_bdc_max_C(...) TPU_SIM_AT(tpu_bdc_max_C(__VA_ARGS__))
 #define tpu_bdc_min(...) TPU_SIM_AT(tpu_bdc_min(__VA_ARGS__))
 #define tpu_bdc_min_C(...) TPU_SIM_AT(tpu_bdc_min_C(__VA_ARGS__))
 #define tpu_bdc_neg(...) TPU_SIM_AT(tpu_bdc_neg(__VA_ARGS__))
-<<<<<<< HEAD
-#define tpu_bdc_npu_bcast(...) TPU_SIM_AT(tpu_bdc_npu_bcast(__VA_ARGS__))
-#define tpu_bdc_relu(...) TPU_SIM_AT(tpu_bdc_relu(__VA_ARGS__))
-#define tpu_bdc_set_C(...) TPU_SIM_AT(tpu_bdc_set_C(__VA_ARGS__))
-#define tpu_bdc_wc_trans(...) TPU_SIM_AT(tpu_bdc_wc_trans(__VA_ARGS__))
-=======
 #define tpu_bdc_not(...) TPU_SIM_AT(tpu_bdc_not(__VA_ARGS__))
 #define tpu_bdc_not_equal(...) TPU_SIM_AT(tpu_bdc_not_equal(__VA_ARGS__))
 #define tpu_bdc_not_equal_C(...) TPU_SIM_AT(tpu_bdc_not_equal_C(__VA_ARGS__))
@@ -146,7 +116,6 @@
 #define tpu_bdc_wc_trans(...) TPU_SIM_AT(tpu_bdc_wc_trans(__VA_ARGS__))
 #define tpu_bdc_xor(...) TPU_SIM_AT(tpu_bdc_xor(__VA_ARGS__))
 #define tpu_bdc_xor_C(...) TPU_SIM_AT(tpu_bdc_xor_C(__VA_ARGS__))
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
 #define tpu_cast(...) TPU_SIM_AT(tpu_cast(__VA_ARGS__))
 #define tpu_channle_num_per_npu(...) TPU_SIM_AT(tpu_channle_num_per_npu(__VA_ARGS__))
 #define tpu_compact_stride(...) TPU_SIM_AT(tpu_compact_stride(__VA_ARGS__))
@@ -175,8 +144,6 @@
 #define tpu_gdma_cpy_nc_trans_L2S(...) TPU_SIM_AT(tpu_gdma_cpy_nc_trans_L2S(__VA_ARGS__))
 #define tpu_gdma_cpy_nc_trans_S2L(...) TPU_SIM_AT(tpu_gdma_cpy_nc_trans_S2L(__VA_ARGS__))
 #define tpu_gdma_cpy_nc_trans_S2S(...) TPU_SIM_AT(tpu_gdma_cpy_nc_trans_S2S(__VA_ARGS__))
-<<<<<<< HEAD
-=======
 #define tpu_gdma_h_gather_L2L(...) TPU_SIM_AT(tpu_gdma_h_gather_L2L(__VA_ARGS__))
 #define tpu_gdma_h_gather_L2S(...) TPU_SIM_AT(tpu_gdma_h_gather_L2S(__VA_ARGS__))
 #define tpu_gdma_h_gather_S2L(...) TPU_SIM_AT(tpu_gdma_h_gather_S2L(__VA_ARGS__))
@@ -185,7 +152,6 @@
 #define tpu_gdma_h_scatter_L2S(...) TPU_SIM_AT(tpu_gdma_h_scatter_L2S(__VA_ARGS__))
 #define tpu_gdma_h_scatter_S2L(...) TPU_SIM_AT(tpu_gdma_h_scatter_S2L(__VA_ARGS__))
 #define tpu_gdma_h_scatter_S2S(...) TPU_SIM_AT(tpu_gdma_h_scatter_S2S(__VA_ARGS__))
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
 #define tpu_gdma_matrix_L2S(...) TPU_SIM_AT(tpu_gdma_matrix_L2S(__VA_ARGS__))
 #define tpu_gdma_matrix_S2L(...) TPU_SIM_AT(tpu_gdma_matrix_S2L(__VA_ARGS__))
 #define tpu_gdma_matrix_trans_S2L(...) TPU_SIM_AT(tpu_gdma_matrix_trans_S2L(__VA_ARGS__))
@@ -203,13 +169,10 @@
 #define tpu_group_index(...) TPU_SIM_AT(tpu_group_index(__VA_ARGS__))
 #define tpu_group_num(...) TPU_SIM_AT(tpu_group_num(__VA_ARGS__))
 #define tpu_hau_poll(...) TPU_SIM_AT(tpu_hau_poll(__VA_ARGS__))
-<<<<<<< HEAD
-=======
 #define tpu_hau_sort(...) TPU_SIM_AT(tpu_hau_sort(__VA_ARGS__))
 #define tpu_hau_sort_natural_index(...) TPU_SIM_AT(tpu_hau_sort_natural_index(__VA_ARGS__))
 #define tpu_hau_sort_natural_index_2d(...) TPU_SIM_AT(tpu_hau_sort_natural_index_2d(__VA_ARGS__))
 #define tpu_hau_sort_specific_index(...) TPU_SIM_AT(tpu_hau_sort_specific_index(__VA_ARGS__))
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
 #define tpu_initialize(...) TPU_SIM_AT(tpu_initialize(__VA_ARGS__))
 #define tpu_int_cast(...) TPU_SIM_AT(tpu_int_cast(__VA_ARGS__))
 #define tpu_int_to_fp_cast(...) TPU_SIM_AT(tpu_int_to_fp_cast(__VA_ARGS__))

@@ -80,7 +80,11 @@ void Memory::writes(uint64_t offset, int64_t step, int64_t count, int size) {
   for (int64_t i = 0; i < count; ++i) write_run(offset + i * step, size);
 }
 
-<<<<<<< HEAD
+void Memory::spoils(uint64_t offset, uint64_t bytes) {
+  write_run(offset, bytes);
+  std::memset(valid_ + offset, 0, bytes);
+}
+
 bool Memory::all_valid(uint64_t offset, uint64_t bytes) const {
   return initialised_ || !std::memchr(valid_ + offset, 0, bytes);
 }
@@ -89,15 +93,6 @@ void Memory::set_valid(uint64_t offset, uint64_t bytes) {
   if (initialised_) return;
   std::memset(valid_ + offset, 1, bytes);
   note(valid_pages_, offset, bytes);
-=======
-void Memory::spoils(uint64_t offset, uint64_t bytes) {
-  write_run(offset, bytes);
-  std::memset(valid_ + offset, 0, bytes);
-}
-
-bool Memory::all_valid(uint64_t offset, uint64_t bytes) const {
-  return initialised_ || !std::memchr(valid_ + offset, 0, bytes);
->>>>>>> 9f0890344ee9eb21d27f6d12f924eed459a9ed0e
 }
 
 void Memory::uninitialised(uint64_t offset, uint64_t bytes) const {
