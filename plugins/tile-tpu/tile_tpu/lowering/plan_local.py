@@ -10,8 +10,8 @@ from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
 from tile_tpu.ir.views import LOCAL
-from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.lifetimes import Life, Lifetimes
+from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.placement import Memory, Pairs, Piece, conflicts, most_alive, place
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import UnsupportedError
