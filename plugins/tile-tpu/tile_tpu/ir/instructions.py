@@ -96,6 +96,11 @@ for _name in (ELEMENT, SET_ELEMENT):
     register_op_attr(_name, "TCallEffectKind", CallEffectKind.Opaque.value)
     register_op_attr(_name, "TScriptPrinterName", _name, level=20)
 
+# a value: the number of this core in the launch, int32, from 0 on
+CORE_INDEX = "tpu.core_index"
+register_op_attr(CORE_INDEX, "TCallEffectKind", CallEffectKind.Pure.value)
+register_op_attr(CORE_INDEX, "TScriptPrinterName", CORE_INDEX, level=20)
+
 for _instruction in _ALL:
     register_op_attr(PREFIX + _instruction.name, "TCallEffectKind", CallEffectKind.Opaque.value)
     register_op_attr(PREFIX + _instruction.name, "TScriptPrinterName", PREFIX + _instruction.name, level=20)
