@@ -49,7 +49,7 @@ class Bench:
     def tensor(self, dtype: str, shape=SHAPE, strides=None, offset=0) -> View:
         buffer = tirx.decl_buffer([100000], dtype, "x", layout=None)
         self.emit.addresses[buffer] = "x_addr"
-        n, c, h, w = shape
+        _, c, h, w = shape
         return View(buffer, 0, offset, shape, strides or (c * h * w, h * w, w, 1))
 
     def text(self, name: str, *operands) -> str:
