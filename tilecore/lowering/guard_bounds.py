@@ -18,7 +18,6 @@ from tilecore.ir.nodes import (
     Expr,
     For,
     IfThenElse,
-    IterVar,
     PrimFunc,
     Range,
     Stmt,
@@ -31,6 +30,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.visit import variables
 from tilecore.lowering.loops.prefetch import PREFETCH
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.threads.kernels import is_axis
 
 
 def guard_bounds(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -63,7 +63,7 @@ class _Guard:
     # -- what is known ----------------------------------------------------------------------------------------
 
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
-        if isinstance(node.node, IterVar) and node.attr_key == "thread_extent":
+        if is_axis(node):
             self.analyzer.bind(node.node.var, Range.from_min_extent(const(0, dtype_of(node.node.var)), node.value))
         return mutator.default_mutate(node)
 

@@ -25,7 +25,6 @@ from tilecore.ir.nodes import (
     Expr,
     For,
     ForKind,
-    IterVar,
     PrimFunc,
     Range,
     Stmt,
@@ -39,6 +38,7 @@ from tilecore.ir.tile_ops import tile_call
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.loops.prefetch import PREFETCH
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.threads.kernels import is_axis
 
 BYTE = "uint8"
 
@@ -184,7 +184,7 @@ class _Unpack:
     # -- loops ------------------------------------------------------------------------------------------------
 
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
-        if isinstance(node.node, IterVar) and node.attr_key == "thread_extent":
+        if is_axis(node):
             zero = const(0, dtype_of(node.node.var))
             self.analyzer.bind(node.node.var, Range.from_min_extent(zero, node.value))
         return mutator.default_mutate(node)

@@ -40,11 +40,10 @@ from tilecore.lowering.simt.binding import Binding, Places, in_shared, is_privat
 from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
 from tilecore.lowering.simt.partition import memory_accesses, offset_of
 from tilecore.lowering.simt.reducers import FACT, filled, is_fill
-from tilecore.lowering.threads.kernels import Threads, asks_for_threads, without_unit_axes
+from tilecore.lowering.threads.kernels import Threads, asks_for_threads, each_kernel, without_unit_axes
 from tilecore.lowering.threads.uniformity import Uniformity
 
 UNROLLED_STEPS = 64  # of a nest that touches no registers

@@ -18,8 +18,8 @@ from tilecore.lowering.lower_tile_ops import choose_all, describe, is_lowered
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt import reducers
 from tilecore.lowering.simt.asynchronous import ASYNC
-from tilecore.lowering.simt.kernels import threads_in
 from tilecore.lowering.simt.nests import LOOP_HINTS, PRIVATE
+from tilecore.lowering.threads.kernels import threads_in
 
 HINT = "implementation"
 UNCHOSEN = "before_choice"  # the fact: the function as it was, for another choice

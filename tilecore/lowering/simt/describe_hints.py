@@ -12,7 +12,7 @@ from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.loops.effects import lower_annotate
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import UNCHOSEN
-from tilecore.lowering.simt.rasterize_blocks import kernels_of
+from tilecore.lowering.threads.kernels import kernels_of
 
 _TEXTS = "source_texts"  # the fact: {text: None} in the order in which they are first named
 _SOURCE = ("prelude", "import_source")

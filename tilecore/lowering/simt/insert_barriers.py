@@ -31,13 +31,12 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST
-from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
 from tilecore.lowering.simt.nests import Access, accesses_of
 from tilecore.lowering.simt.touches import Meetings, Touch, carried, distinct, left
 from tilecore.lowering.simt.twins import FACT as ONE_TENSOR
 from tilecore.lowering.simt.twins import possible_twins
-from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.kernels import Threads, each_kernel
 from tilecore.lowering.threads.uniformity import Uniformity
 
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known

@@ -35,8 +35,7 @@ from tilecore.ir.reductions import join
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.kernels import each_kernel
-from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.kernels import Threads, each_kernel
 from tilecore.lowering.threads.uniformity import Uniformity
 
 ALLREDUCE = "tile.allreduce"

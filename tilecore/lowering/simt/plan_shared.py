@@ -23,9 +23,8 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.other_buffers import with_buffers
-from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 ALIGN = 128  # bytes; bulk copies and swizzles want it
 SMALL = 256  # bytes: such buffers share no memory, which would cost a barrier

@@ -17,10 +17,9 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded, slotted
 from tilecore.lowering.lower_tile_ops import ASKED
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.partition import is_fragment
 from tilecore.lowering.simt.plan_shared import is_shared
-from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 ASKED_FRAGMENTS = "asked_fragments"  # the fact: {fragment: FragmentLayout}
 _KEYS = ("layout", "padding")

@@ -11,12 +11,13 @@ from typing import Any
 
 from tile_cuda.target import architecture_of
 from tilecore.dtypes import FACTS
-from tilecore.ir.build import dtype_of, statements_of
-from tilecore.ir.nodes import AttrStmt, Evaluate, PrimFunc, Stmt, Var
+from tilecore.ir.build import dtype_of
+from tilecore.ir.nodes import Evaluate, PrimFunc, Stmt, Var
 from tilecore.ir.sizes import to_dim
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.threads.kernels import kernels_of
 from tilecore.runtime.dims import dim_to_json
 
 HINT = "l2_hit_ratio"
@@ -24,8 +25,8 @@ HINT = "l2_hit_ratio"
 
 def collect_windows(func: PrimFunc, env: PassEnv) -> PrimFunc:
     """``env.facts["l2_windows"]``: by the kernel's number, (the tensor's name, its bytes as JSON, the ratio)."""
-    kernels = [s for s in statements_of(func.body) if isinstance(s, AttrStmt) and s.attr_key == "thread_extent"]
-    windows = {number: made for number, kernel in enumerate(kernels) if (made := _window(func, kernel, env))}
+    kernels = enumerate(kernels_of(func.body))
+    windows = {number: made for number, kernel in kernels if (made := _window(func, kernel, env))}
     env.facts["l2_windows"] = windows
     return func
 
