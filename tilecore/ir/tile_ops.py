@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Expr, IntImm, Span, StringImm, register_op_attr
+from tilecore.ir.visit import collect
 
 PREFIX = "tile."
 
@@ -177,3 +178,9 @@ def as_tile_call(node: Any) -> TileCall | None:
         named[name] = value
     hints = {str(k): v for k, v in call.attrs.items()} if call.attrs is not None else {}
     return TileCall(op, named, rest, hints, call, getattr(node, "span", None))
+
+
+def hints_of(node: Any, key: str) -> list[TileCall]:
+    """The hints of this key inside ``node``, in order."""
+    calls = (as_tile_call(found) for found in collect(node, Evaluate))
+    return [call for call in calls if call is not None and call.op.name == "annotate" and call.key == key]

@@ -14,10 +14,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tilecore.ir.build import cast, const, constant, dtype_of, seq
-from tilecore.ir.nodes import Analyzer, AttrStmt, Bind, Evaluate, IterVar, PrimFunc, SeqStmt, Stmt, Var, tirx
+from tilecore.ir.nodes import Analyzer, AttrStmt, Bind, IterVar, PrimFunc, SeqStmt, Stmt, Var, tirx
 from tilecore.ir.ranges import within
-from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import collect
+from tilecore.ir.tile_ops import hints_of
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import UNCHOSEN
 from tilecore.lowering.threads.kernels import axes_and_code, is_axis, kernels_of
@@ -49,13 +48,11 @@ def rasterize_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def panels_of(kernel: Stmt) -> Panels | None:
     """What the last T.use_swizzle of a kernel asks for."""
-    found = None
-    for node in collect(kernel, Evaluate):
-        call = as_tile_call(node)
-        if call is not None and call.op.name == "annotate" and str(call.key) == HINT:
-            size, order = call.rest
-            found = Panels(int(size), str(getattr(order, "value", order)) == "row")
-    return found
+    asked = hints_of(kernel, HINT)
+    if not asked:
+        return None
+    size, order = asked[-1].rest
+    return Panels(int(size), str(getattr(order, "value", order)) == "row")
 
 
 def _in_panels(kernel: AttrStmt, panels: Panels, env: PassEnv) -> AttrStmt:
