@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Expr, IntImm, Span, StringImm, register_op_attr
+from tilecore.ir.nodes import Call, Evaluate, Expr, IntImm, Span, StringImm
+from tilecore.ir.register_call import register_call
 from tilecore.ir.visit import collect
 
 PREFIX = "tile."
@@ -77,11 +78,12 @@ TILE_OPS: dict[str, TileOp] = {
         # a reducer buffer becomes an ordinary one: partial results of all threads joined
         TileOp("finalize_reducer", ("buffer:region",), ("buffer",), ("buffer",)),
         TileOp("sync_threads", ()),
-        # joins one value of every thread of a group (ir/thread_groups.py); expression; kind as for reduce
-        # the value of another thread of the warp: idx, xor, up or down (language/threads.py), in parts of width threads
+        # expression: the value of another thread of the warp, in parts of width threads; kind: idx xor up down
+        # (language/threads.py)
         TileOp("shuffle", ("value:expr", "lane:expr", "kind:str", "width:int")),
-        # one bit for each thread of the warp: does predicate hold in it?
+        # expression: one bit for each thread of the warp: does predicate hold in it?
         TileOp("ballot", ("predicate:expr",)),
+        # expression: one value of every thread of a group (ir/thread_groups.py), joined; kind as for reduce
         TileOp("allreduce", ("value:expr", "kind:str", "extent:int", "stride:int")),
         # message, then expressions or one region
         TileOp("print", ("message:str", "values:any*")),
@@ -93,13 +95,8 @@ TILE_OPS: dict[str, TileOp] = {
 }
 
 
-def _register() -> None:
-    for op in TILE_OPS.values():
-        register_op_attr(op.full_name, "TCallEffectKind", CallEffectKind.Opaque.value)
-        register_op_attr(op.full_name, "TScriptPrinterName", op.full_name, level=20)
-
-
-_register()
+for _op in TILE_OPS.values():
+    register_call(_op.full_name)
 
 
 def tile_call(name: str, args: Sequence[Any], *, dtype: str = "void", hints: dict[str, Any] | None = None) -> Call:

@@ -18,15 +18,14 @@ from tilecore.ir.nodes import (
     BufferLoad,
     BufferStore,
     Call,
-    CallEffectKind,
     Expr,
     IntImm,
     Ramp,
     Stmt,
     Var,
-    register_op_attr,
     tirx,
 )
+from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.lane_ops import across_lanes, raw_load
@@ -37,12 +36,8 @@ from tilecore.lowering.passes import PassEnv
 LANES = 16
 WIDTH = 2 * LANES
 # (accumulators, 16 words of A, 16 words of B): adds the products of the pairs or groups in the words
-DOT_BFLOAT16 = "cpu.dot_bfloat16"
-DOT_UINT8_INT8 = "cpu.dot_uint8_int8"
-
-for _name in (DOT_BFLOAT16, DOT_UINT8_INT8):
-    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Pure.value)
-    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
+DOT_BFLOAT16 = register_call("cpu.dot_bfloat16", pure=True)
+DOT_UINT8_INT8 = register_call("cpu.dot_uint8_int8", pure=True)
 
 
 def grouped_panels(rows: int, columns: int, group: int, transposed: bool, moved: bool = False) -> BufferLayout:

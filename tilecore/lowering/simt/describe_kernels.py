@@ -6,15 +6,14 @@ from tilecore.ir.build import op_name
 from tilecore.ir.nodes import (
     AllocBuffer,
     Call,
-    CallEffectKind,
     Evaluate,
     IRModule,
     PrimFunc,
     Var,
     is_buffer_var,
-    register_op_attr,
     structural_map,
 )
+from tilecore.ir.register_call import register_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
@@ -23,9 +22,7 @@ from tilecore.lowering.simt.nests import accesses_of
 from tilecore.lowering.simt.plan_shared import is_shared
 from tilecore.lowering.simt.twins import FACT as ONE_TENSOR
 
-SIMT_BARRIER = "simt.barrier"
-register_op_attr(SIMT_BARRIER, "TCallEffectKind", CallEffectKind.Opaque.value)
-register_op_attr(SIMT_BARRIER, "TScriptPrinterName", SIMT_BARRIER, level=20)
+SIMT_BARRIER = register_call("simt.barrier")
 
 
 def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:

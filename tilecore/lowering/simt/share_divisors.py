@@ -11,22 +11,19 @@ from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import (
     BufferStore,
     Call,
-    CallEffectKind,
     Div,
     For,
     ForKind,
     PrimFunc,
     TensorLoad,
-    register_op_attr,
     structural_map,
     structural_mutate,
 )
+from tilecore.ir.register_call import register_call
 from tilecore.ir.visit import collect, reads_variable
 from tilecore.lowering.passes import Pass, PassEnv
 
-QUOTIENT = "simt.quotient"
-register_op_attr(QUOTIENT, "TCallEffectKind", CallEffectKind.Pure.value)
-register_op_attr(QUOTIENT, "TScriptPrinterName", QUOTIENT, level=20)
+QUOTIENT = register_call("simt.quotient", pure=True)
 
 
 def share_divisors(func: PrimFunc, env: PassEnv) -> PrimFunc:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import const, dtype_of, load, op_name
-from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Stmt, StringImm, Var, register_op_attr
+from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm, Var
+from tilecore.ir.register_call import register_call
 
 ELEMENT = "tile.atomic_element"
 # (first element: BufferLoad, first value: BufferLoad of registers, count: 2 or 4, memory order: str)
-ADD = "simt.atomic_add"
+ADD = register_call("simt.atomic_add")
 _COUNTS = {"float32": (4, 2), "float16": (2,), "bfloat16": (2,)}
-
-register_op_attr(ADD, "TCallEffectKind", CallEffectKind.Opaque.value)
-register_op_attr(ADD, "TScriptPrinterName", ADD, level=20)
 
 
 def addition(node: Any) -> Call | None:
