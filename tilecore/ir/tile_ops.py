@@ -94,6 +94,7 @@ TILE_OPS: dict[str, TileOp] = {
     )
 }
 
+_JOIN_THREADS = ("shuffle", "ballot", "allreduce")  # expressions whose value is made of values of several threads
 
 for _op in TILE_OPS.values():
     register_call(_op.full_name)
@@ -181,3 +182,9 @@ def hints_of(node: Any, key: str) -> list[TileCall]:
     """The hints of this key inside ``node``, in order."""
     calls = (as_tile_call(found) for found in collect(node, Evaluate))
     return [call for call in calls if call is not None and call.op.name == "annotate" and call.key == key]
+
+
+def joins_threads(node: Any) -> bool:
+    """Does a value in ``node`` depend on values of other threads?"""
+    ops = (tile_op_of(call) for call in collect(node, Call))
+    return any(op is not None and op.name in _JOIN_THREADS for op in ops)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tilecore.ir.build import const, constant, dtype_of, op_name, statements_of
-from tilecore.ir.nodes import AttrStmt, Call, Expr, IterVar, SeqStmt, Stmt, Var
-from tilecore.ir.tile_ops import PREFIX
-from tilecore.ir.visit import collect, variables
-
-_OF_THREADS = tuple(PREFIX + name for name in ("allreduce", "shuffle", "ballot"))
+from tilecore.ir.build import const, constant, dtype_of, statements_of
+from tilecore.ir.nodes import AttrStmt, Expr, IterVar, SeqStmt, Stmt, Var
+from tilecore.ir.tile_ops import joins_threads
+from tilecore.ir.visit import variables
 
 
 @dataclass(frozen=True)
@@ -108,9 +106,7 @@ def threads_of(levels: list[AttrStmt]) -> Threads:
 
 def asks_for_threads(body: Stmt, threads: Threads) -> bool:
     """Does the code name a thread's index, or join values of threads?"""
-    if variables(body) & {axis.var for axis in threads.axes}:
-        return True
-    return any(op_name(call) in _OF_THREADS for call in collect(body, Call))
+    return bool(variables(body) & {axis.var for axis in threads.axes}) or joins_threads(body)
 
 
 def without_unit_axes(threads: Threads) -> dict[Var, Expr]:
