@@ -84,10 +84,15 @@ def _with_asked(layouts: dict[Var, BufferLayout], choices: Sequence[Choice], env
         if reason is None:
             made[buffer] = asked
         else:
-            row = {"buffer": str(buffer.name), "layout": f"not as annotated: {reason}"}
-            if row not in env.report.get("layouts", ()):  # choices may be made again
-                env.note("layouts", row)
+            not_taken(env, buffer, reason)
     return made
+
+
+def not_taken(env: PassEnv, buffer: Var, reason: str) -> None:
+    """Say in the report, once, that the layout that the kernel asks for is not what the buffer has."""
+    row = {"buffer": str(buffer.name), "layout": f"not as annotated: {reason}"}
+    if row not in env.report.get("layouts", ()):  # choices may be made again
+        env.note("layouts", row)
 
 
 def _run_needed(choice: Choice, buffer: Var, layout: BufferLayout | None, env: PassEnv) -> int | None:

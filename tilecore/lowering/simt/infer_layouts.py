@@ -22,13 +22,14 @@ from tilecore.ir.visit import collect
 from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.assumptions import assumed_divisors
 from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.lower_tile_ops import not_taken
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
 from tilecore.lowering.simt.following import following, reordered
 from tilecore.lowering.simt.nests import LOOP_LAYOUT, Nest, accesses_of, is_for_one, is_parallel
 from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.simt.partition import is_fragment, partition_of
-from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS, not_taken
+from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS
 from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads, each_kernel
 from tilecore.lowering.threads.uniformity import is_private
