@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tile_cuda.architectures import WARP
 from tile_cuda.lowering.shapes import Shape, shape_of
-from tile_cuda.lowering.warps import WARP, warp_grid
+from tile_cuda.lowering.warps import warp_grid
+from tile_cuda.target import architecture_of
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.passes import PassEnv
@@ -81,7 +83,7 @@ def product_of(call: TileCall, env: PassEnv, threads: int | None) -> Product | s
 
 def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
     a, b, c = (dtype_of(r.source) for r in (call.a, call.b, call.c))
-    arch = int("".join(x for x in str(env.target.get("arch", "")) if x.isdigit()) or 0)
+    arch = architecture_of(env.target).capability
     if a == b == "float32" and not allows_tf32(call, env):
         return f"float32 is rounded to tf32 only where {PassConfigKey.TL_ALLOW_TF32.name} or annotations allow it"
     for total in (c, *SUMS.get(c, ())):
