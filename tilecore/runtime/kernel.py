@@ -17,7 +17,22 @@ if TYPE_CHECKING:
     from tilecore.pictures.picture import LayoutPicture
 
 
-class JITKernel(Launcher):
+class _Constructor(type):
+    """``JITKernel(func, ...)`` is another way to write :func:`tilecore.compile`; of an artifact it makes a kernel."""
+
+    def __call__(cls, func: Any = None, *args: Any, from_database: bool = False, **settings: Any) -> Any:
+        if isinstance(func, Artifact):
+            return super().__call__(func, *args, **settings)
+        if from_database:
+            raise TargetError(
+                f"{cls.__name__}(from_database=True) makes no kernel", hint="tilecore.load_kernel loads an exported one"
+            )
+        from tilecore.jit.compile import compile
+
+        return compile(func, *args, **settings)
+
+
+class JITKernel(Launcher, metaclass=_Constructor):
     """A compiled kernel. ``kernel(a, b, c)`` checks the arguments and launches; parameters in ``out_idx`` are
     allocated by the call and returned.
 
