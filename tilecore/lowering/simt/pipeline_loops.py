@@ -30,6 +30,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.regions import is_whole
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
@@ -147,10 +148,7 @@ def _runs_ahead(call: TileCall, node: For) -> bool:
     bound = {f.loop_var for f in collect(node.body, For)}
     if any(variables(r.min) & bound for r in call.src.region):
         return False
-    return all(
-        constant(r.min) == 0 and constant(r.extent) is not None and constant(r.extent) == constant(s)
-        for r, s in zip(call.dst.region, call.dst.source.shape, strict=True)
-    )
+    return is_whole(call.dst)
 
 
 def _uses_outside(func: PrimFunc, node: For) -> set[Var]:

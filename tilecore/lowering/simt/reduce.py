@@ -8,6 +8,7 @@ from tilecore.ir.build import cast, const, dtype_of, load, seq, store
 from tilecore.ir.fragments import THREAD, Digit, FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, For, ForKind, Stmt, Var, tirx
 from tilecore.ir.reductions import accumulator, element, identity, join, join_number, joiner
+from tilecore.ir.regions import is_whole
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
@@ -17,11 +18,7 @@ from tilecore.lowering.simt.partition import is_fragment
 def matches(call: TileCall, env: PassEnv) -> str | None:
     if not is_fragment(call.src.source) or not is_fragment(call.dst.source):
         return "source and result are no fragments both"
-    for region in (call.src, call.dst):
-        for r, size in zip(region.region, region.source.shape, strict=True):
-            if str(r.min) != "0" or str(r.extent) != str(size):
-                return "a part of a fragment"
-    return None
+    return None if is_whole(call.src) and is_whole(call.dst) else "a part of a fragment"
 
 
 def kept_axes(call: TileCall) -> list[int]:

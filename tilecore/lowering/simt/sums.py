@@ -12,15 +12,10 @@ from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, store
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.reductions import accumulator
+from tilecore.ir.regions import element_indices, is_whole
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.partition import is_fragment
-
-
-def is_whole(region: TensorRegion) -> bool:
-    """Does the region cover its buffer?"""
-    pairs = zip(region.region, region.source.shape, strict=True)
-    return all(constant(r.min) == 0 and constant(r.extent) == constant(s) for r, s in pairs)
 
 
 def is_held(region: TensorRegion) -> bool:
@@ -83,9 +78,7 @@ class Sums:
         """By the first of the threads that have copies."""
 
         def element(number: Any, places: list[Any]) -> Stmt:
-            place: list[Any] = [r.min for r in self.call.c.region]
-            place[-2], place[-1] = place[-2] + places[0], place[-1] + places[1]
-            return self._joined(self.call.c.source, place, number)
+            return self._joined(self.call.c.source, element_indices(self.call.c, *places), number)
 
         free = [tirx.EQ(self.thread // f.stride % f.extent, const(0, "int32")) for f in self.layout.free]
         return where(free, self._each(element))
