@@ -22,6 +22,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, reads_variable
@@ -54,7 +55,7 @@ def _cleared(statement: Stmt) -> Var | None:
     call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
     if call is None or call.op.name != "fill" or not _is_zero(call.value):
         return None
-    return call.dst.source if is_whole(call.dst) and str(call.dst.source.scope()) != "global" else None
+    return call.dst.source if is_whole(call.dst) and not is_global(call.dst.source) else None
 
 
 def _is_zero(value: Any) -> bool:

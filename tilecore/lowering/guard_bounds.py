@@ -28,6 +28,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.scopes import is_global
 from tilecore.ir.visit import variables
 from tilecore.lowering.loops.prefetch import PREFETCH
 from tilecore.lowering.passes import Pass, PassEnv
@@ -129,7 +130,7 @@ class _Guard:
     def condition(self, access: Any) -> Expr | None:
         """What has to hold for the access to be inside; None when it is known to be."""
         buffer = access.source if isinstance(access, TensorLoad) else access.buffer
-        if str(buffer.scope()) != "global":
+        if not is_global(buffer):
             return None
         needed = []
         for index, size in zip(access.indices, buffer.shape, strict=True):

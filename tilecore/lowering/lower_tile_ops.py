@@ -15,6 +15,7 @@ from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import dtype_of
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Evaluate, PrimFunc, TensorRegion, Var, structural_map
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
@@ -62,7 +63,7 @@ def choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[
     for choice in choices:
         if not choice.impl.needs_layouts:
             for buffer, layout in choice.impl.layouts(choice.call, env).items():
-                if buffer not in views and str(buffer.scope()) != "global":
+                if buffer not in views and not is_global(buffer):
                     layouts.setdefault(buffer, layout)
     env.facts["layouts"] = _with_asked(layouts, choices, env)
     return choices
@@ -115,7 +116,7 @@ def _grant(
     if not choice.impl.needs_layouts:
         return None
     for buffer, layout in choice.impl.layouts(choice.call, env).items():
-        if str(buffer.scope()) == "global":
+        if is_global(buffer):
             return number, f"{buffer.name} is in global memory"
         if buffer in views:
             return number, f"{buffer.name} has views"

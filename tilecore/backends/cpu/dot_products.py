@@ -28,6 +28,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.regions import element_indices, is_whole
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.lane_ops import across_lanes, raw_load
@@ -98,7 +99,7 @@ class Kind:
             return "B is a part of a buffer"
         if whole.same_as(call.a.source):
             return "A and B are one buffer"
-        if "global" in (str(whole.scope()), str(call.a.source.scope())):
+        if is_global(whole) or is_global(call.a.source):
             return "an operand is in global memory"
         return None
 

@@ -14,6 +14,7 @@ from tilecore.ir.layout import BufferLayout, column_panels, row_panels
 from tilecore.ir.nodes import AllocBuffer, Expr, ForKind, IntImm, Stmt, TensorRegion, tirx
 from tilecore.ir.reductions import accumulator
 from tilecore.ir.regions import element_indices
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.loops.prefetch import portion
@@ -78,7 +79,7 @@ def wanted_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
     Stored as declared, the rows of a tile that is a power of two wide would also fall on the same few cache sets.
     """
     buffer = call.b.source
-    if len(buffer.shape) != 2 or str(buffer.scope()) == "global":
+    if len(buffer.shape) != 2 or is_global(buffer):
         return {}
     rows, columns = (int(s) for s in buffer.shape)
     width = panel_width(Operands(call), env)

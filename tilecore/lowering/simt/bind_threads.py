@@ -32,11 +32,12 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.scopes import is_own
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import substitute
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
-from tilecore.lowering.simt.binding import Binding, Places, in_shared, is_private, registers_of
+from tilecore.lowering.simt.binding import Binding, Places, in_shared, registers_of
 from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
@@ -105,7 +106,7 @@ class _Binder:
             return impl.lower(call, self.env)
         if isinstance(node, BufferStore) and node.buffer in self.reducers:
             return self._filled(node) if is_fill(node, self.reducers) else self._once(node)
-        if isinstance(node, BufferStore) and not is_private(node.buffer):
+        if isinstance(node, BufferStore) and not is_own(node.buffer):
             varies = self.per_thread and any(self.uniformity.varies(v) for v in (node.value, *node.indices))
             return node if varies else self._once(node)
         if self.per_thread or not effects_in(node):
@@ -180,7 +181,7 @@ class _Binder:
             )
 
         def once(node: Any, mutator: Any) -> Any:
-            if isinstance(node, BufferStore) and is_private(node.buffer) and node.buffer not in self.reducers:
+            if isinstance(node, BufferStore) and is_own(node.buffer) and node.buffer not in self.reducers:
                 return node
             if isinstance(node, Evaluate) and not effects_in(node):
                 return node

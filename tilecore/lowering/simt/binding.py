@@ -23,10 +23,9 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.scopes import is_fragment, is_total
 from tilecore.ir.visit import variables
-from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.simt.infer_layouts import Inferred
-from tilecore.lowering.simt.partition import is_fragment
 
 
 @dataclass
@@ -121,11 +120,3 @@ def registers_of(buffer: Var, layout: FragmentLayout) -> Var:
 
 def in_shared(buffer: Var) -> Var:
     return tirx.decl_buffer(list(buffer.shape), dtype_of(buffer), str(buffer.name), scope="shared", layout=None)
-
-
-def is_private(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith("local") or is_total(buffer)
-
-
-def is_total(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith(REDUCE_SCOPE)

@@ -15,12 +15,12 @@ from tilecore.ir.nodes import (
     register_op_attr,
     structural_map,
 )
+from tilecore.ir.scopes import is_shared
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.insert_barriers import BARRIER
 from tilecore.lowering.simt.nests import accesses_of
-from tilecore.lowering.simt.plan_shared import is_shared
 from tilecore.lowering.simt.twins import FACT as ONE_TENSOR
 
 SIMT_BARRIER = "simt.barrier"

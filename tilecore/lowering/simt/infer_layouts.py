@@ -16,6 +16,7 @@ from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, Var, tirx
+from tilecore.ir.scopes import is_fragment, is_private
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
@@ -28,11 +29,10 @@ from tilecore.lowering.simt.following import following, reordered
 from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import LOOP_LAYOUT, Nest, accesses_of, is_for_one, is_parallel
 from tilecore.lowering.simt.other_buffers import with_buffers
-from tilecore.lowering.simt.partition import is_fragment, partition_of
+from tilecore.lowering.simt.partition import partition_of
 from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS, not_taken
 from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads
-from tilecore.lowering.threads.uniformity import is_private
 
 SHARED = "shared"  # instead of a layout: the operand must be in shared memory
 

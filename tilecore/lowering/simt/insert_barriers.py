@@ -26,6 +26,7 @@ from tilecore.ir.nodes import (
     While,
     structural_equal,
 )
+from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
@@ -75,15 +76,11 @@ class _Inserter:
         twins = possible_twins(func, {self.root(a.buffer) for a in accesses_of(body)}, stored)
         self.meetings = Meetings(threads, env.facts.get("shared_offsets", {}), twins)
         self.meetings.know(body)
-        self.common = {b for b in stored if self._is_shared(b) or str(b.scope()) == "global"} | set(twins)
+        self.common = {b for b in stored if is_shared(b) or is_global(b)} | set(twins)
         self.touches: dict[Any, list[Touch]] = {}
 
     def root(self, buffer: Var) -> Var:
         return self.roots.get(buffer, buffer)
-
-    @staticmethod
-    def _is_shared(buffer: Var) -> bool:
-        return str(buffer.scope()).startswith("shared")
 
     # -- statements: (the statement with its barriers, what is touched after it since the last one) -----------------
 

@@ -17,12 +17,13 @@ from tilecore.ir.layout import padded_rows
 from tilecore.ir.nodes import AllocBuffer, Expr, For, ForKind, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.reductions import accumulator
 from tilecore.ir.regions import element_indices
+from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.loops.matmul import gemm_sizes, needs_constant_sizes
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
-from tilecore.lowering.simt.partition import MOVE, is_fragment
+from tilecore.lowering.simt.partition import MOVE
 from tilecore.lowering.simt.sums import Sums, is_held, where
 
 STEP = 4  # elements along K of a step, and neighbours across it
@@ -100,11 +101,11 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
     if reason is not None:
         return reason
     for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
-        scope = str(region.source.scope())
-        if scope != "global" and not scope.startswith("shared") and not is_fragment(region.source):
-            return f"{name} is in {scope} memory, which every thread has for itself"
-        if DType(dtype_of(region.source)).bits % 8:
-            return f"{name} has elements of {DType(dtype_of(region.source)).bits} bits"
+        buffer = region.source
+        if not (is_global(buffer) or is_shared(buffer) or is_fragment(buffer)):
+            return f"{name} is in {buffer.scope()} memory, which every thread has for itself"
+        if DType(dtype_of(buffer)).bits % 8:
+            return f"{name} has elements of {DType(dtype_of(buffer)).bits} bits"
     return None
 
 
@@ -112,7 +113,7 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
     wanted = {}
     for region, along_k in ((call.a, not call.transpose_a), (call.b, bool(call.transpose_b))):
         buffer = region.source
-        if along_k and str(buffer.scope()).startswith("shared") and len(buffer.shape) > 1:
+        if along_k and is_shared(buffer) and len(buffer.shape) > 1:
             move = _move(region)
             columns = (-(-int(buffer.shape[-1]) // move) | 1) * move
             if columns != int(buffer.shape[-1]):

@@ -31,6 +31,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
@@ -139,9 +140,9 @@ def _plain(node: For) -> dict[str, Any]:
 
 def _runs_ahead(call: TileCall, node: For) -> bool:
     """A copy of a piece of global memory into all of a shared tile, whose place nothing in the loop decides."""
-    if call.op.name != "copy" or str(call.src.source.scope()) != "global":
+    if call.op.name != "copy" or not is_global(call.src.source):
         return False
-    if not str(call.dst.source.scope()).startswith("shared"):
+    if not is_shared(call.dst.source):
         return False
     if any(collect(r.min, TensorLoad, Call) for r in call.src.region):
         return False

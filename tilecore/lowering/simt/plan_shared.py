@@ -21,6 +21,7 @@ from tilecore.ir.nodes import (
     While,
     tirx,
 )
+from tilecore.ir.scopes import is_shared
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.kernels import each_kernel
@@ -76,10 +77,6 @@ def _renamed(body: Stmt, names: set[str]) -> Stmt:
             scope, shape = str(buffer.scope()), list(buffer.shape)
             renamed[buffer] = tirx.decl_buffer(shape, dtype_of(buffer), name, scope=scope, layout=None)
     return with_buffers(body, renamed) if renamed else body
-
-
-def is_shared(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith("shared")
 
 
 class _Plan:

@@ -9,10 +9,10 @@ from tilecore.ir.fragments import THREAD, Digit, FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, For, ForKind, Stmt, Var, tirx
 from tilecore.ir.reductions import accumulator, element, identity, join, join_number, joiner
 from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
-from tilecore.lowering.simt.partition import is_fragment
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:

@@ -13,9 +13,9 @@ from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.reductions import accumulator
 from tilecore.ir.regions import element_indices, is_whole
+from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.partition import is_fragment
 
 
 def is_held(region: TensorRegion) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tilecore.ir.build import const, dtype_of, load, op_name
 from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Stmt, StringImm, Var, register_op_attr
+from tilecore.ir.scopes import is_global
 
 ELEMENT = "tile.atomic_element"
 # (first element: BufferLoad, first value: BufferLoad of registers, count: 2 or 4, memory order: str)
@@ -24,7 +25,7 @@ def addition(node: Any) -> Call | None:
     if str(call.args[2].value) != "add":
         return None
     target = call.args[0].source
-    return call if str(target.scope()) == "global" and dtype_of(target) in _COUNTS else None
+    return call if is_global(target) and dtype_of(target) in _COUNTS else None
 
 
 def width_of(dtype: str, count: int) -> int | None:

@@ -31,7 +31,7 @@ from tilecore.ir.nodes import (
     While,
     structural_map,
 )
-from tilecore.ir.parallel_nests import PRIVATE
+from tilecore.ir.scopes import is_private
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
@@ -39,12 +39,6 @@ from tilecore.ir.visit import collect, variables
 from tilecore.lowering.threads.kernels import Threads
 
 COLLECTIVE = ("copy", "transpose", "gemm", "fill", "reduce", "scan", "atomic", "finalize_reducer")
-
-
-def is_private(buffer: Var) -> bool:
-    """Does every thread have its own? Scalars of lowered reductions belong to whoever reduces."""
-    scope = str(buffer.scope())
-    return scope in PRIVATE or scope.startswith("reduce.")
 
 
 class Uniformity:
