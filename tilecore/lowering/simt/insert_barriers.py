@@ -6,7 +6,7 @@ threads of a nest never meet in it (that is what T.Parallel promises), so a nest
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tilecore.ir.build import constant, op_name, seq
@@ -100,7 +100,7 @@ class _Inserter:
             return self._branch(node, state)
         return self._simple(node, state, self._touched(node))
 
-    def _simple(self, node: Stmt, state: State, touched: Iterable[Touch]) -> tuple[Stmt, State]:
+    def _simple(self, node: Stmt, state: State, touched: Sequence[Touch]) -> tuple[Stmt, State]:
         if self._meets(state, touched):
             return seq([tile_statement("sync_threads", []), node]), frozenset(touched)
         return node, state | frozenset(touched)
@@ -149,7 +149,8 @@ class _Inserter:
     def _branch(self, node: IfThenElse, state: State) -> tuple[Stmt, State]:
         state, before = self._head(node, state)
         sides = [node.then_case, *([] if node.else_case is None else [node.else_case])]
-        if any(self._meets(state, self._touched(side)) for side in sides):  # one for both sides and what follows
+        touched = [touch for side in sides for touch in self._touched(side)]
+        if self._meets(state, touched):  # one for both sides and what follows
             state, before = frozenset(), [*before, tile_statement("sync_threads", [])]
         then, after_then = self.statement(node.then_case, state)
         other, after_other = None, state
@@ -182,9 +183,10 @@ class _Inserter:
             return False
         return constant(node.condition.b) is not None and structural_equal(node.condition.a, self.number)
 
-    def _meets(self, state: Iterable[Touch], touched: Iterable[Touch]) -> bool:
-        new = list(touched)
-        return any(self.meetings.conflict(a, b) for a in state for b in new)
+    def _meets(self, state: Iterable[Touch], touched: Sequence[Touch]) -> bool:
+        """Do any of them need a barrier? Every pair is looked at, so that all twins that meet are noted."""
+        conflicts = [self.meetings.conflict(a, b) for a in state for b in touched]
+        return any(conflicts)
 
 
 def _is_plain(node: Any) -> bool:
