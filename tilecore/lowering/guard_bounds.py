@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import const, dtype_of, op_name
+from tilecore.ir.build import all_of, const, dtype_of, op_name
 from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import (
     Analyzer,
@@ -138,9 +138,7 @@ class _Guard:
                 needed.append(index >= 0)
             if not self.analyzer.can_prove(index < size):
                 needed.append(index < size)
-        if not needed:
-            return None
-        return tirx.all(*needed) if len(needed) > 1 else needed[0]
+        return all_of(needed) if needed else None
 
 
 def sizes_of(func: PrimFunc) -> set[Var]:

@@ -11,7 +11,7 @@ from typing import Any
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
-from tilecore.ir.build import const, constant, dtype_of, load, seq, store
+from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, store, where
 from tilecore.ir.fragments import Digit, FragmentLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -161,24 +161,23 @@ class _Binder:
             digits = partition.of_axis(axis)
             if digits and digits[-1].end > size:
                 conditions.append(var < const(size, dtype_of(var)))
-        if not conditions:
-            return body
-        return IfThenElse(tirx.all(*conditions) if len(conditions) > 1 else conditions[0], body, None)
+        return where(conditions, body)
 
     def _inside(self, nest: Nest, body: Stmt, partition: FragmentLayout) -> Stmt:
         """Where several threads have the same iteration, one of them does what others see."""
         if not partition.free:
             return body
         mine = [tirx.EQ(self.binding.thread // free.stride % free.extent, const(0, "int32")) for free in partition.free]
-        condition = tirx.all(*mine) if len(mine) > 1 else mine[0]
         if not keeps_values(nest):
-            return IfThenElse(condition, body, None)
+            return where(mine, body)
         if is_for_one(nest):
             raise UnsupportedError(
                 "every thread keeps a value of this loop, and the loop changes what the value is made of",
                 location=location_of_span(nest.node.span),
                 hint="copy what it reads to a fragment, or keep its values in shared memory",
             )
+
+        condition = all_of(mine)
 
         def once(node: Any, mutator: Any) -> Any:
             if isinstance(node, BufferStore) and is_own(node.buffer) and node.buffer not in self.reducers:

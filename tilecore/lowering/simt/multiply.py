@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import cast, const, dtype_of, load, loop, seq, store
+from tilecore.ir.build import cast, const, dtype_of, load, loop, seq, store, where
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout
 from tilecore.ir.layout import padded_rows
 from tilecore.ir.nodes import AllocBuffer, Expr, For, ForKind, Stmt, TensorRegion, Var, tirx
@@ -24,7 +24,7 @@ from tilecore.lowering.loops.matmul import gemm_sizes, needs_constant_sizes
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
 from tilecore.lowering.simt.partition import MOVE
-from tilecore.lowering.simt.sums import Sums, is_held, where
+from tilecore.lowering.simt.sums import Sums, is_held
 
 STEP = 4  # elements along K of a step, and neighbours across it
 WARP_ROWS, WARP_COLUMNS = 4, 8

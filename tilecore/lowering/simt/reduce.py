@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import cast, const, dtype_of, load, seq, store
+from tilecore.ir.build import all_of, cast, const, dtype_of, load, seq, store
 from tilecore.ir.fragments import THREAD, Digit, FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, For, ForKind, Stmt, Var, tirx
 from tilecore.ir.reductions import accumulator, element, identity, join, join_number, joiner
@@ -59,8 +59,7 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     value = element(call.kind, cast(load(source, places, call.span), total_dtype))
     inside = [c for axis in range(len(places)) if (c := _inside(layout, axis, places)) is not None]
     if inside:
-        there = tirx.all(*inside) if len(inside) > 1 else inside[0]
-        value = tirx.if_then_else(there, value, identity(call.kind, total_dtype))
+        value = tirx.if_then_else(all_of(inside), value, identity(call.kind, total_dtype))
     step = store(total, join_number(kind, load(total, [zero]), value), [zero], call.span)
     made: Stmt = _loops(inner, steps, step, call)
     joined = load(total, [zero])

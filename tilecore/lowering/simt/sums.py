@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, store
+from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, store, where
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.reductions import accumulator
@@ -101,10 +101,3 @@ class Sums:
         for digit, step in reversed(list(zip(layout.register_digits, steps, strict=True))):
             made = For(step, const(0, "int32"), const(digit.extent, "int32"), ForKind.UNROLLED, made)
         return made
-
-
-def where(conditions: list[Any], made: Stmt) -> Stmt:
-    """``made``, if all conditions hold."""
-    if not conditions:
-        return made
-    return IfThenElse(tirx.all(*conditions) if len(conditions) > 1 else conditions[0], made, None)
