@@ -45,6 +45,7 @@ from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
 from tilecore.lowering.simt.partition import memory_accesses, offset_of
 from tilecore.lowering.simt.reducers import FACT, filled, is_fill
+from tilecore.lowering.simt.shares import is_first, is_there, steps_of
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads, without_unit_axes
 from tilecore.lowering.threads.uniformity import Uniformity
 
@@ -139,37 +140,26 @@ class _Binder:
         partition = self.inferred.partitions[nest.node]
         if partition is None:
             return self._strided(nest)
-        steps = {d: Var(f"s{n}", "int32") for n, d in enumerate(partition.register_digits)}
-        places = partition.indices(self.binding.thread, [steps[d] for d in partition.register_digits])
+        steps = steps_of(partition, "s")
+        places = partition.indices(self.binding.thread, list(steps.values()))
         inner = structural_map(nest.body, (For, _one_by_one))  # what is left inside of a nest is a thread's own work
         if is_fill(inner, self.reducers):
             inner = self._filled(inner)
         elif not (nest.is_private and self.per_thread):
             inner = self._inside(nest, inner, partition)
-        body = self._guarded(nest, partition, inner)
+        body = where(is_there(partition, nest.variables), inner)
         values = {var: _as_expr(place, var) for var, place in zip(nest.variables, places, strict=True)}
         made = substitute(body, values)
-        for digit in reversed(partition.register_digits):
-            made = _step_loop(steps[digit], digit, made, partition, nest)
+        for digit, step in reversed(steps.items()):
+            made = _step_loop(step, digit, made, partition, nest)
         value = ASYNC_NEST if ASYNC in nest.node.annotations else 1
         return AttrStmt(const(0, "int32"), NEST, const(value, "int32"), made, span=nest.node.span)
 
-    def _guarded(self, nest: Nest, partition: FragmentLayout, body: Stmt) -> Stmt:
-        """``body`` where the element exists: the last digit of an axis may reach past its end."""
-        conditions = []
-        for axis, (var, size) in enumerate(zip(nest.variables, partition.shape, strict=True)):
-            digits = partition.of_axis(axis)
-            if digits and digits[-1].end > size:
-                conditions.append(var < const(size, dtype_of(var)))
-        return where(conditions, body)
-
     def _inside(self, nest: Nest, body: Stmt, partition: FragmentLayout) -> Stmt:
         """Where several threads have the same iteration, one of them does what others see."""
-        if not partition.free:
-            return body
-        mine = [tirx.EQ(self.binding.thread // free.stride % free.extent, const(0, "int32")) for free in partition.free]
-        if not keeps_values(nest):
-            return where(mine, body)
+        first = is_first(partition, self.binding.thread)
+        if not first or not keeps_values(nest):
+            return where(first, body)
         if is_for_one(nest):
             raise UnsupportedError(
                 "every thread keeps a value of this loop, and the loop changes what the value is made of",
@@ -177,7 +167,7 @@ class _Binder:
                 hint="copy what it reads to a fragment, or keep its values in shared memory",
             )
 
-        condition = all_of(mine)
+        condition = all_of(first)
 
         def once(node: Any, mutator: Any) -> Any:
             if isinstance(node, BufferStore) and is_own(node.buffer) and node.buffer not in self.reducers:

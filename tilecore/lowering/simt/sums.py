@@ -10,12 +10,13 @@ from typing import Any
 
 from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, store, where
 from tilecore.ir.fragments import FragmentLayout
-from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, TensorRegion, Var, tirx
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, ForKind, IfThenElse, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.reductions import accumulator
 from tilecore.ir.regions import element_indices, is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.shares import is_first, is_there, steps_of, unrolled
 
 
 def is_held(region: TensorRegion) -> bool:
@@ -80,24 +81,13 @@ class Sums:
         def element(number: Any, places: list[Any]) -> Stmt:
             return self._joined(self.call.c.source, element_indices(self.call.c, *places), number)
 
-        free = [tirx.EQ(self.thread // f.stride % f.extent, const(0, "int32")) for f in self.layout.free]
-        return where(free, self._each(element))
+        return where(is_first(self.layout, self.thread), self._each(element))
 
     def _each(self, body: Callable[[Any, list[Any]], Stmt]) -> Stmt:
         """``body`` of the number of each sum and the element's place in C's tile, where there is one."""
-        layout = self.layout
-        steps = [Var(f"s{n}", "int32") for n in range(len(layout.register_digits))]
-        places = layout.indices(self.thread, steps)
+        steps = steps_of(self.layout, "s")
+        places = self.layout.indices(self.thread, list(steps.values()))
         number: Any = const(0, "int32")
-        for digit, step in zip(layout.register_digits, steps, strict=True):
+        for digit, step in steps.items():
             number = number + step * digit.stride
-        made = body(number, places)
-        inside = [
-            at < const(size, "int32")
-            for axis, (at, size) in enumerate(zip(places, layout.shape, strict=True))
-            if any(d.end > size for d in layout.of_axis(axis))
-        ]
-        made = where(inside, made)
-        for digit, step in reversed(list(zip(layout.register_digits, steps, strict=True))):
-            made = For(step, const(0, "int32"), const(digit.extent, "int32"), ForKind.UNROLLED, made)
-        return made
+        return unrolled(steps, where(is_there(self.layout, places), body(number, places)))
