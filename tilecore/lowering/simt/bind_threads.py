@@ -11,7 +11,7 @@ from typing import Any
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
-from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, store, where
+from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, store, where, with_body
 from tilecore.ir.fragments import Digit, FragmentLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -87,10 +87,7 @@ class _Binder:
         if isinstance(node, SeqStmt):
             return seq([self.statement(part) for part in node.seq])
         if isinstance(node, For):
-            return For(
-                node.loop_var, node.min, node.extent, node.kind, self.statement(node.body),
-                annotations=node.annotations, span=node.span,
-            )  # fmt: skip
+            return with_body(node, self.statement(node.body))
         if isinstance(node, While):
             return While(node.condition, self.statement(node.body), span=node.span)
         if isinstance(node, IfThenElse):

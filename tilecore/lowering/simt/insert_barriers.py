@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tilecore.ir.build import constant, op_name, seq
+from tilecore.ir.build import constant, op_name, seq, with_body
 from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import (
     EQ,
@@ -130,12 +130,7 @@ class _Inserter:
         if isinstance(node, For):
             self.meetings.around.pop()
         after = distinct(left(t, node) for t in after - state)  # what was before it has not changed
-        if isinstance(node, For):
-            made: Stmt = For(
-                node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span
-            )
-        else:
-            made = While(node.condition, body, span=node.span)
+        made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
         return seq([*before, made]), distinct([*state, *after])
 
     def _head(self, node: Any, state: State) -> tuple[State, list[Stmt]]:

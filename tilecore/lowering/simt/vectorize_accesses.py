@@ -67,7 +67,7 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return mutator.default_mutate(node)
         made = _Loop(node, bool(inside) and inside[-1], assumed).lowered()
         _note(node, made, env)
-        return made if made is not None else _unrolled(node)
+        return made if made is not None else _unrolled(node, node.body)
 
     return func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
 
@@ -96,8 +96,9 @@ def _moves(made: Stmt) -> dict[str, int]:
     return found
 
 
-def _unrolled(node: For) -> For:
-    return For(node.loop_var, node.min, node.extent, ForKind.UNROLLED, node.body, span=node.span)
+def _unrolled(node: For, body: Stmt) -> For:
+    """``body`` for one element after the other."""
+    return For(node.loop_var, node.min, node.extent, ForKind.UNROLLED, body, span=node.span)
 
 
 class _Loop:
@@ -137,7 +138,7 @@ class _Loop:
         values = self._registers(dtype, "sum")
         inner = store(values, value, [self.var], node.span)
         made = additions(call, start, values, self.count, width, node.span)
-        return seq([AllocBuffer(values), self._lanes(inner), *made])
+        return seq([AllocBuffer(values), _unrolled(self.node, inner), *made])
 
     # -- the store --------------------------------------------------------------------------------------------
 
@@ -173,11 +174,11 @@ class _Loop:
         """Operands in by moves, the computation element by element, the result out by a move."""
         made: BufferStore = structural_mutate(node, [(Call, self._guarded), (TensorLoad, self._loaded)])
         if is_own(node.buffer):
-            return self._lanes(made)
+            return _unrolled(self.node, made)
         results = self._registers(dtype_of(node.buffer), "out")
         inner = store(results, made.value, [self.var], node.span)
         out = BufferStore(node.buffer, self._vector(results, const(0, "int32")), [self._ramp(place)], span=node.span)
-        return seq([AllocBuffer(results), self._lanes(inner), out])
+        return seq([AllocBuffer(results), _unrolled(self.node, inner), out])
 
     def _guarded(self, node: Call, mutator: Any) -> Any:
         """A guarded load becomes a guarded move, where the guard is the same for all elements; else what is guarded is
@@ -249,10 +250,6 @@ class _Loop:
 
     def _registers(self, dtype: str, name: str) -> Var:
         return tirx.decl_buffer([self.count], dtype, f"{name}_v", scope="local", layout=None)
-
-    def _lanes(self, body: Stmt) -> Stmt:
-        node = self.node
-        return For(node.loop_var, node.min, node.extent, ForKind.UNROLLED, body, span=node.span)
 
     def _each(self, make: Any) -> Stmt:
         return seq([make(lane) for lane in range(self.count)])
