@@ -37,7 +37,7 @@ from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import substitute
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
-from tilecore.lowering.simt.binding import Binding, Places, in_shared, registers_of
+from tilecore.lowering.simt.binding import Binding, Places, registers_of
 from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
@@ -67,7 +67,6 @@ class _Binder:
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
-        self.shared: dict[Var, Var] = {b: in_shared(b) for b in inferred.demoted}
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
         units = without_unit_axes(threads)
         number = threads.number({axis.var: units.get(axis.var, axis.var) for axis in threads.axes})
@@ -77,7 +76,7 @@ class _Binder:
     def run(self) -> Stmt:
         made = self.statement(self.body)
         ranges = {axis.var: axis.extent for axis in self.threads.axes}
-        return Places(self.binding, self.shared, ranges, set(self.reducers)).run(made)
+        return Places(self.binding, ranges, set(self.reducers)).run(made)
 
     # -- statements -------------------------------------------------------------------------------------------
 

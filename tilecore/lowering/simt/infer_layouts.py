@@ -40,7 +40,7 @@ SHARED = "shared"  # instead of a layout: the operand must be in shared memory
 @dataclass
 class Inferred:
     """What is known of one kernel. fragments: layouts of buffers. partitions: of nests, by their outermost loop.
-    demoted: fragments that live in shared memory, each with the reason."""
+    demoted: fragments that shall live in shared memory, each with the reason; none once all is decided."""
 
     fragments: dict[Var, FragmentLayout] = field(default_factory=dict)
     partitions: dict[For, FragmentLayout | None] = field(default_factory=dict)
