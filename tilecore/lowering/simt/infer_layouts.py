@@ -190,7 +190,7 @@ class _Inference:
         partition = self.state.partitions[nest.node]
         for access in nest.fragments():
             if self._is_open(access.buffer) and partition is not None:
-                layout = following(nest, access.indices, access.buffer, partition)
+                layout = following(nest, access, partition)
                 if layout is not None:
                     self.state.fragments[access.buffer] = layout
                     changed = True
@@ -206,7 +206,7 @@ class _Inference:
             matched = nest.matched(access)
             if layout is None or matched is None:
                 continue
-            if access.buffer in self.reducers and not all(is_fill(s, self.reducers) for s in [nest.body]):
+            if access.buffer in self.reducers and not is_fill(nest.body, self.reducers):
                 continue
             named = [axis for axis in matched if axis is not None]
             if any(nest.extents[axis] != 1 for axis in range(len(nest.axes)) if axis not in named):
@@ -258,7 +258,7 @@ class _Inference:
                     continue
                 if partition is None:
                     return access.buffer, "a loop whose size is known at run time only runs over it"
-                needed = following(nest, access.indices, access.buffer, partition)
+                needed = following(nest, access, partition)
                 if needed is None:
                     return access.buffer, "its elements are not taken one by one in the order of the loops"
                 if access.writes and partition.free and is_for_one(nest):

@@ -13,6 +13,7 @@ from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.simt.following import widened
 from tilecore.lowering.simt.shares import is_there, steps_of, unrolled
 
 
@@ -32,12 +33,8 @@ def relate(call: TileCall, known: dict[Any, Any]) -> dict[Any, Any]:
     if layout is None:
         return {}
     small = layout.project(kept_axes(call))
-    shape = tuple(int(s) for s in call.dst.source.shape)
-    if len(shape) == len(layout.shape) and shape != small.shape:  # the axis is kept, with one element
-        digits = tuple(d._replace(axis=kept_axes(call)[d.axis]) for d in small.digits)
-        small = FragmentLayout(shape, small.threads, digits)
-    elif not kept_axes(call):
-        small = FragmentLayout(shape, small.threads, ())
+    if len(call.dst.source.shape) == len(layout.shape):
+        small = widened(small, [axis != call.dim for axis in range(len(layout.shape))])
     return {call.dst.source: small}
 
 
