@@ -93,8 +93,7 @@ def _with_asked(layouts: dict[Var, BufferLayout], choices: Sequence[Choice], env
 
 def _run_needed(choice: Choice, buffer: Var, layout: BufferLayout | None, env: PassEnv) -> int | None:
     """How many neighbours the operation must find side by side in a buffer; None: it needs its own layout."""
-    operands = [value.source for value in choice.call.args.values() if isinstance(value, TensorRegion)]
-    if not choice.impl.late or buffer not in operands:
+    if not choice.impl.late or buffer not in [region.source for region in choice.call.regions]:
         return 1
     if choice.impl.needs_layouts and buffer in choice.impl.layouts(choice.call, env):
         return None

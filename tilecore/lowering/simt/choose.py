@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import const, is_nothing
-from tilecore.ir.nodes import Call, Evaluate, For, ForKind, PrimFunc, TensorRegion, Var, structural_map
+from tilecore.ir.nodes import Evaluate, For, ForKind, PrimFunc, Var, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import Choice, TileOpImpl
@@ -34,7 +34,10 @@ def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     lowered: dict[Evaluate, Any] = {}
     for node, choice in zip(nodes, choices, strict=True):
         env.note("tile_ops", describe(choice))
-        lowered[node] = _kept(choice) if choice.impl.late else _early(choice, env)
+        if choice.impl.late:
+            lowered[node] = choice.call.rebuilt(hints={**choice.call.hints, HINT: choice.impl.name})
+        else:
+            lowered[node] = _early(choice, env)
     return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
 
 
@@ -48,19 +51,9 @@ def _early(choice: Choice, env: PassEnv) -> Any:
     notes = dict(made.annotations) | {key: choice.call.hints[key] for key in LOOP_HINTS if key in choice.call.hints}
     if ASYNC in choice.call.hints:
         notes[ASYNC] = 1
-    if any(str(region.source.scope()) == "local" for region in _regions(choice.call)):
+    if any(str(region.source.scope()) == "local" for region in choice.call.regions):
         notes[PRIVATE] = 1
     return For(made.loop_var, made.min, made.extent, made.kind, made.body, annotations=notes, span=made.span)
-
-
-def _regions(call: TileCall) -> list[TensorRegion]:
-    return [value for value in call.args.values() if isinstance(value, TensorRegion)]
-
-
-def _kept(choice: Choice) -> Evaluate:
-    call = choice.call.call
-    hints = {**choice.call.hints, HINT: choice.impl.name}
-    return Evaluate(Call(call.op, list(call.args), attrs=hints, ret_ty="void"), span=choice.call.span)
 
 
 def chosen(call: TileCall, env: PassEnv) -> TileOpImpl:

@@ -26,7 +26,6 @@ from tilecore.ir.nodes import (
     SeqStmt,
     Stmt,
     TensorLoad,
-    TensorRegion,
     Var,
     While,
     structural_map,
@@ -166,8 +165,7 @@ def is_parallel(node: Stmt) -> bool:
 
 def private_operands(call: TileCall) -> list[Var]:
     """The private buffers that a tile operation works on."""
-    regions = [value for value in call.args.values() if isinstance(value, TensorRegion)]
-    return [region.source for region in regions if is_private(region.source)]
+    return [region.source for region in call.regions if is_private(region.source)]
 
 
 def loads_of(node: Any) -> list[TensorLoad]:
