@@ -51,10 +51,11 @@ def _accesses(func: PrimFunc) -> dict[str, str]:
     read: set[Var] = set()
     written: set[Var] = set()
     for access in accesses_of(func.body):
-        (written if access.writes else read).add(roots.get(access.buffer, access.buffer))
-    for call in collect(func.body, Call):
-        if op_name(call) in ("tile.atomic_element", "simt.atomic_add"):
-            read.add(roots.get(call.args[0].source, call.args[0].source))
+        buffer = roots.get(access.buffer, access.buffer)
+        if access.writes:
+            written.add(buffer)
+        if access.atomic or not access.writes:
+            read.add(buffer)
     params = [p for p in func.params if is_buffer_var(p)]
     return {str(p.name): ("rw" if p in read else "w") if p in written else "r" for p in params}
 

@@ -11,7 +11,6 @@ from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
-    DeclBuffer,
     For,
     IfThenElse,
     PrimFunc,
@@ -22,6 +21,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import is_shared
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.kernels import each_kernel
@@ -85,7 +85,7 @@ class _Plan:
 
     def __init__(self, body: Stmt, alignment: dict[Var, int]) -> None:
         self.alignment = alignment
-        self.roots = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
+        self.roots = memory_roots(body)
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
         self.lives: dict[Var, list[int]] = {}
         self.lines: dict[Var, list[int]] = {}  # the user's first and last line that uses it
@@ -120,7 +120,7 @@ class _Plan:
 
     def _use(self, node: Any) -> None:
         self.clock += 1
-        used = {self._root(v) for v in variables(node)}
+        used = {self.roots.get(v, v) for v in variables(node)}
         for buffer in self.buffers:
             if buffer in used:
                 life = self.lives.setdefault(buffer, [self.clock, self.clock])
@@ -132,11 +132,6 @@ class _Plan:
         if place is not None:
             first, last = self.lines.get(buffer, (place.line, place.line))
             self.lines[buffer] = [min(first, place.line), max(last, place.line)]
-
-    def _root(self, buffer: Var) -> Var:
-        while buffer in self.roots:
-            buffer = self.roots[buffer]
-        return buffer
 
     def _place(self) -> dict[Var, tuple[int, int]]:
         """The largest first, each at the lowest offset where nobody lives at the same time."""
