@@ -68,14 +68,13 @@ State = frozenset  # of Touch
 
 class _Inserter:
     def __init__(self, func: PrimFunc, body: Stmt, threads: Threads, env: PassEnv) -> None:
-        self.env = env
         self.uniformity = Uniformity(body, threads, env.facts.get(UNIFORM, ()))
         self.roots = memory_roots(body)
         self.number = Analyzer().simplify(threads.number())
-        stored = {self.root(a.buffer) for a in accesses_of(body) if a.writes}
-        twins = possible_twins(func, {self.root(a.buffer) for a in accesses_of(body)}, stored)
-        self.meetings = Meetings(threads, env.facts.get("shared_offsets", {}), twins)
-        self.meetings.know(body)
+        accesses = accesses_of(body)
+        stored = {self.root(a.buffer) for a in accesses if a.writes}
+        twins = possible_twins(func, {self.root(a.buffer) for a in accesses}, stored)
+        self.meetings = Meetings(threads, body, env.facts.get("shared_offsets", {}), twins)
         self.common = {b for b in stored if is_shared(b) or is_global(b)} | set(twins)
         self.touches: dict[Any, list[Touch]] = {}
 
