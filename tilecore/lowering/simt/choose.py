@@ -12,6 +12,7 @@ from tilecore.ir.build import const, is_nothing
 from tilecore.ir.nodes import Evaluate, For, ForKind, PrimFunc, Var, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
+from tilecore.lowering.assumptions import DIVISORS, assumed_divisors
 from tilecore.lowering.implementation import Choice, TileOpImpl
 from tilecore.lowering.lower_reducers import reducers_of
 from tilecore.lowering.lower_tile_ops import choose_all, describe, is_lowered
@@ -27,6 +28,7 @@ UNCHOSEN = "before_choice"  # the fact: the function as it was, for another choi
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     env.facts[UNCHOSEN] = func
+    env.facts[DIVISORS] = assumed_divisors(func)
     env.facts["threads"] = threads_in(func.body)
     env.facts[reducers.FACT] = reducers_of(func.body)
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]

@@ -21,7 +21,7 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.ir.written_layouts import fragment_layout
-from tilecore.lowering.assumptions import assumed_divisors
+from tilecore.lowering.assumptions import DIVISORS
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
@@ -99,7 +99,7 @@ class _Inference:
         self.calls: list[tuple[TileCall, TileOpImpl]] = []
         self.per_thread = per_thread
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
-        self.assumed = assumed_divisors(env.facts[UNCHOSEN])
+        self.assumed: dict[Var, int] = env.facts[DIVISORS]
         self.loose: set[Var] = set()  # fragments touched outside of nests and operations
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
         self._gather(body)

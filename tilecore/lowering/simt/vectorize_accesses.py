@@ -38,10 +38,9 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_global, is_own, is_shared
 from tilecore.ir.visit import collect, reads_variable, stores, substitute
-from tilecore.lowering.assumptions import assumed_divisors, is_multiple
+from tilecore.lowering.assumptions import DIVISORS, is_multiple
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST, COPY
-from tilecore.lowering.simt.choose import UNCHOSEN
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.vector_atomics import addition, additions, width_of
 
@@ -51,7 +50,7 @@ ASYNC_WIDTHS = (4, 8, 16)
 
 def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     can_copy = "copy_async" in env.capabilities.features
-    assumed = assumed_divisors(env.facts[UNCHOSEN])
+    assumed = env.facts[DIVISORS]
     inside: list[bool] = []
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
