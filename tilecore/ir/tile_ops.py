@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilecore.ir.nodes import Call, Evaluate, Expr, IntImm, Span, StringImm
+from tilecore.ir.nodes import Call, Evaluate, Expr, IntImm, Span, StringImm, TensorRegion
 from tilecore.ir.register_call import register_call
 from tilecore.ir.visit import collect
 
@@ -138,6 +138,11 @@ class TileCall:
         operands = list(self.call.args if args is None else args)
         attrs = self.call.attrs if hints is None else hints
         return Evaluate(Call(self.call.op, operands, attrs=attrs, ret_ty="void"), span=self.span)
+
+    @property
+    def regions(self) -> list[TensorRegion]:
+        """The operands that are regions of buffers, in order."""
+        return [value for value in self.args.values() if isinstance(value, TensorRegion)]
 
     def __getattr__(self, name: str) -> Any:
         try:

@@ -33,9 +33,9 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.reductions import accumulator, identity, join
+from tilecore.ir.scopes import REDUCE
 from tilecore.ir.tile_ops import hints_of
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.passes import Pass, PassEnv
 
 _FORMS: dict[str, tuple[type, ...]] = {"sum": (Add, Sub), "max": (Max,), "min": (Min,)}
@@ -142,7 +142,7 @@ class _Nest:
             if update.buffer in totals:
                 continue
             kind, dtype = self.kinds[update.buffer], dtype_of(update.buffer)
-            total = tirx.decl_buffer([1], accumulator(dtype), "total", scope=REDUCE_SCOPE + kind, layout=None)
+            total = tirx.decl_buffer([1], accumulator(dtype), "total", scope=REDUCE + kind, layout=None)
             totals[update.buffer] = total
             before += [AllocBuffer(total), store(total, identity(kind, dtype_of(total)), [zero], update.span)]
             old = cast(load(update.buffer, update.indices, update.span), dtype_of(total))

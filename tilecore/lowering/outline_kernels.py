@@ -13,6 +13,7 @@ from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import const, constant, statements_of
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, IntImm, IRModule, PrimFunc, Var, is_buffer_var
+from tilecore.ir.scopes import is_global
 from tilecore.ir.sizes import symbols_in
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.threads.kernels import axes_and_code, is_axis
@@ -24,7 +25,7 @@ def outline_kernels(func: PrimFunc | IRModule, env: PassEnv) -> IRModule:
     name = str(func.attrs["global_symbol"])
     workspaces, kernels = [], []
     for statement in statements_of(func.body):
-        if isinstance(statement, AllocBuffer) and str(statement.buffer.scope()) == "global":
+        if isinstance(statement, AllocBuffer) and is_global(statement.buffer):
             workspaces.append(statement.buffer)
         elif is_axis(statement):
             kernels.append(statement)

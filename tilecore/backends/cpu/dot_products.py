@@ -25,7 +25,9 @@ from tilecore.ir.nodes import (
     Var,
     tirx,
 )
+from tilecore.ir.regions import element_indices, is_whole
 from tilecore.ir.register_call import register_call
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.lane_ops import across_lanes, raw_load
@@ -88,13 +90,11 @@ class Kind:
         if first is None or first % self.group:
             return f"A starts at no multiple of {self.group} along K"
         whole = call.b.source
-        if len(whole.shape) != 2 or any(constant(r.min) != 0 for r in call.b.region):
-            return "B is a part of a buffer"
-        if [constant(s) for s in whole.shape] != [constant(r.extent) for r in call.b.region]:
+        if len(whole.shape) != 2 or not is_whole(call.b):
             return "B is a part of a buffer"
         if whole.same_as(call.a.source):
             return "A and B are one buffer"
-        if "global" in (str(whole.scope()), str(call.a.source.scope())):
+        if is_global(whole) or is_global(call.a.source):
             return "an operand is in global memory"
         return None
 
@@ -205,7 +205,7 @@ class _Dot:
         return seq([AllocBuffer(acc), *begin, loop(IntImm("int32", self.words), step, name="k"), *end])
 
     def _c(self, m: Any, ni: Any, half: int) -> list[Any]:
-        where = self.o._indices(self.call.c, (m, ni * WIDTH + half * LANES))
+        where = element_indices(self.call.c, m, ni * WIDTH + half * LANES)
         where[-1] = Ramp(where[-1], tirx.const(1, "int32"), LANES)
         return where
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.build import constant, dtype_of, with_body
 from tilecore.ir.nodes import (
     BufferStore,
     Call,
@@ -45,8 +45,7 @@ def _shared(node: For) -> For:
             return n
         return Call(QUOTIENT, [n.a, n.b], ret_ty="float32")
 
-    body = structural_map(node.body, (Div, divide))
-    return For(node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span)
+    return with_body(node, structural_map(node.body, (Div, divide)))
 
 
 SHARE_DIVISORS = Pass("share_divisors", share_divisors)

@@ -7,6 +7,7 @@ from typing import Any
 from tilecore.ir.build import const, dtype_of, load, op_name
 from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm, Var
 from tilecore.ir.register_call import register_call
+from tilecore.ir.scopes import is_global
 
 ELEMENT = "tile.atomic_element"
 # (first element: BufferLoad, first value: BufferLoad of registers, count: 2 or 4, memory order: str)
@@ -22,7 +23,7 @@ def addition(node: Any) -> Call | None:
     if str(call.args[2].value) != "add":
         return None
     target = call.args[0].source
-    return call if str(target.scope()) == "global" and dtype_of(target) in _COUNTS else None
+    return call if is_global(target) and dtype_of(target) in _COUNTS else None
 
 
 def width_of(dtype: str, count: int) -> int | None:

@@ -19,11 +19,11 @@ from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, dtype_of, load, loop, seq
 from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, tiled
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, Var
+from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
-from tilecore.lowering.simt.partition import is_fragment
 from tilecore.lowering.simt.sums import Sums, is_held
 
 
@@ -32,9 +32,8 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
     if isinstance(found, str):
         return found
     for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
-        scope = str(region.source.scope())
-        if not scope.startswith("shared") and not is_fragment(region.source):
-            return f"{name} is in {scope} memory"
+        if not is_shared(region.source) and not is_fragment(region.source):
+            return f"{name} is in {region.source.scope()} memory"
     return None
 
 

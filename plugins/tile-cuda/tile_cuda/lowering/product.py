@@ -10,6 +10,7 @@ from tile_cuda.lowering.warps import warp_grid
 from tile_cuda.target import architecture_of
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.loops.matmul import gemm_sizes
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.sums import is_held
 from tilecore.transform import PassConfigKey
@@ -68,8 +69,7 @@ def product_of(call: TileCall, env: PassEnv, threads: int | None) -> Product | s
     """The product, or why it cannot be done so."""
     if any(constant(r.extent) is None for region in (call.a, call.b, call.c) for r in region.region[-2:]):
         return "a tile size is not known when compiling"
-    m, n = (int(constant(r.extent) or 0) for r in call.c.region[-2:])
-    k = int(constant(call.a.region[-2 if call.transpose_a else -1].extent) or 0)
+    m, n, k = gemm_sizes(call)
     shape = _shape(call, env, k)
     if isinstance(shape, str):
         return shape
