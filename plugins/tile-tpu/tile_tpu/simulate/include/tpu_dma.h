@@ -44,3 +44,29 @@ void tpu_gdma_matrix_L2S(system_addr_t dst_addr, local_addr_t src_addr, int rows
                          int row_stride, data_type_t dtype);
 void tpu_gdma_matrix_trans_S2L(local_addr_t dst_addr, system_addr_t src_addr, int src_rows, int src_cols,
                                int dst_cols_per_channel, int src_row_stride, data_type_t dtype);
+
+/* output[n][c][h] = param[n][c][index[n][c][h]], rows of w; index uint32; beyond param_h: C. scatter: the other way */
+#define TPU_GATHER(name, to, from)                                                                                  \
+  void tpu_gdma_h_gather_##name(to output_addr, from param_addr, addr_t index_addr, bool index_is_local, scalar_t C, \
+                                const dim4 *shape, int param_h, const dim4 *output_stride,                         \
+                                const dim4 *param_stride, const dim4 *index_stride, data_type_t dtype);            \
+  void tpu_gdma_h_scatter_##name(to output_addr, from param_addr, addr_t index_addr, bool index_is_local,           \
+                                 const dim4 *shape, int param_h, const dim4 *output_stride,                        \
+                                 const dim4 *param_stride, const dim4 *index_stride, data_type_t dtype);
+TPU_GATHER(S2L, local_addr_t, system_addr_t)
+TPU_GATHER(L2S, system_addr_t, local_addr_t)
+TPU_GATHER(L2L, local_addr_t, local_addr_t)
+TPU_GATHER(S2S, system_addr_t, system_addr_t)
+#undef TPU_GATHER
+
+/* the K first in order, stable; runs until tpu_hau_poll() */
+void tpu_hau_sort(system_addr_t output_addr, system_addr_t input_addr, int len, int K, bool descended,
+                  data_type_t dtype);
+void tpu_hau_sort_natural_index(system_addr_t output_data_addr, system_addr_t output_idx_addr,
+                                system_addr_t input_addr, int len, int K, bool descended, data_type_t dtype);
+void tpu_hau_sort_specific_index(system_addr_t output_data_addr, system_addr_t output_idx_addr,
+                                 system_addr_t input_data_addr, system_addr_t input_idx_addr, int len, int K,
+                                 bool descended, data_type_t dtype);
+void tpu_hau_sort_natural_index_2d(system_addr_t output_data_addr, system_addr_t output_idx_addr,
+                                   system_addr_t input_addr, int row_num, int len, int K, bool descended,
+                                   data_type_t dtype);

@@ -80,6 +80,11 @@ void Memory::writes(uint64_t offset, int64_t step, int64_t count, int size) {
   for (int64_t i = 0; i < count; ++i) write_run(offset + i * step, size);
 }
 
+void Memory::spoils(uint64_t offset, uint64_t bytes) {
+  write_run(offset, bytes);
+  std::memset(valid_ + offset, 0, bytes);
+}
+
 bool Memory::all_valid(uint64_t offset, uint64_t bytes) const {
   return initialised_ || !std::memchr(valid_ + offset, 0, bytes);
 }

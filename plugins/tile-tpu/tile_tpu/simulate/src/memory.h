@@ -26,6 +26,8 @@ class Memory {
   // bytes apart, from ``offset`` on. The caller has checked that they lie inside.
   void reads(uint64_t offset, int64_t step, int64_t count, int size);
   void writes(uint64_t offset, int64_t step, int64_t count, int size);
+  // A command used them for itself: they count as written, but hold nothing.
+  void spoils(uint64_t offset, uint64_t bytes);
   // Only that the bytes have been written, for memory that a lane holds and no command owns.
   bool all_valid(uint64_t offset, uint64_t bytes) const;
 
