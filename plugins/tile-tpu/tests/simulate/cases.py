@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import erf
 from typing import Any
 
@@ -28,7 +28,7 @@ class Case:
 
     ulps: how far from ``expected`` the simulator may be, in units of the type's last place (0: bit equal, NaN equal to
     NaN); least: absolute error that is always allowed. cmodel: the same two between the simulator and the CModel.
-    blocks: work items. chips: that have all of it.
+    blocks: work items.
     """
 
     name: str
@@ -41,7 +41,6 @@ class Case:
     least: float = 0
     cmodel: tuple[float, float] = (0, 0)
     blocks: int = 1
-    seconds: float = field(default=0, compare=False)
 
 
 def agree(found: np.ndarray, expected: np.ndarray, ulps: float, least: float) -> str:
@@ -74,19 +73,20 @@ def filled(rng: np.random.Generator, shape: Sequence[int], dt: int, low: float =
     return rng.uniform(low, high, shape).astype(np.float32).astype(kind)
 
 
+def flushed(values: np.ndarray) -> np.ndarray:
+    """Without the subnormal numbers of fp32."""
+    return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.float32(0), values)
+
+
 def rounded(values: np.ndarray, dt: int) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(values).astype(TYPES[dt])
 
 
-def _pick(condition: Callable, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.where(condition(a, b), a, b)
-
-
 ELEMENTWISE: dict[str, Callable] = {
     "fp_add": np.add, "fp_sub": np.subtract, "fp_mul": np.multiply, "fp_div": np.divide,
     "fp_diff_abs": lambda a, b: np.abs(a - b),
-    "max": lambda a, b: _pick(np.greater, a, b), "min": lambda a, b: _pick(np.less, a, b),
+    "max": lambda a, b: np.where(a > b, a, b), "min": lambda a, b: np.where(a > b, b, a),
 }  # fmt: skip
 SPECIAL = np.array(
     [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 65504, -65504, 6e-5, 3e-5, 6e-8, 3e38, -3e38, 1e-40, 1e-38, 0.1, 2049],
@@ -115,7 +115,7 @@ def binary(rng: np.random.Generator) -> Iterator[Case]:
 
 def _two(name, op, a, b, dt, numpy_op, loose) -> Case:
     with np.errstate(all="ignore"):
-        wide = numpy_op(a.astype(np.float32), b.astype(np.float32))
+        wide = flushed(numpy_op(flushed(a.astype(np.float32)), flushed(b.astype(np.float32))))
     out = np.zeros_like(a)
     return Case(name, op, [a, b, out], [*a.shape, dt], {2: rounded(wide, dt)}, cmodel=loose)
 
@@ -130,6 +130,8 @@ def integers(rng: np.random.Generator) -> Iterator[Case]:
     for op, numpy_op in {"int_add": np.add, "int_sub": np.subtract, "int_mul": np.multiply}.items():
         for dt, wide, saturation in ((INT32, INT32, 0), (INT32, INT32, 1), (INT16, INT16, 1), (INT8, INT8, 1),
                                      (INT8, INT8, 0), (INT8, INT16, 1), (INT16, INT32, 0), (UINT8, UINT8, 1)):  # fmt: skip
+            if op == "int_sub" and wide == UINT8:
+                continue
             a, b = filled(rng, shape, dt), filled(rng, shape, dt)
             if op == "int_mul" and dt == INT32:
                 a, b = a // 40000, b // 40000
@@ -174,16 +176,19 @@ def compares(rng: np.random.Generator) -> Iterator[Case]:
             yield Case(name, op, [a, b, np.zeros(shape, TYPES[out])], [*shape, dt, out], {2: want})
             want = numpy_op(a, np.asarray(1).astype(TYPES[dt])).astype(TYPES[out])
             yield Case(
-                f"{op}_C-{dt}-{out}", f"{op}_C", [a, np.zeros(shape, TYPES[out])], [*shape, dt, out, 1], {1: want}, [1.0]
+                f"{op}_C-{dt}-{out}",
+                f"{op}_C",
+                [a, np.zeros(shape, TYPES[out])],
+                [*shape, dt, out, 1],
+                {1: want},
+                [1.0],
             )
     for op in ("greater", "less", "equal"):
         for dt in FLOATS:
             a = rng.integers(-3, 4, shape).astype(np.float32).astype(TYPES[dt])
             b = rng.integers(-3, 4, shape).astype(np.float32).astype(TYPES[dt])
             want = np.where(ops[op](a, b), a, np.asarray(-1).astype(TYPES[dt]))
-            yield Case(
-                f"{op}_select-{dt}", f"{op}_select", [a, b, np.zeros_like(a)], [*shape, dt], {2: want}, [-1.0]
-            )
+            yield Case(f"{op}_select-{dt}", f"{op}_select", [a, b, np.zeros_like(a)], [*shape, dt], {2: want}, [-1.0])
 
 
 def unary(rng: np.random.Generator) -> Iterator[Case]:
@@ -237,7 +242,7 @@ def functions(rng: np.random.Generator) -> Iterator[Case]:
     for op, (way, low, high) in FUNCTIONS.items():
         for dt in FLOATS:
             # relative error of exp in 16 bits comes from the polynomial in that type; sums near 0 keep an absolute one
-            ulps, least = (6, 6e-7) if dt == FP32 else (6, 6.2e-5 if op.startswith("exp") else 4 * _EPS[dt])
+            ulps, least = (6, 6e-7) if dt == FP32 else (6, 6.2e-5 if op in ("exp", "exp_in_place") else 4 * _EPS[dt])
             for shape in SHAPES[1:4]:
                 x = filled(rng, shape, dt, low, high)
                 want = rounded(way(x.astype(np.float64)), dt).astype(np.float64)
@@ -261,7 +266,7 @@ def casts(rng: np.random.Generator) -> Iterator[Case]:
     values = values.astype(np.float32).reshape(1, 1, 1, -1)
     for dt in (FP16, BF16, E4M3, E5M2):
         largest = float(ml_dtypes.finfo(TYPES[dt]).max)
-        want = rounded(np.clip(values, -largest, largest), dt)
+        want = rounded(np.clip(flushed(values) if dt == BF16 else values, -largest, largest), dt)
         yield Case(f"cast-fp32-{dt}", "cast", [values, np.zeros(values.shape, TYPES[dt])],
                    [*values.shape, FP32, dt, 0], {1: want})  # fmt: skip
         back = want.astype(np.float32)
@@ -280,8 +285,7 @@ def casts(rng: np.random.Generator) -> Iterator[Case]:
                  (UINT8, INT16), (INT16, UINT8)):  # fmt: skip
         x = filled(rng, shape, a)
         if b in FLOATS:
-            largest = float(ml_dtypes.finfo(TYPES[b]).max)
-            want = np.clip(x.astype(np.float64), -largest, largest).astype(TYPES[b])
+            want = rounded(x.astype(np.float64), b)
         else:
             want = np.clip(x.astype(np.int64), np.iinfo(TYPES[b]).min, np.iinfo(TYPES[b]).max)
         yield Case(f"cast-{a}-{b}", "cast", [x, np.zeros(shape, TYPES[b])], [*shape, a, b, 0], {1: want})
@@ -292,7 +296,7 @@ def moves(rng: np.random.Generator) -> Iterator[Case]:
         for shape in ((1, 33, 1, 70), (1, 70, 1, 33), (2, 16, 3, 16)):
             x = filled(rng, shape, dt)
             t = np.ascontiguousarray(x.transpose(0, 3, 2, 1))
-            for entry in ("cw_trans", "wc_trans", "gdma_cw_S2L", "gdma_cw_L2S"):
+            for entry in ("cw_trans", "wc_trans")[shape[2] > 1 :] + ("gdma_cw_S2L", "gdma_cw_L2S"):
                 yield Case(f"{entry}-{dt}-{shape}", entry, [x, np.zeros_like(t)], [*shape, dt], {1: t})
             t = np.ascontiguousarray(x.transpose(1, 0, 2, 3))
             for entry in ("gdma_nc_S2L", "gdma_nc_L2L"):
@@ -365,7 +369,7 @@ def products(rng: np.random.Generator) -> Iterator[Case]:
             exact = a.astype(np.float64) @ b.astype(np.float64) + add * c
             yield _mm(f"fp32_mm-{parts}-{add}", "fp32_mm", [a, b, c], [0, 0, 0, 0, FP32, FP32, m, k, n, add, *parts],
                       exact, k)  # fmt: skip
-    for left, right, zero in ((INT8, INT8, 0), (UINT8, INT8, 3), (UINT8, UINT8, 130)):
+    for left, right, zero in ((INT8, INT8, 0), (UINT8, UINT8, 130), (INT8, INT8, -5)):
         a, b, c = filled(rng, (m, k), left), filled(rng, (k, n), right), np.zeros((m, n), np.int32)
         want = a.astype(np.int64) @ (b.astype(np.int64) - zero)
         yield Case(f"int8_mm-{left}-{right}-{zero}", "int8_mm", [a, b, c],
@@ -389,18 +393,19 @@ def reductions(rng: np.random.Generator) -> Iterator[Case]:
             yield Case(f"avg_pool_ex-{dt}-{width}", "avg_pool_ex", [x, np.zeros((70, 1), np.float32)], wide,
                        {1: w.sum(1, keepdims=True)}, [1.0], ulps=8, least=1e-6 * width,
                        cmodel=(8, 1e-6 * width))  # fmt: skip
-            step = np.zeros((70, 1), np.float32)
+            sums = [np.zeros((70, 1), np.float32), np.zeros((70, 1), np.float32)]
             for i in range(width):
-                step = rounded(step + w[:, i : i + 1].astype(np.float32), dt).astype(np.float32)
+                sums[i % 2] = rounded(sums[i % 2] + w[:, i : i + 1].astype(np.float32), dt).astype(np.float32)
+            step = rounded(sums[0] + sums[1], dt)
             yield Case(f"avg_pool-{dt}-{width}", "avg_pool", [x, out], [*shape, 0, 1, width], {1: step}, [1.0],
                        cmodel=(0, 1e-6 * width if dt == FP32 else 0))  # fmt: skip
         x = filled(rng, (2, 70, 9, 14), dt)
         w = x.astype(np.float64)
         yield Case(f"max_pool-{dt}-h", "max_pool", [x, np.zeros((2, 70, 1, 14), TYPES[dt])],
                    [*x.shape, dt, 0, 9, 1], {1: w.max(2, keepdims=True)})  # fmt: skip
-    ones = np.ones((1, 64, 1, 4100), np.float16)
-    yield Case("avg_pool-half-sticks", "avg_pool", [ones, np.zeros((64, 1), np.float16)], [*ones.shape, FP16, 0, 1, 4100],
-               {1: np.full((64, 1), 2048.0)}, [1.0])  # fmt: skip
+    ones = np.ones((1, 64, 1, 5000), np.float16)
+    yield Case("avg_pool-half-sticks", "avg_pool", [ones, np.zeros((64, 1), np.float16)], [*ones.shape, FP16, 0, 1, 5000],
+               {1: np.full((64, 1), 4096.0)}, [1.0])  # fmt: skip
 
 
 def indices(rng: np.random.Generator) -> Iterator[Case]:
@@ -415,7 +420,9 @@ def indices(rng: np.random.Generator) -> Iterator[Case]:
         out = np.zeros((20, 33), TYPES[dt])
         want = out.copy()
         want[places] = table[:7]
-        yield Case(f"h_scatter-{dt}", "h_scatter_S2S", [table[:7].copy(), places, out], [1, 1, 7, 33, dt, 0, 20], {2: want})
+        yield Case(
+            f"h_scatter-{dt}", "h_scatter_S2S", [table[:7].copy(), places, out], [1, 1, 20, 33, dt, 0, 7], {2: want}
+        )
         for index in (UINT8, UINT16):
             t, i = filled(rng, (70, 50), dt), rng.integers(0, 50, (2, 70, 1, 20)).astype(TYPES[index])
             want = np.stack([np.take_along_axis(t, i[n, :, 0].astype(np.int64), 1) for n in range(2)])[:, :, None]
@@ -441,19 +448,18 @@ def indices(rng: np.random.Generator) -> Iterator[Case]:
 
 def shifts(rng: np.random.Generator) -> Iterator[Case]:
     shape = (1, 70, 1, 45)
-    for dt, mode in ((INT32, 3), (INT16, 3), (INT8, 3), (UINT32, 3), (INT32, 0), (INT32, 2)):
+    for dt, mode in ((INT32, 3), (INT16, 3), (INT8, 3), (UINT32, 3), (UINT8, 3), (INT32, 0), (INT32, 2)):
         x, by = filled(rng, shape, dt), rng.integers(-7, 1, shape).astype(np.int8)
-        width, kind = TYPES[dt](0).itemsize * 8, TYPES[dt]
-        for arithmetic in (0, 1):
-            base = x.astype(np.int64) if arithmetic else x.astype(np.int64) & (2**width - 1)
-            want = np.zeros(shape, np.int64)
-            for bits in range(8):
-                want = np.where(by == -bits, _shifted(base, bits, mode), want)
-            yield Case(f"shift-{dt}-{mode}-{arithmetic}", "shift", [x, by, np.zeros(shape, kind)],
-                       [*shape, dt, dt, mode, arithmetic], {2: want.astype(kind)})  # fmt: skip
+        kind, arithmetic = TYPES[dt], int(dt in (INT32, INT16, INT8))  # a logical shift is of unsigned types
+        want = np.zeros(shape, np.int64)
+        for bits in range(8):
+            want = np.where(by == -bits, _shifted(x.astype(np.int64), bits, mode), want)
+        yield Case(f"shift-{dt}-{mode}", "shift", [x, by, np.zeros(shape, kind)],
+                   [*shape, dt, dt, mode, arithmetic], {2: want.astype(kind)})  # fmt: skip
         want = (x.astype(np.int64) << 2).astype(kind)
-        yield Case(f"shift_C-{dt}", "shift_C", [x, np.zeros(shape, kind)], [*shape, dt, dt, 3, 0, 2], {1: want})
-        yield Case(f"not-{dt}", "not", [x, np.zeros(shape, kind)], [*shape, dt], {1: ~x})
+        yield Case(f"shift_C-{dt}-{mode}", "shift_C", [x, np.zeros(shape, kind)],
+                   [*shape, dt, dt, 3, arithmetic, 2], {1: want})  # fmt: skip
+        yield Case(f"not-{dt}-{mode}", "not", [x, np.zeros(shape, kind)], [*shape, dt], {1: ~x})
 
 
 def programs(rng: np.random.Generator) -> Iterator[Case]:

@@ -111,7 +111,7 @@ BODIES = {
     " tpu_gdma_compact_L2S(q->g[1], Z, &s, dt);",
     "line_aligned": "dim4 r; tpu_line_aligned_stride(&r, 0, &s, dt); tpu_gdma_cpy_S2L(X, q->g[0], &s, &r, NULL, dt);"
     " tpu_bdc_fp_mul(Y, X, X, &s, NULL, &r, &r, dt); store(q->g[1], Y, s, dt);",
-    "s2s": "tpu_gdma_cpy_S2S(tpu_l2_sram_get_start_addr(), q->g[0], &s, NULL, NULL, dt);"
+    "s2s": "tpu_gdma_cpy_S2S(tpu_l2_sram_get_start_addr(), q->g[0], &s, NULL, NULL, dt); tpu_poll();"
     " tpu_sdma_cpy_S2S(q->g[1], tpu_l2_sram_get_start_addr(), &s, NULL, NULL, dt);",
     "fills": "scalar_t c = number(q->f[0], dt); tpu_gdma_set_C_local(X, c, &s, NULL, dt); store(q->g[0], X, s, dt);"
     " tpu_gdma_set_C_system(q->g[1], c, &s, NULL, dt); tpu_gdma_system_set(q->g[2], c, p[6], dt);"
@@ -176,9 +176,10 @@ BODIES = {
     "h_scatter_S2S": "tpu_gdma_h_scatter_S2S(q->g[2], q->g[0], q->g[1], false, &s, p[6], NULL, NULL, NULL, dt);",
     "batch_w_gather": "dim4 t = {1, s.c, 1, p[6]}; load(X, q->g[0], t, dt); load(Y, q->g[1], s, dt2);"
     " tpu_bdc_batch_bcast_w_gather(Z, X, Y, &s, p[6], dt, dt2, false); store(q->g[2], Z, s, dt);",
-    "batch_h_gather": "dim4 t = {1, s.c, p[6], s.w}, i = {s.n, s.c, s.h, 1}; load(X, q->g[0], t, dt);"
-    " load(Y, q->g[1], i, dt2); tpu_bdc_batch_bcast_h_gather(Z, X, Y, &s, p[6], dt, dt2, false);"
-    " store(q->g[2], Z, s, dt);",
+    "batch_h_gather": "dim4 t = {1, s.c, p[6], s.w}, i = {s.n, s.c, s.h, 1}, rt, rs; tpu_line_aligned_stride(&rt, 0, &t, dt);"
+    " tpu_line_aligned_stride(&rs, 0, &s, dt); tpu_gdma_cpy_S2L(X, q->g[0], &t, &rt, NULL, dt); load(Y, q->g[1], i, dt2);"
+    " tpu_bdc_batch_bcast_h_gather(Z, X, Y, &s, p[6], dt, dt2, false);"
+    " tpu_gdma_cpy_L2S(q->g[2], Z, &s, NULL, &rs, dt);",
     "sort": "tpu_hau_sort_natural_index(q->g[1], q->g[2], q->g[0], p[6], p[7], p[8], dt); tpu_hau_poll();",
     "shift": "load(X, q->g[0], s, dt); load(Y, q->g[1], s, DT_INT8);"
     " if (p[7]) tpu_bdc_arithmetic_shift(Z, X, Y, &s, NULL, NULL, NULL, dt2, dt, DT_INT8, p[6]);"

@@ -18,6 +18,15 @@ inline double vector_cycles(const dim4& shape, int lane, int bits, double factor
 
 void spend_vector(const dim4& shape, int lane, int bits, double factor = 1);
 
+// The unit's arithmetic takes and gives no subnormal number of fp32's range; of fp16 there is none in a float.
+inline void flush(float* values, int count) {
+  for (int i = 0; i < count; ++i) {
+    const uint32_t bits = bits_of_float(values[i]);
+    values[i] = float_of_bits(bits & 0x7f800000u ? bits : bits & 0x80000000u);
+  }
+}
+inline void flush(int64_t*, int) {}
+
 template <class T>
 void fetch(const View& view, uint64_t at, int first, int count, T* to) {
   if (view.constant) {
@@ -28,6 +37,7 @@ void fetch(const View& view, uint64_t at, int first, int count, T* to) {
     const int64_t step = int64_t(view.stride.w) * view.size;
     load(view.type, bytes_at(at) + first * step, step, count, to);
   }
+  flush(to, count);
 }
 
 // dst = body(sources): body(T* out, const T* a, const T* b, const T* c, int count) for a part of a row; sources that
@@ -51,6 +61,7 @@ void apply(const View& dst, std::initializer_list<const View*> sources, F body) 
       int i = 0;
       for (const View* source : all) fetch(*source, from[i], int(first), part, in[i]), ++i;
       body(out, in[0], in[1], in[2], part);
+      flush(out, part);
       store(dst.type, bytes_at(to) + first * step, step, part, out);
     }
   };
