@@ -128,8 +128,10 @@ def integers(rng: np.random.Generator) -> Iterator[Case]:
             a, b = filled(rng, shape, dt), filled(rng, shape, dt)
             yield Case(f"{op}-{dt}", op, [a, b, np.zeros_like(a)], [*shape, dt], {2: numpy_op(a, b)})
     for op, numpy_op in {"int_add": np.add, "int_sub": np.subtract, "int_mul": np.multiply}.items():
-        for dt, wide, saturation in ((INT32, INT32, 0), (INT32, INT32, 1), (INT16, INT16, 1), (INT8, INT8, 1),
-                                     (INT8, INT8, 0), (INT8, INT16, 1), (INT16, INT32, 0), (UINT8, UINT8, 1)):  # fmt: skip
+        for dt, wide, saturation in (
+            (INT32, INT32, 0), (INT32, INT32, 1), (INT16, INT16, 1), (INT8, INT8, 1), (INT8, INT8, 0), (INT8, INT16, 1),
+            (INT16, INT32, 0), (UINT8, UINT8, 1),
+        ):  # fmt: skip
             if op == "int_sub" and wide == UINT8:
                 continue
             a, b = filled(rng, shape, dt), filled(rng, shape, dt)
@@ -261,8 +263,9 @@ def functions(rng: np.random.Generator) -> Iterator[Case]:
 
 
 def casts(rng: np.random.Generator) -> Iterator[Case]:
-    values = np.concatenate([rng.uniform(-3, 3, 200), rng.uniform(-7e4, 7e4, 100), rng.uniform(-300, 300, 100), SPECIAL,
-                             [448, 449, 464, 465, 57344, 61440, 65520, 1e6, -1e6, 2.5, 3.5, -2.5, 0.5, 1.5]])  # fmt: skip
+    values = np.concatenate([rng.uniform(-3, 3, 200), rng.uniform(-7e4, 7e4, 100), rng.uniform(-300, 300, 100),
+                             SPECIAL, [448, 449, 464, 465, 57344, 61440, 65520, 1e6, -1e6, 2.5, 3.5, -2.5, 0.5],
+                             [1.5]])  # fmt: skip
     values = values.astype(np.float32).reshape(1, 1, 1, -1)
     for dt in (FP16, BF16, E4M3, E5M2):
         largest = float(ml_dtypes.finfo(TYPES[dt]).max)
@@ -296,7 +299,8 @@ def moves(rng: np.random.Generator) -> Iterator[Case]:
         for shape in ((1, 33, 1, 70), (1, 70, 1, 33), (2, 16, 3, 16)):
             x = filled(rng, shape, dt)
             t = np.ascontiguousarray(x.transpose(0, 3, 2, 1))
-            for entry in ("cw_trans", "wc_trans")[shape[2] > 1 :] + ("gdma_cw_S2L", "gdma_cw_L2S"):
+            # the tensor unit's c-w transpose has another layout where h > 1
+            for entry in ("cw_trans", "wc_trans", "gdma_cw_S2L", "gdma_cw_L2S")[shape[2] > 1 :]:
                 yield Case(f"{entry}-{dt}-{shape}", entry, [x, np.zeros_like(t)], [*shape, dt], {1: t})
             t = np.ascontiguousarray(x.transpose(1, 0, 2, 3))
             for entry in ("gdma_nc_S2L", "gdma_nc_L2L"):
@@ -404,8 +408,8 @@ def reductions(rng: np.random.Generator) -> Iterator[Case]:
         yield Case(f"max_pool-{dt}-h", "max_pool", [x, np.zeros((2, 70, 1, 14), TYPES[dt])],
                    [*x.shape, dt, 0, 9, 1], {1: w.max(2, keepdims=True)})  # fmt: skip
     ones = np.ones((1, 64, 1, 5000), np.float16)
-    yield Case("avg_pool-half-sticks", "avg_pool", [ones, np.zeros((64, 1), np.float16)], [*ones.shape, FP16, 0, 1, 5000],
-               {1: np.full((64, 1), 4096.0)}, [1.0])  # fmt: skip
+    yield Case("avg_pool-half-sticks", "avg_pool", [ones, np.zeros((64, 1), np.float16)],
+               [*ones.shape, FP16, 0, 1, 5000], {1: np.full((64, 1), 4096.0)}, [1.0])  # fmt: skip
 
 
 def indices(rng: np.random.Generator) -> Iterator[Case]:

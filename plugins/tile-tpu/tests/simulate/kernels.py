@@ -1,7 +1,7 @@
 """Kernels in C that run on the simulator and on the vendor's CModel alike, one for each function of the interface.
 
-A kernel gets six tensors ``g``, numbers ``p`` and floats ``f``; p[0..3] is the shape of the first tensor (n, c, h, w) and
-p[4], p[5] are data types. Tensors of local memory lie some banks apart.
+A kernel gets six tensors ``g``, numbers ``p`` and floats ``f``; p[0..3] is the shape of the first tensor
+(n, c, h, w), p[4] and p[5] are data types. Tensors of local memory lie some banks apart.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ BODIES = {
     "cast": "load(X, q->g[0], s, dt); tpu_bdc_cast(Z, X, &s, NULL, NULL, dt2, dt, p[6]); store(q->g[1], Z, s, dt2);",
     "set_C": "tpu_bdc_set_C(Z, number(q->f[0], dt), &s, NULL, dt); store(q->g[0], Z, s, dt);",
     # strides: even and odd elements, rotated halves
-    "even_odd": "load(X, q->g[0], s, dt); dim4 h = {s.n, s.c, s.h, s.w / 2}, r; tpu_aligned_stride(&r, 0, &s, dt); r.w = 2;"
-    " tpu_bdc_fp_add(Z, X, X + tpu_data_type_size(dt), &h, NULL, &r, &r, dt); store(q->g[1], Z, h, dt);",
+    "even_odd": "load(X, q->g[0], s, dt); dim4 h = {s.n, s.c, s.h, s.w / 2}, r; tpu_aligned_stride(&r, 0, &s, dt);"
+    " r.w = 2; tpu_bdc_fp_add(Z, X, X + tpu_data_type_size(dt), &h, NULL, &r, &r, dt); store(q->g[1], Z, h, dt);",
     "row_bcast": "dim4 one = {s.n, s.c, s.h, 1}, r; load(X, q->g[0], s, dt); load(Y, q->g[1], one, dt);"
     " tpu_aligned_stride(&r, 0, &one, dt); r.w = 0; tpu_bdc_fp_mul(Z, X, Y, &s, NULL, NULL, &r, dt);"
     " store(q->g[2], Z, s, dt);",
@@ -122,8 +122,9 @@ BODIES = {
     "mm": "dim4 a = {1, p[6], 1, p[7]}, b = {1, p[7], 1, p[8]}, c = {1, p[6], 1, p[8]}; load(X, q->g[0], a, dt);"
     " load(Y, q->g[1], b, dt); load(Z, q->g[2], c, dt2); tpu_bdc_fp_mm(Z, X, Y, p[6], p[7], p[8], dt2, dt, p[9]);"
     " store(q->g[2], Z, c, dt2);",
-    "mm_R_trans": "dim4 a = {1, p[6], 1, p[7]}, b = {1, p[8], 1, p[7]}, c = {1, p[6], 1, p[8]}; load(X, q->g[0], a, dt);"
-    " load(Y, q->g[1], b, dt); tpu_bdc_fp_mm_R_trans(Z, X, Y, p[6], p[7], p[8], dt2, dt); store(q->g[2], Z, c, dt2);",
+    "mm_R_trans": "dim4 a = {1, p[6], 1, p[7]}, b = {1, p[8], 1, p[7]}, c = {1, p[6], 1, p[8]};"
+    " load(X, q->g[0], a, dt); load(Y, q->g[1], b, dt);"
+    " tpu_bdc_fp_mm_R_trans(Z, X, Y, p[6], p[7], p[8], dt2, dt); store(q->g[2], Z, c, dt2);",
     "mm_R_trans_add": "dim4 a = {1, p[6], 1, p[7]}, b = {1, p[8], 1, p[7]}, c = {1, p[6], 1, p[8]};"
     " var_context_t none = {0}; load(X, q->g[0], a, dt); load(Y, q->g[1], b, dt); load(Z, q->g[2], c, dt2);"
     " tpu_bdc_fp_mm_R_trans_with_bias(Z, X, Y, p[6], p[7], p[8], dt2, dt, DT_FP32, true, true, none, p[9]);"
@@ -176,8 +177,10 @@ BODIES = {
     "h_scatter_S2S": "tpu_gdma_h_scatter_S2S(q->g[2], q->g[0], q->g[1], false, &s, p[6], NULL, NULL, NULL, dt);",
     "batch_w_gather": "dim4 t = {1, s.c, 1, p[6]}; load(X, q->g[0], t, dt); load(Y, q->g[1], s, dt2);"
     " tpu_bdc_batch_bcast_w_gather(Z, X, Y, &s, p[6], dt, dt2, false); store(q->g[2], Z, s, dt);",
-    "batch_h_gather": "dim4 t = {1, s.c, p[6], s.w}, i = {s.n, s.c, s.h, 1}, rt, rs; tpu_line_aligned_stride(&rt, 0, &t, dt);"
-    " tpu_line_aligned_stride(&rs, 0, &s, dt); tpu_gdma_cpy_S2L(X, q->g[0], &t, &rt, NULL, dt); load(Y, q->g[1], i, dt2);"
+    "batch_h_gather": "dim4 t = {1, s.c, p[6], s.w}, i = {s.n, s.c, s.h, 1}, rt, rs;"
+    " tpu_line_aligned_stride(&rt, 0, &t, dt);"
+    " tpu_line_aligned_stride(&rs, 0, &s, dt); tpu_gdma_cpy_S2L(X, q->g[0], &t, &rt, NULL, dt);"
+    " load(Y, q->g[1], i, dt2);"
     " tpu_bdc_batch_bcast_h_gather(Z, X, Y, &s, p[6], dt, dt2, false);"
     " tpu_gdma_cpy_L2S(q->g[2], Z, &s, NULL, &rs, dt);",
     "sort": "tpu_hau_sort_natural_index(q->g[1], q->g[2], q->g[0], p[6], p[7], p[8], dt); tpu_hau_poll();",
@@ -187,7 +190,8 @@ BODIES = {
     "shift_C": "load(X, q->g[0], s, dt);"
     " if (p[7]) tpu_bdc_arithmetic_shift_C(Z, X, p[8], &s, NULL, NULL, dt2, dt, p[6]);"
     " else tpu_bdc_logical_shift_C(Z, X, p[8], &s, NULL, NULL, dt2, dt, p[6]); store(q->g[1], Z, s, dt2);",
-    "cores": "int i = tpu_workitem_index(); dim4 row = {1, 1, 1, s.w}; scalar_t c = {.s32 = 100 * tpu_workitem_num() + i};"
+    "cores": "int i = tpu_workitem_index(); dim4 row = {1, 1, 1, s.w};"
+    " scalar_t c = {.s32 = 100 * tpu_workitem_num() + i};"
     " tpu_bdc_set_C(X, c, &row, NULL, DT_INT32);"
     " store(q->g[0] + (unsigned long long)i * s.w * 4, X, row, DT_INT32);",
     "pipeline": "int tiles = p[6]; unsigned long long tile = (unsigned long long)s.c * s.w * tpu_data_type_size(dt);"
@@ -217,8 +221,8 @@ def _bodies() -> dict[str, str]:
         )
     for op in WITH_C:
         made[op] = (
-            "scalar_t c; if (tpu_is_data_type_fp(dt)) c = number(q->f[0], dt); else c.s32 = p[6]; load(X, q->g[0], s, dt);"
-            f" tpu_bdc_{op}(Z, X, c, &s, NULL, NULL, dt); store(q->g[1], Z, s, dt);"
+            "scalar_t c; if (tpu_is_data_type_fp(dt)) c = number(q->f[0], dt); else c.s32 = p[6];"
+            f" load(X, q->g[0], s, dt); tpu_bdc_{op}(Z, X, c, &s, NULL, NULL, dt); store(q->g[1], Z, s, dt);"
         )
     for op in COMPARE:
         made[op] = (

@@ -45,35 +45,26 @@ void fetch(const View& view, uint64_t at, int first, int count, T* to) {
 template <class T, class F>
 void apply(const View& dst, std::initializer_list<const View*> sources, F body) {
   alignas(64) T in[4][kChunk], out[kChunk];
-  std::initializer_list<const View*> all = sources;
-  const auto shared_walk = [&](int n, int c, int h, int64_t count) {
-    uint64_t from[4];
-    int used = 0;
-    for (const View* source : all) {
-      note_read(*source, n, c, h, count);
-      from[used++] = source->constant ? 0 : source->offset(n, c, h);
+  const View* all[5] = {&dst};
+  int used = 1;
+  for (const View* source : sources) all[used++] = source;
+  each_row(dst.shape, all, used, [&](int n, int c, int h, int64_t count) {
+    uint64_t from[5];
+    for (int i = 1; i < used; ++i) {
+      note_read(*all[i], n, c, h, count);
+      from[i] = all[i]->constant ? 0 : all[i]->offset(n, c, h);
     }
     note_write(dst, n, c, h, count);
     const uint64_t to = dst.offset(n, c, h);
     const int64_t step = int64_t(dst.stride.w) * dst.size;
     for (int64_t first = 0; first < count; first += kChunk) {
       const int part = int(std::min<int64_t>(kChunk, count - first));
-      int i = 0;
-      for (const View* source : all) fetch(*source, from[i], int(first), part, in[i]), ++i;
+      for (int i = 1; i < used; ++i) fetch(*all[i], from[i], int(first), part, in[i - 1]);
       body(out, in[0], in[1], in[2], part);
       flush(out, part);
       store(dst.type, bytes_at(to) + first * step, step, part, out);
     }
-  };
-  switch (sources.size()) {  // each_row wants the destination among the views
-    case 0: return each_row(dst.shape, {&dst}, shared_walk);
-    case 1: return each_row(dst.shape, {&dst, *all.begin()}, shared_walk);
-    case 2: return each_row(dst.shape, {&dst, *all.begin(), *(all.begin() + 1)}, shared_walk);
-    case 3: return each_row(dst.shape, {&dst, *all.begin(), *(all.begin() + 1), *(all.begin() + 2)}, shared_walk);
-    default:
-      return each_row(dst.shape, {&dst, *all.begin(), *(all.begin() + 1), *(all.begin() + 2), *(all.begin() + 3)},
-                      shared_walk);
-  }
+  });
 }
 
 // The rules that all of them share.
