@@ -172,7 +172,8 @@ def test_a_chip_answers_as_its_record_says(chip):
     out = np.zeros(9, np.int64)
     body = """scalar_t v; dim4 one = {1, 1, 1, 1};
   long long values[] = {tpu_npu_num(), tpu_bank_num(), tpu_eu_num(DT_FP32), tpu_eu_num(DT_FP16),
-    tpu_get_ic_parallel(DT_FP16), tpu_local_mem_size_per_npu(), tpu_l2_sram_size(), (long long)tpu_l2_sram_get_start_addr(),
+    tpu_get_ic_parallel(DT_FP16), tpu_local_mem_size_per_npu(), tpu_l2_sram_size(),
+    (long long)tpu_l2_sram_get_start_addr(),
     (long long)tpu_global_mem_get_start_addr()};
   for (int i = 0; i < 9; ++i) for (int half = 0; half < 2; ++half) {
     v.u32 = (unsigned)(values[i] >> (32 * half));
