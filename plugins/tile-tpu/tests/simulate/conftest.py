@@ -13,7 +13,7 @@ sys.path.insert(0, os.fspath(Path(__file__).parent))
 
 @pytest.fixture(scope="session")
 def kernels_library():
-    import kernels
+    import tpu_kernels as kernels
     from tile_tpu.simulate import compile_kernel
 
     from tilecore.errors import ToolchainError
@@ -28,7 +28,7 @@ def kernels_library():
 
 @pytest.fixture(scope="session")
 def wheel() -> Path:
-    import cmodel
+    import vendor_cmodel as cmodel
 
     found = cmodel.find_wheel()
     if found is None:

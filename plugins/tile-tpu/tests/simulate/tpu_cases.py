@@ -1,4 +1,4 @@
-"""Launches of the kernels in kernels.py, with what they should give by numpy."""
+"""Launches of the kernels in tpu_kernels.py, with what they should give by numpy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from kernels import BF16, E4M3, E5M2, FP16, FP32, INT8, INT16, INT32, UINT8, UINT16, UINT32
+from tpu_kernels import BF16, E4M3, E5M2, FP16, FP32, INT8, INT16, INT32, UINT8, UINT16, UINT32
 
 TYPES: dict[int, Any] = {
     FP32: np.float32, FP16: np.float16, BF16: ml_dtypes.bfloat16, E4M3: ml_dtypes.float8_e4m3fn,

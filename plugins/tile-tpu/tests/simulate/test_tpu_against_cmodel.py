@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import cases
-import cmodel
-import kernels
 import pytest
-from test_kernels import launched
+import tpu_cases as cases
+import tpu_kernels as kernels
+import vendor_cmodel as cmodel
+from test_tpu_functions import launched
 from tile_tpu.chips import BM1690
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import cases
-import kernels
 import pytest
+import tpu_cases as cases
+import tpu_kernels as kernels
 from tile_tpu.simulate import SimulatedTpu
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-CHILD = Path(__file__).with_name("cmodel_child.py")
+CHILD = Path(__file__).with_name("vendor_cmodel_child.py")
 Job = tuple[str, list[np.ndarray], bytes, int]
 
 
