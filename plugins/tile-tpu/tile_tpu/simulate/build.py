@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ INCLUDE, SOURCES = HERE / "include", HERE / "src"
 SOURCE_NAME = "kernel.c"
 
 _SIMULATOR = (
-    "-std=c++17", "-fPIC", "-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
-    "-fvisibility=hidden", "-pthread", "-w",
+    "-std=c++17", "-fPIC", "-O2", "-ftree-vectorize", "-march=native", "-ffp-contract=off", "-fno-math-errno",
+    "-fno-trapping-math", "-fvisibility=hidden", "-pthread", "-w",
 )  # fmt: skip
 _KERNEL = (
     "-x", "c", "-std=gnu11", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-w",
@@ -38,9 +39,15 @@ def simulator_library(compiler: HostCompiler) -> Path:
     name = f"libtpusim-{key}.so"
 
     def build(folder: str) -> None:
-        files = sorted(os.fspath(path) for path in SOURCES.glob("*.cpp"))
-        options = [*_SIMULATOR, *files, "-shared", f"-Wl,-soname,{name}", "-o", os.path.join(folder, name)]
-        compiler.run(options, "the simulator of tile-tpu")
+        def compile_one(path: Path) -> str:
+            made = os.path.join(folder, f"{path.stem}.o")
+            compiler.run([*_SIMULATOR, "-c", os.fspath(path), "-o", made], "the simulator of tile-tpu")
+            return made
+
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            objects = list(pool.map(compile_one, sorted(SOURCES.glob("*.cpp"))))
+        linked = ["-shared", *objects, "-pthread", f"-Wl,-soname,{name}", "-o", os.path.join(folder, name)]
+        compiler.run(linked, "the simulator of tile-tpu")
 
     return kept(name, build)
 
@@ -88,25 +95,20 @@ class KernelLibrary:
         return None
 
 
-def compile_kernel(
-    source: str, compiler: HostCompiler | None = None, flags: Sequence[str] = (), include: Sequence[Path] = ()
-) -> KernelLibrary:
+def compile_kernel(source: str, compiler: HostCompiler | None = None, flags: Sequence[str] = ()) -> KernelLibrary:
     """Compile emitted C; what was compiled before is found on disk.
 
-    flags: for the compiler, such as the chip's ``-D``. include: folders of other headers. Raises ToolchainError where
-    there is no compiler or it refuses the source: with its words, whose line numbers are those of ``source``; a
-    function that the simulator has not is one.
+    flags: for the compiler, such as the chip's ``-D``. Raises ToolchainError where there is no compiler, or it refuses
+    the source, as it does for a function that the simulator has not; its lines are those of ``source``.
     """
     compiler = compiler or find_compiler()
     simulator = simulator_library(compiler)
     options = [*_KERNEL, *flags]
-    texts = [source, simulator.name, *map(texts_digest, (INCLUDE, *include))]
-    folders = [f"-I{os.fspath(folder)}" for folder in (INCLUDE, *include)]
-    name = f"tpu-kernel-{content_key(compiler, options, texts)}.so"
+    name = f"tpu-kernel-{content_key(compiler, options, [source, simulator.name, texts_digest(INCLUDE)])}.so"
 
     def build(folder: str) -> None:
         Path(folder, SOURCE_NAME).write_text(source)
-        compiler.run([*options, *folders, "-c", SOURCE_NAME, "-o", "kernel.o"], "the emitted source", cwd=folder)
+        compiler.run([*options, f"-I{INCLUDE}", "-c", SOURCE_NAME, "-o", "kernel.o"], "the emitted source", cwd=folder)
         linked = ["-shared", "kernel.o", os.fspath(simulator), "-lm", "-Wl,-z,defs", "-Wl,-rpath,$ORIGIN", "-o", name]
         compiler.run(linked, "the emitted source", cwd=folder)
 
