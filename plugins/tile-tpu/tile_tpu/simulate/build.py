@@ -95,20 +95,25 @@ class KernelLibrary:
         return None
 
 
-def compile_kernel(source: str, compiler: HostCompiler | None = None, flags: Sequence[str] = ()) -> KernelLibrary:
+def compile_kernel(
+    source: str, compiler: HostCompiler | None = None, flags: Sequence[str] = (), include: Sequence[Path] = ()
+) -> KernelLibrary:
     """Compile emitted C; what was compiled before is found on disk.
 
-    flags: for the compiler, such as the chip's ``-D``. Raises ToolchainError where there is no compiler, or it refuses
-    the source, as it does for a function that the simulator has not; its lines are those of ``source``.
+    flags: for the compiler, such as the chip's ``-D``. include: folders of other headers. Raises ToolchainError where
+    there is no compiler or it refuses the source: with its words, whose line numbers are those of ``source``; a
+    function that the simulator has not is one.
     """
     compiler = compiler or find_compiler()
     simulator = simulator_library(compiler)
     options = [*_KERNEL, *flags]
-    name = f"tpu-kernel-{content_key(compiler, options, [source, simulator.name, texts_digest(INCLUDE)])}.so"
+    texts = [source, simulator.name, *map(texts_digest, (INCLUDE, *include))]
+    folders = [f"-I{os.fspath(folder)}" for folder in (INCLUDE, *include)]
+    name = f"tpu-kernel-{content_key(compiler, options, texts)}.so"
 
     def build(folder: str) -> None:
         Path(folder, SOURCE_NAME).write_text(source)
-        compiler.run([*options, f"-I{INCLUDE}", "-c", SOURCE_NAME, "-o", "kernel.o"], "the emitted source", cwd=folder)
+        compiler.run([*options, *folders, "-c", SOURCE_NAME, "-o", "kernel.o"], "the emitted source", cwd=folder)
         linked = ["-shared", "kernel.o", os.fspath(simulator), "-lm", "-Wl,-z,defs", "-Wl,-rpath,$ORIGIN", "-o", name]
         compiler.run(linked, "the emitted source", cwd=folder)
 

@@ -19,12 +19,14 @@ extern "C" {
 /* printf becomes text of the run's report */
 int tpu_sim_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tpu_sim_assertion(const char *condition);
+void tpu_sim_assertion_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern __thread int tpu_sim_line;
 #define printf(...) tpu_sim_print(__VA_ARGS__)
 #define TPUKERNEL_LOG(...) tpu_sim_print(__VA_ARGS__)
 #define TPUKERNEL_DBG(...) tpu_sim_print(__VA_ARGS__)
 #define TPUKERNEL_ASSERT(condition) ((condition) ? (void)0 : TPU_SIM_AT(tpu_sim_assertion(#condition)))
-#define TPUKERNEL_ASSERT_INFO(condition, ...) TPUKERNEL_ASSERT(condition)
+#define TPUKERNEL_ASSERT_INFO(condition, ...) \
+  ((condition) ? (void)0 : TPU_SIM_AT(tpu_sim_assertion_info(__VA_ARGS__)))
 
 #define UNUSED(x) (void)(x)
 #define MIN(x, y) ((x) < (y) ? (x) : (y))
@@ -84,6 +86,12 @@ unsigned long long tpu_l2_sram_get_start_addr();
 unsigned long long tpu_global_mem_get_start_addr();
 int tpu_gdma_shape_limit(int dim);
 int tpu_gdma_move_max_wstride_byte_len();
+
+/* memory as the control core sees it; on the chip its cache has to be told */
+void *tpu_global_mem_addr(global_addr_t addr);
+void *tpu_local_mem_addr_unified(local_addr_t addr);
+void tpu_invalidate_cache(system_addr_t address, unsigned long long size);
+void tpu_flush_cache(system_addr_t address, unsigned long long size);
 
 /* addresses, layouts, types */
 int tpu_npu_index(local_addr_t addr);

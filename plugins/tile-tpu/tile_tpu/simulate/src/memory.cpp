@@ -106,6 +106,12 @@ bool Memory::all_valid(uint64_t offset, uint64_t bytes) const {
   return initialised_ || !std::memchr(valid_ + offset, 0, bytes);
 }
 
+void Memory::set_valid(uint64_t offset, uint64_t bytes) {
+  if (initialised_) return;
+  std::memset(valid_ + offset, 1, bytes);
+  note(valid_pages_, offset, bytes);
+}
+
 void Memory::uninitialised(uint64_t offset, uint64_t bytes) const {
   const auto* gap = static_cast<const uint8_t*>(std::memchr(valid_ + offset, 0, bytes));
   const uint64_t first = offset + uint64_t(gap - (valid_ + offset));

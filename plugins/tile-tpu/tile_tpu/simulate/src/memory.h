@@ -40,6 +40,8 @@ class Memory {
   uint64_t base() const { return base_; }
   bool contains(uint64_t address) const { return address - base_ < bytes_; }
   void set_valid() { initialised_ = true; }
+  // Written by the control core, whose accesses are not seen one by one.
+  void set_valid(uint64_t offset, uint64_t bytes);
   void set_rights(Rights rights) { rights_ = rights; }
   const std::string& name() const { return name_; }
   // A place in words: "lane 3, byte 64" of local memory, "byte 12" of others.

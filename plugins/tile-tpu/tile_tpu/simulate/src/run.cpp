@@ -25,10 +25,8 @@ void place_tensors(const Launch& launch, Device& made) {
     const LaunchTensor& given = launch.tensors[i];
     auto memory = std::make_unique<Memory>(given.name, given.address, given.bytes, launch.work_items > 1);
     memory->set_rights(given.access == 1 ? Rights::read : given.access == 2 ? Rights::write : Rights::both);
-    if (given.access != 2) {
-      std::memcpy(memory->at(0), given.host, given.bytes);
-      memory->set_valid();
-    }
+    std::memcpy(memory->at(0), given.host, given.bytes);  // what a kernel does not write stays as it is
+    if (given.access != 2) memory->set_valid();
     made.tensors.push_back(std::move(memory));
   }
 }
