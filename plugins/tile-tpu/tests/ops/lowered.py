@@ -57,26 +57,20 @@ class Bench:
         return buffer
 
     def _put(self, local: Var, layout: TileLayout, value: np.ndarray) -> None:
-        lanes = range(self.chip.lanes) if layout.is_replicated else [None]
-        for index in np.ndindex(*value.shape):
-            lane, offset = layout.place(index)
-            for each in lanes:
-                at = (lane if each is None else each, offset)
-                self.machine.memory[local][at] = value[index]
-                self.machine.written[local][at] = True
+        lane, offset = layout.place(np.indices(value.shape))
+        lane = slice(None) if layout.is_replicated else lane
+        self.machine.memory[local][lane, offset] = value
+        self.machine.written[local][lane, offset] = True
 
     def value(self, buffer: Var) -> np.ndarray:
         """What a buffer holds now; of copies in all lanes, they must be the same."""
         local, layout = self.env.facts[LAYOUTS][buffer]
         shape = tuple(int(s) for s in buffer.shape)
-        made = np.zeros(shape, self.machine.memory[local].dtype)
-        for index in np.ndindex(*shape):
-            lane, offset = layout.place(index)
-            made[index] = self.machine.memory[local][lane, offset]
-            if layout.is_replicated:
-                every = self.machine.memory[local][:, offset]
-                assert all(x.tobytes() == made[index].tobytes() for x in every), f"element {index} differs in lanes"
-        return made
+        lane, offset = layout.place(np.indices(shape))
+        memory = self.machine.memory[local]
+        if layout.is_replicated:
+            assert len({row.tobytes() for row in memory[:, offset]}) == 1, "lanes differ"
+        return memory[lane, offset].reshape(shape)
 
     def lower(self, impl: TileOpImpl, name: str, args: Sequence[Any]) -> Any:
         call = self.call(name, args)
