@@ -167,6 +167,14 @@ API(int, tpu_sim_print, (const char* format, ...)) {
   }
   return length;
 }
+API(void, tpu_sim_assertion_info, (const char* format, ...)) {
+  char buffer[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(buffer, sizeof buffer, format, arguments);
+  va_end(arguments);
+  guarded("assertion", 0xff, [&] { fail("assertion", std::string("an assertion of the kernel does not hold: ") + buffer); });
+}
 API(void, tpu_sim_assertion, (const char* condition)) QUERY({
   fail("assertion", "an assertion of the kernel does not hold", condition);
 })
