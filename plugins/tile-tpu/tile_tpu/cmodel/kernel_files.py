@@ -25,7 +25,7 @@ class KernelLibrary:
     source: str = ""
 
     def require(self, entry: str) -> None:
-        """Raises LaunchError when it registers no kernel of that name: the vendor's runtime would be silent or crash."""
+        """Raises LaunchError when it registers no such kernel: the vendor's runtime would be silent, or crash."""
         if f"tpu_kernel_register_{entry}\0".encode() not in self.binary:
             raise LaunchError(
                 f"{self.name} registers no kernel {entry}",
@@ -34,10 +34,13 @@ class KernelLibrary:
             )
 
 
+FILE = "libcmodel.so"  # bmlib's CModel wants its firmware to be called so
+
+
 def kernel_library(name: str, binary: bytes, source: str = "") -> KernelLibrary:
-    """The library as a file of this process, which goes with it. bmlib's CModel wants it to be called libcmodel.so."""
+    """The library as a file of this process, which goes with it."""
     folder = Path(_folder(os.getpid()).name, hashlib.sha256(binary).hexdigest()[:16])
-    path = folder / "libcmodel.so"
+    path = folder / FILE
     if not path.exists():
         folder.mkdir(exist_ok=True)
         part = folder / f"{os.getpid()}.part"

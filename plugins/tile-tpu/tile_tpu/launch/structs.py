@@ -1,8 +1,8 @@
 """The struct of arguments that a kernel's entry gets.
 
-Its fields are the slots of the artifact in their order: addresses of the tensors and of the workspaces (64 bits), scalars
-in their own type, sizes that are only known at the call in theirs. Every field is aligned to its size, as a C compiler of
-the host, of RISC-V and of ARM aligns it.
+Its fields are the slots of the artifact in their order: addresses of the tensors and of the workspaces (64 bits),
+scalars in their own type, sizes that are only known at the call in theirs. Every field is aligned to its size, as C
+compilers of x86-64, RISC-V and ARM align it.
 """
 
 from __future__ import annotations
