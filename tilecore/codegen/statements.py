@@ -128,7 +128,7 @@ class Statements:
         name = self.names.take(str(var.name))
         self.expressions.variables[var] = Text(name)
         self.bounds.bind_range(var, node.min, node.extent)
-        if node.kind == ForKind.UNROLLED:
+        if node.kind == ForKind.UNROLLED and self.dialect.unroll:
             factor = f" {int(node.annotations[UNROLL_FACTOR])}" if UNROLL_FACTOR in node.annotations else ""
             self.lines.append(f"{'  ' * self.depth}{self.dialect.unroll}{factor}")
         self.block(f"for ({kind} {name} = {first}; {name} < {within(stop, ORDER, right=True)}; ++{name})", node.body)
@@ -175,6 +175,9 @@ class Statements:
     def _alloc(self, node: AllocBuffer) -> None:
         buffer = node.buffer
         dtype, scope = dtype_of(buffer), str(buffer.scope())
+        if scope in self.dialect.scopes:
+            self.dialect.scopes[scope](self, node)
+            return
         kind = self.expressions.type_of(dtype, node)
         name = self.names.take(str(buffer.name))
         if scope.startswith("shared"):
@@ -198,6 +201,9 @@ class Statements:
 
     def _view(self, node: DeclBuffer) -> None:
         """Another element type of a buffer's memory."""
+        if str(node.buffer.scope()) in self.dialect.scopes:
+            self.dialect.scopes[str(node.buffer.scope())](self, node)
+            return
         source = self.expressions.memory[node.data.args[0]]
         dtype = dtype_of(node.buffer)
         kind = self.expressions.type_of(dtype, node)

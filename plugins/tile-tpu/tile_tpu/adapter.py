@@ -1,17 +1,17 @@
-"""The execution backends that run emitted C elsewhere than in tile-tpu's own simulator.
+"""The execution backends of ``tpu``.
 
-``cmodel``: the vendor's CModel, on the host. ``tpurt``: a card, through the vendor's runtime. ``torch_tpu``: a card,
-through SophGo's extension of torch.
+``torch_tpu``: a card, through SophGo's extension of torch. ``tpurt``: a card, through the vendor's runtime. ``sim``:
+tile-tpu's own simulator (``tile_tpu.simulated``). ``cmodel``: the vendor's simulator, on the host.
 
 What an artifact must say for them:
 
 - ``source`` is the emitted C, ``binary`` the library built from it, ``binary_format`` "cmodel" or "firmware".
 - ``target`` names the chip (``-chip=``).
 - An entry's ``symbol`` is the function that the source registers (``TPUKERNEL_FUNC_REGISTER(symbol)``), of at most 63
-  characters. Its attribute ``block_num`` is the number of work items of the launch, a core each (1 without it); the
+  characters. Its attribute ``cores`` is the number of work items of the launch, a core each (1 without it); the
   code shares its grid out by ``tpu_workitem_index()`` and ``tpu_workitem_num()``. It may be launched with fewer, as
   bmlib's CModel has one only, where ``tpu_workitem_num()`` answers 0 on BM1688.
-- The struct of arguments follows from the parameters, the workspaces and the symbols: see ``tile_tpu.launch.structs``.
+- The struct of arguments is as ``tile_tpu.arguments`` says; every work item gets a copy of it.
 """
 
 from __future__ import annotations
@@ -19,22 +19,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tile_tpu.chips import DEFAULT, Chip, find_chip
-from tile_tpu.launch.calls import CallPlan
+from tile_tpu.arguments import slots_of
+from tile_tpu.chips import chip_of
+from tile_tpu.launch.calls import call_of
+from tile_tpu.simulated import SimulatorAdapter
 from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact, ScalarParam
+from tilecore.runtime.artifact import Artifact, ScalarParam, TensorParam
 from tilecore.runtime.dims import evaluate
 from tilecore.target import Target
 
 HOST = 1  # DLPack's device type
 CMODEL, FIRMWARE = "cmodel", "firmware"  # formats of binaries
-
-
-def chip_of(target: Target) -> Chip:
-    """The chip that a target names."""
-    return find_chip(str(target.get("chip") or DEFAULT))
 
 
 class CModelAdapter(KernelAdapter):
@@ -66,10 +63,10 @@ class CModelAdapter(KernelAdapter):
         kernels = kernel_library(artifact.name, artifact.binary, artifact.source)
         for entry in artifact.entries:
             kernels.require(entry.symbol)
-        plan = CallPlan(artifact, device.chip, device.most_items)
 
         def launch(slots_address: int, grids_address: int, stream: int) -> int:
-            device.run(kernels, *plan.call(plan.read(slots_address), plan.grids(grids_address)))
+            blocks, launches = call_of(artifact, slots_address, grids_address, device.most_items)
+            device.run(kernels, blocks, launches)
             return 0
 
         return LoadedKernel(launch, owner=kernels)
@@ -113,7 +110,6 @@ class TpuRtAdapter(KernelAdapter):
         _require_format(artifact, FIRMWARE, self.name)
         chip = chip_of(Target.parse(artifact.target))
         kernels = kernel_library(artifact.name, artifact.binary, artifact.source)
-        plan = CallPlan(artifact, chip, chip.cores)
         try:
             runtime = card_runtime()
         except RuntimeFailure as failure:
@@ -121,7 +117,7 @@ class TpuRtAdapter(KernelAdapter):
 
         def launch(slots_address: int, grids_address: int, stream: int) -> int:
             try:
-                blocks, launches = plan.call(plan.read(slots_address), plan.grids(grids_address))
+                blocks, launches = call_of(artifact, slots_address, grids_address, chip.cores)
                 execute(runtime, str(kernels.path), blocks, launches)
             except RuntimeFailure as failure:
                 raise LaunchError(f"{artifact.name} failed on {chip.name}: {failure}") from None
@@ -191,26 +187,25 @@ class _TorchLaunch:
     """``launch(slots_address, grids_address, device, stream)`` through torch_tpu's operation."""
 
     def __init__(self, artifact: Artifact, device_type: int, run: Any, library: str) -> None:
-        self.plan = CallPlan(artifact, find_chip(DEFAULT), 1)
         self.artifact, self.device_type, self.run, self.library = artifact, device_type, run, library
 
     def __call__(self, slots_address: int, grids_address: int, device: int, stream: int) -> int:
         from tile_tpu.card.torch_tpu import execute
 
-        tensors = self._tensors(self.plan.read(slots_address), device)
-        for entry, grid in zip(self.artifact.entries, self.plan.grids(grids_address), strict=True):
-            if 0 not in grid:
-                execute(self.run, self.library, entry.symbol, tensors, [])
+        for call in slots_of(self.artifact, slots_address, grids_address):
+            tensors = self._tensors([tensor.address for tensor in call.tensors], device)
+            execute(self.run, self.library, call.symbol, tensors, [])
         return 0
 
-    def _tensors(self, slots: list[int], device: int) -> list[Any]:
+    def _tensors(self, addresses: list[int], device: int) -> list[Any]:
         from tile_tpu.card.tensors import tensor_at
 
+        params = [p for p in self.artifact.params if isinstance(p, TensorParam)]
         made = []
-        for declared, slot in zip([*self.plan.tensors, *self.artifact.workspaces], slots, strict=False):
+        for declared, address in zip([*params, *self.artifact.workspaces], addresses, strict=True):
             shape = [evaluate(d, {}) for d in declared.shape]
             strides = [evaluate(d, {}) for d in getattr(declared, "strides", None) or ()] or _row_major(shape)
-            made.append(tensor_at(slot % 2**64, shape, strides, declared.dtype, (self.device_type, device)))
+            made.append(tensor_at(address, shape, strides, declared.dtype, (self.device_type, device)))
         return made
 
 
@@ -232,5 +227,5 @@ def _require_format(artifact: Artifact, wanted: str, adapter: str) -> None:
 
 
 def adapters() -> list[KernelAdapter]:
-    """In the order in which they are tried: a card first."""
-    return [TorchTpuAdapter(), TpuRtAdapter(), CModelAdapter()]
+    """All of them, in the order in which ``auto`` tries them: a card first, then the simulator that checks more."""
+    return [TorchTpuAdapter(), TpuRtAdapter(), SimulatorAdapter(), CModelAdapter()]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilecore.errors import TargetError
+from tilecore.target import Target
 
 DEFAULT = "bm1690"
 
@@ -126,3 +127,8 @@ def find_chip(name: str) -> Chip:
             hint=f'write target="tpu -chip={DEFAULT}"',
         )
     return chip
+
+
+def chip_of(target: Target) -> Chip:
+    """The chip that a target names."""
+    return find_chip(str(target.get("chip", DEFAULT)))

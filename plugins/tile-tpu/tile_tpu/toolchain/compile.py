@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tile_tpu.chips import Chip
+from tile_tpu.include import FOLDER
 from tile_tpu.toolchain import search
 from tile_tpu.toolchain.compile_errors import SOURCE, refused
 from tile_tpu.toolchain.compilers import Compiler, card_compiler, checking_compiler, host_compiler
 from tile_tpu.toolchain.sdk import CModel, Firmware
+from tile_tpu.toolchain.signatures import require_same
 from tilecore.errors import ToolchainError, UnsupportedError
 
 LONGEST_NAME = 63  # characters of a kernel's name: FUNC_MAX_NAME_LEN of tpuv7_rt.h is 64, with the end of the string
@@ -37,8 +39,9 @@ def for_cmodel(
     """
     check_names(symbols)
     files = files or search.find_cmodel(chip)
+    require_same(files.include, chip, source)
     options = [
-        *_COMMON, "-O2", "-g1", "-w", "-DUSING_CMODEL", *_defines(chip), f"-I{files.include}", *flags, SOURCE,
+        *_COMMON, "-O2", "-g1", "-w", "-DUSING_CMODEL", *_includes(chip, files.include), *flags, SOURCE,
         "-shared", "-o", "kernel.so", f"-L{files.device.parent}", f"-l:{files.device.name}", "-lm",
         "-Wl,-z,defs", "-Wl,-Bsymbolic",
     ]  # fmt: skip
@@ -63,6 +66,7 @@ def for_card(source: str, chip: Chip, name: str, symbols: Sequence[str] = (), fl
                 hint=f"{error.hint}; the code of {name} does compile for the chip's control core",
             ) from None  # fmt: skip
         raise
+    require_same(files.include, chip, source)
     return _built(compiler, card_options(chip, files, flags), source, name)
 
 
@@ -70,7 +74,7 @@ def card_options(chip: Chip, files: Firmware, flags: Sequence[str]) -> list[str]
     """As the vendor builds (PPL's deps/scripts/pcie.cmake)."""
     archive = ["-Wl,--whole-archive", str(files.archive), "-Wl,--no-whole-archive"]
     return [
-        *_COMMON, "-O3", "-flto", "-w", "-Dlibkernel_EXPORTS", *_defines(chip), f"-I{files.include}", *flags, SOURCE,
+        *_COMMON, "-O3", "-flto", "-w", "-Dlibkernel_EXPORTS", *_includes(chip, files.include), *flags, SOURCE,
         "-shared", "-o", "kernel.so", *archive, "-Wl,-s", "-Wl,-z,defs", "-ldl", "-lm",
     ]  # fmt: skip
 
@@ -84,7 +88,7 @@ def check_for_card(source: str, chip: Chip, name: str, flags: Sequence[str] = ()
     include = next((found for sdk in search.search().sdks if (found := sdk.include(chip))), None)
     if compiler is None or include is None:
         return False
-    options = [*_COMMON, "-O1", "-w", *_defines(chip), f"-I{include}", *flags, "-c", SOURCE, "-o", "kernel.so"]
+    options = [*_COMMON, "-O1", "-w", *_includes(chip, include), *flags, "-c", SOURCE, "-o", "kernel.so"]
     _built(compiler, options, source, name)
     return True
 
@@ -101,8 +105,9 @@ def check_names(symbols: Sequence[str]) -> None:
             )
 
 
-def _defines(chip: Chip) -> list[str]:
-    return [f"-D{name}" for name in chip.defines]
+def _includes(chip: Chip, vendor: Path) -> list[str]:
+    """The chip's macros, and the folders of the vendor's headers and of ours."""
+    return [*(f"-D{name}" for name in chip.defines), f"-I{vendor}", f"-I{FOLDER}"]
 
 
 def _built(compiler: Compiler, options: list[str], source: str, name: str) -> bytes:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 from collections.abc import Sequence
 
-from tile_tpu.adapter import CMODEL, FIRMWARE, chip_of
-from tile_tpu.chips import Chip
+from tile_tpu.adapter import CMODEL, FIRMWARE
+from tile_tpu.chips import Chip, chip_of
+from tile_tpu.include import FOLDER
 from tile_tpu.toolchain import report
 from tile_tpu.toolchain.compile import for_card, for_cmodel
 from tile_tpu.toolchain.compilers import host_compiler
@@ -27,8 +30,17 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
 
 
 def version(target: Target) -> str:
-    """The SDK that the chip's code is built with, and the compiler."""
-    return f"{_sdk(chip_of(target))}, {_compiler()}"
+    """The SDK that the chip's code is built with, the compiler, and our headers."""
+    return f"{_sdk(chip_of(target))}, {_compiler()}, headers {_headers()}"
+
+
+@functools.lru_cache(maxsize=1)
+def _headers() -> str:
+    """A digest of our own headers, which kernels include."""
+    digest = hashlib.sha256()
+    for path in sorted(FOLDER.rglob("*.h")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _sdk(chip: Chip) -> str:

@@ -1,0 +1,89 @@
+"""Functions of floats on tiles, in float32: those that the tensor unit has, and others as a few instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log
+from typing import TYPE_CHECKING
+
+from tile_tpu.lowering.frames import Tile
+from tilecore.ir.build import const
+
+if TYPE_CHECKING:
+    from tile_tpu.lowering.values import Values
+
+TABLES = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tanh": "exp", "sigmoid": "exp"}
+TABLE_ELEMENTS = 32  # of a function's coefficients, in every lane (vendor's tpu_bdc_load_fp_exp_coeff)
+_WORK = {"exp": 2, "log": 1, "sin": 1, "cos": 1, "tanh": 2, "sigmoid": 2}
+
+
+def _simple(name: str) -> Callable[[Values, Tile], Tile]:
+    """An instruction without strides or with them, that needs nothing else."""
+
+    def run(values: Values, x: Tile) -> Tile:
+        made = values.emit.new(x.axes, "float32")
+        values.emit.emit(name, made.view, values.emit.aligned(x, x.axes))
+        return made
+
+    return run
+
+
+def _with_table(name: str) -> Callable[[Values, Tile], Tile]:
+    def run(values: Values, x: Tile) -> Tile:
+        emit = values.emit
+        table = emit.table(TABLES[name], TABLE_ELEMENTS)
+        work = [emit.new(x.axes, "float32", "work").view for _ in range(_WORK[name])]
+        made = emit.new(x.axes, "float32")
+        emit.emit(name, made.view, emit.aligned(x, x.axes), *work, table)
+        return made
+
+    return run
+
+
+_exp, _log = _with_table("exp"), _with_table("log")
+
+
+def _scaled(values: Values, x: Tile, factor: float) -> Tile:
+    return values.apply("mul", [x, const(factor, "float32")], "float32")
+
+
+def _exp2(values: Values, x: Tile) -> Tile:
+    return _exp(values, _scaled(values, x, log(2)))
+
+
+def _exp10(values: Values, x: Tile) -> Tile:
+    return _exp(values, _scaled(values, x, log(10)))
+
+
+def _log2(values: Values, x: Tile) -> Tile:
+    return _scaled(values, _log(values, x), 1 / log(2))
+
+
+def _log10(values: Values, x: Tile) -> Tile:
+    return _scaled(values, _log(values, x), 1 / log(10))
+
+
+def _fma(values: Values, a: Tile, b: Tile, c: Tile) -> Tile:
+    return values.apply("add", [values.apply("mul", [a, b], "float32"), c], "float32")
+
+
+FUNCTIONS: dict[str, Callable[..., Tile]] = {
+    "exp": _exp,
+    "exp2": _exp2,
+    "exp10": _exp10,
+    "log": _log,
+    "log2": _log2,
+    "log10": _log10,
+    "sin": _with_table("sin"),
+    "cos": _with_table("cos"),
+    "tanh": _with_table("tanh"),
+    "sigmoid": _with_table("sigmoid"),
+    "sqrt": _simple("sqrt"),
+    "rsqrt": _simple("rsqrt"),
+    "fabs": _simple("abs"),
+    "floor": _simple("floor"),
+    "ceil": _simple("ceil"),
+    "nearbyint": _simple("round"),
+    "round": _simple("round"),
+    "fma": _fma,
+}

@@ -1,0 +1,36 @@
+"""The passes of ``tpu``: the loops family, edited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.lowering.passes import PassEdit
+from tilecore.plugins.backend import Lowering
+from tilecore.target import Target
+
+
+def stand_in(target: Target) -> dict[str, Any]:
+    """The TVM target for stock passes."""
+    return {"kind": "c"}
+
+
+def lowering() -> Lowering:
+    from tile_tpu.lowering.address_tiles import ADDRESS_TILES
+    from tile_tpu.lowering.place_layouts import PLACE_LAYOUTS
+    from tile_tpu.lowering.plan_local import PLAN_LOCAL
+    from tile_tpu.lowering.serial_blocks import SERIAL_BLOCKS
+    from tile_tpu.lowering.serial_loops import SERIAL_LOOPS
+    from tile_tpu.lowering.tensorize import TENSORIZE
+
+    edits = (
+        PassEdit("insert", "lower_reducers", PLACE_LAYOUTS),
+        PassEdit("remove", "plan_prefetches"),
+        PassEdit("insert", "thread_loops", TENSORIZE),
+        PassEdit("insert", "guard_bounds", ADDRESS_TILES),
+        PassEdit("remove", "fuse_loops"),
+        PassEdit("replace", "vectorize_loops", SERIAL_LOOPS),
+        PassEdit("remove", "unroll_loops"),
+        PassEdit("insert", "outline_kernels", SERIAL_BLOCKS),
+        PassEdit("insert", "serial_blocks", PLAN_LOCAL),
+    )
+    return Lowering(family="loops", stand_in=stand_in, edits=edits)
