@@ -15,7 +15,6 @@ from tile_tpu.runtimes.calls import Launch, Runtime
 from tile_tpu.runtimes.failure import RuntimeFailure
 
 GUARD = 4096  # bytes at least, before and behind each block; blocks start at multiples of it
-PATTERN = b"\xa5"
 
 
 class Placed(NamedTuple):
@@ -24,6 +23,16 @@ class Placed(NamedTuple):
     name: str
     at: int
     nbytes: int
+
+
+class _Gap(NamedTuple):
+    """Bytes of no block. pattern: what each of them is; gaps differ, as a copy that runs over copies the next one's."""
+
+    start: int
+    end: int
+    before: Placed | None
+    behind: Placed | None
+    pattern: int
 
 
 class Arena:
@@ -43,16 +52,16 @@ class Arena:
         module = runtime.load(library)
         self._reserve(runtime, nbytes)
         gaps = _gaps(blocks, nbytes)
-        for start, end, _, _ in gaps:
-            ctypes.memset(self._host + start, PATTERN[0], end - start)
+        for gap in gaps:
+            ctypes.memset(self._host + gap.start, gap.pattern, gap.end - gap.start)
         runtime.to_device(self._device, self._host, nbytes)
         addresses = [self._device + block.at for block in blocks]
         for launch in launches:
             runtime.launch(module, launch.entry, launch.filled(addresses), launch.items)
             runtime.wait()
         runtime.to_host(self._host, self._device, nbytes)
-        for start, end, before, behind in gaps:
-            self._check(start, end, before, behind)
+        for gap in gaps:
+            self._check(*gap)
 
     def _reserve(self, runtime: Runtime, nbytes: int) -> None:
         if len(self._map) < nbytes:
@@ -65,12 +74,12 @@ class Arena:
             self._device = runtime.allocate(nbytes)
             self._device_bytes = nbytes
 
-    def _check(self, start: int, end: int, before: Placed | None, behind: Placed | None) -> None:
+    def _check(self, start: int, end: int, before: Placed | None, behind: Placed | None, pattern: int) -> None:
         """Raises when the bytes between two blocks have changed."""
         found = ctypes.string_at(self._host + start, end - start)
-        if found == PATTERN * (end - start):
+        if found.count(pattern) == end - start:
             return
-        wrong = [i for i, byte in enumerate(found) if byte != PATTERN[0]]
+        wrong = [i for i, byte in enumerate(found) if byte != pattern]
         words = []
         if before is not None:
             words.append(f"{wrong[0]} bytes behind the end of {before.name} ({before.nbytes} bytes)")
@@ -79,10 +88,12 @@ class Arena:
         raise RuntimeFailure(f"a kernel wrote outside of its tensors: {len(wrong)} bytes, from {' and '.join(words)}")
 
 
-def _gaps(blocks: Sequence[Placed], nbytes: int) -> list[tuple[int, int, Placed | None, Placed | None]]:
-    """(start, end, the block before, the block behind) of what belongs to no block."""
+def _gaps(blocks: Sequence[Placed], nbytes: int) -> list[_Gap]:
+    """What belongs to no block."""
+    ends = [(block.at, block) for block in blocks] + [(nbytes, None)]
     made, at, last = [], 0, None
-    for block in blocks:
-        made.append((at, block.at, last, block))
-        at, last = block.at + block.nbytes, block
-    return [*made, (at, nbytes, last, None)]
+    for number, (end, block) in enumerate(ends):
+        made.append(_Gap(at, end, last, block, (0xA5 + 7 * number) % 256))
+        if block is not None:
+            at, last = block.at + block.nbytes, block
+    return made

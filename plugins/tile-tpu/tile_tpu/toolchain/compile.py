@@ -41,7 +41,7 @@ def for_cmodel(
     files = files or search.find_cmodel(chip)
     require_same(files.include, chip, source)
     options = [
-        *_COMMON, "-O2", "-g1", "-w", "-DUSING_CMODEL", *_includes(chip, files.include), *flags, SOURCE,
+        *_COMMON, "-O2", "-g1", "-DUSING_CMODEL", *_includes(chip, files.include), *flags, SOURCE,
         "-shared", "-o", "kernel.so", f"-L{files.device.parent}", f"-l:{files.device.name}", "-lm",
         "-Wl,-z,defs", "-Wl,-Bsymbolic",
     ]  # fmt: skip
@@ -74,7 +74,7 @@ def card_options(chip: Chip, files: Firmware, flags: Sequence[str]) -> list[str]
     """As the vendor builds (PPL's deps/scripts/pcie.cmake)."""
     archive = ["-Wl,--whole-archive", str(files.archive), "-Wl,--no-whole-archive"]
     return [
-        *_COMMON, "-O3", "-flto", "-w", "-Dlibkernel_EXPORTS", *_includes(chip, files.include), *flags, SOURCE,
+        *_COMMON, "-O3", "-flto", "-Dlibkernel_EXPORTS", *_includes(chip, files.include), *flags, SOURCE,
         "-shared", "-o", "kernel.so", *archive, "-Wl,-s", "-Wl,-z,defs", "-ldl", "-lm",
     ]  # fmt: skip
 
@@ -88,7 +88,7 @@ def check_for_card(source: str, chip: Chip, name: str, flags: Sequence[str] = ()
     include = next((found for sdk in search.search().sdks if (found := sdk.include(chip))), None)
     if compiler is None or include is None:
         return False
-    options = [*_COMMON, "-O1", "-w", *_includes(chip, include), *flags, "-c", SOURCE, "-o", "kernel.so"]
+    options = [*_COMMON, "-O1", *_includes(chip, include), *flags, "-c", SOURCE, "-o", "kernel.so"]
     _built(compiler, options, source, name)
     return True
 
@@ -113,7 +113,9 @@ def _includes(chip: Chip, vendor: Path) -> list[str]:
 def _built(compiler: Compiler, options: list[str], source: str, name: str) -> bytes:
     with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
         Path(folder, SOURCE).write_text(source)
-        done, said = compiler.run(options, folder)
+        folders = [folder, *(option[2:] for option in options if option.startswith("-I"))]
+        nameless = [f"-fdebug-prefix-map={place}=." for place in folders]  # the library is the same wherever it is made
+        done, said = compiler.run([*nameless, *options], folder)
         if not done:
             raise refused(name, compiler.version or "the compiler", source, said, options)
         return Path(folder, "kernel.so").read_bytes()

@@ -37,8 +37,10 @@ def _sourced(path: Path, stamp: int, base: tuple[tuple[str, str], ...], seconds:
     before = dict(base)
     with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
         answer = Path(folder) / "variables"
-        # "$0" holds the answer's place: "$1" and on would be arguments of the script
-        command = ["bash", "--noprofile", "--norc", "-c", f'. {_quoted(path)} && env -0 > "$0"', os.fspath(answer)]
+        # "$0" holds the answer's place: "$1" and on would be arguments of the script. It stands alone on its line: in a
+        # list with && its set -e would do nothing
+        text = f'. {_quoted(path)}\n[ "$?" = 0 ] || exit 1\nenv -0 > "$0"'
+        command = ["bash", "--noprofile", "--norc", "-c", text, os.fspath(answer)]
         said, code = _run(command, before, path, folder, seconds)
         text = answer.read_bytes().decode(errors="replace") if answer.exists() else ""
     if not text:

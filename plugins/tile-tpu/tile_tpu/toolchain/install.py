@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 from tile_tpu.toolchain import wheel
@@ -76,7 +77,7 @@ def unpack(archive: Path, folder: Path, progress: Progress) -> Path:
             raise ToolchainError(f"{archive.name} lacks {', '.join(missing)}", hint="fetch it again")
         (staging / MANIFEST).write_text(json.dumps(sizes))
         _put(staging, place)
-    except (zipfile.BadZipFile, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ToolchainError(f"{archive} is no whole wheel: {error}", hint="fetch it again") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)

@@ -2,7 +2,8 @@
 
 SDKs have changed parameters under one name (``tpu_bdc_clamp`` swapped two between PPL 1.6 and 1.7): such code would
 compile and compute something else. A file that includes the vendor's header and then our declarations does not compile
-where they differ, and the compiler names the functions.
+where types differ, and the compiler names the functions; parameters of one type that have changed places are told by
+their names.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ PARTS = ("tpu_bdc.h", "tpu_dma.h")  # declarations of commands, in the vendor's 
 _CONFLICT = re.compile(r"error: conflicting types for '(\w+)'")
 _OTHER = re.compile(r"(\S+): (?:fatal )?error: (.*)")
 _NAME = re.compile(r"\b(tpu_\w+)\s*\(")
+_PROTOTYPE = re.compile(r"\b(tpu_\w+)\s*\(([^(){};]*)\)\s*;")
+_PARAMETER = re.compile(r"(\w+)\s*(?:\[\w*\]\s*)?$")
 
 
 @dataclass(frozen=True)
@@ -58,18 +61,27 @@ def _drift(include: Path, chip: Chip, declarations: Path, digest: str, compiler:
     with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
         Path(folder, "both.c").write_text(both)
         done, said = compiler.run([*options, "-fsyntax-only", "-fmax-errors=0", "both.c"], folder)
-        changed = tuple(sorted(set(_CONFLICT.findall(said))))
+        changed = set(_CONFLICT.findall(said))
         error = "" if done or changed else _first(said)
-        theirs = _names(compiler, '#include "tpu_kernel.h"\n', options, folder)
-        wanted = _names(compiler, f"{ours}", ["-std=gnu11", "-w"], folder)
-    return Drift(changed, tuple(sorted(wanted - theirs)) if theirs else (), error)
+        theirs = _declared(compiler, '#include "tpu_kernel.h"\n', options, folder)
+        wanted = _declared(compiler, ours, ["-std=gnu11", "-w"], folder)
+    changed |= {name for name, names in wanted.items() if _reordered(names, theirs.get(name, names))}
+    missing = sorted(set(wanted) - set(theirs)) if theirs else []
+    return Drift(tuple(sorted(changed)), tuple(missing), error)
 
 
-def _names(compiler: Compiler, text: str, options: list[str], folder: str) -> set[str]:
-    """Functions that a text declares, by the preprocessor's output."""
+def _declared(compiler: Compiler, text: str, options: list[str], folder: str) -> dict[str, list[str]]:
+    """Functions that a text declares, and the names of their parameters, by the preprocessor's output."""
     Path(folder, "names.c").write_text(text)
     done, _ = compiler.run([*options, "-E", "-P", "names.c", "-o", "names.i"], folder)
-    return set(_NAME.findall(Path(folder, "names.i").read_text())) if done else set()
+    declared = _PROTOTYPE.findall(Path(folder, "names.i").read_text()) if done else []
+    return {name: [m[1] for p in listed.split(",") if (m := _PARAMETER.search(p.strip()))] for name, listed in declared}
+
+
+def _reordered(ours: list[str], theirs: list[str]) -> bool:
+    """Whether the names that both have stand in another order."""
+    shared = set(ours) & set(theirs)
+    return [n for n in ours if n in shared] != [n for n in theirs if n in shared]
 
 
 def _first(said: str) -> str:
