@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes  # noqa: F401  (registers the narrow floats with numpy)
+import ml_dtypes
 import numpy as np
-
 from tile_tpu.chips import Chip
 from tile_tpu.ir.instructions import Command, as_command
 from tile_tpu.ir.views import View
+
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const, constant, is_nothing
 from tilecore.ir.nodes import AllocBuffer, Analyzer, AttrStmt, Evaluate, FloatImm, For, IfThenElse, SeqStmt, Var

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from lowered import Bench, region
-
 from tile_tpu.lowering.ops.gemm import IMPLEMENTATIONS
+
 from tilecore.ir.nodes import Var, tirx
 
 (GEMM,) = IMPLEMENTATIONS
@@ -96,7 +96,11 @@ def test_float32_is_as_precise_as_float32():
 def test_clear_as_an_expression():
     step = Var("step", "int32")
     for number in (0, 1):
-        for types in (("float16", "float16", "float32"), ("float16", "float16", "float16"), ("uint8", "uint8", "int32")):
+        for types in (
+            ("float16", "float16", "float32"),
+            ("float16", "float16", "float16"),
+            ("uint8", "uint8", "int32"),
+        ):
             a, b, c = matrix(20, 30, types[0]), matrix(30, 17, types[1]), np.ones((20, 17), types[2])
             bench = Bench()
             va, vb = bench.buffer(a, types[0]), bench.buffer(b, types[1])
