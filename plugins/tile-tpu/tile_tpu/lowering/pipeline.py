@@ -16,6 +16,7 @@ def stand_in(target: Target) -> dict[str, Any]:
 
 def lowering() -> Lowering:
     from tile_tpu.lowering.address_tiles import ADDRESS_TILES
+    from tile_tpu.lowering.ops import implementations
     from tile_tpu.lowering.place_layouts import PLACE_LAYOUTS
     from tile_tpu.lowering.plan_local import PLAN_LOCAL
     from tile_tpu.lowering.serial_loops import SERIAL_LOOPS
@@ -33,4 +34,4 @@ def lowering() -> Lowering:
         PassEdit("insert", "outline_kernels", SPREAD_BLOCKS),
         PassEdit("insert", "spread_blocks", PLAN_LOCAL),
     )
-    return Lowering(family="loops", stand_in=stand_in, edits=edits)
+    return Lowering(family="loops", stand_in=stand_in, edits=edits, implementations=implementations())
