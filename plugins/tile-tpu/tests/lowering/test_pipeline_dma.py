@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from by_hand import alloc, do, element, environment, kernel, local, loop, piece, run, set_element, tensor, tile
+from core_model import Machine
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from machine import Machine
 from tile_tpu.chips import BM1690
 from tile_tpu.ir.touches import touches_of
 from tile_tpu.lowering.order_engines import ORDER_ENGINES

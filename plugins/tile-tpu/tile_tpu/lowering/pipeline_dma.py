@@ -24,7 +24,7 @@ from tile_tpu.chips import Chip, chip_of
 from tile_tpu.ir.instructions import command
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.plan_local import fits
-from tile_tpu.lowering.slots import Slots, on_slot, slots_of, without_allocations
+from tile_tpu.lowering.slots import Slots, on_slot, simplified, slots_of, without_allocations
 from tile_tpu.lowering.stages import Stages, plan_stages
 from tile_tpu.lowering.units import Unit
 from tilecore.frontend.source import location_of_span
@@ -154,7 +154,7 @@ class _Pipeline:
         values = {self.loop.loop_var: self._simple(step)}
         made = []
         for unit in units:
-            node = substitute(substitute(unit.node, self.plan.inline), values)
+            node = simplified(substitute(substitute(unit.node, self.plan.inline), values))
             made.append(on_slot(_own_variables(node), self.slots, slot))
         known = constant(self._simple(condition))
         if known is None:

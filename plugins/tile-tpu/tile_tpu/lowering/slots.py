@@ -11,8 +11,8 @@ from tile_tpu.ir.instructions import ELEMENT, SET_ELEMENT
 from tile_tpu.ir.views import LOCAL, VIEW
 from tilecore.dtypes import FACTS
 from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import const, dtype_of, nothing, op_name
-from tilecore.ir.nodes import AllocBuffer, Analyzer, Call, Stmt, Var, structural_mutate, tirx
+from tilecore.ir.build import const, constant, dtype_of, nothing, op_name
+from tilecore.ir.nodes import AllocBuffer, Analyzer, Call, IfThenElse, Stmt, Var, structural_mutate, tirx
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,27 @@ def on_slot(node: Stmt, slots: dict[Var, Slots], slot: Any) -> Stmt:
         return Call(made.op, args, attrs=made.attrs, ret_ty=made.ty, span=made.span)
 
     return structural_mutate(node, [(Call, call)])
+
+
+def simplified(node: Stmt) -> Stmt:
+    """``node`` with the places of its views, and its conditions, in their shortest form."""
+    analyzer = Analyzer()
+
+    def call(node: Call, mutator: Any) -> Any:
+        if op_name(node) != VIEW:
+            return mutator.default_mutate(node)
+        numbers = [analyzer.simplify(number) for number in node.args[1:]]
+        return Call(node.op, [node.args[0], *numbers], attrs=node.attrs, ret_ty=node.ty, span=node.span)
+
+    def branch(node: IfThenElse, mutator: Any) -> Any:
+        condition = analyzer.simplify(node.condition)
+        then = mutator.mutate(node.then_case)
+        other = None if node.else_case is None else mutator.mutate(node.else_case)
+        if constant(condition) is not None:
+            return then if constant(condition) else (nothing() if other is None else other)
+        return IfThenElse(condition, then, other, span=node.span)
+
+    return structural_mutate(node, [(Call, call), (IfThenElse, branch)])
 
 
 def without_allocations(body: Stmt, gone: set[Var]) -> Stmt:
