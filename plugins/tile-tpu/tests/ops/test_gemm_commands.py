@@ -68,8 +68,8 @@ def test_float_types(kind, result, turned):
 
 @pytest.mark.parametrize(
     "kinds",
-    [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "bfloat16"), ("float16", "float8_e4m3fn"),
-     ("float16", "bfloat16"), ("float32", "float16")],
+    [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "bfloat16"), ("float16", "float8_e4m3fn"), ("int8", "uint8"),
+     ("float16", "bfloat16"), ("float32", "float16"), ("int8", "int8"), ("float16", "uint8"), ("int8", "float32")],
 )  # fmt: skip
 def test_mixed_floats(kinds):
     got, expected, _ = run((20, 70, 65), (*kinds, "float32"), (0, 1), 0)
@@ -83,6 +83,18 @@ def test_bytes_are_exact_and_wrap(kinds, turned, chip):
     for clear in (0, 1):
         got, expected, _ = run((65, 20, 70), (*kinds, "int32"), turned, clear, chip)
         assert np.array_equal(got, expected)
+
+
+def test_unsigned_bytes_wrap_in_an_unsigned_result():
+    for clear, turned in product((0, 1), ((0, 0), (0, 1))):
+        bench = Bench()
+        a, b = matrix(20, 70, "uint8"), matrix(*((33, 70) if turned[1] else (70, 33)), "uint8")
+        c = RNG.integers(2**31, 2**32, (20, 33)).astype("uint32")
+        va, vb, vc = bench.buffer(a, "uint8"), bench.buffer(b, "uint8"), bench.buffer(c, "uint32", written=not clear)
+        flag = tirx.const(bool(clear), "bool")
+        bench.run(GEMM, "gemm", [region(va), region(vb), region(vc), *turned, flag, 0])
+        total = a.astype("int64") @ (b.T if turned[1] else b).astype("int64") + (0 if clear else c)
+        assert np.array_equal(bench.value(vc), total.astype("uint32"))
 
 
 def test_float32_is_as_precise_as_float32():
@@ -147,8 +159,8 @@ def test_a_stage_of_a_ring_is_used_in_place():
 
 @pytest.mark.parametrize(
     ("types", "words"),
-    [(("int32", "int32", "int32"), "no product"), (("int8", "int8", "float32"), "int32"),
-     (("float16", "float16", "int32"), "no result")],
+    [(("int32", "int32", "int32"), "no product"), (("int8", "int8", "uint32"), "int32"),
+     (("float16", "float16", "int32"), "no result"), (("int8", "int8", "int8"), "no result")],
 )  # fmt: skip
 def test_declines_with_a_reason(types, words):
     bench = Bench()
