@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from machine import Machine, number_type
-
 from tile_tpu.chips import find_chip
 from tile_tpu.ir.layouts import TILE, TileLayout, flat_layout, tile_layout, vector_layout
 from tile_tpu.lowering.emitter import scratch
 from tile_tpu.lowering.tensorize import LAYOUTS
+
 from tilecore.dtypes import FACTS
 from tilecore.ir.nodes import BufferRegion, Range, TensorRegion, Var, tirx
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from itertools import product
 
-import ml_dtypes
 import numpy as np
 import pytest
 from lowered import Bench, region
-
 from tile_tpu.lowering.ops.gemm import IMPLEMENTATIONS
+
 from tilecore.ir.nodes import Var, tirx
 
 (GEMM,) = IMPLEMENTATIONS
@@ -100,15 +99,21 @@ def test_unsigned_bytes_wrap_in_an_unsigned_result():
 def test_float32_is_as_precise_as_float32():
     got, expected, bench = run((64, 64, 256), ("float32", "float32", "float32"))
     single = 256 * 2.0**-24
-    assert np.abs(got - expected).max() < single and bench.machine.count["mm"] == 6
+    assert np.abs(got - expected).max() < single
+    assert bench.machine.count["mm"] == 6
     rough, expected, bench = run((64, 64, 256), ("float32",) * 3, config={"tl.allow_tf32": True})
-    assert bench.machine.count["mm"] == 3 and single < np.abs(rough - expected).max() < 256 * 2.0**-16
+    assert bench.machine.count["mm"] == 3
+    assert single < np.abs(rough - expected).max() < 256 * 2.0**-16
 
 
 def test_clear_as_an_expression():
     step = Var("step", "int32")
     for number in (0, 1):
-        for types in (("float16", "float16", "float32"), ("float16", "float16", "float16"), ("uint8", "uint8", "int32")):
+        for types in (
+            ("float16", "float16", "float32"),
+            ("float16", "float16", "float16"),
+            ("uint8", "uint8", "int32"),
+        ):
             a, b, c = matrix(20, 30, types[0]), matrix(30, 17, types[1]), np.ones((20, 17), types[2])
             bench = Bench()
             va, vb = bench.buffer(a, types[0]), bench.buffer(b, types[1])
@@ -154,7 +159,8 @@ def test_a_stage_of_a_ring_is_used_in_place():
 
     a = BufferRegion(ring, [Range.from_min_extent(stage % 3, 1), *list(a.region)[1:]])
     bench.run(GEMM, "gemm", [a, region(b), region(c), 0, 0, tirx.const(True, "bool"), 0])
-    assert bench.machine.count == {"mm": 1} and np.all(bench.value(c) == 64)
+    assert bench.machine.count == {"mm": 1}
+    assert np.all(bench.value(c) == 64)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +172,8 @@ def test_declines_with_a_reason(types, words):
     bench = Bench()
     regions = [region(bench.buffer(np.ones((16, 16)), t)) for t in types]
     reason = bench.declined(GEMM, "gemm", [*regions, 0, 0, tirx.const(True, "bool"), 0])
-    assert reason is not None and words in reason
+    assert reason is not None
+    assert words in reason
 
 
 def test_declines_memory_that_is_not_local_and_fp8_where_there_is_none():
@@ -177,6 +184,3 @@ def test_declines_memory_that_is_not_local_and_fp8_where_there_is_none():
     assert "fp8" in (bench.declined(GEMM, "gemm", [tile, tile, out, 0, 0, clear, 0]) or "")
     far = region(tirx.decl_buffer([16, 16], "float16", "A", scope="global", layout=None))
     assert "global" in (bench.declined(GEMM, "gemm", [far, far, out, 0, 0, clear, 0]) or "")
-
-
-assert ml_dtypes

@@ -35,7 +35,9 @@ def check(source, kind, axis, dtype, reverse=0, layouts=(TILE, TILE), in_place=F
     expected = np.flip(expected, axis) if reverse else expected
     got = bench.value(out)
     if target.is_float and kind == "sum":
-        bound = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2}[dtype] * (1 + np.abs(expected.astype("f8")).max())
+        bound = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2}[dtype] * (
+            1 + np.abs(expected.astype("f8")).max()
+        )
         assert np.abs(got.astype("f8") - expected.astype("f8")).max() <= bound
     else:
         assert np.array_equal(got, expected, equal_nan=target.is_float)

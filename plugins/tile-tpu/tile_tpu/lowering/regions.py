@@ -7,7 +7,6 @@ from typing import Any
 
 from tile_tpu.ir.layouts import FLAT, LANE, ROW, SPREAD, TileLayout
 from tile_tpu.ir.views import View, aligned_strides
-from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import Analyzer, TensorRegion, Var
 

@@ -16,8 +16,8 @@ def gather_rows(emit: Emitter, dst: View, src: View, rows: View, other: Any) -> 
     """dst row c = src row rows[c]; ``other`` where there is no such row.
 
     dst: local, (1, count, 1, columns). src: of a tensor, (1, 1, size, columns), its rows along h. rows: local,
-    (1, count, 1, 1), 32-bit integers, each in the lane of its row (a negative one is a row beyond the end). The vendor's
-    ``h_gather`` has an index for every lane; a stride of 0 shows each lane the same rows.
+    (1, count, 1, 1), 32-bit integers, each in the lane of its row; a negative one is a row beyond the end. The
+    vendor's ``h_gather`` has an index for every lane; a stride of 0 shows each lane the same rows.
 
     Raises NotTensor.
     """

@@ -24,8 +24,8 @@ _WIDTHS = (8, 16, 32)
 
 @dataclass(frozen=True)
 class Join:
-    """kind: of the reduction. dtype: of its result. keeps_nan: a NaN among the values makes the result NaN. fast: values
-    are taken to hold no NaN."""
+    """kind: of the reduction. dtype: of its result. keeps_nan: a NaN among the values makes the result NaN. fast:
+    values are taken to hold no NaN."""
 
     kind: str
     dtype: str
@@ -85,7 +85,7 @@ def declines(kind: str, source: str, target: str) -> str | None:
     if a.kind == "float" and b.kind == "float":
         return None
     if b.kind == "float":
-        return None if "float32" == target or a.bits < 16 else f"a conversion from {source} to {target}"
+        return None if target == "float32" or a.bits < 16 else f"a conversion from {source} to {target}"
     fits = a.kind in ("int", "uint", "bool") and a.bits < b.bits and (a.kind != "int" or b.kind == "int")
     return None if fits or source == "bool" else f"a conversion from {source} to {target} that may not fit"
 

@@ -85,9 +85,7 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
 class _Reduction:
     """One step: from a matrix, or along the one outer axis of a stack of them, to a vector or a matrix."""
 
-    def __init__(
-        self, work: Work, call: TileCall, env: PassEnv, source: TensorRegion, target: TensorRegion
-    ) -> None:
+    def __init__(self, work: Work, call: TileCall, env: PassEnv, source: TensorRegion, target: TensorRegion) -> None:
         self.work, self.call = work, call
         fast = bool(env.config.get(str(PassConfigKey.TL_ENABLE_FAST_MATH), False))
         self.join = Join(call.kind, dtype_of(target.source), bool(call.nan_propagate), fast)
