@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilecore.plugins.backend import Codegen, Lowering, TargetSpec
+from tilecore.plugins.backend import Codegen, Lowering, TargetSpec, Toolchain
 from tilecore.plugins.hookspecs import hookimpl
 from tilecore.runtime.adapter import KernelAdapter
 
@@ -28,6 +28,13 @@ def tilecore_codegen() -> Codegen:
     from tile_tpu.codegen import CODEGEN
 
     return CODEGEN
+
+
+@hookimpl
+def tilecore_toolchain() -> Toolchain:
+    from tile_tpu.toolchain.record import TOOLCHAIN
+
+    return TOOLCHAIN
 
 
 @hookimpl

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import AllocBuffer, For, ForKind, PrimFunc, Var, structural_map, tirx
+from tilecore.ir.scopes import is_total
 from tilecore.ir.visit import collect, substitute
-from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.passes import Pass, PassEnv
 
 
 def serial_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     body = structural_map(func.body, (For, _serial))
-    totals = [a.buffer for a in collect(body, AllocBuffer) if str(a.buffer.scope()).startswith(REDUCE_SCOPE)]
+    totals = [a.buffer for a in collect(body, AllocBuffer) if is_total(a.buffer)]
     return func.with_body(substitute(body, {total: _local(total) for total in totals}) if totals else body)
 
 
