@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,15 @@ def prepare() -> None:
         if not list(folder.glob(f"{extension}*.so")):
             command = [sys.executable, "setup.py", "build_ext", "--inplace"]
             subprocess.run(command, cwd=folder, check=False, stdout=subprocess.DEVNULL)
+
+
+def offered() -> AbstractContextManager[Any]:
+    """While it is open there is the target "cuda": of the installed package, else of the folder here."""
+    import tile_cuda.plugin
+
+    from tilecore.plugins import manager
+
+    return nullcontext() if manager.claims("cuda") else manager.register(tile_cuda.plugin, package="tile-cuda")
 
 
 def artifact_of(target: Any, adapter: str, binary: bytes) -> Any:
@@ -128,6 +138,7 @@ def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
     for name, function in functions.items():
         a, b = torch.randn(SIZE, device="cuda"), torch.randn(SIZE, device="cuda")
         c, d, e = (torch.zeros(SIZE, device="cuda") for _ in range(3))
+        first = a + b
         function(a, b, c)
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -142,8 +153,7 @@ def checks(functions: dict[str, Callable[..., Any]]) -> dict[str, str]:
         b.mul_(2)
         graph.replay()
         torch.cuda.synchronize()
-        right = torch.equal(c + 0, a + (b / 2 - 1)) or torch.allclose(c, a + (b / 2 - 1))
-        words = [right, torch.allclose(d, a + b / 2), torch.allclose(e, a + b)]
+        words = [torch.equal(c, first), torch.allclose(d, a + b / 2), torch.allclose(e, a + b)]
         made[name] = ", ".join(
             f"{what}: {'right' if ok else 'WRONG'}" for what, ok in zip(("call", "stream", "graph"), words, strict=True)
         )
@@ -177,7 +187,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     prepare()
-    import tile_cuda.plugin
     import torch
     from tile_cuda import launch
 
@@ -186,7 +195,7 @@ def main() -> None:
 
     if not torch.cuda.is_available():
         raise SystemExit("no GPU that torch can use")
-    with manager.register(tile_cuda.plugin, package="tile-cuda"):
+    with offered():
         backend, target = manager.resolve("cuda")
         functions: dict[str, Callable[..., Any]] = {"empty Python function": lambda a, b, c: None}
         functions |= kernels(target, backend)

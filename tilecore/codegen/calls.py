@@ -137,9 +137,12 @@ def _atomic(emit: Expressions, node: Call) -> Text:
     arguments: list[Any] = [emit.address(element)]
     if kind != "load":
         arguments.append(convert(emit, emit.value(operand), dtype_of(operand), dtype_of(element)))
-    if order != "relaxed":
-        arguments.append(f"tc_{'acquire' if order == 'consume' else order}")
-    return call(f"tc_atomic_{kind}", *arguments)
+    return call(f"tc_atomic_{kind}", *arguments, *memory_order(order))
+
+
+def memory_order(order: str) -> list[str]:
+    """The last argument of an atomic function: the header's word, none for relaxed order."""
+    return [] if order == "relaxed" else [f"tc_{'acquire' if order == 'consume' else order}"]
 
 
 _CALLS: dict[str, Callable[[Expressions, Any], Text]] = {

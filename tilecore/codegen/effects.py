@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen.arithmetic import NARROW, widened
+from tilecore.codegen.calls import memory_order
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import cast
 from tilecore.dtypes import FACTS
@@ -54,9 +55,9 @@ def _wait_async(emit: Statements, node: Any) -> None:
 def _atomic_add(emit: Statements, node: Any) -> None:
     """Several neighbours at once."""
     target, values, count, order = node.value.args
-    places = f"{emit.expressions.place(target)}, {emit.expressions.place(values)}"
-    word = "" if order.value == "relaxed" else f", tc_{'acquire' if order.value == 'consume' else order.value}"
-    emit.line(f"tc_atomic_add_x{_number(emit, node, count)}({places}{word});")
+    places = [emit.expressions.place(target), emit.expressions.place(values)]
+    arguments = ", ".join([*places, *memory_order(str(order.value))])
+    emit.line(f"tc_atomic_add_x{_number(emit, node, count)}({arguments});")
 
 
 def _number(emit: Statements, node: Any, value: Any) -> int:

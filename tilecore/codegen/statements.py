@@ -41,6 +41,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.ranges import known_range
 
 UNROLL_FACTOR = "unroll_factor"  # annotation of a loop: T.unroll(unroll_factor=)
+_OWN = ("local", "reduce.")  # memory of a thread; partial results of reductions on targets without threads
 _UPDATES = {"Add": "+=", "Sub": "-=", "Mul": "*="}
 
 
@@ -187,7 +188,7 @@ class Statements:
                 refuse(node, self.dialect.kind, what=f"shared buffer {buffer.name} without a place in the arena")
             self.line(f"{kind}* {name} = ({kind}*)({self.dialect.arena_name} + {offset});")
             return
-        if not scope.startswith("local"):
+        if not scope.startswith(_OWN):
             refuse(node, self.dialect.kind, what=f"memory of scope {scope!r}")
         sizes = [constant(size) for size in buffer.shape]
         if len(sizes) != 1 or sizes[0] is None:

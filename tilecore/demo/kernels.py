@@ -31,12 +31,12 @@ def matmul(M, N, K, block_M=128, block_N=128, block_K=128, dtype="float32", accu
 
 
 @tilecore.jit
-def softmax(M, N, block_M=4, dtype="float32", threads=128):
+def softmax(M, N, block_M=4, dtype="float32"):
     """Y[i, :] = softmax(X[i, :]), a few whole rows a block."""
 
     @T.prim_func
     def softmax_kernel(X: T.Tensor((M, N), dtype), Y: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             row = T.alloc_fragment((block_M, N), "float32")
             largest = T.alloc_fragment((block_M,), "float32")
             total = T.alloc_fragment((block_M,), "float32")
@@ -53,12 +53,12 @@ def softmax(M, N, block_M=4, dtype="float32", threads=128):
 
 
 @tilecore.jit
-def rms_norm(M, N, block_M=4, eps=1e-6, dtype="float32", threads=128):
+def rms_norm(M, N, block_M=4, eps=1e-6, dtype="float32"):
     """Y = X / sqrt(mean(X^2) + eps) * W, row by row."""
 
     @T.prim_func
     def rms_norm_kernel(X: T.Tensor((M, N), dtype), W: T.Tensor((N,), dtype), Y: T.Tensor((M, N), dtype)):
-        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+        with T.Kernel(T.ceildiv(M, block_M), threads=128) as bx:
             row = T.alloc_fragment((block_M, N), "float32")
             squares = T.alloc_fragment((block_M, N), "float32")
             scale = T.alloc_fragment((block_M,), "float32")

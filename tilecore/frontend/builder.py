@@ -14,7 +14,7 @@ from tilecore.errors import LanguageError, Location, UnsupportedError
 from tilecore.frontend.source import SpanTable
 from tilecore.frontend.vectors import find_lanes, held, over_lanes
 from tilecore.ir.nodes import AllocBuffer, Bind, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
-from tilecore.ir.parallel_nests import PRIVATE
+from tilecore.ir.scopes import PRIVATE
 
 _active = threading.local()
 

@@ -132,14 +132,3 @@ def has_jump(node: Any) -> bool:
 
     structural_walk(node, [(Break, jump), (Continue, jump), (Return, jump), (Call, call)])
     return found
-
-
-def calls_tile_op(node: Any, name: str) -> bool:
-    found = False
-
-    def call(node: Call) -> None:
-        nonlocal found
-        found = found or getattr(node.op, "name", "") == f"tile.{name}"
-
-    structural_walk(node, [(Call, call)])
-    return found

@@ -17,7 +17,8 @@ from tilecore.interpreter.memory import Access
 from tilecore.interpreter.state import LoopVariable, Site, State
 from tilecore.interpreter.values import Value, ValueType, value_type
 from tilecore.ir.nodes import Expr, Stmt, Var
-from tilecore.ir.parallel_nests import PRIVATE, RegionFacts
+from tilecore.ir.parallel_nests import RegionFacts
+from tilecore.ir.scopes import PRIVATE
 
 Expression = Callable[[State], Value]
 Statement = Callable[[State], None]

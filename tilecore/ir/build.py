@@ -13,6 +13,7 @@ from tilecore.ir.nodes import (
     Expr,
     For,
     ForKind,
+    IfThenElse,
     IntImm,
     SeqStmt,
     Stmt,
@@ -94,6 +95,16 @@ def nest(
         )
 
     return level(0, [])
+
+
+def all_of(conditions: Sequence[Any]) -> Expr:
+    """The condition that all of them hold; there is at least one."""
+    return tirx.all(*conditions) if len(conditions) > 1 else conditions[0]
+
+
+def where(conditions: Sequence[Any], statement: Stmt) -> Stmt:
+    """``statement``, if all conditions hold."""
+    return IfThenElse(all_of(conditions), statement, None) if conditions else statement
 
 
 def constant(value: Any) -> int | None:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import dtype_of
-from tilecore.ir.nodes import Call, CallEffectKind, Expr, StringImm, register_op_attr
+from tilecore.ir.nodes import Call, Expr, StringImm
+from tilecore.ir.register_call import register_call
 
 # (value): the value, rounded to its type as it stands: not merged with the operations around it
-ROUNDED = "tile.rounded"
+ROUNDED = register_call("tile.rounded", pure=True)
 
 # (element, access: "r" | "w" | "rw"): where the element lies, for a function of the user's own source text
-ADDRESS = "tile.address"
-
-for _name in (ROUNDED, ADDRESS):
-    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Pure.value)
-    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
+ADDRESS = register_call("tile.address", pure=True)
 
 
 def rounded(value: Any) -> Expr:

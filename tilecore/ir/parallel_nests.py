@@ -18,8 +18,6 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.tile_ops import as_tile_call
 
-PRIVATE = ("local", "local.var")  # scopes of memory that each thread has for itself
-
 
 @dataclass
 class RegionFacts:

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Expr, IntImm, Span, StringImm, register_op_attr
+from tilecore.ir.nodes import Call, Evaluate, Expr, IntImm, Span, StringImm, TensorRegion
+from tilecore.ir.register_call import register_call
+from tilecore.ir.visit import collect
 
 PREFIX = "tile."
 
@@ -76,11 +78,12 @@ TILE_OPS: dict[str, TileOp] = {
         # a reducer buffer becomes an ordinary one: partial results of all threads joined
         TileOp("finalize_reducer", ("buffer:region",), ("buffer",), ("buffer",)),
         TileOp("sync_threads", ()),
-        # joins one value of every thread of a group (ir/thread_groups.py); expression; kind as for reduce
-        # the value of another thread of the warp: idx, xor, up or down (language/threads.py), in parts of width threads
+        # expression: the value of another thread of the warp, in parts of width threads; kind: idx xor up down
+        # (language/threads.py)
         TileOp("shuffle", ("value:expr", "lane:expr", "kind:str", "width:int")),
-        # one bit for each thread of the warp: does predicate hold in it?
+        # expression: one bit for each thread of the warp: does predicate hold in it?
         TileOp("ballot", ("predicate:expr",)),
+        # expression: one value of every thread of a group (ir/thread_groups.py), joined; kind as for reduce
         TileOp("allreduce", ("value:expr", "kind:str", "extent:int", "stride:int")),
         # message, then expressions or one region
         TileOp("print", ("message:str", "values:any*")),
@@ -91,14 +94,10 @@ TILE_OPS: dict[str, TileOp] = {
     )
 }
 
+_JOIN_THREADS = ("shuffle", "ballot", "allreduce")  # expressions whose value is made of values of several threads
 
-def _register() -> None:
-    for op in TILE_OPS.values():
-        register_op_attr(op.full_name, "TCallEffectKind", CallEffectKind.Opaque.value)
-        register_op_attr(op.full_name, "TScriptPrinterName", op.full_name, level=20)
-
-
-_register()
+for _op in TILE_OPS.values():
+    register_call(_op.full_name)
 
 
 def tile_call(name: str, args: Sequence[Any], *, dtype: str = "void", hints: dict[str, Any] | None = None) -> Call:
@@ -140,6 +139,11 @@ class TileCall:
         attrs = self.call.attrs if hints is None else hints
         return Evaluate(Call(self.call.op, operands, attrs=attrs, ret_ty="void"), span=self.span)
 
+    @property
+    def regions(self) -> list[TensorRegion]:
+        """The operands that are regions of buffers, in order."""
+        return [value for value in self.args.values() if isinstance(value, TensorRegion)]
+
     def __getattr__(self, name: str) -> Any:
         try:
             return self.__dict__["args"][name]
@@ -177,3 +181,15 @@ def as_tile_call(node: Any) -> TileCall | None:
         named[name] = value
     hints = {str(k): v for k, v in call.attrs.items()} if call.attrs is not None else {}
     return TileCall(op, named, rest, hints, call, getattr(node, "span", None))
+
+
+def hints_of(node: Any, key: str) -> list[TileCall]:
+    """The hints of this key inside ``node``, in order."""
+    calls = (as_tile_call(found) for found in collect(node, Evaluate))
+    return [call for call in calls if call is not None and call.op.name == "annotate" and call.key == key]
+
+
+def joins_threads(node: Any) -> bool:
+    """Does a value in ``node`` depend on values of other threads?"""
+    ops = (tile_op_of(call) for call in collect(node, Call))
+    return any(op is not None and op.name in _JOIN_THREADS for op in ops)

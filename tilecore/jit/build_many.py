@@ -10,7 +10,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from tilecore.cache.current import disk_cache
 from tilecore.errors import ToolchainError
 from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
-from tilecore.jit.compile import _kernels, files_of
+from tilecore.jit.compile import _kernels, files_of, kernel_of
 from tilecore.jit.progress import Progress
 from tilecore.jit.worker_pools import Pool, live_workers, shared_pool
 from tilecore.jit.workers import Local, WorkerDied
@@ -59,14 +59,7 @@ def build_all(
 
 def load(job: Job, artifact: Artifact) -> JITKernel:
     """The kernel of a built job; the one in memory if there is one."""
-    request = job.request
-
-    def make() -> JITKernel:
-        kernel = JITKernel(artifact, request.backend, request.target, lambda: job.func)
-        kernel.pass_configs = request.options.pass_configs
-        return kernel
-
-    return _kernels.get_or_make(job.key, make)
+    return _kernels.get_or_make(job.key, lambda: kernel_of(artifact, job.request, lambda: job.func))
 
 
 def usable_cpus() -> int:

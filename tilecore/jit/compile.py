@@ -191,9 +191,7 @@ def _found_or_made(
             artifact = disk.get(known)
             if artifact is not None:
                 debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
-                kernel = JITKernel(artifact, request.backend, request.target, make_ir)
-                kernel.from_cache = True
-                kernel.pass_configs = request.options.pass_configs
+                kernel = kernel_of(artifact, request, make_ir, from_cache=True)
                 _kernels.put(known, kernel)
                 return kernel
     func = make_ir()
@@ -224,8 +222,15 @@ def _make(func: Any, request: Request, key: str) -> JITKernel:
     else:
         artifact = known
         debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
-    kernel = JITKernel(artifact, request.backend, request.target, lambda: func)
-    kernel.from_cache = known is not None
+    return kernel_of(artifact, request, lambda: func, from_cache=known is not None)
+
+
+def kernel_of(
+    artifact: Artifact, request: Request, make_ir: Callable[[], Any], *, from_cache: bool = False
+) -> JITKernel:
+    """The artifact of a request, loaded. make_ir: gives its tile IR when someone asks for it."""
+    kernel = JITKernel(artifact, request.backend, request.target, make_ir)
+    kernel.from_cache = from_cache
     kernel.pass_configs = request.options.pass_configs
     return kernel
 

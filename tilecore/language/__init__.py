@@ -109,7 +109,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _unknown(name: str) -> AttributeError:
-    if name.startswith("__"):
+    if name.startswith("__") and name.endswith("__"):
         return AttributeError(name)
     from tilecore.language.foreign import missing
 

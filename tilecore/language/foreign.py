@@ -6,13 +6,32 @@ import difflib
 
 from tilecore.errors import UnsupportedError
 
-# Stems of names that act on one chip's instructions; plugins offer them in their own dialects.
-_CHIP = (
-    "alloc_barrier alloc_cluster_barrier alloc_tmem alloc_tcgen05 alloc_wgmma barrier_ mbarrier_ tma_ wgmma wait_wgmma "
-    "warpgroup_ ptx_ cp_async tcgen05_ cluster_ clc_ pdl_ fence_ ws WS shuffle_elect gemm_sp copy_cluster set_max "
-    "ClusterKernel CUDASourceCodeKernel elect_ ldmatrix stmatrix mma_gemm initialize_wgmma create_tma deallocate_tmem "
-    "annotate_ws block_rank_in_cluster named_barrier ldg stg lds sts __ldg __ffs __fns fast_rcp"
-).split()
+# Stems of names of one chip's instructions, by what they are for: what the language has for it on every target. The
+# longest stem that a name begins with decides.
+_ONE_CHIP: dict[str, str] = {
+    "tma_ cp_async ptx_cp_async ptx_commit ptx_wait create_tma copy_cluster": (
+        "T.copy in a T.Pipelined loop, or T.async_copy, runs beside other work where the target can"
+    ),
+    "alloc_barrier alloc_cluster_barrier barrier_ mbarrier_ ptx_arrive ptx_init_barrier ptx_fence_barrier fence_ "
+    "named_barrier cp_async_barrier": (
+        "write copies in a T.Pipelined loop, which waits for them by itself; T.sync_threads() is a barrier of the block"
+    ),
+    "wgmma wait_wgmma alloc_wgmma initialize_wgmma warpgroup_ ptx_ ldmatrix stmatrix mma_gemm tcgen05_ alloc_tcgen05 "
+    "alloc_tmem deallocate_tmem gemm_sp": "use T.gemm: the target chooses among its matrix instructions",
+    "ws WS annotate_ws": (
+        "write what the block does once, with T.Pipelined: which warps copy and which compute is for the target to say"
+    ),
+    "cluster_ clc_ block_rank_in_cluster ClusterKernel": (
+        "T.Kernel(cluster_dims=...) asks for clusters; blocks are independent, and meet by atomics or T.sync_grid()"
+    ),
+    "ldg stg lds sts __ldg": "index the buffer: a T.vectorized loop moves up to 16 bytes at once",
+    "shuffle_elect elect_": "compare T.get_lane_idx() with the lane that shall do it",
+    "__ffs __fns fast_rcp": "write it with operators, T.popcount and T.clz, or as 1 / x",
+    "pdl_": "leave it out: a T.Kernel begins when those before it have ended",
+    "CUDASourceCodeKernel": "use T.Kernel",
+}
+_STEMS = {stem: instead for stems, instead in _ONE_CHIP.items() for stem in stems.split()}
+_OWN_SOURCE = "where the target compiles source, T.import_source and T.call_extern call a function of your own"
 
 # Names that the language has elsewhere, by what they are about: why not here, and what to write.
 _ELSEWHERE: dict[str, tuple[str, str]] = {
@@ -29,15 +48,19 @@ _ELSEWHERE: dict[str, tuple[str, str]] = {
         "moves values between the threads of a warp by hand",
         "use T.shfl_sync and the like, T.ballot, T.warp_reduce_sum, or shared memory",
     ),
-    "make_tensor_from_addr tvm_access_ptr": (
-        "works on raw pointers, which are not supported yet",
+    "make_tensor_from_addr": (
+        "makes a tensor of a number, which says nothing of its owner and size",
         "pass the tensor as a parameter; operations take buffers and slices",
+    ),
+    "tvm_access_ptr": (
+        "is TVM's name for a pointer",
+        "use T.access_ptr in T.call_extern; operations take buffers and slices",
     ),
     "tvm_storage_sync": ("is TVM's name for a barrier", "use T.sync_threads()"),
     "launch_thread": ("is TVM's way to open a kernel", "use `with T.Kernel(...)`"),
     "match_buffer decl_buffer sblock_alloc_buffer": (
         "is TVM's way to declare a buffer",
-        "annotate parameters with T.Tensor; T.alloc_* makes memory and T.view another shape of it",
+        "annotate parameters with T.Tensor; T.alloc_shared and the like make memory, T.view another shape of it",
     ),
     "If Then Else": ("is TVM's way to write a condition", "use the statement `if`"),
     "PersistentTileScheduler": ("is not in the core", "use T.Persistent"),
@@ -57,10 +80,11 @@ def missing(name: str, known: list[str]) -> AttributeError:
     if name in _REASONS:
         why, instead = _REASONS[name]
         return MissingNameError(f"T.{name} {why}", hint=instead)
-    if any(name.startswith(stem) for stem in _CHIP):
+    stems = [stem for stem in _STEMS if name.startswith(stem)]
+    if stems:
         return MissingNameError(
             f"T.{name} is one chip's instruction and not part of tilecore.language",
-            hint="import it from the dialect of that chip's plugin package",
+            hint=f"{_STEMS[max(stems, key=len)]}; {_OWN_SOURCE}",
         )
     close = difflib.get_close_matches(name, known, n=1)
     return MissingNameError(f"tilecore.language has no {name!r}", hint=f"did you mean T.{close[0]}?" if close else None)

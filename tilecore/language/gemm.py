@@ -43,7 +43,7 @@ def gemm(
     policy, k_pack: hints.
     """
     if mbar is not None:
-        raise LanguageError("T.gemm(mbar=...) belongs to one chip", hint="use the dialect of that chip's plugin")
+        raise LanguageError("T.gemm(mbar=...) belongs to one chip", hint="leave it out: what follows sees C")
     a, b, c = (region_of(x, "T.gemm") for x in (A, B, C))
     m, k = _matrix(a, "A", transpose_A)
     kb, n = _matrix(b, "B", transpose_B)

@@ -21,6 +21,7 @@ from tilecore.ir.nodes import (
     Var,
     is_buffer_var,
 )
+from tilecore.ir.scopes import is_global
 from tilecore.ir.visit import collect, substitute
 from tilecore.language.kernel import open_kernel
 
@@ -73,7 +74,7 @@ def _complete(pieces: list[list[Stmt]], number: int, renamed: dict[Var, Var]) ->
                 piece.remove(statement)
             elif _is_hint(statement) and _buffers(statement) <= needed:
                 kept.append(statement)
-                if any(str(buffer.scope()) != "global" for buffer in _buffers(statement)):
+                if not all(is_global(buffer) for buffer in _buffers(statement)):
                     piece.remove(statement)
     pieces[number][:0] = reversed(kept)
 

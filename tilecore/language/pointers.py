@@ -11,6 +11,7 @@ from tilecore.frontend.builder import current
 from tilecore.ir.build import load
 from tilecore.ir.intrinsics import address
 from tilecore.ir.nodes import Expr
+from tilecore.ir.scopes import is_fragment
 from tilecore.language.annotations import PtrType, TensorType
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.regions import region_of
@@ -76,7 +77,7 @@ def access_ptr(
         raise LanguageError("T.access_ptr: unknown access", found=str(access_type), expected='"r", "w" or "rw"')
     region = region_of(base, "T.access_ptr")
     buffer = region.source
-    if str(buffer.scope()) == "local.fragment":
+    if is_fragment(buffer):
         raise UnsupportedError(
             f"the address of {buffer.name}, a fragment: its elements lie in registers of many threads",
             hint="copy it to shared memory, or use T.alloc_local",

@@ -22,6 +22,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.scopes import is_global
 from tilecore.ir.sizes import symbols_in
 from tilecore.lowering.passes import Pass, PassEnv
 
@@ -64,7 +65,7 @@ class _Flatten:
     def offset(self, buffer: Var, indices: list[Expr]) -> Expr:
         """Offset of an element: int32 on chip, int64 in global memory unless it is known to be small."""
         strides = strides_of(buffer)
-        wide = str(buffer.scope()) == "global" and not _small(buffer)
+        wide = is_global(buffer) and not _small(buffer)
         total: Any = const(0, "int64" if wide else "int32")
         for index, stride in zip(indices, strides, strict=True):
             if wide:

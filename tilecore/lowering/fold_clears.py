@@ -17,11 +17,12 @@ from tilecore.ir.nodes import (
     PrimFunc,
     SeqStmt,
     Stmt,
-    TensorRegion,
     Var,
     structural_map,
     tirx,
 )
+from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, reads_variable
@@ -54,18 +55,11 @@ def _cleared(statement: Stmt) -> Var | None:
     call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
     if call is None or call.op.name != "fill" or not _is_zero(call.value):
         return None
-    return call.dst.source if _is_whole(call.dst) and str(call.dst.source.scope()) != "global" else None
+    return call.dst.source if is_whole(call.dst) and not is_global(call.dst.source) else None
 
 
 def _is_zero(value: Any) -> bool:
     return isinstance(value, (IntImm, FloatImm)) and value.value == 0
-
-
-def _is_whole(region: TensorRegion) -> bool:
-    return all(
-        constant(r.min) == 0 and constant(r.extent) is not None and constant(r.extent) == constant(size)
-        for r, size in zip(region.region, region.source.shape, strict=True)
-    )
 
 
 def _starting_from_zero(statement: Stmt, buffer: Var) -> Stmt | None:
@@ -91,7 +85,7 @@ def _product(statement: Stmt, buffer: Var) -> TileCall | None:
     call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
     if call is None or call.op.name != "gemm" or constant(call.clear_accum) != 0:
         return None
-    if not call.c.source.same_as(buffer) or not _is_whole(call.c):
+    if not call.c.source.same_as(buffer) or not is_whole(call.c):
         return None
     return None if reads_variable(call.a, buffer) or reads_variable(call.b, buffer) else call
 

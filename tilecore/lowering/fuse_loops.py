@@ -37,6 +37,7 @@ from tilecore.ir.nodes import (
     structural_map,
     tirx,
 )
+from tilecore.ir.scopes import is_global, is_total
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
@@ -199,7 +200,7 @@ class _Fuser:
             (loop,) = users
             if loop.kind != ForKind.PARALLEL and "tile.reduce" not in loop.annotations:
                 continue
-            if summarize(loop).opaque or str(buffer.scope()).startswith(("reduce.", "global")):
+            if summarize(loop).opaque or is_total(buffer) or is_global(buffer):
                 continue
             axis = shared_axis(summarize(loop).accesses[buffer].indices, loop)
             if axis is None:
@@ -212,7 +213,7 @@ class _Fuser:
 
 def _may_be_one(a: Var, b: Var) -> bool:
     """May a call pass one tensor for both? They must have the same bytes."""
-    if str(a.scope()) != "global" or str(b.scope()) != "global":
+    if not (is_global(a) and is_global(b)):
         return False
     sizes = []
     for buffer in (a, b):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import const, dtype_of, op_name
+from tilecore.ir.build import all_of, const, dtype_of, op_name
 from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import (
     Analyzer,
@@ -18,7 +18,6 @@ from tilecore.ir.nodes import (
     Expr,
     For,
     IfThenElse,
-    IterVar,
     PrimFunc,
     Range,
     Stmt,
@@ -28,9 +27,11 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.scopes import is_global
 from tilecore.ir.visit import variables
 from tilecore.lowering.loops.prefetch import PREFETCH
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.threads.kernels import is_axis
 
 
 def guard_bounds(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -63,7 +64,7 @@ class _Guard:
     # -- what is known ----------------------------------------------------------------------------------------
 
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
-        if isinstance(node.node, IterVar) and node.attr_key == "thread_extent":
+        if is_axis(node):
             self.analyzer.bind(node.node.var, Range.from_min_extent(const(0, dtype_of(node.node.var)), node.value))
         return mutator.default_mutate(node)
 
@@ -129,7 +130,7 @@ class _Guard:
     def condition(self, access: Any) -> Expr | None:
         """What has to hold for the access to be inside; None when it is known to be."""
         buffer = access.source if isinstance(access, TensorLoad) else access.buffer
-        if str(buffer.scope()) != "global":
+        if not is_global(buffer):
             return None
         needed = []
         for index, size in zip(access.indices, buffer.shape, strict=True):
@@ -137,9 +138,7 @@ class _Guard:
                 needed.append(index >= 0)
             if not self.analyzer.can_prove(index < size):
                 needed.append(index < size)
-        if not needed:
-            return None
-        return tirx.all(*needed) if len(needed) > 1 else needed[0]
+        return all_of(needed) if needed else None
 
 
 def sizes_of(func: PrimFunc) -> set[Var]:

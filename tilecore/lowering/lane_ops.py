@@ -6,18 +6,15 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import dtype_of
-from tilecore.ir.nodes import BufferLoad, Call, CallEffectKind, Evaluate, Expr, Stmt, register_op_attr
+from tilecore.ir.nodes import BufferLoad, Call, Evaluate, Expr, Stmt
+from tilecore.ir.register_call import register_call
 
 # (element: BufferLoad at the vector's indices, mask, other): lanes whose mask is false are not read and give `other`
-MASKED_LOAD = "tile.masked_load"
+MASKED_LOAD = register_call("tile.masked_load")
 # (element: BufferLoad at the vector's indices, value, mask): lanes whose mask is false are not written
-MASKED_STORE = "tile.masked_store"
+MASKED_STORE = register_call("tile.masked_store")
 # (vector, kind): all lanes joined to one scalar
-ACROSS = "tile.across_lanes"
-
-for _name in (MASKED_LOAD, MASKED_STORE, ACROSS):
-    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Opaque.value)
-    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
+ACROSS = register_call("tile.across_lanes")
 
 
 def masked_load(buffer: Any, index: Expr, mask: Expr, other: Expr) -> Expr:
@@ -37,9 +34,7 @@ def across_lanes(vector: Expr, kind: str) -> Expr:
 
 
 # (element: BufferLoad): the bytes from the element on, as another type
-RAW_LOAD = "tile.raw_load"
-register_op_attr(RAW_LOAD, "TCallEffectKind", CallEffectKind.Opaque.value)
-register_op_attr(RAW_LOAD, "TScriptPrinterName", RAW_LOAD, level=20)
+RAW_LOAD = register_call("tile.raw_load")
 
 
 def raw_load(element: Expr, dtype: str) -> Expr:

@@ -18,7 +18,6 @@ from tilecore.ir.nodes import (
     BufferLoad,
     BufferStore,
     Call,
-    Evaluate,
     For,
     ForKind,
     Max,
@@ -34,9 +33,9 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.reductions import accumulator, identity, join
-from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.scopes import REDUCE
+from tilecore.ir.tile_ops import hints_of
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.passes import Pass, PassEnv
 
 _FORMS: dict[str, tuple[type, ...]] = {"sum": (Add, Sub), "max": (Max,), "min": (Min,)}
@@ -57,12 +56,7 @@ def lower_reducers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def reducers_of(body: Stmt) -> dict[Var, str]:
     """The buffers that T.alloc_reducer made, each with its operation."""
-    found: dict[Var, str] = {}
-    for node in collect(body, Evaluate):
-        call = as_tile_call(node)
-        if call is not None and call.op.name == "annotate" and call.key == "reducer":
-            found[call.rest[0].source] = str(call.rest[1].value)
-    return found
+    return {call.rest[0].source: str(call.rest[1].value) for call in hints_of(body, "reducer")}
 
 
 def _touches(node: Stmt, kinds: dict[Var, str]) -> bool:
@@ -148,7 +142,7 @@ class _Nest:
             if update.buffer in totals:
                 continue
             kind, dtype = self.kinds[update.buffer], dtype_of(update.buffer)
-            total = tirx.decl_buffer([1], accumulator(dtype), "total", scope=REDUCE_SCOPE + kind, layout=None)
+            total = tirx.decl_buffer([1], accumulator(dtype), "total", scope=REDUCE + kind, layout=None)
             totals[update.buffer] = total
             before += [AllocBuffer(total), store(total, identity(kind, dtype_of(total)), [zero], update.span)]
             old = cast(load(update.buffer, update.indices, update.span), dtype_of(total))

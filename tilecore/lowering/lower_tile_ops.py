@@ -15,6 +15,7 @@ from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import dtype_of
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Evaluate, PrimFunc, TensorRegion, Var, structural_map
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
@@ -62,7 +63,7 @@ def choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[
     for choice in choices:
         if not choice.impl.needs_layouts:
             for buffer, layout in choice.impl.layouts(choice.call, env).items():
-                if buffer not in views and str(buffer.scope()) != "global":
+                if buffer not in views and not is_global(buffer):
                     layouts.setdefault(buffer, layout)
     env.facts["layouts"] = _with_asked(layouts, choices, env)
     return choices
@@ -84,16 +85,20 @@ def _with_asked(layouts: dict[Var, BufferLayout], choices: Sequence[Choice], env
         if reason is None:
             made[buffer] = asked
         else:
-            row = {"buffer": str(buffer.name), "layout": f"not as annotated: {reason}"}
-            if row not in env.report.get("layouts", ()):  # choices may be made again
-                env.note("layouts", row)
+            not_taken(env, buffer, reason)
     return made
+
+
+def not_taken(env: PassEnv, buffer: Var, reason: str) -> None:
+    """Say in the report, once, that the layout that the kernel asks for is not what the buffer has."""
+    row = {"buffer": str(buffer.name), "layout": f"not as annotated: {reason}"}
+    if row not in env.report.get("layouts", ()):  # choices may be made again
+        env.note("layouts", row)
 
 
 def _run_needed(choice: Choice, buffer: Var, layout: BufferLayout | None, env: PassEnv) -> int | None:
     """How many neighbours the operation must find side by side in a buffer; None: it needs its own layout."""
-    operands = [value.source for value in choice.call.args.values() if isinstance(value, TensorRegion)]
-    if not choice.impl.late or buffer not in operands:
+    if not choice.impl.late or buffer not in [region.source for region in choice.call.regions]:
         return 1
     if choice.impl.needs_layouts and buffer in choice.impl.layouts(choice.call, env):
         return None
@@ -115,7 +120,7 @@ def _grant(
     if not choice.impl.needs_layouts:
         return None
     for buffer, layout in choice.impl.layouts(choice.call, env).items():
-        if str(buffer.scope()) == "global":
+        if is_global(buffer):
             return number, f"{buffer.name} is in global memory"
         if buffer in views:
             return number, f"{buffer.name} has views"

@@ -12,9 +12,11 @@ from typing import Any
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import const, constant, statements_of
-from tilecore.ir.nodes import AllocBuffer, AttrStmt, IntImm, IRModule, IterVar, PrimFunc, Stmt, Var, is_buffer_var
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, IntImm, IRModule, PrimFunc, Var, is_buffer_var
+from tilecore.ir.scopes import is_global
 from tilecore.ir.sizes import symbols_in
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.threads.kernels import axes_and_code, is_axis
 
 
 def outline_kernels(func: PrimFunc | IRModule, env: PassEnv) -> IRModule:
@@ -23,9 +25,9 @@ def outline_kernels(func: PrimFunc | IRModule, env: PassEnv) -> IRModule:
     name = str(func.attrs["global_symbol"])
     workspaces, kernels = [], []
     for statement in statements_of(func.body):
-        if isinstance(statement, AllocBuffer) and str(statement.buffer.scope()) == "global":
+        if isinstance(statement, AllocBuffer) and is_global(statement.buffer):
             workspaces.append(statement.buffer)
-        elif isinstance(statement, AttrStmt) and statement.attr_key == "thread_extent":
+        elif is_axis(statement):
             kernels.append(statement)
         else:
             raise UnsupportedError(
@@ -53,11 +55,10 @@ def slot_params(func: PrimFunc, workspaces: list[Var], originals: Any) -> list[V
 def _kernel(node: AttrStmt, params: list[Var], symbol: str) -> PrimFunc:
     extents: dict[str, Any] = {}
     names: dict[str, Var] = {}
-    body: Stmt = node
-    while isinstance(body, AttrStmt) and body.attr_key == "thread_extent" and isinstance(body.node, IterVar):
-        extents[str(body.node.thread_tag)] = body.value
-        names[str(body.node.thread_tag)] = body.node.var
-        body = body.body
+    levels, body = axes_and_code(node)
+    for level in levels:
+        extents[str(level.node.thread_tag)] = level.value
+        names[str(level.node.thread_tag)] = level.node.var
     one = IntImm("int32", 1)
     func = PrimFunc(params, body)
     attributes = {

@@ -10,6 +10,7 @@ from typing import Any
 
 from tilecore.ir.build import const, constant, dtype_of, with_body
 from tilecore.ir.nodes import BufferRegion, Call, Evaluate, For, PrimFunc, Range, SeqStmt, TensorLoad, structural_map
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, reads_variable, substitute
 from tilecore.lowering.passes import Pass, PassEnv
@@ -36,9 +37,9 @@ def plan_prefetches(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _fetches(call: TileCall, loop: For) -> bool:
     """Does it copy a matrix that is another one in the next step, known by then?"""
-    if call.op.name != "copy" or str(call.src.source.scope()) != "global":
+    if call.op.name != "copy" or not is_global(call.src.source):
         return False
-    if str(call.dst.source.scope()) == "global" or len(call.src.region) < 2:
+    if is_global(call.dst.source) or len(call.src.region) < 2:
         return False
     mins = [r.min for r in call.src.region]
     return (

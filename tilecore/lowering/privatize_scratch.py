@@ -28,7 +28,8 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.parallel_nests import PRIVATE, region_facts
+from tilecore.ir.parallel_nests import region_facts
+from tilecore.ir.scopes import is_private
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.first_reads import reads_first
@@ -36,7 +37,7 @@ from tilecore.lowering.passes import Pass, PassEnv
 
 
 def privatize_scratch(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    if not any(str(a.buffer.scope()) in PRIVATE for a in collect(func.body, AllocBuffer)):
+    if not any(is_private(a.buffer) for a in collect(func.body, AllocBuffer)):
         return func
     work = _Privatizer(func.body)
     return func.with_body(structural_mutate(func.body, [(For, work.loop), (While, work.repeat)]))
@@ -60,7 +61,7 @@ class _Privatizer:
         """The scratch of a nest, allocated outside; and may an iteration read it before it writes it?"""
         if nest not in self.own:
             inside = {a.buffer for a in collect(nest, AllocBuffer)}
-            found = {self.roots.get(b, b) for b in region_facts(nest).scratch if str(b.scope()) in PRIVATE}
+            found = {self.roots.get(b, b) for b in region_facts(nest).scratch if is_private(b)}
             body = _innermost(nest).body
             self.own[nest] = {b: b in self.roots or reads_first(body, b) for b in found - inside}
         return self.own[nest]

@@ -24,6 +24,7 @@ from tilecore.ir.nodes import (
     structural_map,
     tirx,
 )
+from tilecore.ir.scopes import FRAGMENT, is_private
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
 from tilecore.ir.views import memory_roots
 from tilecore.lowering.passes import Pass, PassEnv
@@ -82,8 +83,7 @@ def _copied(call: TileCall, region: TensorRegion) -> tuple[list[Any], TensorRegi
         )
     shape = [IntImm("int32", e) for e in extents]
     name = f"{region.source.name}_before"
-    scope = str(region.source.scope())
-    scope = scope if scope in ("local", "local.var") else "local.fragment"  # memory of a thread stays its own
+    scope = str(region.source.scope()) if is_private(region.source) else FRAGMENT  # memory of a thread stays its own
     buffer = tirx.decl_buffer(shape, dtype_of(region.source), name, scope=scope, layout=None)
     whole = BufferRegion(buffer, [Range.from_min_extent(IntImm("int32", 0), e) for e in shape])
     return [AllocBuffer(buffer, span=call.span), tile_statement("copy", [region, whole], span=call.span)], whole

@@ -25,7 +25,6 @@ from tilecore.ir.nodes import (
     Expr,
     For,
     ForKind,
-    IterVar,
     PrimFunc,
     Range,
     Stmt,
@@ -35,10 +34,12 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import tile_call
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.loops.prefetch import PREFETCH
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.threads.kernels import is_axis
 
 BYTE = "uint8"
 
@@ -77,7 +78,7 @@ def from_half_byte(byte: Expr, dtype: str) -> Expr:
 
 
 def is_packed(buffer: Var) -> bool:
-    return is_narrow(buffer) and str(buffer.scope()) == "global"
+    return is_narrow(buffer) and is_global(buffer)
 
 
 class _Unpack:
@@ -125,7 +126,7 @@ class _Unpack:
 
     def alias(self, node: DeclBuffer, mutator: Any) -> Any:
         source, view = node.data.args[0], node.buffer
-        if str(view.scope()) != "global" and is_narrow(view) != is_narrow(source):
+        if not is_global(view) and is_narrow(view) != is_narrow(source):
             raise UnsupportedError(
                 f"a view of {source.name} as {view.dtype}",
                 location=location_of_span(node.span),
@@ -184,7 +185,7 @@ class _Unpack:
     # -- loops ------------------------------------------------------------------------------------------------
 
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
-        if isinstance(node.node, IterVar) and node.attr_key == "thread_extent":
+        if is_axis(node):
             zero = const(0, dtype_of(node.node.var))
             self.analyzer.bind(node.node.var, Range.from_min_extent(zero, node.value))
         return mutator.default_mutate(node)

@@ -30,11 +30,11 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.reductions import identity, join
+from tilecore.ir.scopes import REDUCE, is_total
 from tilecore.ir.visit import children, collect, loads, stores, substitute
 from tilecore.lowering.interleave_rows import interleaving_copy
 from tilecore.lowering.lane_ops import across_lanes
 from tilecore.lowering.loops.matmul import vector_bits
-from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.transpose_blocks import copied_element, transposing_copy
 from tilecore.lowering.vectorize_body import Lanes
@@ -125,7 +125,7 @@ class _Vectorizer:
             weight = trips if is_load else 2.0 * trips
             step = lane_step(access.indices[0], axis.loop_var, max(2, count))
             if step == 0:
-                free = is_load or buffer in single or str(buffer.scope()).startswith(REDUCE_SCOPE)
+                free = is_load or buffer in single or is_total(buffer)
                 score -= 0.0 if free else 2.0 * weight
             elif step == 1:
                 score += weight
@@ -208,7 +208,7 @@ def _chunks(axis: For, count: int, make: Any) -> Stmt:
 
 def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
     """A reduction along ``axis``: STREAMS vectors of partial results, joined after the loop."""
-    totals = {s.buffer for s in stores(body) if str(s.buffer.scope()).startswith(REDUCE_SCOPE)}
+    totals = {s.buffer for s in stores(body) if is_total(s.buffer)}
     if not totals:
         raise CannotVectorizeError("no partial result is accumulated")
     extent = constant(axis.extent)
@@ -260,7 +260,7 @@ def _joined(partial: dict[Var, Var], streams: int) -> list[Stmt]:
 
 def kind_of(total: Var) -> str:
     """The reduction that a partial result belongs to, from its scope."""
-    return str(total.scope()).removeprefix(REDUCE_SCOPE)
+    return str(total.scope()).removeprefix(REDUCE)
 
 
 def _widest(body: Stmt) -> int:

@@ -15,6 +15,7 @@ from tilecore.ir.fragment_text import formula
 from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Var
+from tilecore.ir.scopes import is_shared
 from tilecore.ir.tabulate import tabulate
 from tilecore.pictures.picture import FRAGMENT, MEMORY, LayoutPicture
 
@@ -29,7 +30,7 @@ def pictures_of(facts: Mapping[str, Any]) -> dict[str, LayoutPicture]:
             _add(made, fragment_picture(str(buffer.name), dtype_of(buffer), layout))
     arranged = facts.get("layouts", {})
     for buffer, layout in arranged.items():
-        if _is_shared(buffer):
+        if is_shared(buffer):
             _add(made, memory_picture(buffer, layout))
     rearranged = {str(buffer.name) for buffer in arranged}
     for buffer in facts.get("shared_offsets", {}):
@@ -62,10 +63,6 @@ def memory_picture(buffer: Var, layout: BufferLayout | None) -> LayoutPicture:
     starts = offsets * kind.bits // 8
     words = layout.name if layout is not None else "rows as they are"
     return LayoutPicture(str(buffer.name), dtype_of(buffer), MEMORY, sizes, starts // 4 % 32, starts, words)
-
-
-def _is_shared(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith("shared")
 
 
 def _add(made: dict[str, LayoutPicture], picture: LayoutPicture) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import ArgumentError, LaunchError, TargetError
 from tilecore.plugins.backend import Backend
+from tilecore.runtime.adapter import SIMULATED
 from tilecore.runtime.artifact import Artifact, Param
 from tilecore.runtime.launcher import Launcher
 from tilecore.target import Target
@@ -16,7 +17,22 @@ if TYPE_CHECKING:
     from tilecore.pictures.picture import LayoutPicture
 
 
-class JITKernel(Launcher):
+class _Constructor(type):
+    """``JITKernel(func, ...)`` is another way to write :func:`tilecore.compile`; of an artifact it makes a kernel."""
+
+    def __call__(cls, func: Any = None, *args: Any, from_database: bool = False, **settings: Any) -> Any:
+        if isinstance(func, Artifact):
+            return super().__call__(func, *args, **settings)
+        if from_database:
+            raise TargetError(
+                f"{cls.__name__}(from_database=True) makes no kernel", hint="tilecore.load_kernel loads an exported one"
+            )
+        from tilecore.jit.compile import compile
+
+        return compile(func, *args, **settings)
+
+
+class JITKernel(Launcher, metaclass=_Constructor):
     """A compiled kernel. ``kernel(a, b, c)`` checks the arguments and launches; parameters in ``out_idx`` are
     allocated by the call and returned.
 
@@ -31,9 +47,7 @@ class JITKernel(Launcher):
         adapter = backend.adapters[artifact.adapter]
         present = adapter.available(target)
         if not present.present:
-            raise LaunchError(
-                f"{artifact.name} cannot run with execution_backend={artifact.adapter!r} here", found=present.detail
-            )
+            raise _not_here(artifact, backend, target, present.detail)
         device = backend.target.device if adapter.device is None else adapter.device
         super().__init__(artifact, adapter.load(artifact), adapter, device)
         self.backend = backend
@@ -163,3 +177,17 @@ class JITKernel(Launcher):
     def __repr__(self) -> str:
         names = ", ".join(p.name for p in self.artifact.params)
         return f"<JITKernel {self.artifact.name}({names}) on {self.target.kind}, {self.artifact.adapter}>"
+
+
+def _not_here(artifact: Artifact, backend: Backend, target: Target, missing: str) -> LaunchError:
+    """The execution backend that the kernel was compiled for lacks something on this machine."""
+    others = [name for name, adapter in backend.adapters.items() if adapter.available(target).present]
+    hint = "compile it for what is here; `tilecore targets` lists it"
+    if SIMULATED in others:
+        hint = f'compile it with execution_backend="{SIMULATED}", or set TILECORE_SIMULATE=1, for the simulated device'
+    return LaunchError(
+        f"{artifact.name} cannot run with execution_backend={artifact.adapter!r} here",
+        found=missing,
+        expected=f"one that can run here: {', '.join(others)}" if others else f"a machine that runs {target}",
+        hint=hint,
+    )

@@ -24,14 +24,13 @@ from tilecore.ir.nodes import (
     Ramp,
     StringImm,
     Var,
-    register_op_attr,
     tirx,
 )
+from tilecore.ir.register_call import register_call
 
-for (
-    _name
-) in "barrier named_barrier warp_barrier shuffle vote block_vote copy_async commit_async wait_async fence".split():
-    register_op_attr(f"simt.{_name}", "TCallEffectKind", 3, level=2)  # a level of its own: the lowering has them too
+CALLS = "barrier named_barrier warp_barrier shuffle vote block_vote copy_async commit_async wait_async fence"
+for _name in CALLS.split():
+    register_call(f"simt.{_name}")
 
 BX, BY, BZ = (Var(n, "int32") for n in ("bx", "by", "bz"))
 TX, TY, TZ = (Var(n, "int32") for n in ("tx", "ty", "tz"))

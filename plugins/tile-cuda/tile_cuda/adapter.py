@@ -41,13 +41,13 @@ class DriverAdapter(KernelAdapter):
             driver = self._driver()
             count = driver.device_count()
             if not count:
-                return Presence(False, "the driver shows no device; the execution backend sim needs none")
+                return Presence(False, "the driver shows no device")
             missing = self._missing_compiler()
             if missing:
                 return Presence(False, missing)
             return Presence(True, driver.device_name(0) + (f" and {count - 1} more" if count > 1 else ""))
         except DriverError as error:
-            return Presence(False, f"{error}; install NVIDIA's driver, or use the execution backend sim")
+            return Presence(False, f"{error}; install NVIDIA's driver")
 
     def _missing_compiler(self) -> str:
         """Why the compiler that this execution backend is named after is not here; "" where it is, or for others."""

@@ -9,29 +9,25 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import const
-from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Stmt, StringImm, register_op_attr
+from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm
+from tilecore.ir.register_call import register_call
 
 # (instruction, d, a, b): the header's tc_mma_<instruction>, such as m16n8k16_f16_f32
-MMA = "cuda.mma"
+MMA = register_call("cuda.mma")
 # (count, trans, to, row): 1, 2 or 4 tiles of 8 x 8 elements of 16 bits
-LDMATRIX = "cuda.ldmatrix"
-STMATRIX = "cuda.stmatrix"  # (count, trans, row, from)
+LDMATRIX = register_call("cuda.ldmatrix")
+STMATRIX = register_call("cuda.stmatrix")  # (count, trans, row, from)
 # (barrier, count) and the like: the header's tc_transaction_<name>
-TRANSACTION = "cuda.transaction"
+TRANSACTION = register_call("cuda.transaction")
 # (to, from, bytes, barrier)
-BULK_COPY = "cuda.bulk_copy"
+BULK_COPY = register_call("cuda.bulk_copy")
 # (to, values, count): neighbouring elements of global memory, added at once
-ATOMIC_ADD_VECTOR = "cuda.atomic_add_vector"
-PREFETCH = "cuda.prefetch_l2"  # (element)
+ATOMIC_ADD_VECTOR = register_call("cuda.atomic_add_vector")
+PREFETCH = register_call("cuda.prefetch_l2")  # (element)
 
-NAMES = (MMA, LDMATRIX, STMATRIX, TRANSACTION, BULK_COPY, ATOMIC_ADD_VECTOR, PREFETCH)
 TRANSACTIONS = (
     "init drop arrive arrive_expect expect wait arrive_on_copies fence_init".split()
 )  # the names of tc_transaction_*
-
-for _name in NAMES:
-    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Opaque.value)
-    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
 
 
 def mma(instruction: str, d: Any, a: Any, b: Any, span: Any = None) -> Stmt:

@@ -19,7 +19,8 @@ import pytest
 import tilecore.codegen
 from tilecore.codegen.c_source import emit_module
 from tilecore.codegen.dialect import Dialect, KernelHead
-from tilecore.ir.nodes import AttrStmt, IntImm, IRModule, IterVar, PrimFunc, Var, register_op_attr, tirx
+from tilecore.ir.nodes import AttrStmt, IntImm, IRModule, IterVar, PrimFunc, Var, tirx
+from tilecore.ir.register_call import register_call
 
 HEADER = Path(__file__).with_name("tc_host.h")
 PORTABLE = Path(tilecore.codegen.__file__).parent / "include"
@@ -27,11 +28,9 @@ COMPILER = shutil.which("g++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no g++ on PATH")
 _room = tempfile.TemporaryDirectory(prefix="tilecore-codegen-")
 
-for (
-    _name
-) in "barrier named_barrier warp_barrier shuffle vote block_vote copy_async commit_async wait_async fence".split():
-    # a level of its own: the lowering registers the same calls
-    register_op_attr(f"simt.{_name}", "TCallEffectKind", 3, level=1)
+CALLS = "barrier named_barrier warp_barrier shuffle vote block_vote copy_async commit_async wait_async fence"
+for _name in CALLS.split():
+    register_call(f"simt.{_name}")
 
 
 def _head(kernel: KernelHead) -> str:

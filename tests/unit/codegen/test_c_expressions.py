@@ -178,7 +178,8 @@ def float_expressions(draw, dtype: str, depth: int = 3):
         return lambda a, b: op(x(a, b), y(a, b))
     if kind == "extreme":
         op = draw(st.sampled_from([tirx.Min, tirx.Max]))
-        return lambda a, b: op(x(a, b), y(a, b))
+        # of -0 and 0 it may be either, and a number divided by it inf or -inf: adding 0 makes it 0
+        return lambda a, b: tirx.Add(op(x(a, b), y(a, b)), const(0, dtype))
     if kind == "call":
         name = draw(st.sampled_from("sqrt floor ceil trunc round abs".split()))
         return lambda a, b: getattr(T, name)(x(a, b))
@@ -194,6 +195,22 @@ def float_expressions(draw, dtype: str, depth: int = 3):
 @given(data=st.data())
 def test_float_expressions(dtype, data):
     check(data.draw(st.lists(float_expressions(dtype), min_size=12, max_size=12)), dtype, dtype, dtype)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_extremes_of_zeros_and_nan(dtype):
+    """Which of -0 and 0 it is, is not said: adding 0 makes it 0. Of NaN and a number it is the number."""
+
+    def inverse(extreme, zero):
+        return lambda a: tirx.Div(const(1, dtype), tirx.Add(extreme(a, const(zero, dtype)), const(0, dtype)))
+
+    def with_one(extreme, first):
+        return lambda a: extreme(const(1, dtype), a) if first else extreme(a, const(1, dtype))
+
+    extremes = (tirx.Min, tirx.Max)
+    check([inverse(extreme, zero) for extreme in extremes for zero in (0.0, -0.0)], dtype, dtype)
+    check([with_one(extreme, first) for extreme in extremes for first in (True, False)], dtype, dtype)
 
 
 @needs_compiler

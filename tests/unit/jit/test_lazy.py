@@ -365,3 +365,29 @@ def test_the_profiler_times_and_checks():
     with pytest.raises(AssertionError):
         profiler.assert_allclose(lambda a: a * 3 + 1)
     assert profiler.do_bench(warmup=1, rep=1) > 0
+
+
+# -- JITKernel as a constructor -----------------------------------------------------------------------------------
+
+
+def test_the_class_called_on_a_function_compiles_it():
+    kernel = JITKernel(doubled, target="cpu")
+    assert isinstance(kernel, JITKernel)
+    assert kernel is tilecore.compile(doubled, target="cpu")
+    x = np.arange(4, dtype=np.float32)
+    np.testing.assert_array_equal(JITKernel(doubled, [-1], None, "cpu")(x), 2 * x)
+
+
+@pytest.mark.parametrize(
+    ("args", "settings", "kind", "message"),
+    [
+        ((), {}, LanguageError, "NoneType cannot be compiled"),
+        ((three,), {}, LanguageError, "JITImpl cannot be compiled"),
+        ((doubled,), {"target": "nothing"}, TargetError, "no installed backend"),
+        ((doubled,), {"from_database": True}, TargetError, "from_database=True"),
+        ((doubled,), {"backend": "x"}, TypeError, "backend"),
+    ],
+)
+def test_the_class_called_on_what_is_no_kernel(args, settings, kind, message):
+    with pytest.raises(kind, match=message):
+        JITKernel(*args, **settings)

@@ -160,3 +160,5 @@ def test_the_processors_missing_extensions_are_named(kernel, tmp_path):
     with pytest.raises(LaunchError) as caught:
         tilecore.load_kernel(path)
     assert caught.value.found == "this processor has no avx9000, sve17"
+    assert str(caught.value.expected).startswith("a machine that runs cpu -")
+    assert "tilecore targets" in str(caught.value.hint)

@@ -18,15 +18,16 @@ from tilecore.ir.nodes import (
     BufferLoad,
     BufferStore,
     Call,
-    CallEffectKind,
     Expr,
     IntImm,
     Ramp,
     Stmt,
     Var,
-    register_op_attr,
     tirx,
 )
+from tilecore.ir.regions import element_indices, is_whole
+from tilecore.ir.register_call import register_call
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.lane_ops import across_lanes, raw_load
@@ -37,12 +38,8 @@ from tilecore.lowering.passes import PassEnv
 LANES = 16
 WIDTH = 2 * LANES
 # (accumulators, 16 words of A, 16 words of B): adds the products of the pairs or groups in the words
-DOT_BFLOAT16 = "cpu.dot_bfloat16"
-DOT_UINT8_INT8 = "cpu.dot_uint8_int8"
-
-for _name in (DOT_BFLOAT16, DOT_UINT8_INT8):
-    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Pure.value)
-    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
+DOT_BFLOAT16 = register_call("cpu.dot_bfloat16", pure=True)
+DOT_UINT8_INT8 = register_call("cpu.dot_uint8_int8", pure=True)
 
 
 def grouped_panels(rows: int, columns: int, group: int, transposed: bool, moved: bool = False) -> BufferLayout:
@@ -93,13 +90,11 @@ class Kind:
         if first is None or first % self.group:
             return f"A starts at no multiple of {self.group} along K"
         whole = call.b.source
-        if len(whole.shape) != 2 or any(constant(r.min) != 0 for r in call.b.region):
-            return "B is a part of a buffer"
-        if [constant(s) for s in whole.shape] != [constant(r.extent) for r in call.b.region]:
+        if len(whole.shape) != 2 or not is_whole(call.b):
             return "B is a part of a buffer"
         if whole.same_as(call.a.source):
             return "A and B are one buffer"
-        if "global" in (str(whole.scope()), str(call.a.source.scope())):
+        if is_global(whole) or is_global(call.a.source):
             return "an operand is in global memory"
         return None
 
@@ -210,7 +205,7 @@ class _Dot:
         return seq([AllocBuffer(acc), *begin, loop(IntImm("int32", self.words), step, name="k"), *end])
 
     def _c(self, m: Any, ni: Any, half: int) -> list[Any]:
-        where = self.o._indices(self.call.c, (m, ni * WIDTH + half * LANES))
+        where = element_indices(self.call.c, m, ni * WIDTH + half * LANES)
         where[-1] = Ramp(where[-1], tirx.const(1, "int32"), LANES)
         return where
 

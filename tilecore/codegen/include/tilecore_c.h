@@ -45,25 +45,15 @@ TC_DIVISION(int, unsigned)
 TC_DIVISION(long long, unsigned long long)
 #undef TC_DIVISION
 
-// A float as an integer: towards zero, out of range the nearest limit, NaN 0. T: the integer type.
-template <class T>
-TC_FN T tc_truncate(double x) {
+// A float as an integer: towards zero, out of range the nearest limit, NaN 0. T: the integer type; F: float or double.
+template <class T, class F>
+TC_FN T tc_truncate(F x) {
   constexpr bool is_signed = T(-1) < T(0);
   constexpr int bits = 8 * int(sizeof(T));
   constexpr T high = T(~0ull >> (is_signed ? 65 - bits : 64 - bits));
   constexpr T low = is_signed ? T(-high - 1) : T(0);
-  constexpr double above = 2.0 * double(1ull << (is_signed ? bits - 2 : bits - 1));
-  if (!(x >= double(low))) return x != x ? T(0) : low;
-  return x >= above ? high : T(x);
-}
-template <class T>
-TC_FN T tc_truncate(float x) {
-  constexpr bool is_signed = T(-1) < T(0);
-  constexpr int bits = 8 * int(sizeof(T));
-  constexpr T high = T(~0ull >> (is_signed ? 65 - bits : 64 - bits));
-  constexpr T low = is_signed ? T(-high - 1) : T(0);
-  constexpr float above = 2.0f * float(1ull << (is_signed ? bits - 2 : bits - 1));
-  if (!(x >= float(low))) return x != x ? T(0) : low;
+  constexpr F above = F(2) * F(1ull << (is_signed ? bits - 2 : bits - 1));
+  if (!(x >= F(low))) return x != x ? T(0) : low;
   return x >= above ? high : T(x);
 }
 

@@ -13,6 +13,8 @@ from tilecore.ir.build import cast, constant, dtype_of, load, loop, seq, store
 from tilecore.ir.layout import BufferLayout, column_panels, row_panels
 from tilecore.ir.nodes import AllocBuffer, Expr, ForKind, IntImm, Stmt, TensorRegion, tirx
 from tilecore.ir.reductions import accumulator
+from tilecore.ir.regions import element_indices
+from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.loops.prefetch import portion
@@ -29,17 +31,12 @@ def vector_bits(env: PassEnv) -> int:
 class Operands:
     """The matrices of one gemm: element (m, k), (k, n) and (m, n) of A, B and C, whatever their transposition.
 
-    m, n, k: the sizes; numbers, where ``needs_constant_sizes`` has nothing to say.
+    m, n, k: :func:`gemm_sizes`.
     """
-
-    m: int
-    n: int
-    k: int
 
     def __init__(self, call: TileCall) -> None:
         self.call = call
-        self.m, self.n = (constant(r.extent) for r in call.c.region[-2:])  # type: ignore[assignment]
-        self.k = constant(call.a.region[-2 if call.transpose_a else -1].extent)  # type: ignore[assignment]
+        self.m, self.n, self.k = gemm_sizes(call)
         self.total = accumulator(dtype_of(call.c.source))
 
     def a(self, m: Any, k: Any) -> Expr:
@@ -53,16 +50,17 @@ class Operands:
 
     def store_c(self, m: Any, n: Any, value: Expr) -> Stmt:
         buffer = self.call.c.source
-        return store(buffer, cast(value, dtype_of(buffer)), self._indices(self.call.c, (m, n)), self.call.span)
+        return store(buffer, cast(value, dtype_of(buffer)), element_indices(self.call.c, m, n), self.call.span)
 
     def _element(self, region: TensorRegion, at: tuple[Any, Any]) -> Expr:
-        return load(region.source, self._indices(region, at), self.call.span)
+        return load(region.source, element_indices(region, *at), self.call.span)
 
-    @staticmethod
-    def _indices(region: TensorRegion, at: tuple[Any, Any]) -> list[Any]:
-        where = [r.min for r in region.region]
-        where[-2], where[-1] = where[-2] + at[0], where[-1] + at[1]
-        return where
+
+def gemm_sizes(call: TileCall) -> tuple[int, int, int]:
+    """M, N and K of a gemm; 0 for one that is not known when compiling."""
+    ranges = *call.c.region[-2:], call.a.region[-2 if call.transpose_a else -1]
+    m, n, k = (int(constant(r.extent) or 0) for r in ranges)
+    return m, n, k
 
 
 def needs_constant_sizes(call: TileCall, env: PassEnv) -> str | None:
@@ -81,7 +79,7 @@ def wanted_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
     Stored as declared, the rows of a tile that is a power of two wide would also fall on the same few cache sets.
     """
     buffer = call.b.source
-    if len(buffer.shape) != 2 or str(buffer.scope()) == "global":
+    if len(buffer.shape) != 2 or is_global(buffer):
         return {}
     rows, columns = (int(s) for s in buffer.shape)
     width = panel_width(Operands(call), env)

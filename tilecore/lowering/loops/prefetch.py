@@ -6,14 +6,13 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, loop
-from tilecore.ir.nodes import BufferLoad, Call, CallEffectKind, Evaluate, IfThenElse, IntImm, Stmt, register_op_attr
+from tilecore.ir.nodes import BufferLoad, Call, Evaluate, IfThenElse, IntImm, Stmt
+from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.plan_prefetches import HINT
 
 # (element: BufferLoad): a hint that the element's cache line will be read; the element may lie outside its buffer
-PREFETCH = "tile.prefetch"
-register_op_attr(PREFETCH, "TCallEffectKind", CallEffectKind.Opaque.value)
-register_op_attr(PREFETCH, "TScriptPrinterName", PREFETCH, level=20)
+PREFETCH = register_call("tile.prefetch")
 
 LINE = 64  # bytes
 

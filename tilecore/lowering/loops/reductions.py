@@ -7,11 +7,10 @@ from typing import Any
 from tilecore.ir.build import cast, dtype_of, load, loop, nest, seq, store
 from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, tirx
 from tilecore.ir.reductions import accumulator, element, identity, join, joiner
+from tilecore.ir.scopes import REDUCE
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
-
-REDUCE_SCOPE = "reduce."
 
 
 def scalar(name: str, dtype: str, scope: str) -> Any:
@@ -29,7 +28,7 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
 
     def body(variables: list[Any]) -> Stmt:
         outer = dict(zip(others, variables, strict=True))
-        total = scalar("total", total_dtype, REDUCE_SCOPE + joined)
+        total = scalar("total", total_dtype, REDUCE + joined)
         current = load(total, [zero], call.span)
 
         def step(inner: Any) -> Stmt:

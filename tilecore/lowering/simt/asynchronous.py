@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from tilecore.ir.build import const
-from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Stmt, register_op_attr
+from tilecore.ir.nodes import Call, Evaluate, Stmt
+from tilecore.ir.register_call import register_call
 
 # (dst: BufferLoad, src: BufferLoad, bytes: int, valid: bool)
-COPY = "simt.copy_async"
-COMMIT = "simt.commit_async"
+COPY = register_call("simt.copy_async")
+COMMIT = register_call("simt.commit_async")
 # (groups that may still be on their way: int)
-WAIT = "simt.wait_async"
+WAIT = register_call("simt.wait_async")
 ASYNC = "async"  # the hint of a copy that may be asynchronous, and the annotation of its nest
 ASYNC_NEST = 2  # the value of a nest's attribute that says so; 1: it may not
-
-for _name in (COPY, COMMIT, WAIT):
-    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Opaque.value)
-    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
 
 
 def commit() -> Stmt:

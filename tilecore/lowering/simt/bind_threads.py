@@ -11,7 +11,7 @@ from typing import Any
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
-from tilecore.ir.build import const, constant, dtype_of, load, seq, store
+from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, store, where, with_body
 from tilecore.ir.fragments import Digit, FragmentLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -32,19 +32,20 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.scopes import is_own
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import substitute
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
-from tilecore.lowering.simt.binding import Binding, Places, in_shared, is_private, registers_of
+from tilecore.lowering.simt.binding import Binding, Places, registers_of
 from tilecore.lowering.simt.choose import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
 from tilecore.lowering.simt.partition import memory_accesses, offset_of
 from tilecore.lowering.simt.reducers import FACT, filled, is_fill
-from tilecore.lowering.threads.kernels import Threads, asks_for_threads, without_unit_axes
+from tilecore.lowering.simt.shares import is_first, is_there, steps_of
+from tilecore.lowering.threads.kernels import Threads, asks_for_threads, each_kernel, without_unit_axes
 from tilecore.lowering.threads.uniformity import Uniformity
 
 UNROLLED_STEPS = 64  # of a nest that touches no registers
@@ -65,7 +66,6 @@ class _Binder:
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
-        self.shared: dict[Var, Var] = {b: in_shared(b) for b in inferred.demoted}
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
         units = without_unit_axes(threads)
         number = threads.number({axis.var: units.get(axis.var, axis.var) for axis in threads.axes})
@@ -75,7 +75,7 @@ class _Binder:
     def run(self) -> Stmt:
         made = self.statement(self.body)
         ranges = {axis.var: axis.extent for axis in self.threads.axes}
-        return Places(self.binding, self.shared, ranges, set(self.reducers)).run(made)
+        return Places(self.binding, ranges, set(self.reducers)).run(made)
 
     # -- statements -------------------------------------------------------------------------------------------
 
@@ -85,10 +85,7 @@ class _Binder:
         if isinstance(node, SeqStmt):
             return seq([self.statement(part) for part in node.seq])
         if isinstance(node, For):
-            return For(
-                node.loop_var, node.min, node.extent, node.kind, self.statement(node.body),
-                annotations=node.annotations, span=node.span,
-            )  # fmt: skip
+            return with_body(node, self.statement(node.body))
         if isinstance(node, While):
             return While(node.condition, self.statement(node.body), span=node.span)
         if isinstance(node, IfThenElse):
@@ -105,7 +102,7 @@ class _Binder:
             return impl.lower(call, self.env)
         if isinstance(node, BufferStore) and node.buffer in self.reducers:
             return self._filled(node) if is_fill(node, self.reducers) else self._once(node)
-        if isinstance(node, BufferStore) and not is_private(node.buffer):
+        if isinstance(node, BufferStore) and not is_own(node.buffer):
             varies = self.per_thread and any(self.uniformity.varies(v) for v in (node.value, *node.indices))
             return node if varies else self._once(node)
         if self.per_thread or not effects_in(node):
@@ -138,40 +135,26 @@ class _Binder:
         partition = self.inferred.partitions[nest.node]
         if partition is None:
             return self._strided(nest)
-        steps = {d: Var(f"s{n}", "int32") for n, d in enumerate(partition.register_digits)}
-        places = partition.indices(self.binding.thread, [steps[d] for d in partition.register_digits])
+        steps = steps_of(partition, "s")
+        places = partition.indices(self.binding.thread, list(steps.values()))
         inner = structural_map(nest.body, (For, _one_by_one))  # what is left inside of a nest is a thread's own work
         if is_fill(inner, self.reducers):
             inner = self._filled(inner)
         elif not (nest.is_private and self.per_thread):
             inner = self._inside(nest, inner, partition)
-        body = self._guarded(nest, partition, inner)
+        body = where(is_there(partition, nest.variables), inner)
         values = {var: _as_expr(place, var) for var, place in zip(nest.variables, places, strict=True)}
         made = substitute(body, values)
-        for digit in reversed(partition.register_digits):
-            made = _step_loop(steps[digit], digit, made, partition, nest)
+        for digit, step in reversed(steps.items()):
+            made = _step_loop(step, digit, made, partition, nest)
         value = ASYNC_NEST if ASYNC in nest.node.annotations else 1
         return AttrStmt(const(0, "int32"), NEST, const(value, "int32"), made, span=nest.node.span)
 
-    def _guarded(self, nest: Nest, partition: FragmentLayout, body: Stmt) -> Stmt:
-        """``body`` where the element exists: the last digit of an axis may reach past its end."""
-        conditions = []
-        for axis, (var, size) in enumerate(zip(nest.variables, partition.shape, strict=True)):
-            digits = partition.of_axis(axis)
-            if digits and digits[-1].end > size:
-                conditions.append(var < const(size, dtype_of(var)))
-        if not conditions:
-            return body
-        return IfThenElse(tirx.all(*conditions) if len(conditions) > 1 else conditions[0], body, None)
-
     def _inside(self, nest: Nest, body: Stmt, partition: FragmentLayout) -> Stmt:
         """Where several threads have the same iteration, one of them does what others see."""
-        if not partition.free:
-            return body
-        mine = [tirx.EQ(self.binding.thread // free.stride % free.extent, const(0, "int32")) for free in partition.free]
-        condition = tirx.all(*mine) if len(mine) > 1 else mine[0]
-        if not keeps_values(nest):
-            return IfThenElse(condition, body, None)
+        first = is_first(partition, self.binding.thread)
+        if not first or not keeps_values(nest):
+            return where(first, body)
         if is_for_one(nest):
             raise UnsupportedError(
                 "every thread keeps a value of this loop, and the loop changes what the value is made of",
@@ -179,8 +162,10 @@ class _Binder:
                 hint="copy what it reads to a fragment, or keep its values in shared memory",
             )
 
+        condition = all_of(first)
+
         def once(node: Any, mutator: Any) -> Any:
-            if isinstance(node, BufferStore) and is_private(node.buffer) and node.buffer not in self.reducers:
+            if isinstance(node, BufferStore) and is_own(node.buffer) and node.buffer not in self.reducers:
                 return node
             if isinstance(node, Evaluate) and not effects_in(node):
                 return node

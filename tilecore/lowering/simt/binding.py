@@ -23,10 +23,9 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.scopes import is_fragment, is_total
 from tilecore.ir.visit import variables
-from tilecore.lowering.loops.reductions import REDUCE_SCOPE
 from tilecore.lowering.simt.infer_layouts import Inferred
-from tilecore.lowering.simt.partition import is_fragment
 
 
 @dataclass
@@ -46,10 +45,13 @@ class Binding:
 
 
 class Places:
-    """Puts registers (or shared memory) in the place of fragments."""
+    """Puts registers in the place of fragments.
 
-    def __init__(self, binding: Binding, shared: dict[Var, Var], ranges: dict[Var, int], copied: set[Var]) -> None:
-        self.binding, self.shared, self.copied = binding, shared, copied
+    ranges: the indices of threads, and how many values each has. copied: fragments that every thread has a copy of.
+    """
+
+    def __init__(self, binding: Binding, ranges: dict[Var, int], copied: set[Var]) -> None:
+        self.binding, self.copied = binding, copied
         self.thread_vars = set(ranges)
         self.analyzer = Analyzer()
         self.totals: dict[Var, Var] = {}
@@ -89,8 +91,6 @@ class Places:
         return BufferStore(buffer, value, place, span=node.span)
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
-        if node.buffer in self.shared:
-            return AllocBuffer(self.shared[node.buffer], span=node.span)
         if is_total(node.buffer):
             return AllocBuffer(self.total(node.buffer), span=node.span)
         return AllocBuffer(self.binding.registers.get(node.buffer, node.buffer), span=node.span)
@@ -103,8 +103,6 @@ class Places:
         return self.totals[buffer]
 
     def place(self, buffer: Var, indices: list[Any], node: Any) -> tuple[Var, list[Any]]:
-        if buffer in self.shared:
-            return self.shared[buffer], indices
         register = self.binding.layout(buffer).register(indices)
         register = self.analyzer.simplify(register) if isinstance(register, Expr) else const(register, "int32")
         if buffer not in self.copied and variables(register) & self.thread_vars:
@@ -117,15 +115,3 @@ class Places:
 
 def registers_of(buffer: Var, layout: FragmentLayout) -> Var:
     return tirx.decl_buffer([layout.registers], dtype_of(buffer), str(buffer.name), scope="local", layout=None)
-
-
-def in_shared(buffer: Var) -> Var:
-    return tirx.decl_buffer(list(buffer.shape), dtype_of(buffer), str(buffer.name), scope="shared", layout=None)
-
-
-def is_private(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith("local") or is_total(buffer)
-
-
-def is_total(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith(REDUCE_SCOPE)

@@ -9,17 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import const, is_nothing
-from tilecore.ir.nodes import Call, Evaluate, For, ForKind, PrimFunc, TensorRegion, Var, structural_map
+from tilecore.ir.nodes import Evaluate, For, ForKind, PrimFunc, Var, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
+from tilecore.lowering.assumptions import DIVISORS, assumed_divisors
 from tilecore.lowering.implementation import Choice, TileOpImpl
 from tilecore.lowering.lower_reducers import reducers_of
 from tilecore.lowering.lower_tile_ops import choose_all, describe, is_lowered
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt import reducers
 from tilecore.lowering.simt.asynchronous import ASYNC
-from tilecore.lowering.simt.kernels import threads_in
 from tilecore.lowering.simt.nests import LOOP_HINTS, PRIVATE
+from tilecore.lowering.threads.kernels import threads_in
 
 HINT = "implementation"
 UNCHOSEN = "before_choice"  # the fact: the function as it was, for another choice
@@ -27,6 +28,7 @@ UNCHOSEN = "before_choice"  # the fact: the function as it was, for another choi
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     env.facts[UNCHOSEN] = func
+    env.facts[DIVISORS] = assumed_divisors(func)
     env.facts["threads"] = threads_in(func.body)
     env.facts[reducers.FACT] = reducers_of(func.body)
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
@@ -34,7 +36,10 @@ def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     lowered: dict[Evaluate, Any] = {}
     for node, choice in zip(nodes, choices, strict=True):
         env.note("tile_ops", describe(choice))
-        lowered[node] = _kept(choice) if choice.impl.late else _early(choice, env)
+        if choice.impl.late:
+            lowered[node] = choice.call.rebuilt(hints={**choice.call.hints, HINT: choice.impl.name})
+        else:
+            lowered[node] = _early(choice, env)
     return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
 
 
@@ -48,19 +53,9 @@ def _early(choice: Choice, env: PassEnv) -> Any:
     notes = dict(made.annotations) | {key: choice.call.hints[key] for key in LOOP_HINTS if key in choice.call.hints}
     if ASYNC in choice.call.hints:
         notes[ASYNC] = 1
-    if any(str(region.source.scope()) == "local" for region in _regions(choice.call)):
+    if any(str(region.source.scope()) == "local" for region in choice.call.regions):
         notes[PRIVATE] = 1
     return For(made.loop_var, made.min, made.extent, made.kind, made.body, annotations=notes, span=made.span)
-
-
-def _regions(call: TileCall) -> list[TensorRegion]:
-    return [value for value in call.args.values() if isinstance(value, TensorRegion)]
-
-
-def _kept(choice: Choice) -> Evaluate:
-    call = choice.call.call
-    hints = {**choice.call.hints, HINT: choice.impl.name}
-    return Evaluate(Call(call.op, list(call.args), attrs=hints, ret_ty="void"), span=choice.call.span)
 
 
 def chosen(call: TileCall, env: PassEnv) -> TileOpImpl:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import nothing
-from tilecore.ir.nodes import Evaluate, IRModule, Stmt
-from tilecore.ir.tile_ops import TileCall, as_tile_call
-from tilecore.ir.visit import collect
+from tilecore.ir.nodes import IRModule, Stmt
+from tilecore.ir.tile_ops import TileCall, hints_of
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.loops.effects import lower_annotate
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import UNCHOSEN
-from tilecore.lowering.simt.rasterize_blocks import kernels_of
+from tilecore.lowering.threads.kernels import kernels_of
 
 _TEXTS = "source_texts"  # the fact: {text: None} in the order in which they are first named
 _SOURCE = ("prelude", "import_source")
@@ -43,12 +42,7 @@ def describe_hints(module: IRModule, env: PassEnv) -> IRModule:
 
 def _last(kernel: Stmt, key: str) -> TileCall | None:
     """The last hint of that name in a kernel."""
-    found = None
-    for node in collect(kernel, Evaluate):
-        call = as_tile_call(node)
-        if call is not None and call.op.name == "annotate" and str(call.key) == key:
-            found = call
-    return found
+    return next(reversed(hints_of(kernel, key)), None)
 
 
 def _cluster(call: TileCall, env: PassEnv) -> list[int]:

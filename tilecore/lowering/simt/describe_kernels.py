@@ -6,26 +6,23 @@ from tilecore.ir.build import op_name
 from tilecore.ir.nodes import (
     AllocBuffer,
     Call,
-    CallEffectKind,
     Evaluate,
     IRModule,
     PrimFunc,
     Var,
     is_buffer_var,
-    register_op_attr,
     structural_map,
 )
+from tilecore.ir.register_call import register_call
+from tilecore.ir.scopes import is_shared
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.insert_barriers import BARRIER
 from tilecore.lowering.simt.nests import accesses_of
-from tilecore.lowering.simt.plan_shared import is_shared
 from tilecore.lowering.simt.twins import FACT as ONE_TENSOR
 
-SIMT_BARRIER = "simt.barrier"
-register_op_attr(SIMT_BARRIER, "TCallEffectKind", CallEffectKind.Opaque.value)
-register_op_attr(SIMT_BARRIER, "TScriptPrinterName", SIMT_BARRIER, level=20)
+SIMT_BARRIER = register_call("simt.barrier")
 
 
 def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
@@ -51,10 +48,11 @@ def _accesses(func: PrimFunc) -> dict[str, str]:
     read: set[Var] = set()
     written: set[Var] = set()
     for access in accesses_of(func.body):
-        (written if access.writes else read).add(roots.get(access.buffer, access.buffer))
-    for call in collect(func.body, Call):
-        if op_name(call) in ("tile.atomic_element", "simt.atomic_add"):
-            read.add(roots.get(call.args[0].source, call.args[0].source))
+        buffer = roots.get(access.buffer, access.buffer)
+        if access.writes:
+            written.add(buffer)
+        if access.atomic or not access.writes:
+            read.add(buffer)
     params = [p for p in func.params if is_buffer_var(p)]
     return {str(p.name): ("rw" if p in read else "w") if p in written else "r" for p in params}
 

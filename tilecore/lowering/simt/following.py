@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tilecore.ir.fragments import FragmentLayout
-from tilecore.ir.nodes import Var
 from tilecore.lowering.simt.nests import Access, Nest
 
 
-def following(nest: Nest, indices: Sequence[Any], buffer: Var, partition: FragmentLayout) -> FragmentLayout | None:
-    """The layout of a buffer whose elements are taken at ``indices`` by a nest that is dealt out so."""
-    matched = nest.matched(Access(buffer, tuple(indices), False))
+def following(nest: Nest, access: Access, partition: FragmentLayout) -> FragmentLayout | None:
+    """The layout of a buffer whose elements are taken by a nest that is dealt out so."""
+    matched = nest.matched(access)
     if matched is None:
         return None
-    shape = [int(s) for s in buffer.shape]
+    shape = [int(s) for s in access.buffer.shape]
     for axis, loop in enumerate(matched):
         if (1 if loop is None else partition.shape[loop]) != shape[axis]:
             return None
     loops = [loop for loop in matched if loop is not None]
-    return _widened(partition.project(loops), [loop is not None for loop in matched])
+    return widened(partition.project(loops), [loop is not None for loop in matched])
 
 
-def _widened(layout: FragmentLayout, present: Sequence[bool]) -> FragmentLayout:
+def widened(layout: FragmentLayout, present: Sequence[bool]) -> FragmentLayout:
     """Axes of one element put in where ``present`` is False."""
     numbers = [k for k, there in enumerate(present) if there]
     shape = [1] * len(present)
@@ -36,4 +34,4 @@ def _widened(layout: FragmentLayout, present: Sequence[bool]) -> FragmentLayout:
 def reordered(layout: FragmentLayout, order: Sequence[int | None]) -> FragmentLayout:
     """The layout of a nest whose loop n runs along axis ``order[n]`` of a fragment (None: a loop of one step)."""
     axes = [axis for axis in order if axis is not None]
-    return _widened(layout.project(axes), [axis is not None for axis in order])
+    return widened(layout.project(axes), [axis is not None for axis in order])

@@ -16,23 +16,23 @@ from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, Var, tirx
+from tilecore.ir.scopes import is_fragment, is_private
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.ir.written_layouts import fragment_layout
-from tilecore.lowering.assumptions import assumed_divisors
+from tilecore.lowering.assumptions import DIVISORS
 from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.lower_tile_ops import not_taken
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
 from tilecore.lowering.simt.following import following, reordered
-from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.nests import LOOP_LAYOUT, Nest, accesses_of, is_for_one, is_parallel
 from tilecore.lowering.simt.other_buffers import with_buffers
-from tilecore.lowering.simt.partition import is_fragment, partition_of
-from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS, not_taken
+from tilecore.lowering.simt.partition import partition_of
+from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS
 from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
-from tilecore.lowering.threads.kernels import Threads, asks_for_threads
-from tilecore.lowering.threads.uniformity import is_private
+from tilecore.lowering.threads.kernels import Threads, asks_for_threads, each_kernel
 
 SHARED = "shared"  # instead of a layout: the operand must be in shared memory
 
@@ -40,7 +40,7 @@ SHARED = "shared"  # instead of a layout: the operand must be in shared memory
 @dataclass
 class Inferred:
     """What is known of one kernel. fragments: layouts of buffers. partitions: of nests, by their outermost loop.
-    demoted: fragments that live in shared memory, each with the reason."""
+    demoted: fragments that shall live in shared memory, each with the reason; none once all is decided."""
 
     fragments: dict[Var, FragmentLayout] = field(default_factory=dict)
     partitions: dict[For, FragmentLayout | None] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class _Inference:
         self.calls: list[tuple[TileCall, TileOpImpl]] = []
         self.per_thread = per_thread
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
-        self.assumed = assumed_divisors(env.facts[UNCHOSEN])
+        self.assumed: dict[Var, int] = env.facts[DIVISORS]
         self.loose: set[Var] = set()  # fragments touched outside of nests and operations
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
         self._gather(body)
@@ -190,7 +190,7 @@ class _Inference:
         partition = self.state.partitions[nest.node]
         for access in nest.fragments():
             if self._is_open(access.buffer) and partition is not None:
-                layout = following(nest, access.indices, access.buffer, partition)
+                layout = following(nest, access, partition)
                 if layout is not None:
                     self.state.fragments[access.buffer] = layout
                     changed = True
@@ -206,7 +206,7 @@ class _Inference:
             matched = nest.matched(access)
             if layout is None or matched is None:
                 continue
-            if access.buffer in self.reducers and not all(is_fill(s, self.reducers) for s in [nest.body]):
+            if access.buffer in self.reducers and not is_fill(nest.body, self.reducers):
                 continue
             named = [axis for axis in matched if axis is not None]
             if any(nest.extents[axis] != 1 for axis in range(len(nest.axes)) if axis not in named):
@@ -258,7 +258,7 @@ class _Inference:
                     continue
                 if partition is None:
                     return access.buffer, "a loop whose size is known at run time only runs over it"
-                needed = following(nest, access.indices, access.buffer, partition)
+                needed = following(nest, access, partition)
                 if needed is None:
                     return access.buffer, "its elements are not taken one by one in the order of the loops"
                 if access.writes and partition.free and is_for_one(nest):

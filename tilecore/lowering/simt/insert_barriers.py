@@ -6,10 +6,10 @@ threads of a nest never meet in it (that is what T.Parallel promises), so a nest
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tilecore.ir.build import constant, op_name, seq
+from tilecore.ir.build import constant, op_name, seq, with_body
 from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import (
     EQ,
@@ -26,18 +26,18 @@ from tilecore.ir.nodes import (
     While,
     structural_equal,
 )
+from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST
-from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
 from tilecore.lowering.simt.nests import Access, accesses_of
 from tilecore.lowering.simt.touches import Meetings, Touch, carried, distinct, left
 from tilecore.lowering.simt.twins import FACT as ONE_TENSOR
 from tilecore.lowering.simt.twins import possible_twins
-from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.kernels import Threads, each_kernel
 from tilecore.lowering.threads.uniformity import Uniformity
 
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known
@@ -67,23 +67,18 @@ State = frozenset  # of Touch
 
 class _Inserter:
     def __init__(self, func: PrimFunc, body: Stmt, threads: Threads, env: PassEnv) -> None:
-        self.env = env
         self.uniformity = Uniformity(body, threads, env.facts.get(UNIFORM, ()))
         self.roots = memory_roots(body)
         self.number = Analyzer().simplify(threads.number())
-        stored = {self.root(a.buffer) for a in accesses_of(body) if a.writes}
-        twins = possible_twins(func, {self.root(a.buffer) for a in accesses_of(body)}, stored)
-        self.meetings = Meetings(threads, env.facts.get("shared_offsets", {}), twins)
-        self.meetings.know(body)
-        self.common = {b for b in stored if self._is_shared(b) or str(b.scope()) == "global"} | set(twins)
+        accesses = accesses_of(body)
+        stored = {self.root(a.buffer) for a in accesses if a.writes}
+        twins = possible_twins(func, {self.root(a.buffer) for a in accesses}, stored)
+        self.meetings = Meetings(threads, body, env.facts.get("shared_offsets", {}), twins)
+        self.common = {b for b in stored if is_shared(b) or is_global(b)} | set(twins)
         self.touches: dict[Any, list[Touch]] = {}
 
     def root(self, buffer: Var) -> Var:
         return self.roots.get(buffer, buffer)
-
-    @staticmethod
-    def _is_shared(buffer: Var) -> bool:
-        return str(buffer.scope()).startswith("shared")
 
     # -- statements: (the statement with its barriers, what is touched after it since the last one) -----------------
 
@@ -103,7 +98,7 @@ class _Inserter:
             return self._branch(node, state)
         return self._simple(node, state, self._touched(node))
 
-    def _simple(self, node: Stmt, state: State, touched: Iterable[Touch]) -> tuple[Stmt, State]:
+    def _simple(self, node: Stmt, state: State, touched: Sequence[Touch]) -> tuple[Stmt, State]:
         if self._meets(state, touched):
             return seq([tile_statement("sync_threads", []), node]), frozenset(touched)
         return node, state | frozenset(touched)
@@ -133,12 +128,7 @@ class _Inserter:
         if isinstance(node, For):
             self.meetings.around.pop()
         after = distinct(left(t, node) for t in after - state)  # what was before it has not changed
-        if isinstance(node, For):
-            made: Stmt = For(
-                node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span
-            )
-        else:
-            made = While(node.condition, body, span=node.span)
+        made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
         return seq([*before, made]), distinct([*state, *after])
 
     def _head(self, node: Any, state: State) -> tuple[State, list[Stmt]]:
@@ -152,7 +142,8 @@ class _Inserter:
     def _branch(self, node: IfThenElse, state: State) -> tuple[Stmt, State]:
         state, before = self._head(node, state)
         sides = [node.then_case, *([] if node.else_case is None else [node.else_case])]
-        if any(self._meets(state, self._touched(side)) for side in sides):  # one for both sides and what follows
+        touched = [touch for side in sides for touch in self._touched(side)]
+        if self._meets(state, touched):  # one for both sides and what follows
             state, before = frozenset(), [*before, tile_statement("sync_threads", [])]
         then, after_then = self.statement(node.then_case, state)
         other, after_other = None, state
@@ -185,9 +176,10 @@ class _Inserter:
             return False
         return constant(node.condition.b) is not None and structural_equal(node.condition.a, self.number)
 
-    def _meets(self, state: Iterable[Touch], touched: Iterable[Touch]) -> bool:
-        new = list(touched)
-        return any(self.meetings.conflict(a, b) for a in state for b in new)
+    def _meets(self, state: Iterable[Touch], touched: Sequence[Touch]) -> bool:
+        """Do any of them need a barrier? Every pair is looked at, so that all twins that meet are noted."""
+        conflicts = [self.meetings.conflict(a, b) for a in state for b in touched]
+        return any(conflicts)
 
 
 def _is_plain(node: Any) -> bool:

@@ -16,7 +16,6 @@ from tilecore.ir.nodes import (
     Bind,
     BufferStore,
     Call,
-    CallEffectKind,
     Evaluate,
     Expr,
     For,
@@ -27,24 +26,21 @@ from tilecore.ir.nodes import (
     StringImm,
     Var,
     While,
-    register_op_attr,
     structural_mutate,
     tirx,
 )
 from tilecore.ir.reductions import join
+from tilecore.ir.register_call import register_call
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.kernels import each_kernel
-from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.kernels import Threads, each_kernel
 from tilecore.lowering.threads.uniformity import Uniformity
 
 ALLREDUCE = "tile.allreduce"
 UNIFORM = "uniform"  # the fact: buffers of a thread that hold the same in all threads, though it is not plain to see
 # (value, lane, kind: "idx" | "xor" | "up" | "down", width)
-SHUFFLE = "simt.shuffle"
-register_op_attr(SHUFFLE, "TCallEffectKind", CallEffectKind.Opaque.value)
-register_op_attr(SHUFFLE, "TScriptPrinterName", SHUFFLE, level=20)
+SHUFFLE = register_call("simt.shuffle")
 
 
 def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:

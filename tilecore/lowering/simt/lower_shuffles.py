@@ -7,14 +7,13 @@ from typing import Any
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name
-from tilecore.ir.nodes import Call, CallEffectKind, PrimFunc, StringImm, register_op_attr, structural_mutate
+from tilecore.ir.nodes import Call, PrimFunc, StringImm, structural_mutate
+from tilecore.ir.register_call import register_call
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.lower_allreduce import SHUFFLE
 
 WARP = 32
-VOTE = "simt.vote"  # (predicate, kind: "any" | "all" | "ballot")
-register_op_attr(VOTE, "TCallEffectKind", CallEffectKind.Opaque.value)
-register_op_attr(VOTE, "TScriptPrinterName", VOTE, level=20)
+VOTE = register_call("simt.vote")  # (predicate, kind: "any" | "all" | "ballot")
 
 
 def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:

@@ -11,18 +11,20 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, seq, store
+from tilecore.ir.build import cast, const, dtype_of, load, loop, seq, store, where
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout
 from tilecore.ir.layout import padded_rows
 from tilecore.ir.nodes import AllocBuffer, Expr, For, ForKind, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.reductions import accumulator
+from tilecore.ir.regions import element_indices
+from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.loops.matmul import needs_constant_sizes
+from tilecore.lowering.loops.matmul import gemm_sizes, needs_constant_sizes
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
-from tilecore.lowering.simt.partition import MOVE, is_fragment
-from tilecore.lowering.simt.sums import Sums, is_held, where
+from tilecore.lowering.simt.partition import MOVE
+from tilecore.lowering.simt.sums import Sums, is_held
 
 STEP = 4  # elements along K of a step, and neighbours across it
 WARP_ROWS, WARP_COLUMNS = 4, 8
@@ -52,7 +54,7 @@ class Grid(NamedTuple):
 
 def grid_of(call: TileCall, threads: int) -> Grid:
     """The grid in which threads have least to do, then least to load."""
-    m, n = (int(constant(r.extent) or 0) for r in call.c.region[-2:])
+    m, n, _ = gemm_sizes(call)
     down = _neighbours(call.a, m) if call.transpose_a else 1
     across = 1 if call.transpose_b else _neighbours(call.b, n)
 
@@ -99,11 +101,11 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
     if reason is not None:
         return reason
     for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
-        scope = str(region.source.scope())
-        if scope != "global" and not scope.startswith("shared") and not is_fragment(region.source):
-            return f"{name} is in {scope} memory, which every thread has for itself"
-        if DType(dtype_of(region.source)).bits % 8:
-            return f"{name} has elements of {DType(dtype_of(region.source)).bits} bits"
+        buffer = region.source
+        if not (is_global(buffer) or is_shared(buffer) or is_fragment(buffer)):
+            return f"{name} is in {buffer.scope()} memory, which every thread has for itself"
+        if DType(dtype_of(buffer)).bits % 8:
+            return f"{name} has elements of {DType(dtype_of(buffer)).bits} bits"
     return None
 
 
@@ -111,7 +113,7 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
     wanted = {}
     for region, along_k in ((call.a, not call.transpose_a), (call.b, bool(call.transpose_b))):
         buffer = region.source
-        if along_k and str(buffer.scope()).startswith("shared") and len(buffer.shape) > 1:
+        if along_k and is_shared(buffer) and len(buffer.shape) > 1:
             move = _move(region)
             columns = (-(-int(buffer.shape[-1]) // move) | 1) * move
             if columns != int(buffer.shape[-1]):
@@ -122,7 +124,7 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
     if is_held(call.c) and not any(r.source.same_as(call.c.source) for r in (call.a, call.b)):
-        m, n = (int(constant(r.extent) or 0) for r in call.c.region[-2:])
+        m, n, _ = gemm_sizes(call)
         found[call.c.source] = layout_of(grid_of(call, threads), m, n, threads)
     return found
 
@@ -163,8 +165,7 @@ class _Operand(NamedTuple):
 class _Multiply:
     def __init__(self, call: TileCall, env: PassEnv) -> None:
         self.call, binding = call, env.facts["binding"]
-        self.m, self.n = (int(constant(r.extent) or 0) for r in call.c.region[-2:])
-        self.k = int(constant(call.a.region[-2 if call.transpose_a else -1].extent) or 0)
+        self.m, self.n, self.k = gemm_sizes(call)
         self.total = accumulator(dtype_of(call.c.source))
         self.grid = g = grid_of(call, binding.threads)
         layout = layout_of(g, self.m, self.n, binding.threads)
@@ -214,12 +215,8 @@ class _Multiply:
         return _unrolled(count, lambda e: _unrolled(times, lambda t: _vector(together, lambda v: element(t, v, e))))
 
     def _element(self, operand: _Operand, across: Any, along: Any) -> Expr:
-        place: list[Any] = [r.min for r in operand.region.region]
-        at = (across, along) if operand is self.a else (along, across)
-        if self.call.transpose_a if operand is self.a else self.call.transpose_b:
-            at = at[::-1]
-        place[-2], place[-1] = place[-2] + at[0], place[-1] + at[1]
-        value = load(operand.region.source, place, self.call.span)
+        at = (across, along) if operand.along_k else (along, across)
+        value = load(operand.region.source, element_indices(operand.region, *at), self.call.span)
         if operand.size is None:
             return value
         inside = across < const(operand.size, "int32")

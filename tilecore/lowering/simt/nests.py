@@ -9,10 +9,9 @@ from typing import Any
 from tilecore.ir.build import constant, op_name
 from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import AllocBuffer, Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
+from tilecore.ir.scopes import is_fragment, is_own
 from tilecore.ir.visit import collect
-from tilecore.lowering.threads.uniformity import is_private
 
-FRAGMENT = "local.fragment"
 # annotation of a nest that a tile operation on memory of the thread became: where threads are asked for, each does it
 PRIVATE = "private"
 # annotations of a nest that users make: elements that a thread takes side by side, and a T.Fragment to divide it by
@@ -66,7 +65,7 @@ class Nest:
 
     def fragments(self) -> list[Access]:
         """The accesses of fragments."""
-        return [a for a in self.accesses if str(a.buffer.scope()) == FRAGMENT]
+        return [a for a in self.accesses if is_fragment(a.buffer)]
 
     def axis_of(self, index: Any) -> int | None:
         """The axis whose variable ``index`` is; None when it is something else."""
@@ -109,11 +108,6 @@ def keeps_values(nest: Nest) -> bool:
     """Does it leave something in a thread's own memory, or a fragment?"""
     inside = {a.buffer for a in collect(nest.body, AllocBuffer)}
     return any(a.writes and is_own(a.buffer) and a.buffer not in inside for a in nest.accesses)
-
-
-def is_own(buffer: Var) -> bool:
-    """Registers: memory of one thread, or a fragment."""
-    return is_private(buffer) or str(buffer.scope()) == FRAGMENT
 
 
 def is_parallel(node: Any) -> bool:

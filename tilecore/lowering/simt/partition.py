@@ -11,10 +11,11 @@ from tilecore.ir.affine import coefficient
 from tilecore.ir.build import cast, const, constant, dtype_of
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import Var
+from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.visit import substitute
 from tilecore.lowering.assumptions import is_multiple
 from tilecore.lowering.flatten_buffers import strides_of
-from tilecore.lowering.simt.nests import COALESCED_WIDTH, FRAGMENT, Access, Nest
+from tilecore.lowering.simt.nests import COALESCED_WIDTH, Access, Nest
 
 NOTHING: Mapping[Var, int] = {}
 MOVE = 16  # bytes that one instruction moves
@@ -34,14 +35,14 @@ def partition_of(nest: Nest, threads: int, warp: int = 0, assumed: Mapping[Var, 
 
 def memory_accesses(nest: Nest) -> list[Access]:
     """Accesses of global and shared memory."""
-    return [a for a in nest.accesses if str(a.buffer.scope()) == "global" or str(a.buffer.scope()).startswith("shared")]
+    return [a for a in nest.accesses if is_global(a.buffer) or is_shared(a.buffer)]
 
 
 def _fastest(nest: Nest) -> int | None:
     """The loop along which most bytes of global memory (else of any) are neighbours."""
     weights = [0.0] * len(nest.axes)
     for access in memory_accesses(nest) or nest.fragments():
-        weight = 4.0 if str(access.buffer.scope()) == "global" else 1.0
+        weight = 4.0 if is_global(access.buffer) else 1.0
         for axis, var in enumerate(nest.variables):
             if nest.extents[axis] != 1 and coefficient(offset_of(access), var) == 1:
                 weights[axis] += weight * DType(dtype_of(access.buffer)).bits
@@ -88,7 +89,3 @@ def movable(access: Access, var: Var, vector: int, assumed: Mapping[Var, int] = 
         return False
     rest = substitute(offset, {var: const(0, dtype_of(var))})
     return is_multiple(rest, vector, assumed)
-
-
-def is_fragment(buffer: Var) -> bool:
-    return str(buffer.scope()) == FRAGMENT

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import const, constant, dtype_of, seq
+from tilecore.ir.build import const, constant, dtype_of, nothing, seq, where
 from tilecore.ir.nodes import (
-    AllocBuffer,
     Analyzer,
     BufferLoad,
     BufferRegion,
@@ -19,7 +18,6 @@ from tilecore.ir.nodes import (
     DeclBuffer,
     Evaluate,
     For,
-    IfThenElse,
     PrimFunc,
     Range,
     SeqStmt,
@@ -30,10 +28,13 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC, commit, wait
+from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.simt.read_layouts import follow
 
 STAGES = "num_stages"
@@ -51,13 +52,7 @@ def pipeline_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return _Pipeline(made, stages, aliased, func, slots, env).run()
 
     body = structural_mutate(func.body, [(For, loop)])
-    if not slots:
-        return func.with_body(body)
-
-    def alloc(node: AllocBuffer, mutator: Any) -> Any:
-        return AllocBuffer(slots.get(node.buffer, node.buffer), span=node.span)
-
-    return func.with_body(structural_mutate(body, [(AllocBuffer, alloc)]))
+    return func.with_body(with_buffers(body, slots) if slots else body)
 
 
 class _Pipeline:
@@ -118,10 +113,7 @@ class _Pipeline:
             _marked(_slotted(substitute(p, {node.loop_var: step}), self.slots, self.tiles, slot)) for p in self.ahead
         ]
         inside = _simple(step < node.min + node.extent)
-        made = seq(copies)
-        if constant(inside) is None or not constant(inside):
-            made = made if constant(inside) else IfThenElse(inside, made, None)
-        return seq([made, commit()])
+        return seq([where([] if constant(inside) else [inside], seq(copies)), commit()])
 
 
 def _ring(number: Any, stages: int) -> Any:
@@ -138,39 +130,27 @@ def _plain(node: For) -> dict[str, Any]:
 
 def _runs_ahead(call: TileCall, node: For) -> bool:
     """A copy of a piece of global memory into all of a shared tile, whose place nothing in the loop decides."""
-    if call.op.name != "copy" or str(call.src.source.scope()) != "global":
+    if call.op.name != "copy" or not is_global(call.src.source):
         return False
-    if not str(call.dst.source.scope()).startswith("shared"):
+    if not is_shared(call.dst.source):
         return False
     if any(collect(r.min, TensorLoad, Call) for r in call.src.region):
         return False
     bound = {f.loop_var for f in collect(node.body, For)}
     if any(variables(r.min) & bound for r in call.src.region):
         return False
-    return all(
-        constant(r.min) == 0 and constant(r.extent) is not None and constant(r.extent) == constant(s)
-        for r, s in zip(call.dst.region, call.dst.source.shape, strict=True)
-    )
+    return is_whole(call.dst)
 
 
 def _uses_outside(func: PrimFunc, node: For) -> set[Var]:
     """Buffers that code outside of the loop touches."""
-    found: set[Var] = set()
-
-    def keep(n: Any) -> None:
-        found.add(n.source if isinstance(n, (TensorLoad, TensorRegion)) else n.buffer)
 
     def loop(n: For, mutator: Any) -> Any:
-        return n if n.loop_var.same_as(node.loop_var) else mutator.default_mutate(n)
+        return nothing() if n.loop_var.same_as(node.loop_var) else mutator.default_mutate(n)
 
-    body = structural_mutate(func.body, [(For, loop)])
-    outside = structural_mutate(
-        body,
-        [(For, lambda n, m: Evaluate(const(0, "int32")) if n.loop_var.same_as(node.loop_var) else m.default_mutate(n))],
-    )
-    for n in collect(outside, TensorLoad, TensorRegion, BufferStore):
-        keep(n)
-    return found
+    outside = structural_mutate(func.body, [(For, loop)])
+    accesses = collect(outside, TensorLoad, TensorRegion, BufferStore)
+    return {n.buffer if isinstance(n, BufferStore) else n.source for n in accesses}
 
 
 def _writes(part: Stmt, buffer: Var) -> bool:
@@ -215,8 +195,7 @@ def _marked(part: Stmt) -> Stmt:
         call = as_tile_call(node)
         if call is None or call.op.name != "copy":
             return node
-        made = Call(call.call.op, list(call.call.args), attrs={**call.hints, ASYNC: 1}, ret_ty="void")
-        return Evaluate(made, span=node.span)
+        return call.rebuilt(hints={**call.hints, ASYNC: 1})
 
     return structural_mutate(part, [(Evaluate, mark)])
 

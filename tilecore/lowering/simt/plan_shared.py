@@ -11,7 +11,6 @@ from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
-    DeclBuffer,
     For,
     IfThenElse,
     PrimFunc,
@@ -21,11 +20,12 @@ from tilecore.ir.nodes import (
     While,
     tirx,
 )
+from tilecore.ir.scopes import is_shared
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.kernels import each_kernel
 from tilecore.lowering.simt.other_buffers import with_buffers
-from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 ALIGN = 128  # bytes; bulk copies and swizzles want it
 SMALL = 256  # bytes: such buffers share no memory, which would cost a barrier
@@ -78,17 +78,13 @@ def _renamed(body: Stmt, names: set[str]) -> Stmt:
     return with_buffers(body, renamed) if renamed else body
 
 
-def is_shared(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith("shared")
-
-
 class _Plan:
     """Lives as intervals of statements, counted through the code; a buffer used in a loop lives through all of it,
     unless it is allocated in there."""
 
     def __init__(self, body: Stmt, alignment: dict[Var, int]) -> None:
         self.alignment = alignment
-        self.roots = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
+        self.roots = memory_roots(body)
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
         self.lives: dict[Var, list[int]] = {}
         self.lines: dict[Var, list[int]] = {}  # the user's first and last line that uses it
@@ -123,7 +119,7 @@ class _Plan:
 
     def _use(self, node: Any) -> None:
         self.clock += 1
-        used = {self._root(v) for v in variables(node)}
+        used = {self.roots.get(v, v) for v in variables(node)}
         for buffer in self.buffers:
             if buffer in used:
                 life = self.lives.setdefault(buffer, [self.clock, self.clock])
@@ -135,11 +131,6 @@ class _Plan:
         if place is not None:
             first, last = self.lines.get(buffer, (place.line, place.line))
             self.lines[buffer] = [min(first, place.line), max(last, place.line)]
-
-    def _root(self, buffer: Var) -> Var:
-        while buffer in self.roots:
-            buffer = self.roots[buffer]
-        return buffer
 
     def _place(self) -> dict[Var, tuple[int, int]]:
         """The largest first, each at the lowest offset where nobody lives at the same time."""

@@ -14,13 +14,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tilecore.ir.build import cast, const, constant, dtype_of, seq
-from tilecore.ir.nodes import Analyzer, AttrStmt, Bind, Evaluate, IterVar, PrimFunc, SeqStmt, Stmt, Var, tirx
+from tilecore.ir.nodes import Analyzer, AttrStmt, Bind, IterVar, PrimFunc, SeqStmt, Stmt, Var, tirx
 from tilecore.ir.ranges import within
-from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import collect
+from tilecore.ir.tile_ops import hints_of
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import UNCHOSEN
-from tilecore.lowering.simt.kernels import is_axis
+from tilecore.lowering.threads.kernels import axes_and_code, is_axis, kernels_of
 
 HINT = "use_swizzle"
 
@@ -47,30 +46,17 @@ def rasterize_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(change(func.body))
 
 
-def kernels_of(body: Stmt) -> list[AttrStmt]:
-    """The kernels of a function in order, each by its outermost axis."""
-    if isinstance(body, SeqStmt):
-        return [kernel for part in body.seq for kernel in kernels_of(part)]
-    return [body] if is_axis(body) else []
-
-
 def panels_of(kernel: Stmt) -> Panels | None:
     """What the last T.use_swizzle of a kernel asks for."""
-    found = None
-    for node in collect(kernel, Evaluate):
-        call = as_tile_call(node)
-        if call is not None and call.op.name == "annotate" and str(call.key) == HINT:
-            size, order = call.rest
-            found = Panels(int(size), str(getattr(order, "value", order)) == "row")
-    return found
+    asked = hints_of(kernel, HINT)
+    if not asked:
+        return None
+    size, order = asked[-1].rest
+    return Panels(int(size), str(getattr(order, "value", order)) == "row")
 
 
 def _in_panels(kernel: AttrStmt, panels: Panels, env: PassEnv) -> AttrStmt:
-    levels: list[AttrStmt] = []
-    inner: Stmt = kernel
-    while is_axis(inner):
-        levels.append(inner)
-        inner = inner.body
+    levels, code = axes_and_code(kernel)
     axes = {str(level.node.thread_tag): level for level in levels}
     across, down = axes.get("blockIdx.x"), axes.get("blockIdx.y")
     if panels.size <= 1 or across is None or down is None or 1 in (constant(across.value), constant(down.value)):
@@ -78,7 +64,7 @@ def _in_panels(kernel: AttrStmt, panels: Panels, env: PassEnv) -> AttrStmt:
     order = "rows" if panels.by_rows else "columns"
     env.note("blocks", {"order": f"in panels of {panels.size} {order}"})
     fresh = {level: Var(f"block_{level.node.thread_tag[-1]}", dtype_of(level.node.var)) for level in (across, down)}
-    made = seq([*_indices(across, down, fresh, panels), inner])
+    made = seq([*_indices(across, down, fresh, panels), code])
     for level in reversed(levels):
         var = fresh.get(level, level.node.var)
         axis = IterVar(level.node.dom, var, level.node.iter_type, level.node.thread_tag)

@@ -12,15 +12,13 @@ from tilecore.ir.build import constant, nothing
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Evaluate, PrimFunc, Stmt, Var, structural_map
+from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded, slotted
-from tilecore.lowering.lower_tile_ops import ASKED
+from tilecore.lowering.lower_tile_ops import ASKED, not_taken
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.kernels import each_kernel
-from tilecore.lowering.simt.partition import is_fragment
-from tilecore.lowering.simt.plan_shared import is_shared
-from tilecore.lowering.threads.kernels import Threads
+from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 ASKED_FRAGMENTS = "asked_fragments"  # the fact: {fragment: FragmentLayout}
 _KEYS = ("layout", "padding")
@@ -42,11 +40,6 @@ def follow(env: PassEnv, old: Var, new: Var, slots: int) -> None:
     asked: dict[Var, BufferLayout] = env.facts.get(ASKED, {})
     if old in asked:
         asked[new] = slotted(asked.pop(old), slots)
-
-
-def not_taken(env: PassEnv, buffer: Var, reason: str) -> None:
-    """Say in the report that the layout that was asked for is not what the buffer has."""
-    env.note("layouts", {"buffer": str(buffer.name), "layout": f"not as annotated: {reason}"})
 
 
 class _Reader:

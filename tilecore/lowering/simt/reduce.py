@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import cast, const, dtype_of, load, seq, store
-from tilecore.ir.fragments import THREAD, Digit, FragmentLayout
-from tilecore.ir.nodes import AllocBuffer, For, ForKind, Stmt, Var, tirx
+from tilecore.ir.build import all_of, cast, const, dtype_of, load, seq, store
+from tilecore.ir.fragments import THREAD, FragmentLayout
+from tilecore.ir.nodes import AllocBuffer, Stmt, tirx
 from tilecore.ir.reductions import accumulator, element, identity, join, join_number, joiner
+from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
-from tilecore.lowering.simt.partition import is_fragment
+from tilecore.lowering.simt.following import widened
+from tilecore.lowering.simt.shares import is_there, steps_of, unrolled
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
     if not is_fragment(call.src.source) or not is_fragment(call.dst.source):
         return "source and result are no fragments both"
-    for region in (call.src, call.dst):
-        for r, size in zip(region.region, region.source.shape, strict=True):
-            if str(r.min) != "0" or str(r.extent) != str(size):
-                return "a part of a fragment"
-    return None
+    return None if is_whole(call.src) and is_whole(call.dst) else "a part of a fragment"
 
 
 def kept_axes(call: TileCall) -> list[int]:
@@ -34,12 +33,8 @@ def relate(call: TileCall, known: dict[Any, Any]) -> dict[Any, Any]:
     if layout is None:
         return {}
     small = layout.project(kept_axes(call))
-    shape = tuple(int(s) for s in call.dst.source.shape)
-    if len(shape) == len(layout.shape) and shape != small.shape:  # the axis is kept, with one element
-        digits = tuple(d._replace(axis=kept_axes(call)[d.axis]) for d in small.digits)
-        small = FragmentLayout(shape, small.threads, digits)
-    elif not kept_axes(call):
-        small = FragmentLayout(shape, small.threads, ())
+    if len(call.dst.source.shape) == len(layout.shape):
+        small = widened(small, [axis != call.dim for axis in range(len(layout.shape))])
     return {call.dst.source: small}
 
 
@@ -49,23 +44,20 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     layout: FragmentLayout = binding.layout(source)
     kind = joiner(call.kind) + (".nan" if call.nan_propagate and joiner(call.kind) in ("max", "min") else "")
     total_dtype = accumulator(dtype_of(target))
-    inner = [d for d in layout.register_digits if d.axis == call.dim]
-    outer = [d for d in layout.register_digits if d.axis != call.dim]
     total = tirx.decl_buffer([1], total_dtype, "total", scope="local", layout=None)
     zero = const(0, "int32")
 
-    steps = {d: Var(f"r{n}", "int32") for n, d in enumerate(layout.register_digits)}
+    steps = steps_of(layout, "r")
+    inner = {d: var for d, var in steps.items() if d.axis == call.dim}
+    outer = {d: var for d, var in steps.items() if d.axis != call.dim}
     places = [
-        const(p, "int32") if isinstance(p, int) else p
-        for p in layout.indices(binding.thread, [steps[d] for d in layout.register_digits])
+        const(p, "int32") if isinstance(p, int) else p for p in layout.indices(binding.thread, list(steps.values()))
     ]
     value = element(call.kind, cast(load(source, places, call.span), total_dtype))
-    inside = [c for axis in range(len(places)) if (c := _inside(layout, axis, places)) is not None]
-    if inside:
-        there = tirx.all(*inside) if len(inside) > 1 else inside[0]
-        value = tirx.if_then_else(there, value, identity(call.kind, total_dtype))
+    there = is_there(layout, places)
+    if there:
+        value = tirx.if_then_else(all_of(there), value, identity(call.kind, total_dtype))
     step = store(total, join_number(kind, load(total, [zero]), value), [zero], call.span)
-    made: Stmt = _loops(inner, steps, step, call)
     joined = load(total, [zero])
     for stride, extent in _groups(layout, call.dim):
         joined = tile_call("allreduce", [joined, kind, extent, stride], dtype=total_dtype)
@@ -76,11 +68,11 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
         [
             AllocBuffer(total),
             store(total, identity(call.kind, total_dtype), [zero], call.span),
-            made,
+            unrolled(inner, step, call.span),
             store(target, cast(joined, dtype_of(target)), where, call.span),
         ]
     )
-    return _loops(outer, steps, body, call)
+    return unrolled(outer, body, call.span)
 
 
 def _groups(layout: FragmentLayout, axis: int) -> list[tuple[int, int]]:
@@ -94,26 +86,11 @@ def _groups(layout: FragmentLayout, axis: int) -> list[tuple[int, int]]:
     return found
 
 
-def _inside(layout: FragmentLayout, axis: int, places: list[Any]) -> Any:
-    """Is there such an element? None where there always is."""
-    digits = layout.of_axis(axis)
-    if not digits or digits[-1].end <= layout.shape[axis]:
-        return None
-    return places[axis] < const(layout.shape[axis], "int32")
-
-
 def _target(call: TileCall, places: list[Any]) -> list[Any]:
     shape = call.dst.source.shape
     if len(shape) == len(places):
         return [const(0, "int32") if axis == call.dim else p for axis, p in enumerate(places)]
     return [places[a] for a in kept_axes(call)] or [const(0, "int32") for _ in shape]
-
-
-def _loops(digits: list[Digit], steps: dict[Digit, Var], body: Stmt, call: TileCall) -> Stmt:
-    for digit in reversed(digits):
-        extent = const(digit.extent, "int32")
-        body = For(steps[digit], const(0, "int32"), extent, ForKind.UNROLLED, body, span=call.span)
-    return body
 
 
 REDUCE = TileOpImpl("reduce", "registers, then threads", lower, matches, priority=1, late=True, relate=relate)

@@ -7,26 +7,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.build import constant, dtype_of, with_body
 from tilecore.ir.nodes import (
     BufferStore,
     Call,
-    CallEffectKind,
     Div,
     For,
     ForKind,
     PrimFunc,
     TensorLoad,
-    register_op_attr,
     structural_map,
     structural_mutate,
 )
+from tilecore.ir.register_call import register_call
 from tilecore.ir.visit import collect, reads_variable
 from tilecore.lowering.passes import Pass, PassEnv
 
-QUOTIENT = "simt.quotient"
-register_op_attr(QUOTIENT, "TCallEffectKind", CallEffectKind.Pure.value)
-register_op_attr(QUOTIENT, "TScriptPrinterName", QUOTIENT, level=20)
+QUOTIENT = register_call("simt.quotient", pure=True)
 
 
 def share_divisors(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -48,8 +45,7 @@ def _shared(node: For) -> For:
             return n
         return Call(QUOTIENT, [n.a, n.b], ret_ty="float32")
 
-    body = structural_map(node.body, (Div, divide))
-    return For(node.loop_var, node.min, node.extent, node.kind, body, annotations=node.annotations, span=node.span)
+    return with_body(node, structural_map(node.body, (Div, divide)))
 
 
 SHARE_DIVISORS = Pass("share_divisors", share_divisors)

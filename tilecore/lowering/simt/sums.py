@@ -8,19 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, store
+from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, store, where
 from tilecore.ir.fragments import FragmentLayout
-from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, TensorRegion, Var, tirx
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, ForKind, IfThenElse, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.reductions import accumulator
+from tilecore.ir.regions import element_indices, is_whole
+from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.partition import is_fragment
-
-
-def is_whole(region: TensorRegion) -> bool:
-    """Does the region cover its buffer?"""
-    pairs = zip(region.region, region.source.shape, strict=True)
-    return all(constant(r.min) == 0 and constant(r.extent) == constant(s) for r, s in pairs)
+from tilecore.lowering.simt.shares import is_first, is_there, steps_of, unrolled
 
 
 def is_held(region: TensorRegion) -> bool:
@@ -83,35 +79,15 @@ class Sums:
         """By the first of the threads that have copies."""
 
         def element(number: Any, places: list[Any]) -> Stmt:
-            place: list[Any] = [r.min for r in self.call.c.region]
-            place[-2], place[-1] = place[-2] + places[0], place[-1] + places[1]
-            return self._joined(self.call.c.source, place, number)
+            return self._joined(self.call.c.source, element_indices(self.call.c, *places), number)
 
-        free = [tirx.EQ(self.thread // f.stride % f.extent, const(0, "int32")) for f in self.layout.free]
-        return where(free, self._each(element))
+        return where(is_first(self.layout, self.thread), self._each(element))
 
     def _each(self, body: Callable[[Any, list[Any]], Stmt]) -> Stmt:
         """``body`` of the number of each sum and the element's place in C's tile, where there is one."""
-        layout = self.layout
-        steps = [Var(f"s{n}", "int32") for n in range(len(layout.register_digits))]
-        places = layout.indices(self.thread, steps)
+        steps = steps_of(self.layout, "s")
+        places = self.layout.indices(self.thread, list(steps.values()))
         number: Any = const(0, "int32")
-        for digit, step in zip(layout.register_digits, steps, strict=True):
+        for digit, step in steps.items():
             number = number + step * digit.stride
-        made = body(number, places)
-        inside = [
-            at < const(size, "int32")
-            for axis, (at, size) in enumerate(zip(places, layout.shape, strict=True))
-            if any(d.end > size for d in layout.of_axis(axis))
-        ]
-        made = where(inside, made)
-        for digit, step in reversed(list(zip(layout.register_digits, steps, strict=True))):
-            made = For(step, const(0, "int32"), const(digit.extent, "int32"), ForKind.UNROLLED, made)
-        return made
-
-
-def where(conditions: list[Any], made: Stmt) -> Stmt:
-    """``made``, if all conditions hold."""
-    if not conditions:
-        return made
-    return IfThenElse(tirx.all(*conditions) if len(conditions) > 1 else conditions[0], made, None)
+        return unrolled(steps, where(is_there(self.layout, places), body(number, places)))

@@ -9,7 +9,7 @@ from typing import Any
 
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import const, constant, dtype_of
-from tilecore.ir.nodes import Analyzer, Bind, FloorMod, For, Range, Var
+from tilecore.ir.nodes import Analyzer, Bind, FloorMod, For, Range, Stmt, Var
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.simt.owners import Owners
 from tilecore.lowering.threads.kernels import Threads
@@ -36,40 +36,38 @@ class Touch:
     crossed: tuple[For, ...] | bool = ()
 
     @cached_property
+    def text(self) -> tuple[str, ...] | None:
+        """The indices as text: two places are taken to be the same where they read the same."""
+        return None if self.place is None else tuple(str(index) for index in self.place)
+
+    @cached_property
     def key(self) -> Hashable:
         """What makes it another touch than others."""
-        place = None if self.place is None else tuple(str(index) for index in self.place)
         crossed = self.crossed if isinstance(self.crossed, bool) else tuple(id(loop) for loop in self.crossed)
-        return self.memory, place, str(self.slot), self.writes, self.atomic, self.dealt, self.single, crossed
+        return self.memory, self.text, str(self.slot), self.writes, self.atomic, self.dealt, self.single, crossed
 
 
 class Meetings:
-    """Do two touches need a barrier between them?
+    """Do two touches in a kernel's code need a barrier between them?
 
     offsets: (start, size) of shared buffers in the arena, which may share memory. twins: parameters that may be one
     tensor. around: the loops around the code that is looked at. one_tensor: names of twins that met.
     """
 
     def __init__(
-        self, threads: Threads, offsets: dict[Var, tuple[int, int]], twins: Mapping[Var, set[Var]] | None = None
+        self, threads: Threads, body: Stmt, offsets: dict[Var, tuple[int, int]], twins: Mapping[Var, set[Var]]
     ) -> None:
-        self.offsets, self.twins = offsets, twins or {}
+        self.offsets, self.twins = offsets, twins
+        self.owners = Owners(threads, body)
         self.around: list[For] = []
         self.one_tensor: set[str] = set()
         self.analyzer = Analyzer()
-        self.thread_vars = {axis.var for axis in threads.axes}
+        loops = collect(body, For)
         for axis in threads.axes:
             self._bind(axis.var, const(0, "int32"), const(axis.extent, "int32"))
-        self.bound: set[Var] = set()
-        self.threads = threads
-        self.owners: Owners | None = None
-
-    def know(self, node: Any) -> None:
-        """Learn the ranges of the loops in a kernel's code."""
-        self.owners = Owners(self.threads, node)
-        for loop in collect(node, For):
+        for loop in loops:
             self._bind(loop.loop_var, loop.min, loop.extent)
-            self.bound.add(loop.loop_var)
+        self.moving = {axis.var for axis in threads.axes} | {loop.loop_var for loop in loops}
 
     def _bind(self, var: Var, least: Any, extent: Any) -> None:
         self.analyzer.bind(var, Range.from_min_extent(least, extent))
@@ -89,7 +87,7 @@ class Meetings:
 
     def _owned(self, a: Touch, b: Touch) -> bool:
         """Do the indices say that one thread touches whatever both touch?"""
-        if not (a.single and b.single) or a.place is None or b.place is None or self.owners is None:
+        if not (a.single and b.single) or a.place is None or b.place is None:
             return False
         return self.owners.same_thread(a.place, b.place)
 
@@ -108,7 +106,7 @@ class Meetings:
         return True
 
     def _same_thread_of_twins(self, a: Touch, b: Touch) -> bool:
-        if not (a.single and b.single) or a.place is None or b.place is None or self.owners is None:
+        if not (a.single and b.single) or a.place is None or b.place is None:
             return False
         crossed: list[For] = []
         for loops in (a.crossed, b.crossed):
@@ -116,7 +114,7 @@ class Meetings:
                 return False
             crossed += loops
         alike = [loop.loop_var for loop in self.around if not any(loop.same_as(c) for c in crossed)]
-        if [str(i) for i in a.place] == [str(i) for i in b.place]:  # different steps touch different elements
+        if a.text == b.text:  # different steps touch different elements
             alike += [loop.loop_var for loop in crossed if self._disjoint(a.place, loop)]
         return self.owners.same_thread(a.place, b.place, alike)
 
@@ -124,9 +122,7 @@ class Meetings:
 
     def _same_thread(self, a: Touch, b: Touch) -> bool:
         """Is an element that both write written by the same thread?"""
-        if not (a.dealt and b.dealt) or a.atomic or b.atomic or a.place is None or b.place is None:
-            return False
-        if [str(i) for i in a.place] != [str(i) for i in b.place]:
+        if not (a.dealt and b.dealt) or a.atomic or b.atomic or a.place is None or a.text != b.text:
             return False
         for crossed in (a.crossed, b.crossed):
             if isinstance(crossed, bool) or not all(self._disjoint(a.place, loop) for loop in crossed):
@@ -146,8 +142,7 @@ class Meetings:
         stride = coefficient(index, var)
         if not isinstance(stride, int) or not stride:
             return False
-        moving = [v for v in variables(index) if v in self.thread_vars or v in self.bound]
-        zero = {v: const(0, dtype_of(v)) for v in moving}
+        zero = {v: const(0, dtype_of(v)) for v in variables(index) & self.moving}
         first = substitute(index, {var: const(0, dtype_of(var))})
         spread = self.analyzer.const_int_bound(self.analyzer.simplify(first - substitute(first, zero)))
         return spread.max_value - spread.min_value < abs(stride)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Set
 
 from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import PrimFunc, Var, is_buffer_var, structural_equal
@@ -10,11 +10,11 @@ from tilecore.ir.nodes import PrimFunc, Var, is_buffer_var, structural_equal
 FACT = "one_tensor"  # names of parameters between which a barrier stands for that reason
 
 
-def possible_twins(func: PrimFunc, read: Iterable[Var], written: Iterable[Var]) -> dict[Var, set[Var]]:
+def possible_twins(func: PrimFunc, touched: Set[Var], written: Set[Var]) -> dict[Var, set[Var]]:
     """For each parameter that is only read the written ones of its element type and shape, and the other way round."""
     params = [p for p in func.params if is_buffer_var(p)]
-    stored = [p for p in params if p in set(written)]
-    loaded = [p for p in params if p in set(read) and p not in stored]
+    stored = [p for p in params if p in written]
+    loaded = [p for p in params if p in touched and p not in written]
     found: dict[Var, set[Var]] = {}
     for one in loaded:
         for other in stored:

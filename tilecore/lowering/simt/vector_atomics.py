@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import const, dtype_of, load, op_name
-from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Stmt, StringImm, Var, register_op_attr
+from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm, Var
+from tilecore.ir.register_call import register_call
+from tilecore.ir.scopes import is_global
 
 ELEMENT = "tile.atomic_element"
 # (first element: BufferLoad, first value: BufferLoad of registers, count: 2 or 4, memory order: str)
-ADD = "simt.atomic_add"
+ADD = register_call("simt.atomic_add")
 _COUNTS = {"float32": (4, 2), "float16": (2,), "bfloat16": (2,)}
-
-register_op_attr(ADD, "TCallEffectKind", CallEffectKind.Opaque.value)
-register_op_attr(ADD, "TScriptPrinterName", ADD, level=20)
 
 
 def addition(node: Any) -> Call | None:
@@ -24,7 +23,7 @@ def addition(node: Any) -> Call | None:
     if str(call.args[2].value) != "add":
         return None
     target = call.args[0].source
-    return call if str(target.scope()) == "global" and dtype_of(target) in _COUNTS else None
+    return call if is_global(target) and dtype_of(target) in _COUNTS else None
 
 
 def width_of(dtype: str, count: int) -> int | None:

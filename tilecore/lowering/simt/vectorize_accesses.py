@@ -36,11 +36,11 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.scopes import is_global, is_own, is_shared
 from tilecore.ir.visit import collect, reads_variable, stores, substitute
-from tilecore.lowering.assumptions import assumed_divisors, is_multiple
+from tilecore.lowering.assumptions import DIVISORS, is_multiple
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST, COPY
-from tilecore.lowering.simt.choose import UNCHOSEN
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.vector_atomics import addition, additions, width_of
 
@@ -50,7 +50,7 @@ ASYNC_WIDTHS = (4, 8, 16)
 
 def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     can_copy = "copy_async" in env.capabilities.features
-    assumed = assumed_divisors(env.facts[UNCHOSEN])
+    assumed = env.facts[DIVISORS]
     inside: list[bool] = []
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
@@ -66,7 +66,7 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return mutator.default_mutate(node)
         made = _Loop(node, bool(inside) and inside[-1], assumed).lowered()
         _note(node, made, env)
-        return made if made is not None else _unrolled(node)
+        return made if made is not None else _unrolled(node, node.body)
 
     return func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
 
@@ -77,7 +77,7 @@ def _note(node: For, made: Stmt | None, env: PassEnv) -> None:
     place = location_of_span(next((span for span in spans if span is not None), None))
     moves = {} if made is None else _moves(made)
     for element in () if moves else stores(node.body):
-        if not _is_private(element.buffer):
+        if not is_own(element.buffer):
             moves[str(element.buffer.name)] = DType(dtype_of(element.buffer)).bytes
     env.note("moves", {"line": place.line if place else None, "bytes": moves})
 
@@ -87,7 +87,7 @@ def _moves(made: Stmt) -> dict[str, int]:
     for node in stores(made):
         lanes = constant(node.indices[0].lanes) if isinstance(node.indices[0], Ramp) else None
         for buffer in (node.buffer, getattr(node.value, "source", None)):
-            if lanes and buffer is not None and not _is_private(buffer):
+            if lanes and buffer is not None and not is_own(buffer):
                 found[str(buffer.name)] = DType(dtype_of(buffer)).bytes * lanes
     for call in collect(made, Call):
         if op_name(call) == COPY:
@@ -95,8 +95,9 @@ def _moves(made: Stmt) -> dict[str, int]:
     return found
 
 
-def _unrolled(node: For) -> For:
-    return For(node.loop_var, node.min, node.extent, ForKind.UNROLLED, node.body, span=node.span)
+def _unrolled(node: For, body: Stmt) -> For:
+    """``body`` for one element after the other."""
+    return For(node.loop_var, node.min, node.extent, ForKind.UNROLLED, body, span=node.span)
 
 
 class _Loop:
@@ -136,14 +137,14 @@ class _Loop:
         values = self._registers(dtype, "sum")
         inner = store(values, value, [self.var], node.span)
         made = additions(call, start, values, self.count, width, node.span)
-        return seq([AllocBuffer(values), self._lanes(inner), *made])
+        return seq([AllocBuffer(values), _unrolled(self.node, inner), *made])
 
     # -- the store --------------------------------------------------------------------------------------------
 
     def _store(self, node: BufferStore) -> Stmt | None:
         place = self._start(node.buffer, node.indices[0])
         if place is None:
-            return self._compute(node, None) if _is_private(node.buffer) else None
+            return self._compute(node, None) if is_own(node.buffer) else None
         value, condition, otherwise = node.value, None, None
         if isinstance(value, Call) and op_name(value) == "if_then_else" and isinstance(value.args[1], TensorLoad):
             condition, otherwise = self._for_all(value.args[0]), value.args[2]
@@ -158,7 +159,7 @@ class _Loop:
         """Elements that only move."""
         size = DType(dtype_of(node.buffer)).bytes * self.count
         zero = other is None or (constant(other) == 0 or getattr(other, "value", None) == 0)
-        if self.is_async and size in ASYNC_WIDTHS and zero and _is_shared(node.buffer) and _is_global(value.source):
+        if self.is_async and size in ASYNC_WIDTHS and zero and is_shared(node.buffer) and is_global(value.source):
             valid = tirx.const(1, "bool") if condition is None else condition
             args = [BufferLoad(node.buffer, [place]), BufferLoad(value.source, [start]), const(size, "int32"), valid]
             return Evaluate(Call(COPY, args, ret_ty="void"), span=node.span)
@@ -171,12 +172,12 @@ class _Loop:
     def _compute(self, node: BufferStore, place: Any) -> Stmt | None:
         """Operands in by moves, the computation element by element, the result out by a move."""
         made: BufferStore = structural_mutate(node, [(Call, self._guarded), (TensorLoad, self._loaded)])
-        if _is_private(node.buffer):
-            return self._lanes(made)
+        if is_own(node.buffer):
+            return _unrolled(self.node, made)
         results = self._registers(dtype_of(node.buffer), "out")
         inner = store(results, made.value, [self.var], node.span)
         out = BufferStore(node.buffer, self._vector(results, const(0, "int32")), [self._ramp(place)], span=node.span)
-        return seq([AllocBuffer(results), self._lanes(inner), out])
+        return seq([AllocBuffer(results), _unrolled(self.node, inner), out])
 
     def _guarded(self, node: Call, mutator: Any) -> Any:
         """A guarded load becomes a guarded move, where the guard is the same for all elements; else what is guarded is
@@ -186,7 +187,7 @@ class _Loop:
         source = node.args[1]
         if not isinstance(source, TensorLoad):
             return node
-        start = None if _is_private(source.source) else self._start(source.source, source.indices[0])
+        start = None if is_own(source.source) else self._start(source.source, source.indices[0])
         condition = self._for_all(node.args[0])
         if start is None or condition is None or reads_variable(node.args[2], self.var):
             return node
@@ -198,7 +199,7 @@ class _Loop:
 
     def _loaded(self, node: TensorLoad, mutator: Any) -> Any:
         made = mutator.default_mutate(node)
-        if _is_private(node.source):
+        if is_own(node.source):
             return made
         start = self._start(node.source, node.indices[0])
         if start is None:
@@ -249,24 +250,8 @@ class _Loop:
     def _registers(self, dtype: str, name: str) -> Var:
         return tirx.decl_buffer([self.count], dtype, f"{name}_v", scope="local", layout=None)
 
-    def _lanes(self, body: Stmt) -> Stmt:
-        node = self.node
-        return For(node.loop_var, node.min, node.extent, ForKind.UNROLLED, body, span=node.span)
-
     def _each(self, make: Any) -> Stmt:
         return seq([make(lane) for lane in range(self.count)])
-
-
-def _is_private(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith("local")
-
-
-def _is_shared(buffer: Var) -> bool:
-    return str(buffer.scope()).startswith("shared")
-
-
-def _is_global(buffer: Var) -> bool:
-    return str(buffer.scope()) == "global"
 
 
 VECTORIZE_ACCESSES = Pass("vectorize_accesses", vectorize_accesses)

@@ -8,6 +8,7 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import AllocBuffer, BufferStore, Call, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, While
+from tilecore.ir.scopes import is_private
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
@@ -16,7 +17,6 @@ from tilecore.lowering.threads.uniformity import (
     COLLECTIVE,
     Uniformity,
     is_parallel,
-    is_private,
     joins_everyone,
     loads_of,
     private_operands,

@@ -31,9 +31,10 @@ from tilecore.ir.nodes import (
     While,
     structural_equal,
 )
+from tilecore.ir.scopes import is_private
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.threads.kernels import Threads
-from tilecore.lowering.threads.uniformity import Uniformity, is_private
+from tilecore.lowering.threads.uniformity import Uniformity
 
 
 @dataclass

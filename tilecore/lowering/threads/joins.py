@@ -22,11 +22,10 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.reductions import accumulator, element, identity, join, joiner
+from tilecore.ir.scopes import REDUCE
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.visit import collect
 from tilecore.lowering.threads.kernels import Threads
-
-REDUCE_SCOPE = "reduce."
 
 
 @dataclass
@@ -46,7 +45,7 @@ class Join:
     def _joined(self, group: Any) -> Stmt:
         dtype = dtype_of(self.values)
         total_dtype, zero = accumulator(dtype), const(0, "int32")
-        total = tirx.decl_buffer([1], total_dtype, "total", scope=REDUCE_SCOPE + joiner(self.kind), layout=None)
+        total = tirx.decl_buffer([1], total_dtype, "total", scope=REDUCE + joiner(self.kind), layout=None)
         current = load(total, [zero], self.span)
 
         def step(position: Any) -> Stmt:

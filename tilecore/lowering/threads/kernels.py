@@ -1,4 +1,4 @@
-"""The threads of a kernel: their axes, the numbers of threads, and whether its code asks for them at all."""
+"""The kernels of a function inside their axes of blocks and threads, and whether their code asks for threads at all."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tilecore.ir.build import const, constant, dtype_of, op_name
-from tilecore.ir.nodes import AttrStmt, Call, Expr, IterVar, SeqStmt, Stmt, Var
-from tilecore.ir.tile_ops import PREFIX
-from tilecore.ir.visit import collect, variables
-
-_OF_THREADS = tuple(PREFIX + name for name in ("allreduce", "shuffle", "ballot"))
+from tilecore.ir.build import const, constant, dtype_of, statements_of
+from tilecore.ir.nodes import AttrStmt, Expr, IterVar, SeqStmt, Stmt, Var
+from tilecore.ir.tile_ops import joins_threads
+from tilecore.ir.visit import variables
 
 
 @dataclass(frozen=True)
@@ -51,24 +49,49 @@ class Threads:
         return total
 
 
-def map_kernels(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:
-    """``body`` with ``change`` applied to the code of every kernel that asks for its threads."""
-    if isinstance(body, SeqStmt):
-        return SeqStmt([map_kernels(part, change) for part in body.seq], span=body.span)
-    if not (isinstance(body, AttrStmt) and isinstance(body.node, IterVar) and body.attr_key == "thread_extent"):
-        return body
+def is_axis(node: Stmt) -> bool:
+    """An axis of blocks or threads."""
+    return isinstance(node, AttrStmt) and isinstance(node.node, IterVar) and node.attr_key == "thread_extent"
+
+
+def kernels_of(body: Stmt) -> list[AttrStmt]:
+    """The kernels of a function in order, each by its outermost axis."""
+    return [statement for statement in statements_of(body) if is_axis(statement)]
+
+
+def axes_and_code(kernel: Stmt) -> tuple[list[AttrStmt], Stmt]:
+    """The axes of a kernel, outermost first, and the code inside all of them."""
     levels: list[AttrStmt] = []
-    inner: Stmt = body
-    while isinstance(inner, AttrStmt) and isinstance(inner.node, IterVar) and inner.attr_key == "thread_extent":
-        levels.append(inner)
-        inner = inner.body
-    threads = threads_of(levels)
-    if not asks_for_threads(inner, threads):
+    while is_axis(kernel):
+        levels.append(kernel)
+        kernel = kernel.body
+    return levels, kernel
+
+
+def each_kernel(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:
+    """``body`` with ``change`` applied to the code of every kernel, in order; a kernel left alone stays the same."""
+    if isinstance(body, SeqStmt):
+        return SeqStmt([each_kernel(part, change) for part in body.seq], span=body.span)
+    if not is_axis(body):
         return body
-    made = change(inner, threads)
+    levels, code = axes_and_code(body)
+    made = change(code, threads_of(levels))
+    if made.same_as(code):
+        return body
     for level in reversed(levels):
         made = AttrStmt(level.node, level.attr_key, level.value, made, span=level.span)
     return made
+
+
+def map_kernels(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:
+    """``body`` with ``change`` applied to the code of every kernel that asks for its threads."""
+    return each_kernel(body, lambda code, threads: change(code, threads) if asks_for_threads(code, threads) else code)
+
+
+def threads_in(body: Stmt) -> int | None:
+    """The number of threads of the kernels, where all have the same."""
+    counts = {threads_of(axes_and_code(kernel)[0]).count for kernel in kernels_of(body)}
+    return counts.pop() if len(counts) == 1 else None
 
 
 def threads_of(levels: list[AttrStmt]) -> Threads:
@@ -83,9 +106,7 @@ def threads_of(levels: list[AttrStmt]) -> Threads:
 
 def asks_for_threads(body: Stmt, threads: Threads) -> bool:
     """Does the code name a thread's index, or join values of threads?"""
-    if variables(body) & {axis.var for axis in threads.axes}:
-        return True
-    return any(op_name(call) in _OF_THREADS for call in collect(body, Call))
+    return bool(variables(body) & {axis.var for axis in threads.axes}) or joins_threads(body)
 
 
 def without_unit_axes(threads: Threads) -> dict[Var, Expr]:

@@ -32,11 +32,12 @@ from tilecore.ir.nodes import (
     Var,
     While,
 )
+from tilecore.ir.scopes import is_private
 from tilecore.ir.visit import children, collect, variables
 from tilecore.lowering.threads.conflicts import Footprint
 from tilecore.lowering.threads.joins import Join, extract_joins, guard_buffer, has_join
 from tilecore.lowering.threads.kernels import Threads
-from tilecore.lowering.threads.uniformity import Uniformity, is_parallel, is_private
+from tilecore.lowering.threads.uniformity import Uniformity, is_parallel
 
 Guards = tuple[tuple[Var, bool], ...]  # buffers of one bool a thread, and the value with which a thread takes part
 

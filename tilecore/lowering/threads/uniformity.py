@@ -26,12 +26,11 @@ from tilecore.ir.nodes import (
     SeqStmt,
     Stmt,
     TensorLoad,
-    TensorRegion,
     Var,
     While,
     structural_map,
 )
-from tilecore.ir.parallel_nests import PRIVATE
+from tilecore.ir.scopes import is_private
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
@@ -39,12 +38,6 @@ from tilecore.ir.visit import collect, variables
 from tilecore.lowering.threads.kernels import Threads
 
 COLLECTIVE = ("copy", "transpose", "gemm", "fill", "reduce", "scan", "atomic", "finalize_reducer")
-
-
-def is_private(buffer: Var) -> bool:
-    """Does every thread have its own? Scalars of lowered reductions belong to whoever reduces."""
-    scope = str(buffer.scope())
-    return scope in PRIVATE or scope.startswith("reduce.")
 
 
 class Uniformity:
@@ -172,8 +165,7 @@ def is_parallel(node: Stmt) -> bool:
 
 def private_operands(call: TileCall) -> list[Var]:
     """The private buffers that a tile operation works on."""
-    regions = [value for value in call.args.values() if isinstance(value, TensorRegion)]
-    return [region.source for region in regions if is_private(region.source)]
+    return [region.source for region in call.regions if is_private(region.source)]
 
 
 def loads_of(node: Any) -> list[TensorLoad]:

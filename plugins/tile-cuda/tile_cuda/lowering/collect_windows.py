@@ -11,12 +11,12 @@ from typing import Any
 
 from tile_cuda.target import architecture_of
 from tilecore.dtypes import FACTS
-from tilecore.ir.build import dtype_of, statements_of
-from tilecore.ir.nodes import AttrStmt, Evaluate, PrimFunc, Stmt, Var
+from tilecore.ir.build import dtype_of
+from tilecore.ir.nodes import PrimFunc, Stmt, Var
 from tilecore.ir.sizes import to_dim
-from tilecore.ir.tile_ops import TileCall, as_tile_call
-from tilecore.ir.visit import collect
+from tilecore.ir.tile_ops import hints_of
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.threads.kernels import kernels_of
 from tilecore.runtime.dims import dim_to_json
 
 HINT = "l2_hit_ratio"
@@ -24,15 +24,15 @@ HINT = "l2_hit_ratio"
 
 def collect_windows(func: PrimFunc, env: PassEnv) -> PrimFunc:
     """``env.facts["l2_windows"]``: by the kernel's number, (the tensor's name, its bytes as JSON, the ratio)."""
-    kernels = [s for s in statements_of(func.body) if isinstance(s, AttrStmt) and s.attr_key == "thread_extent"]
-    windows = {number: made for number, kernel in enumerate(kernels) if (made := _window(func, kernel, env))}
+    kernels = enumerate(kernels_of(func.body))
+    windows = {number: made for number, kernel in kernels if (made := _window(func, kernel, env))}
     env.facts["l2_windows"] = windows
     return func
 
 
 def _window(func: PrimFunc, kernel: Stmt, env: PassEnv) -> tuple[str, Any, float] | None:
     found: tuple[str, Any, float] | None = None
-    for call in _annotations(kernel):
+    for call in hints_of(kernel, HINT):
         buffer, ratio = call.rest[0].source, float(call.rest[1].value)
         refusal = _refusal(func, buffer, env, found)
         if refusal is None:
@@ -40,11 +40,6 @@ def _window(func: PrimFunc, kernel: Stmt, env: PassEnv) -> tuple[str, Any, float
         kept = f"{ratio:g} of the accesses to {buffer.name} stay in L2"
         env.note("notes", {"text": f"not {kept}: {refusal}" if refusal else kept})
     return found
-
-
-def _annotations(kernel: Stmt) -> list[TileCall]:
-    calls = (as_tile_call(node) for node in collect(kernel, Evaluate))
-    return [call for call in calls if call is not None and call.op.name == "annotate" and call.key == HINT]
 
 
 def _refusal(func: PrimFunc, buffer: Var, env: PassEnv, found: Any) -> str | None:

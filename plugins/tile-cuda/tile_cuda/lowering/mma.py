@@ -8,21 +8,22 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
+from tile_cuda.architectures import WARP
 from tile_cuda.lowering import matrix_loads, word_loads
 from tile_cuda.lowering.operands import Operand, operand_a, operand_b
 from tile_cuda.lowering.product import Product, a_is_held, product_of
 from tile_cuda.lowering.schedule_products import GEMM, OPERANDS
 from tile_cuda.lowering.swizzle import swizzled
-from tile_cuda.lowering.warps import WARP
+from tile_cuda.target import architecture_of
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, dtype_of, load, loop, seq
 from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, tiled
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, Var
+from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
-from tilecore.lowering.simt.partition import is_fragment
 from tilecore.lowering.simt.sums import Sums, is_held
 
 
@@ -31,9 +32,8 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
     if isinstance(found, str):
         return found
     for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
-        scope = str(region.source.scope())
-        if not scope.startswith("shared") and not is_fragment(region.source):
-            return f"{name} is in {scope} memory"
+        if not is_shared(region.source) and not is_fragment(region.source):
+            return f"{name} is in {region.source.scope()} memory"
     return None
 
 
@@ -77,7 +77,7 @@ class _Lowering:
         found = product_of(call, env, self.binding.threads)
         assert isinstance(found, Product)
         self.p = p = found
-        self.arch = int("".join(c for c in str(env.target.get("arch", "")) if c.isdigit()) or 0)
+        self.arch = architecture_of(env.target).capability
         warp, lane = self.binding.thread // WARP, self.binding.thread % WARP
         row = warp % p.along_m * (p.m_tiles * p.shape.rows)
         column = (warp // p.along_m % p.along_n if p.copies > 1 else warp // p.along_m) * (p.n_tiles * p.shape.columns)

@@ -14,6 +14,7 @@ from tilecore.ir.build import const, dtype_of, load
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Expr, TensorRegion, Var, tirx
+from tilecore.ir.regions import element_indices
 
 SETS = 2
 
@@ -60,10 +61,7 @@ class Operand:
 
     def place(self, across: Any, along: Any) -> list[Any]:
         """Indices in the buffer of the element at these places of the tile."""
-        where: list[Any] = [r.min for r in self.region.region]
-        at = (across, along) if self.along_k else (along, across)
-        where[-2], where[-1] = where[-2] + at[0], where[-1] + at[1]
-        return where
+        return element_indices(self.region, *((across, along) if self.along_k else (along, across)))
 
     @property
     def dtype(self) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tile_cuda.architectures import WARP
 from tile_cuda.lowering.shapes import Shape, shape_of
-from tile_cuda.lowering.warps import WARP, warp_grid
+from tile_cuda.lowering.warps import warp_grid
+from tile_cuda.target import architecture_of
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.loops.matmul import gemm_sizes
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.sums import is_held
 from tilecore.transform import PassConfigKey
@@ -66,8 +69,7 @@ def product_of(call: TileCall, env: PassEnv, threads: int | None) -> Product | s
     """The product, or why it cannot be done so."""
     if any(constant(r.extent) is None for region in (call.a, call.b, call.c) for r in region.region[-2:]):
         return "a tile size is not known when compiling"
-    m, n = (int(constant(r.extent) or 0) for r in call.c.region[-2:])
-    k = int(constant(call.a.region[-2 if call.transpose_a else -1].extent) or 0)
+    m, n, k = gemm_sizes(call)
     shape = _shape(call, env, k)
     if isinstance(shape, str):
         return shape
@@ -81,7 +83,7 @@ def product_of(call: TileCall, env: PassEnv, threads: int | None) -> Product | s
 
 def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
     a, b, c = (dtype_of(r.source) for r in (call.a, call.b, call.c))
-    arch = int("".join(x for x in str(env.target.get("arch", "")) if x.isdigit()) or 0)
+    arch = architecture_of(env.target).capability
     if a == b == "float32" and not allows_tf32(call, env):
         return f"float32 is rounded to tf32 only where {PassConfigKey.TL_ALLOW_TF32.name} or annotations allow it"
     for total in (c, *SUMS.get(c, ())):

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from tile_cuda.lowering.warps import WARP
+from tile_cuda.architectures import WARP
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout
 

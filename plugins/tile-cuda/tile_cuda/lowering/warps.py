@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-WARP = 32
 SQUARE, FULL_ROW, FULL_COLUMN = 0, 1, 2  # T.GemmWarpPolicy
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda.lowering.operands import Operand
-from tilecore.ir.build import const, constant, dtype_of, load, loop, seq
+from tilecore.ir.build import all_of, const, constant, dtype_of, load, loop, seq
 from tilecore.ir.nodes import Analyzer, BufferStore, Expr, For, ForKind, Stmt, Var, tirx
 
 
@@ -43,10 +43,7 @@ def _value(operand: Operand, across: Any, along: Any) -> Expr:
     if operand.k_overshoots and not _is_inside(along, operand.k):
         conditions.append(along < const(operand.k, "int32"))
     value = load(operand.region.source, operand.place(across, along), operand.span)
-    if not conditions:
-        return value
-    both = tirx.all(*conditions) if len(conditions) > 1 else conditions[0]
-    return tirx.if_then_else(both, value, tirx.const(0, dtype_of(value)))
+    return tirx.if_then_else(all_of(conditions), value, tirx.const(0, dtype_of(value))) if conditions else value
 
 
 def _is_inside(along: Any, k: int) -> bool:

@@ -174,16 +174,19 @@ def compares(rng: np.random.Generator) -> Iterator[Case]:
             yield Case(name, op, [a, b, np.zeros(shape, TYPES[out])], [*shape, dt, out], {2: want})
             want = numpy_op(a, np.asarray(1).astype(TYPES[dt])).astype(TYPES[out])
             yield Case(
-                f"{op}_C-{dt}-{out}", f"{op}_C", [a, np.zeros(shape, TYPES[out])], [*shape, dt, out, 1], {1: want}, [1.0]
+                f"{op}_C-{dt}-{out}",
+                f"{op}_C",
+                [a, np.zeros(shape, TYPES[out])],
+                [*shape, dt, out, 1],
+                {1: want},
+                [1.0],
             )
     for op in ("greater", "less", "equal"):
         for dt in FLOATS:
             a = rng.integers(-3, 4, shape).astype(np.float32).astype(TYPES[dt])
             b = rng.integers(-3, 4, shape).astype(np.float32).astype(TYPES[dt])
             want = np.where(ops[op](a, b), a, np.asarray(-1).astype(TYPES[dt]))
-            yield Case(
-                f"{op}_select-{dt}", f"{op}_select", [a, b, np.zeros_like(a)], [*shape, dt], {2: want}, [-1.0]
-            )
+            yield Case(f"{op}_select-{dt}", f"{op}_select", [a, b, np.zeros_like(a)], [*shape, dt], {2: want}, [-1.0])
 
 
 def unary(rng: np.random.Generator) -> Iterator[Case]:
@@ -415,7 +418,9 @@ def indices(rng: np.random.Generator) -> Iterator[Case]:
         out = np.zeros((20, 33), TYPES[dt])
         want = out.copy()
         want[places] = table[:7]
-        yield Case(f"h_scatter-{dt}", "h_scatter_S2S", [table[:7].copy(), places, out], [1, 1, 7, 33, dt, 0, 20], {2: want})
+        yield Case(
+            f"h_scatter-{dt}", "h_scatter_S2S", [table[:7].copy(), places, out], [1, 1, 7, 33, dt, 0, 20], {2: want}
+        )
         for index in (UINT8, UINT16):
             t, i = filled(rng, (70, 50), dt), rng.integers(0, 50, (2, 70, 1, 20)).astype(TYPES[index])
             want = np.stack([np.take_along_axis(t, i[n, :, 0].astype(np.int64), 1) for n in range(2)])[:, :, None]

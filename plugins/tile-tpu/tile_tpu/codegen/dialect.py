@@ -7,10 +7,11 @@ from typing import Any
 
 from tile_tpu.chips import Chip
 from tile_tpu.codegen import instruction_text, local_memory
-from tile_tpu.ir.instructions import ELEMENT, SET_ELEMENT
+from tile_tpu.ir.instructions import CORE_INDEX, ELEMENT, SET_ELEMENT
 from tile_tpu.ir.views import LOCAL
 from tilecore.codegen.dialect import C_MATH, Dialect
 from tilecore.codegen.forms import C
+from tilecore.codegen.text import call
 
 HEADER = "tilecore_tpu.h"
 
@@ -44,7 +45,7 @@ def dialect(chip: Chip) -> Dialect:
         block_index=("", "", ""),
         thread_index=("", "", ""),
         math=_MATH,
-        values={ELEMENT: local_memory.element},
+        values={ELEMENT: local_memory.element, CORE_INDEX: lambda emit, node: call("tpu_workitem_index")},
         statements={SET_ELEMENT: local_memory.set_element, **instruction_text.statements(chip)},
         restrict="",
         unroll="",

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_tpu.ir.views import View, as_view
-from tilecore.ir.nodes import Call, CallEffectKind, Evaluate, Stmt, StringImm, register_op_attr
+from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm
+from tilecore.ir.register_call import register_call
 
 PREFIX = "tpu."
 TENSOR, DMA, CONTROL = "tensor unit", "dma", "control"
@@ -90,20 +91,14 @@ _ALL = (
 INSTRUCTIONS: dict[str, Instruction] = {i.name: i for i in _ALL}
 
 # values and statements of the control core: (buffer, lane, offset) is an element of local memory
-ELEMENT = "tpu.element"
-SET_ELEMENT = "tpu.set_element"  # (buffer, lane, offset, value)
-for _name in (ELEMENT, SET_ELEMENT):
-    register_op_attr(_name, "TCallEffectKind", CallEffectKind.Opaque.value)
-    register_op_attr(_name, "TScriptPrinterName", _name, level=20)
+ELEMENT = register_call("tpu.element")
+SET_ELEMENT = register_call("tpu.set_element")  # (buffer, lane, offset, value)
 
 # a value: the number of this core in the launch, int32, from 0 on
-CORE_INDEX = "tpu.core_index"
-register_op_attr(CORE_INDEX, "TCallEffectKind", CallEffectKind.Pure.value)
-register_op_attr(CORE_INDEX, "TScriptPrinterName", CORE_INDEX, level=20)
+CORE_INDEX = register_call("tpu.core_index", pure=True)
 
 for _instruction in _ALL:
-    register_op_attr(PREFIX + _instruction.name, "TCallEffectKind", CallEffectKind.Opaque.value)
-    register_op_attr(PREFIX + _instruction.name, "TScriptPrinterName", PREFIX + _instruction.name, level=20)
+    register_call(PREFIX + _instruction.name)
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilecore.ir.build import const, constant, dtype_of
-from tilecore.ir.nodes import Call, CallEffectKind, Expr, Var, register_op_attr
+from tilecore.ir.nodes import Call, Expr, Var
+from tilecore.ir.register_call import register_call
 
-VIEW = "tpu.view"
+VIEW = register_call("tpu.view")
 LOCAL = "tpu.local"  # the scope
-
-register_op_attr(VIEW, "TCallEffectKind", CallEffectKind.Opaque.value)
-register_op_attr(VIEW, "TScriptPrinterName", VIEW, level=20)
 
 Four = tuple[Any, Any, Any, Any]
 

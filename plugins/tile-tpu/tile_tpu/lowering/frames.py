@@ -11,12 +11,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_tpu.ir.views import View, aligned_strides
+from tilecore.dtypes import FACTS
 from tilecore.ir.affine import coefficient
-from tilecore.ir.build import const, constant
+from tilecore.ir.build import const, constant, dtype_of
 from tilecore.ir.nodes import Analyzer, Var
 from tilecore.ir.visit import substitute, variables
 
 AXES = "nchw"
+
+
+def require_words(buffer: Var) -> None:
+    """Raises NotTensor for elements of more than 32 bits, which no engine has."""
+    if FACTS[dtype_of(buffer)].bits > 32:
+        raise NotTensor(f"{buffer.name}, of {dtype_of(buffer)}")
 
 
 class NotTensor(Exception):

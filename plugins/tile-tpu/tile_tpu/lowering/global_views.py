@@ -9,7 +9,7 @@ from typing import Any
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.clips import Clip, clip_axis
 from tile_tpu.lowering.emitter import Emitter
-from tile_tpu.lowering.frames import AXES, Frame, NotTensor, Tile
+from tile_tpu.lowering.frames import AXES, Frame, NotTensor, Tile, require_words
 from tilecore.ir.build import constant, seq
 from tilecore.ir.nodes import IfThenElse, Var, tirx
 
@@ -43,6 +43,7 @@ def strides_of(buffer: Var) -> list[Any]:
 
 def global_access(emit: Emitter, buffer: Var, indices: Sequence[Any]) -> GlobalAccess:
     """Raises NotTensor for what is no view."""
+    require_words(buffer)
     frame = emit.frame
     extents = extents_of(frame)
     offset: Any = 0

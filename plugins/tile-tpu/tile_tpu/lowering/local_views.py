@@ -9,7 +9,7 @@ from typing import Any
 from tile_tpu.ir.layouts import FLAT, LANE, ROW, SPREAD, TileLayout
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.emitter import Emitter
-from tile_tpu.lowering.frames import AXES, NotTensor, Tile
+from tile_tpu.lowering.frames import AXES, NotTensor, Tile, require_words
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import Var
 
@@ -32,6 +32,7 @@ class LocalAccess:
 
 def local_access(emit: Emitter, buffer: Var, layout: TileLayout, indices: Sequence[Any]) -> LocalAccess:
     """Raises NotTensor for what is no view, even after a move."""
+    require_words(buffer)
     frame = emit.frame
     offset: Any = 0
     steps: dict[str, int] = {}

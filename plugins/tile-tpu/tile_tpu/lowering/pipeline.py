@@ -16,10 +16,11 @@ def stand_in(target: Target) -> dict[str, Any]:
 
 def lowering() -> Lowering:
     from tile_tpu.lowering.address_tiles import ADDRESS_TILES
+    from tile_tpu.lowering.ops import implementations
     from tile_tpu.lowering.place_layouts import PLACE_LAYOUTS
     from tile_tpu.lowering.plan_local import PLAN_LOCAL
-    from tile_tpu.lowering.serial_blocks import SERIAL_BLOCKS
     from tile_tpu.lowering.serial_loops import SERIAL_LOOPS
+    from tile_tpu.lowering.spread_blocks import SPREAD_BLOCKS
     from tile_tpu.lowering.tensorize import TENSORIZE
 
     edits = (
@@ -30,7 +31,7 @@ def lowering() -> Lowering:
         PassEdit("remove", "fuse_loops"),
         PassEdit("replace", "vectorize_loops", SERIAL_LOOPS),
         PassEdit("remove", "unroll_loops"),
-        PassEdit("insert", "outline_kernels", SERIAL_BLOCKS),
-        PassEdit("insert", "serial_blocks", PLAN_LOCAL),
+        PassEdit("insert", "outline_kernels", SPREAD_BLOCKS),
+        PassEdit("insert", "spread_blocks", PLAN_LOCAL),
     )
-    return Lowering(family="loops", stand_in=stand_in, edits=edits)
+    return Lowering(family="loops", stand_in=stand_in, edits=edits, implementations=implementations())

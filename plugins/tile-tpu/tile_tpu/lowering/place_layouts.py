@@ -36,7 +36,6 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
 
 
-
 def place_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     chip = chip_of(env.target)
     tiles = [a.buffer for a in collect(func.body, AllocBuffer) if is_tile(a.buffer)]

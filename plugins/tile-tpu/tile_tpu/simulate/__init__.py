@@ -1,7 +1,7 @@
 """A simulator of SophGo's tensor processors: runs the emitted C on the host and catches what is wrong in it.
 
-``SimulatedTpu`` runs kernels, ``compile_kernel`` makes what it runs, ``Report`` says what a run cost, ``TpuSimulationError``
-what went wrong and where. docs: README.md beside this file.
+``SimulatedTpu`` runs kernels, ``compile_kernel`` makes what it runs, ``Report`` says what a run cost,
+``TpuSimulationError`` what went wrong and where. README.md beside this file says what is modelled.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ COUNTS = (
 class CChip(ctypes.Structure):
     _fields_ = [
         *((name, _i32) for name in (
-            "number", "cores", "lanes", "lane_bytes", "banks", "eu_bytes", "cube_columns", "depth32", "depth16", "depth8",
+            "number", "cores", "lanes", "lane_bytes", "banks", "eu_bytes", "cube_columns", "depth32", "depth16",
+            "depth8",
         )),
         *((name, _u64) for name in ("l2_base", "l2_bytes", "global_base", "static_bytes")),
         *((name, _double) for name in ("ddr_bytes_per_cycle", "l2_bytes_per_cycle", "dma_cycle", "vector_cycle")),

@@ -91,13 +91,12 @@ class Report:
         rows = [["", *(f"core {i}" for i in range(len(self.cores)))]]
         rows += [[name.replace("_", " "), *(f"{getattr(core, name):,.0f}" for core in self.cores)] for name in names]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = ["  ".join(cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        lines = ["  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
                  for row in rows]  # fmt: skip
         facts = f"{self.chip.name}: {self.total_cycles:,.0f} cycles, {self.milliseconds:.3f} ms"
         bounds = (
             f"bounds: DMA {self.dma_bound:,.0f}, matrix {self.matrix_bound:,.0f}, tensor unit {self.tensor_bound:,.0f}"
         )
-        calls = [
-            f"  {count:>8,}  {name}" for name, count in sorted(self.functions.items(), key=lambda f: (-f[1], f[0]))
-        ]
+        most_called = sorted(self.functions.items(), key=lambda called: (-called[1], called[0]))
+        calls = [f"  {count:>8,}  {name}" for name, count in most_called]
         return "\n".join([facts, bounds, *lines, "calls", *calls])

@@ -108,3 +108,21 @@ def test_too_much_shared_memory_says_what_takes_it():
         lowered(kernel)
     assert "large 262144" in str(caught.value)
     assert "at most 163840" in str(caught.value)
+
+
+@pytest.mark.parametrize("tiles", range(1, 9))
+def test_parameters_that_may_be_one_tensor_are_found_whatever_else_needs_the_barrier(tiles):
+    @T.prim_func
+    def kernel(A: T.Tensor((32,), "int32"), X: T.Tensor((32,), "float32"), B: T.Tensor((32,), "int32")):
+        with T.Kernel(1, threads=32):
+            t = T.alloc_shared((32,), "int32")
+            T.copy(A, t)
+            others = [T.alloc_shared((32,), "float32") for _ in range(tiles)]
+            for other in others:
+                T.copy(X, other)
+            for i in T.Parallel(32):
+                B[31 - i] = t[i ^ 1] + T.cast(sum(other[i ^ 1] for other in others), "int32")
+
+    count, env = barriers(kernel)
+    assert count == 1
+    assert env.facts["one_tensor"] == {"A", "B"}

@@ -107,8 +107,14 @@ TC_FN float tc_exp10f(float x) { return powf(10.0f, x); }
 TC_FN double tc_exp10(double x) { return pow(10.0, x); }
 TC_FN float tc_rsqrtf(float x) { return 1.0f / sqrtf(x); }
 TC_FN double tc_rsqrt(double x) { return 1.0 / sqrt(x); }
-TC_FN float tc_sigmoidf(float x) { return 1.0f / (1.0f + expf(-x)); }
-TC_FN double tc_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+TC_FN float tc_sigmoidf(float x) { /* exp of what is not positive: no overflow, no 1 - 1 */
+  const float power = expf(-fabsf(x));
+  return (x < 0.0f ? power : 1.0f) / (1.0f + power);
+}
+TC_FN double tc_sigmoid(double x) { /* exp of what is not positive: no overflow, no 1 - 1 */
+  const double power = exp(-fabs(x));
+  return (x < 0.0 ? power : 1.0) / (1.0 + power);
+}
 
 /* Bits of 32 or 64 bits; of smaller numbers as 32. */
 #define tc_popcount(x)                                                                               \

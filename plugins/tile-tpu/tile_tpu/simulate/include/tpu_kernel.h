@@ -19,12 +19,14 @@ extern "C" {
 /* printf becomes text of the run's report */
 int tpu_sim_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tpu_sim_assertion(const char *condition);
+void tpu_sim_assertion_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern __thread int tpu_sim_line;
 #define printf(...) tpu_sim_print(__VA_ARGS__)
 #define TPUKERNEL_LOG(...) tpu_sim_print(__VA_ARGS__)
 #define TPUKERNEL_DBG(...) tpu_sim_print(__VA_ARGS__)
 #define TPUKERNEL_ASSERT(condition) ((condition) ? (void)0 : TPU_SIM_AT(tpu_sim_assertion(#condition)))
-#define TPUKERNEL_ASSERT_INFO(condition, ...) TPUKERNEL_ASSERT(condition)
+#define TPUKERNEL_ASSERT_INFO(condition, ...) \
+  ((condition) ? (void)0 : TPU_SIM_AT(tpu_sim_assertion_info(__VA_ARGS__)))
 
 #define UNUSED(x) (void)(x)
 #define MIN(x, y) ((x) < (y) ? (x) : (y))

@@ -15,10 +15,15 @@ API(void, tpu_initialize, ()) QUERY({
 API(void, tpu_poll, ()) QUERY({
   if (core->now.in_region) fail("protocol", "tpu_poll() inside a parallel region", "", "tpu_parallel_end() before it");
   core->polled = true;
-  core->pending_hau.clear();
+  core->touched_system.clear();
+  core->alone_used = false;
 })
 
-API(void, tpu_hau_poll, ()) QUERY({ core->pending_hau.clear(); })
+API(void, tpu_hau_poll, ()) QUERY({
+  auto& touched = core->touched_system;
+  touched.erase(std::remove_if(touched.begin(), touched.end(), [](const Touch& t) { return t.engine == Engine::hau; }),
+                touched.end());
+})
 
 API(void, tpu_parallel_start, ()) QUERY({
   if (core->now.in_region) fail("protocol", "a parallel region inside another one", "", "tpu_parallel_end() before it");
@@ -50,7 +55,8 @@ API(bool, tpu_is_parallel_state, ()) QUERY({ return core->now.in_region; })
 static void meet() {
   if (core->now.in_region)
     fail("protocol", "a barrier of the cores inside a parallel region", "", "tpu_parallel_end() before it");
-  core->pending_hau.clear();
+  core->touched_system.clear();
+  core->alone_used = false;
   meet_all();
 }
 API(void, tpu_sync_all, ()) QUERY({ meet(); })
@@ -166,6 +172,14 @@ API(int, tpu_sim_print, (const char* format, ...)) {
     core->inside = inside;
   }
   return length;
+}
+API(void, tpu_sim_assertion_info, (const char* format, ...)) {
+  char buffer[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(buffer, sizeof buffer, format, arguments);
+  va_end(arguments);
+  guarded("assertion", 0xff, [&] { fail("assertion", std::string("an assertion of the kernel does not hold: ") + buffer); });
 }
 API(void, tpu_sim_assertion, (const char* condition)) QUERY({
   fail("assertion", "an assertion of the kernel does not hold", condition);

@@ -30,10 +30,12 @@ void copy_rows(const View& dst, const View& src) {
 }
 
 
-
 // dst[n][w][h][c] = src[n][c][h][w], both aligned; shape is that of dst.
 void transpose(local_addr_t dst, local_addr_t src, const dim4* shape, data_type_t type, bool wc) {
   check_shape(shape);
+  if (!wc && shape->h != 1)
+    fail("unsupported", "tpu_bdc_cw_trans of more than one row, whose layout is another one", text("h = %d", shape->h), "h = 1",
+         "tpu_bdc_wc_trans, or tpu_gdma_cpy_cw_trans_*");
   const dim4 from_shape{shape->n, shape->w, shape->h, shape->c};
   const View to = tensor_view("dst", dst, *shape, nullptr, type);
   const View from = tensor_view("src", src, from_shape, nullptr, type);
@@ -96,8 +98,12 @@ void cast_floats(const View& dst, const View& src, rounding_mode_t mode) {
     });
   }
   const float largest = largest_of(type);
+  const bool src_is_fp32 = src.type == DT_FP32;
   if (mode == RM_HALF_TO_EVEN || size_of(type) == 4)
-    return convert<float, float>(dst, src, [=](float x) { return x > largest ? largest : x < -largest ? -largest : x; });
+    return convert<float, float>(dst, src, [=](float x) {
+      if (type == DT_BFP16 && src_is_fp32) flush(&x, 1);
+      return x > largest ? largest : x < -largest ? -largest : x;
+    });
   convert<float, float>(dst, src, [=](float x) {
     const uint32_t pattern = round_into(type, x, mode, Overflow::saturate);
     return float_from(type, reinterpret_cast<const uint8_t*>(&pattern));
@@ -109,7 +115,7 @@ void cast_integers(const View& dst, const View& src, rounding_mode_t mode) {
   if (is_integer(type))
     return convert<int64_t, int64_t>(dst, src, [=](int64_t x) { return clamp_into(type, x); });
   convert<float, int64_t>(dst, src, [=](int64_t x) {
-    const uint32_t pattern = round_into(type, double(x), mode, Overflow::saturate);
+    const uint32_t pattern = round_into(type, double(x), mode, Overflow::infinite);  // unlike floats
     return float_from(type, reinterpret_cast<const uint8_t*>(&pattern));
   });
 }

@@ -34,7 +34,9 @@ struct Core {
   sigjmp_buf exit;
   std::atomic<bool> inside{false};  // the simulator's own code runs, which must not be left by a jump
   bool initialised = false, polled = true, finished = false, waits = false;
-  std::vector<Touch> pending_hau;  // until tpu_hau_poll
+  // Of system memory since the last tpu_poll: SDMA and HAU neither wait for others' commands nor are waited for.
+  std::vector<Touch> touched_system;
+  bool alone_used = false;
 };
 
 struct Error {

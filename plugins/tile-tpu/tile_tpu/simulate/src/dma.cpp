@@ -20,7 +20,8 @@ Side local_side(const char* role, local_addr_t address, const dim4& shape, const
   return side;
 }
 
-Side system_side(const char* role, system_addr_t address, const dim4& shape, const dim4* stride, data_type_t type) {
+Side system_side(const char* role, system_addr_t address, const dim4& shape, const dim4* stride, data_type_t type,
+                 bool write) {
   if (bits_of(type) < 8) fail("unsupported", "the simulator has no 4-bit tensors", name_of(type));
   Side side{role, false, {}, address, {}, nullptr};
   const int64_t plane = int64_t(shape.h) * shape.w;
@@ -35,6 +36,7 @@ Side system_side(const char* role, system_addr_t address, const dim4& shape, con
   }
   side.memory = &device->global(address, address + uint64_t(last) + size_of(type) - 1);
   side.l2 = device->in_l2(address);
+  note_system(side, address - side.memory->base(), uint64_t(last) + size_of(type), write);
   return side;
 }
 
@@ -61,16 +63,35 @@ void spend_dma(Engine engine, const Traffic& traffic, const Side* to, const Side
   spend(engine, cycles);
 }
 
-static void check_pending(const Side& side, uint64_t first, uint64_t last, bool write) {
-  for (const Touch& pending : core->pending_hau)
-    if (pending.memory == side.memory && first <= pending.last && pending.first <= last && (write || pending.write))
-      fail("hazard", text("what %s in line %d %s is %s before it has ended", pending.function, pending.line,
-                          pending.write ? "writes" : "reads", write ? "written" : "read"),
-           side.memory->name(), "tpu_hau_poll() in between");
+// SDMA and HAU do not wait for the others' commands, nor the others for theirs.
+static bool alone(Engine engine) { return engine == Engine::sdma || engine == Engine::hau; }
+static bool ordered(Engine a, Engine b) { return a == b || !(alone(a) || alone(b)); }
+
+void note_system(const Side& side, uint64_t first, uint64_t bytes, bool write) {
+  if (side.local) return;
+  const Running& now = core->now;
+  const uint64_t last = first + bytes - 1;
+  core->alone_used |= alone(now.engine);
+  for (const Touch& before : core->touched_system)
+    if (!core->alone_used)
+      break;
+    else if (!ordered(before.engine, now.engine) && before.memory == side.memory && first <= before.last &&
+        before.first <= last && (write || before.write))
+      throw Failure{"hazard",
+                    text("%s %s what %s in line %d %s, and neither waits for the other", name_of(now.engine),
+                         write ? "writes" : "reads", before.function, before.line, before.write ? "writes" : "reads"),
+                    side.memory->name(),
+                    before.engine == Engine::hau ? "tpu_hau_poll() between them" : "tpu_poll() between them", "",
+                    side.memory->name()};
+  auto& all = core->touched_system;
+  if (!all.empty() && all.back().function == now.function && all.back().line == now.line && all.back().memory == side.memory &&
+      all.back().write == write && all.back().engine == now.engine && first == all.back().last + 1)
+    all.back().last = last;
+  else
+    all.push_back({now.engine, now.function, now.line, side.memory, first, last, write});
 }
 
 void note_side(const Side& side, uint64_t offset, int64_t step, int64_t count, int size, bool write) {
-  if (!core->pending_hau.empty()) check_pending(side, offset, offset + uint64_t((count - 1) * step) + size - 1, write);
   if (write)
     side.memory->writes(offset, step, count, size);
   else

@@ -18,8 +18,9 @@ struct Side {
 };
 
 Side local_side(const char* role, local_addr_t address, const dim4& shape, const dim4* stride, data_type_t type);
-// NULL stride: rows one after the other.
-Side system_side(const char* role, system_addr_t address, const dim4& shape, const dim4* stride, data_type_t type);
+// NULL stride: rows one after the other. write: the command writes it.
+Side system_side(const char* role, system_addr_t address, const dim4& shape, const dim4* stride, data_type_t type,
+                 bool write);
 
 // What a copy moves, for the clock: elements of ``size`` bytes in runs that lie together on both sides.
 struct Traffic {
@@ -31,6 +32,8 @@ void spend_dma(Engine engine, const Traffic& traffic, const Side* to, const Side
 // dst[i] = src[order(i)]: axis a of the destination is axis order[a] of the source. shape is the destination's.
 void move(Engine engine, const Side& to, const Side& from, const dim4& shape, const int (&order)[4], int size);
 // Elements of a row that begins at ``offset`` of the side's memory.
+// A command touches a range of system memory; fails where SDMA or HAU would not wait, or not be waited for.
+void note_system(const Side& side, uint64_t first, uint64_t bytes, bool write);
 void note_side(const Side& side, uint64_t offset, int64_t step, int64_t count, int size, bool write);
 
 }  // namespace sim

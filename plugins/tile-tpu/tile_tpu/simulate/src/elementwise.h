@@ -18,6 +18,15 @@ inline double vector_cycles(const dim4& shape, int lane, int bits, double factor
 
 void spend_vector(const dim4& shape, int lane, int bits, double factor = 1);
 
+// The unit's arithmetic takes and gives no subnormal number of fp32's range; of fp16 there is none in a float.
+inline void flush(float* values, int count) {
+  for (int i = 0; i < count; ++i) {
+    const uint32_t bits = bits_of_float(values[i]);
+    values[i] = float_of_bits(bits & 0x7f800000u ? bits : bits & 0x80000000u);
+  }
+}
+inline void flush(int64_t*, int) {}
+
 template <class T>
 void fetch(const View& view, uint64_t at, int first, int count, T* to) {
   if (view.constant) {
@@ -28,6 +37,7 @@ void fetch(const View& view, uint64_t at, int first, int count, T* to) {
     const int64_t step = int64_t(view.stride.w) * view.size;
     load(view.type, bytes_at(at) + first * step, step, count, to);
   }
+  flush(to, count);
 }
 
 // dst = body(sources): body(T* out, const T* a, const T* b, const T* c, int count) for a part of a row; sources that
@@ -35,34 +45,26 @@ void fetch(const View& view, uint64_t at, int first, int count, T* to) {
 template <class T, class F>
 void apply(const View& dst, std::initializer_list<const View*> sources, F body) {
   alignas(64) T in[4][kChunk], out[kChunk];
-  std::initializer_list<const View*> all = sources;
-  const auto shared_walk = [&](int n, int c, int h, int64_t count) {
-    uint64_t from[4];
-    int used = 0;
-    for (const View* source : all) {
-      note_read(*source, n, c, h, count);
-      from[used++] = source->constant ? 0 : source->offset(n, c, h);
+  const View* all[5] = {&dst};
+  int used = 1;
+  for (const View* source : sources) all[used++] = source;
+  each_row(dst.shape, all, used, [&](int n, int c, int h, int64_t count) {
+    uint64_t from[5];
+    for (int i = 1; i < used; ++i) {
+      note_read(*all[i], n, c, h, count);
+      from[i] = all[i]->constant ? 0 : all[i]->offset(n, c, h);
     }
     note_write(dst, n, c, h, count);
     const uint64_t to = dst.offset(n, c, h);
     const int64_t step = int64_t(dst.stride.w) * dst.size;
     for (int64_t first = 0; first < count; first += kChunk) {
       const int part = int(std::min<int64_t>(kChunk, count - first));
-      int i = 0;
-      for (const View* source : all) fetch(*source, from[i], int(first), part, in[i]), ++i;
+      for (int i = 1; i < used; ++i) fetch(*all[i], from[i], int(first), part, in[i - 1]);
       body(out, in[0], in[1], in[2], part);
+      flush(out, part);
       store(dst.type, bytes_at(to) + first * step, step, part, out);
     }
-  };
-  switch (sources.size()) {  // each_row wants the destination among the views
-    case 0: return each_row(dst.shape, {&dst}, shared_walk);
-    case 1: return each_row(dst.shape, {&dst, *all.begin()}, shared_walk);
-    case 2: return each_row(dst.shape, {&dst, *all.begin(), *(all.begin() + 1)}, shared_walk);
-    case 3: return each_row(dst.shape, {&dst, *all.begin(), *(all.begin() + 1), *(all.begin() + 2)}, shared_walk);
-    default:
-      return each_row(dst.shape, {&dst, *all.begin(), *(all.begin() + 1), *(all.begin() + 2), *(all.begin() + 3)},
-                      shared_walk);
-  }
+  });
 }
 
 // The rules that all of them share.

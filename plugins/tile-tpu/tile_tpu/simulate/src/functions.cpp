@@ -131,9 +131,12 @@ struct Rounded {
   float sigmoid(float x) const { return quotient(1.f, (*this)(1.f + exp(-x))); }
 };
 
-// Steps of each function: commands that it expands to, times what each takes.
-constexpr double kExpSteps = 12, kExpm1Steps = 13, kLogSteps = 14, kSigmoidSteps = 18, kSiluSteps = 19, kTanhSteps = 19,
-                 kErfSteps = 34, kGeluSteps = 38, kSinSteps = 8, kRsqrtSteps = 5, kSqrtSteps = 6;
+// Cycles: a cycle for each command that the vendor's function expands to (counted on BM1690's CModel by its command
+// numbers), more for the one among them that divides or iterates.
+constexpr double kMore = kDivision - 1;
+constexpr double kExpSteps = 12, kExpm1Steps = 13, kLogSteps = 13, kSigmoidSteps = 15 + kMore, kSiluSteps = 16 + kMore,
+                 kTanhSteps = 16 + kMore, kErfSteps = 24 + kMore, kGeluSteps = 28 + kMore, kSinSteps = 6, kCosSteps = 5,
+                 kRsqrtSteps = 1 + kMore, kSqrtSteps = 4 + kMore;
 
 float turn_of(float x, Rounded r) {  // the part of a turn, in the type's own precision
   const float turns = r(x * r(0.15915494309189535f));
@@ -219,7 +222,7 @@ API(void, tpu_bdc_fp_cos,
 COMMAND(tensor, {
   const Rounded r{type};
   Function(dst, src, {work}, {{coeff, kCos}}, shape, type, false)
-      .run(kSinSteps, [r](float x) { return float(std::cos(6.283185307179586 * turn_of(x, r))); });
+      .run(kCosSteps, [r](float x) { return float(std::cos(6.283185307179586 * turn_of(x, r))); });
 })
 
 // Aligned layout only, no work buffers.

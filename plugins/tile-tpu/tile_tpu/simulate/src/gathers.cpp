@@ -11,7 +11,8 @@ namespace {
 
 enum Places { S2L, L2S, L2L, S2S };
 
-// output[n][c][h] = param[n][c][index[n][c][h]], rows of w elements; the index is uint32.
+// Rows of w elements by an index of uint32. gather: output[n][c][h] = param[n][c][index[n][c][h]], shape is the
+// output's. scatter: output[n][c][index[n][c][h]] = param[n][c][h], shape is the output's, h counts param_h rows.
 struct Lines {
   Side out, param, index;
   dim4 shape;
@@ -22,15 +23,15 @@ struct Lines {
         bool scatter)
       : shape(*given), param_h(lines), size(size_of(type)) {
     check_shape(given);
-    const dim4 other{shape.n, shape.c, lines, shape.w}, flat{shape.n, shape.c, shape.h, 1};
-    check_shape(&other);
-    const dim4 &out_shape = scatter ? other : shape, &from_shape = scatter ? shape : other;
+    const dim4 from_shape{shape.n, shape.c, lines, shape.w}, flat{shape.n, shape.c, scatter ? lines : shape.h, 1};
+    check_shape(&from_shape);
+    const dim4& out_shape = shape;
     out = places == S2L || places == L2L ? local_side("output", local_addr_t(output), out_shape, output_stride, type)
-                                         : system_side("output", output, out_shape, output_stride, type);
+                                         : system_side("output", output, out_shape, output_stride, type, true);
     param = places == L2S || places == L2L ? local_side("param", local_addr_t(from), from_shape, param_stride, type)
-                                           : system_side("param", from, from_shape, param_stride, type);
+                                           : system_side("param", from, from_shape, param_stride, type, false);
     index = index_is_local ? local_side("index", local_addr_t(indices), flat, index_stride, DT_UINT32)
-                           : system_side("index", indices, flat, index_stride, DT_UINT32);
+                           : system_side("index", indices, flat, index_stride, DT_UINT32, false);
   }
 
   uint32_t at(int n, int c, int h) const {
@@ -73,9 +74,9 @@ void scatter(const Lines& lines) {
   const dim4& s = lines.shape;
   for (int n = 0; n < s.n; ++n)
     for (int c = 0; c < s.c; ++c)
-      for (int h = 0; h < s.h; ++h) {
+      for (int h = 0; h < lines.param_h; ++h) {
         const uint32_t line = lines.at(n, c, h);
-        if (line < uint32_t(lines.param_h)) lines.row(lines.out.offset(n, c, int(line)), lines.param.offset(n, c, h));
+        if (line < uint32_t(s.h)) lines.row(lines.out.offset(n, c, int(line)), lines.param.offset(n, c, h));
         traffic.run(uint64_t(s.w) * lines.size);
       }
   spend_dma(Engine::gdma, traffic, &lines.out, &lines.param);
@@ -98,9 +99,15 @@ void local_gather(local_addr_t output, local_addr_t from, local_addr_t indices, 
   const int channels = repeated ? std::min(shape->c, device->chip.lanes) : shape->c;
   const dim4 param_shape{1, channels, rows ? count : 1, rows ? shape->w : count};
   check_shape(&param_shape);
-  const View out = tensor_view("output", output, *shape, nullptr, type);
+  // rows are aligned to what the units take at once
+  const auto lines = [type](const dim4& of) {
+    const int units = device->chip.eu_count(bits_of(type)), row = (of.w + units - 1) / units * units;
+    return dim4{(of.c + device->chip.lanes - 1) / device->chip.lanes * of.h * row, of.h * row, row, 1};
+  };
+  const dim4 out_lines = lines(*shape), param_lines = lines(param_shape);
+  const View out = tensor_view("output", output, *shape, rows ? &out_lines : nullptr, type, Alignment::units);
   const View index = tensor_view("index", indices, index_shape, nullptr, index_type);
-  View param = tensor_view("param", from, param_shape, nullptr, type);
+  View param = tensor_view("param", from, param_shape, rows ? &param_lines : nullptr, type, Alignment::units);
   if (repeated) param.stride.c = 0;
   same_lane({&out, &index, &param});
   no_partial_overlap(out, {&index, &param});

@@ -24,9 +24,9 @@ void copy(Engine engine, Places places, uint64_t dst, uint64_t src, const dim4* 
   check_shape(shape);
   const dim4 from_shape = source_shape(*shape, order);
   const Side to = places == S2L || places == L2L ? local_side("dst", local_addr_t(dst), *shape, dst_stride, type)
-                                                 : system_side("dst", dst, *shape, dst_stride, type);
+                                                 : system_side("dst", dst, *shape, dst_stride, type, true);
   const Side from = places == L2S || places == L2L ? local_side("src", local_addr_t(src), from_shape, src_stride, type)
-                                                   : system_side("src", src, from_shape, src_stride, type);
+                                                   : system_side("src", src, from_shape, src_stride, type, false);
   move(engine, to, from, *shape, order, size_of(type));
 }
 
@@ -48,12 +48,12 @@ dim4 line(unsigned count) { return {1, 1, 1, int(count)}; }
 void copy_line(Engine engine, uint64_t dst, uint64_t src, unsigned count, data_type_t type) {
   if (!count) fail("extent", "a copy of nothing");
   const dim4 shape = line(count);
-  move(engine, system_side("dst", dst, shape, nullptr, type), system_side("src", src, shape, nullptr, type), shape,
+  move(engine, system_side("dst", dst, shape, nullptr, type, true), system_side("src", src, shape, nullptr, type, false), shape,
        kStraight, size_of(type));
 }
 void fill_line(Engine engine, uint64_t dst, scalar_t value, unsigned count, data_type_t type) {
   if (!count) fail("extent", "a fill of nothing");
-  fill(engine, system_side("dst", dst, line(count), nullptr, type), value, line(count), size_of(type));
+  fill(engine, system_side("dst", dst, line(count), nullptr, type, true), value, line(count), size_of(type));
 }
 
 // A row of the source in every lane from where dst starts.
@@ -68,7 +68,7 @@ void broadcast(bool local_source, local_addr_t dst, uint64_t src, const dim4* sh
   if (dst_stride && dst_stride->w != 1)
     fail("stride", "a broadcast writes rows without gaps", text("stride.w = %d", dst_stride->w), "1");
   Side from = local_source ? local_side("src", local_addr_t(src), from_shape, src_stride, type)
-                           : system_side("src", src, from_shape, src_stride, type);
+                           : system_side("src", src, from_shape, src_stride, type, false);
   Traffic traffic;
   const int size = size_of(type);
   for (int n = 0; n < shape->n; ++n)
@@ -105,7 +105,7 @@ void matrix(bool to_local, local_addr_t local, uint64_t system, int rows, int co
   const dim4 shape{local_rows, whole + (rest ? 1 : 0), 1, section};
   const Side own = local_side("the local matrix", local, shape, nullptr, type);
   const dim4 flat{1, 1, rows, columns}, flat_stride{0, 0, row_stride, 1};
-  const Side other = system_side("the matrix in system memory", system, flat, &flat_stride, type);
+  const Side other = system_side("the matrix in system memory", system, flat, &flat_stride, type, !to_local);
   Traffic traffic;
   const auto one = [&](uint64_t far, uint64_t near, int count) {
     const int64_t step = transposed ? other.stride[2] : size;
@@ -173,12 +173,12 @@ API(void, tpu_gdma_set_C_local,
 API(void, tpu_gdma_set_C_system,
     (system_addr_t dst, scalar_t C, const dim4* shape, const dim4* dst_stride, data_type_t type)) COMMAND(gdma, {
   check_shape(shape);
-  fill(Engine::gdma, system_side("dst", dst, *shape, dst_stride, type), C, *shape, size_of(type));
+  fill(Engine::gdma, system_side("dst", dst, *shape, dst_stride, type, true), C, *shape, size_of(type));
 })
 API(void, tpu_sdma_set_C_system,
     (system_addr_t dst, scalar_t C, const dim4* shape, const dim4* dst_stride, data_type_t type)) COMMAND(sdma, {
   check_shape(shape);
-  fill(Engine::sdma, system_side("dst", dst, *shape, dst_stride, type), C, *shape, size_of(type));
+  fill(Engine::sdma, system_side("dst", dst, *shape, dst_stride, type, true), C, *shape, size_of(type));
 })
 API(void, tpu_gdma_system_cpy, (system_addr_t dst, system_addr_t src, unsigned int count, data_type_t type))
 COMMAND(gdma, { copy_line(Engine::gdma, dst, src, count, type); })

@@ -1,4 +1,6 @@
 // Integer arithmetic, shifts and bits.
+#include <type_traits>
+
 #include "arithmetic.h"
 #include "calls.h"
 #include "elementwise.h"
@@ -24,6 +26,8 @@ struct Xor { int64_t operator()(int64_t a, int64_t b) const { return a ^ b; } };
 template <class Op>
 void arithmetic(const View& dst, const View& a, const View& b, Op op, Rest rest) {
   for (const View* view : {&dst, &a, &b}) want_integer(view->type);
+  if (std::is_same<Op, Subtract>::value && !is_signed(dst.type))
+    fail("dtype", "a difference in an unsigned type", name_of(dst.type), "a signed type");
   check_elementwise(dst, {&a, &b});
   const data_type_t type = dst.type;
   apply<int64_t>(dst, {&a, &b}, [=](int64_t* out, const int64_t* x, const int64_t* y, const int64_t*, int count) {
@@ -45,6 +49,8 @@ void bits(const View& dst, const View& a, const View& b, Op op) {
 // Amounts are signed: to the left where positive.
 void shift(const View& dst, const View& a, const View& by, rounding_mode_t mode, bool logical) {
   for (const View* view : {&dst, &a, &by}) want_integer(view->type);
+  if (logical && (is_signed(a.type) || is_signed(dst.type)))
+    fail("dtype", "a logical shift of a signed type", name_of(a.type), "an unsigned type of that size");
   if (by.size > a.size) fail("dtype", "a shift's amount is wider than what it shifts", name_of(by.type), name_of(a.type));
   check_elementwise(dst, {&a, &by});
   const int width = a.size * 8;

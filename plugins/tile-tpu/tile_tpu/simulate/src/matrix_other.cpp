@@ -101,6 +101,9 @@ void multiply_int8(local_addr_t out, local_addr_t left, local_addr_t right, scal
                    data_type_t left_type, data_type_t right_type, bool right_trans, bool add) {
   for (data_type_t type : {left_type, right_type})
     if (type != DT_INT8 && type != DT_UINT8) fail("dtype", "an operand of an int8 product", name_of(type), "DT_INT8, DT_UINT8");
+  if (left_type != right_type)
+    fail("unsupported", "an int8 product of a signed and an unsigned operand", name_of(left_type) + ", " + name_of(right_type),
+         "two of one type", "the vendor's library gives another result than the sum of products");
   const View a = rows_view("left", left, rows, depth, left_type);
   const View b = right_trans ? rows_view("right", right, columns, depth, right_type)
                              : rows_view("right", right, depth, columns, right_type);

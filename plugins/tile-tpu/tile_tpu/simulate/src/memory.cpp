@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "failure.h"
@@ -34,9 +35,9 @@ void sweep(std::vector<uint8_t>& pages, F clear) {
     }
 }
 
-const Touch* other_side(const Memory* memory, uint64_t offset) {
+const Touch* other_side(const Memory* memory, uint64_t offset, bool wrote) {
   for (auto it = running->touched.rbegin(); it != running->touched.rend(); ++it)
-    if (it->memory == memory && it->engine != running->engine && it->first <= offset && offset <= it->last) return &*it;
+    if (it->memory == memory && it->engine != running->engine && it->write == wrote && it->first <= offset && offset <= it->last) return &*it;
   return nullptr;
 }
 
@@ -67,7 +68,22 @@ std::string Memory::place(uint64_t offset) const {
   return text("byte %llu", (unsigned long long)offset);
 }
 
+void Memory::remember(uint64_t first, uint64_t last, bool write) const {
+  auto& all = running->touched;
+  if (!all.empty()) {
+    Touch& before = all.back();
+    if (before.memory == this && before.function == running->function && before.line == running->line &&
+        before.engine == running->engine && before.write == write) {
+      before.first = std::min(before.first, first);
+      before.last = std::max(before.last, last);
+      return;
+    }
+  }
+  all.push_back({running->engine, running->function, running->line, this, first, last, write});
+}
+
 void Memory::reads(uint64_t offset, int64_t step, int64_t count, int size) {
+  if (running && running->in_region) remember(offset, offset + uint64_t((count - 1) * step) + size - 1, false);
   if (step == size || step == 0 || count == 1) return read_run(offset, step == size ? count * size : size);
   for (int64_t i = 0; i < count; ++i) read_run(offset + i * step, size);
 }
@@ -76,6 +92,7 @@ void Memory::writes(uint64_t offset, int64_t step, int64_t count, int size) {
   if (rights_ == Rights::read)
     throw Failure{"read_only", "a tensor that the kernel only reads is written", name_, "a tensor that it may write",
                   "pass it as an output", name_};
+  if (running && running->in_region) remember(offset, offset + uint64_t((count - 1) * step) + size - 1, true);
   if (step == size || step == 0 || count == 1) return write_run(offset, step == size ? count * size : size);
   for (int64_t i = 0; i < count; ++i) write_run(offset + i * step, size);
 }
@@ -135,8 +152,8 @@ void Memory::mark_engine(uint64_t offset, uint64_t bytes, bool write) {
   if (!(seen & conflicts)) return;
   uint64_t i = 0;
   while (!(marks[i] & conflicts)) ++i;
-  const Touch* other = other_side(this, offset + i);
   const bool wrote = marks[i] & 0xf0 & conflicts;
+  const Touch* other = other_side(this, offset + i, wrote);
   std::string who = other ? text("%s in line %d", other->function, other->line) : "the other engine";
   throw Failure{"hazard",
                 text("%s %s what %s %s in the same parallel region", name_of(running->engine),

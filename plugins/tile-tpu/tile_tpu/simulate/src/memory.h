@@ -49,6 +49,7 @@ class Memory {
   void set_lanes(uint64_t lane_bytes) { lane_bytes_ = lane_bytes; }
 
  private:
+  void remember(uint64_t first, uint64_t last, bool write) const;
   void read_run(uint64_t offset, uint64_t bytes);
   void write_run(uint64_t offset, uint64_t bytes);
   void mark_engine(uint64_t offset, uint64_t bytes, bool write);

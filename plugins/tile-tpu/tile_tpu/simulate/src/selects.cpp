@@ -8,12 +8,13 @@ using namespace sim;
 
 namespace {
 
-struct Greater { template <class T> bool operator()(T a, T b) const { return a > b; } };
-struct Less { template <class T> bool operator()(T a, T b) const { return a < b; } };
-struct Equal { template <class T> bool operator()(T a, T b) const { return a == b; } };
-struct GreaterEqual { template <class T> bool operator()(T a, T b) const { return a >= b; } };
-struct LessEqual { template <class T> bool operator()(T a, T b) const { return a <= b; } };
-struct NotEqual { template <class T> bool operator()(T a, T b) const { return a != b; } };
+// commands: that the vendor's function expands to
+struct Greater { static constexpr int commands = 1; template <class T> bool operator()(T a, T b) const { return a > b; } };
+struct Less { static constexpr int commands = 1; template <class T> bool operator()(T a, T b) const { return a < b; } };
+struct Equal { static constexpr int commands = 1; template <class T> bool operator()(T a, T b) const { return a == b; } };
+struct GreaterEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b) const { return a >= b; } };
+struct LessEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b) const { return a <= b; } };
+struct NotEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b) const { return a != b; } };
 
 // dst[i] = holds(a[i], b[i]) ? yes[i] : no[i], elements of dst as bytes.
 template <class T, class Op>
@@ -51,7 +52,7 @@ void compare(const View& dst, const View& a, const View& b, const View& yes, con
     want_integer(a.type);
     choose<int64_t>(dst, a, b, yes, no, op);
   }
-  spend_vector(dst.shape, dst.lane, std::max(dst.size, a.size) * 8);
+  spend_vector(dst.shape, dst.lane, std::max(dst.size, a.size) * 8, Op::commands);
 }
 
 View operand(const char* role, const variable_t* variable, const dim4& shape, data_type_t type) {

@@ -12,13 +12,8 @@ using namespace sim;
 
 namespace {
 
-Side whole(const char* role, system_addr_t address, int count, data_type_t type) {
-  return system_side(role, address, {1, 1, 1, count}, nullptr, type);
-}
-
-void pend(const Side& side, uint64_t bytes, bool write) {
-  const uint64_t first = side.offset(0, 0, 0);
-  core->pending_hau.push_back({Engine::hau, core->now.function, core->now.line, side.memory, first, first + bytes - 1, write});
+Side whole(const char* role, system_addr_t address, int count, data_type_t type, bool write) {
+  return system_side(role, address, {1, 1, 1, count}, nullptr, type, write);
 }
 
 // The K first of a row in order; equal values keep theirs.
@@ -28,7 +23,7 @@ void sort_row(system_addr_t data_out, system_addr_t index_out, system_addr_t dat
     fail("dtype", "a sort of this type", name_of(type), "DT_FP32, DT_INT32, DT_UINT32");
   if (length < 1 || k < 1 || k > length)
     fail("extent", "a sort of this size", text("%d of %d", k, length), "1 <= K <= len");
-  const Side from = whole("input", data, length, type), to = whole("output", data_out, k, type);
+  const Side from = whole("input", data, length, type, false), to = whole("output", data_out, k, type, true);
   note_side(from, from.offset(0, 0, 0), 4, length, 4, false);
   std::vector<double> values(length);
   for (int i = 0; i < length; ++i) {
@@ -45,7 +40,7 @@ void sort_row(system_addr_t data_out, system_addr_t index_out, system_addr_t dat
     std::memcpy(&patterns[i], from.memory->at(from.offset(0, 0, 0) + uint64_t(order[i]) * 4), 4);
     numbers[i] = uint32_t(order[i]);
     if (index) {
-      const Side given = whole("input index", index, length, DT_INT32);
+      const Side given = whole("input index", index, length, DT_INT32, false);
       note_side(given, given.offset(0, 0, 0) + uint64_t(order[i]) * 4, 4, 1, 4, false);
       std::memcpy(&numbers[i], given.memory->at(given.offset(0, 0, 0) + uint64_t(order[i]) * 4), 4);
     }
@@ -53,34 +48,23 @@ void sort_row(system_addr_t data_out, system_addr_t index_out, system_addr_t dat
   note_side(to, to.offset(0, 0, 0), 4, k, 4, true);
   std::memcpy(to.memory->at(to.offset(0, 0, 0)), patterns.data(), size_t(k) * 4);
   if (index_out) {
-    const Side places = whole("output index", index_out, k, DT_INT32);
+    const Side places = whole("output index", index_out, k, DT_INT32, true);
     note_side(places, places.offset(0, 0, 0), 4, k, 4, true);
     std::memcpy(places.memory->at(places.offset(0, 0, 0)), numbers.data(), size_t(k) * 4);
-    pend(places, uint64_t(k) * 4, true);
   }
-  pend(from, uint64_t(length) * 4, false);
-  pend(to, uint64_t(k) * 4, true);
   // a guess: a value a cycle and round of a merge sort
   const double cycles = length * std::max(1.0, std::ceil(std::log2(double(length)))) * device->chip.dma_cycle;
   core->counts.hau_cycles += cycles;
   spend(Engine::hau, cycles);
 }
 
-// Rows follow each other; one after the other they do not wait for the engine.
 void sort_rows(system_addr_t data_out, system_addr_t index_out, system_addr_t data, system_addr_t index, int rows,
                int length, int k, bool descending, data_type_t type) {
   if (rows < 1) fail("extent", "a sort of no rows", text("%d", rows));
-  std::vector<Touch> before;
-  std::swap(before, core->pending_hau);
-  std::vector<Touch> own;
   for (int r = 0; r < rows; ++r) {
     const uint64_t in = uint64_t(r) * length * 4, out = uint64_t(r) * k * 4;
-    core->pending_hau = before;
     sort_row(data_out + out, index_out ? index_out + out : 0, data + in, index ? index + in : 0, length, k, descending, type);
-    own.insert(own.end(), core->pending_hau.begin() + before.size(), core->pending_hau.end());
   }
-  core->pending_hau = before;
-  core->pending_hau.insert(core->pending_hau.end(), own.begin(), own.end());
 }
 
 }  // namespace

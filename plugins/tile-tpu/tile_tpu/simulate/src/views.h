@@ -54,10 +54,10 @@ void note_write(const View& view, int n, int c, int h, int64_t count);
 // For every row: (n, c, h, count) with count elements from w = 0 on. Rows that follow each other in all the views are
 // one, so h is the first of them.
 template <class F>
-void each_row(const dim4& shape, std::initializer_list<const View*> views, F body) {
+void each_row(const dim4& shape, const View* const* views, int view_count, F body) {
   bool flat = shape.h > 1;
-  for (const View* view : views)
-    flat = flat && (view->constant || view->stride.h == view->stride.w * view->shape.w);
+  for (int i = 0; i < view_count; ++i)
+    flat = flat && (views[i]->constant || views[i]->stride.h == views[i]->stride.w * views[i]->shape.w);
   for (int n = 0; n < shape.n; ++n)
     for (int c = 0; c < shape.c; ++c)
       if (flat) {
@@ -65,6 +65,11 @@ void each_row(const dim4& shape, std::initializer_list<const View*> views, F bod
       } else {
         for (int h = 0; h < shape.h; ++h) body(n, c, h, int64_t(shape.w));
       }
+}
+
+template <class F>
+void each_row(const dim4& shape, std::initializer_list<const View*> views, F body) {
+  each_row(shape, views.begin(), int(views.size()), body);
 }
 
 inline uint8_t* bytes_at(uint64_t offset) { return core->local->at(offset); }

@@ -1,0 +1,54 @@
+"""A thread's share of a layout: together the threads have every element, the first holders each of them once."""
+
+from collections import Counter
+from itertools import product
+
+import pytest
+
+from tilecore.ir.build import all_of, const, constant, nothing
+from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout, spread
+from tilecore.ir.nodes import Analyzer, For, ForKind, Var
+from tilecore.ir.visit import collect, substitute
+from tilecore.lowering.simt.shares import is_first, is_there, steps_of, unrolled
+
+LAYOUTS = {
+    "exact": spread([64], 16),
+    "neighbours": spread([8, 16], 16, vector=4),
+    "past the end": spread([37], 16),
+    "past both ends": FragmentLayout((3, 5), 4, (Digit(0, 1, 4, THREAD, 1), Digit(1, 1, 8, REGISTER, 1))),
+    "copies": FragmentLayout((4, 2), 32, (Digit(0, 1, 4, THREAD, 2), Digit(1, 1, 2, REGISTER, 1))),
+    "copies past the end": FragmentLayout((5,), 24, (Digit(0, 1, 4, THREAD, 3), Digit(0, 4, 2, REGISTER, 1))),
+    "everything everywhere": FragmentLayout((3,), 8, (Digit(0, 1, 3, REGISTER, 1),)),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_first_holders_have_each_element_once(layout):
+    thread = Var("t", "int32")
+    steps = steps_of(layout, "s")
+    places = [const(p, "int32") if isinstance(p, int) else p for p in layout.indices(thread, list(steps.values()))]
+    there, first = is_there(layout, places), is_first(layout, thread)
+    holders, firsts = Counter(), Counter()
+    for number in range(layout.threads):
+        for values in product(*(range(digit.extent) for digit in steps)):
+            at = {thread: const(number, "int32")}
+            at |= {var: const(value, "int32") for var, value in zip(steps.values(), values, strict=True)}
+
+            def known(expr, at=at):
+                return constant(Analyzer().simplify(substitute(expr, at)))
+
+            if there and not known(all_of(there)):
+                continue
+            element = tuple(known(place) for place in places)
+            holders[element] += 1
+            firsts[element] += not first or known(all_of(first))
+    elements = list(product(*(range(size) for size in layout.shape)))
+    assert sorted(holders) == elements
+    assert firsts == dict.fromkeys(elements, 1)
+
+
+def test_loops_run_over_the_registers_in_order():
+    layout = FragmentLayout((4, 6), 1, (Digit(0, 1, 4, REGISTER, 1), Digit(1, 1, 6, REGISTER, 4)))
+    loops = collect(unrolled(steps_of(layout, "r"), nothing()), For)
+    assert [(str(loop.loop_var.name), constant(loop.extent)) for loop in loops] == [("r0", 6), ("r1", 4)]
+    assert all(loop.kind == ForKind.UNROLLED for loop in loops)

@@ -1,0 +1,22 @@
+"""Regions of buffers: how much they cover, and where the elements of a matrix in them lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import TensorRegion
+
+
+def is_whole(region: TensorRegion) -> bool:
+    """Is it known, when compiling, that the region covers all of its buffer?"""
+    return all(
+        constant(r.min) == 0 and constant(r.extent) is not None and constant(r.extent) == constant(size)
+        for r, size in zip(region.region, region.source.shape, strict=True)
+    )
+
+
+def element_indices(region: TensorRegion, row: Any, column: Any) -> list[Any]:
+    """The indices in the buffer of element (``row``, ``column``) of the matrix that the region's last two axes are."""
+    first = [r.min for r in region.region]
+    return [*first[:-2], first[-2] + row, first[-1] + column]

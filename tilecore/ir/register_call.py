@@ -1,0 +1,19 @@
+"""Names of calls that stand in the IR and are not TVM's own: each is a TVM op, which makes nothing of it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tilecore.ir.nodes import CallEffectKind, register_op_attr
+
+
+@cache  # TVM takes an attribute of an op once
+def register_call(name: str, *, pure: bool = False) -> str:
+    """Make ``name`` (with its namespace: "simt.barrier") a call that IR may have, and return it.
+
+    pure: it does nothing besides giving a value, so passes may merge or drop it. It is printed by its name.
+    """
+    effect = CallEffectKind.Pure if pure else CallEffectKind.Opaque
+    register_op_attr(name, "TCallEffectKind", effect.value)
+    register_op_attr(name, "TScriptPrinterName", name, level=20)
+    return name
