@@ -163,6 +163,20 @@ def test_a_runtime_that_does_not_start(monkeypatch, device, kernels):
     run_scale(device, kernels)
 
 
+def test_a_start_that_hangs_is_repeated(monkeypatch, device, kernels, tmp_path):
+    monkeypatch.setattr(process, "START_SECONDS", 2.0)
+    monkeypatch.setenv("FAKE_HANG_ONCE", os.fspath(tmp_path / "mark"))
+    run_scale(device, kernels)
+    assert (tmp_path / "mark").exists()
+
+
+def test_a_start_that_always_hangs(monkeypatch, device, kernels, tmp_path):
+    monkeypatch.setattr(process, "START_SECONDS", 0.3)
+    monkeypatch.setenv("FAKE_HANG_ONCE", os.fspath(tmp_path))  # it cannot be made, so it is never there
+    with pytest.raises(LaunchError, match=r"took more than 0\.3 s to start"):
+        run_scale(device, kernels)
+
+
 def test_a_library_that_cannot_be_loaded(device):
     broken = kernel_library("broken", b"tpu_kernel_register_scale_kernel\0")
     with pytest.raises(LaunchError, match="cannot load the kernels"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 
@@ -66,20 +65,28 @@ def _line(kernels: KernelLibrary, said: str) -> int:
     """The emitted line that was running, as an assertion or the kernel's innermost frame names it; 0 if unknown."""
     if match := _ASSERTION.search(said):
         return int(match[1])
-    tool = shutil.which("addr2line")
-    for match in _FRAME.finditer(said) if tool else ():
+    for match in _FRAME.finditer(said):
         path, symbol, offset = match.groups()
         if _COPY.match(path) or path == str(kernels.path):
-            place = f"{symbol}+0x{offset}" if symbol else f"0x{offset}"
-            return _address_line(tool or "", kernels, place)
+            return _address_line(kernels, symbol, int(offset, 16))
     return 0
 
 
-def _address_line(tool: str, kernels: KernelLibrary, place: str) -> int:
-    command = [tool, "-e", str(kernels.path), place]
-    try:
-        ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
-        return 0
-    match = re.search(r":(\d+)", ended.stdout)
+def _address_line(kernels: KernelLibrary, symbol: str, offset: int) -> int:
+    """The line of the call that returns to ``offset`` bytes behind a function, or behind the library's start."""
+    start = 0
+    if symbol:
+        found = re.search(rf"^([0-9a-f]+) \w {symbol}$", _said("nm", str(kernels.path)), re.MULTILINE)
+        if found is None:
+            return 0
+        start = int(found[1], 16)
+    match = re.search(r":(\d+)", _said("addr2line", "-e", str(kernels.path), hex(start + offset - 1)))
     return int(match[1]) if match else 0
+
+
+def _said(*command: str) -> str:
+    """What a tool of binutils says; "" where there is none."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

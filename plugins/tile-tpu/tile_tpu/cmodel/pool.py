@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import fcntl
 import os
+import tempfile
 import threading
+from collections.abc import Iterator
 
-from tile_tpu.cmodel.process import Worker, WorkerConfig
+from tile_tpu.cmodel.process import Worker, WorkerConfig, WorkerEnded
 
 MOST = 4  # processes that are kept; each has some 140 MB
+TRIES = 3  # to start one
 
 
 class Slot:
@@ -24,13 +29,35 @@ class Slot:
         if self.worker is not None and not self.worker.alive:
             self.close()
         if self.worker is None:
-            self.worker = Worker(self.config)
+            self.worker = _started(self.config)
         return self.worker
 
     def close(self) -> None:
         worker, self.worker = self.worker, None
         if worker is not None:
             worker.close()
+
+
+def _started(config: WorkerConfig) -> Worker:
+    """A new process. The vendor's runtime looks for free ports of the machine and may take those of another that starts
+    at the same time; both then wait for ever. So ours start one after the other, and a start that hangs is repeated."""
+    for left in reversed(range(TRIES)):
+        with _starting():
+            try:
+                return Worker(config)
+            except WorkerEnded as ended:
+                if not (ended.is_late and left):
+                    raise
+    raise AssertionError("not reached")
+
+
+@contextlib.contextmanager
+def _starting() -> Iterator[None]:
+    """Held by one process of this user at a time."""
+    path = os.path.join(tempfile.gettempdir(), f"tilecore-tpu-{os.getuid()}.lock")
+    with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 _slots: dict[WorkerConfig, Slot] = {}

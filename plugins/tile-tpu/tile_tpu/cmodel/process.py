@@ -22,19 +22,20 @@ from tile_tpu.cmodel.memory import Staging
 from tile_tpu.cmodel.output import Output
 from tile_tpu.cmodel.worker import forget_files
 
-START_SECONDS = 90.0  # longest that the CModel may take to come up; it takes a quarter of one on an idle machine
+START_SECONDS = 30.0  # longest that the CModel may take to come up; it takes a quarter of one on an idle machine
 MOST_OUTPUT = 64 << 20  # bytes that a kernel may print in one call
 
 
 class WorkerEnded(Exception):
     """The process ended, or was ended, in the middle of a request.
 
-    how: in words. words: its last ones. raw: all of them, with stack frames.
+    how: in words. words: its last ones. raw: all of them, with stack frames. is_late: it was ended for its slowness.
     """
 
-    def __init__(self, how: str, output: Output) -> None:
+    def __init__(self, how: str, output: Output, is_late: bool = False) -> None:
         super().__init__(how)
         self.how = how
+        self.is_late = is_late
         self.words = output.last_words()
         self.raw = output.raw()[-100_000:]
 
@@ -111,7 +112,7 @@ class Worker:
             left = end - time.monotonic()
             if left <= 0:
                 self._kill()
-                raise WorkerEnded(f"it took more than {seconds:g} s {what} and was stopped", self.output)
+                raise WorkerEnded(f"it took more than {seconds:g} s {what} and was stopped", self.output, is_late=True)
             if select.select([self._link], [], [], min(left, 0.5))[0]:
                 break
             if self.output.size() > MOST_OUTPUT:
