@@ -139,6 +139,8 @@ def _products(b: Bench) -> None:
 def _control(b: Bench) -> None:
     for name in ("poll", "parallel_start", "parallel_end", "sync_all"):
         b.text(name)
+    for name in ("invalidate_cache", "flush_cache"):
+        b.text(name, b.tensor("float16", (1, 1, 1, 100)))
 
 
 PARTS = (_moves, _elements, _functions, _products, _control)
@@ -151,7 +153,7 @@ def everything(chip: Chip) -> str:
     for part in PARTS:
         part(b)
     names = {line.strip().split("(")[0] for line in b.emit.lines}
-    assert all(name.startswith("tpu_") for name in names), names
+    assert all(name.startswith(("tpu_", "tc_")) for name in names), names
     head = '#include "tilecore_tpu.h"\nvoid all(local_addr_t a, system_addr_t x_addr, bool first) {'
     return "\n".join([head, *b.emit.lines, "}", ""])
 

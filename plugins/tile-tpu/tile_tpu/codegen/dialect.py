@@ -30,6 +30,8 @@ _RESERVED = (
     "rounding_mode_t float16 bfloat16 float20 float8e5m2 float8e4m3 args y0f y1f jnf ynf gamma signgam"
 ).split()
 
+_CORE_INDEX = {"tpurt": "tpu_workitem_index", "bmlib": "tpu_core_index"}  # the other one is not in the library
+
 
 def _no_head(kernel: Any) -> str:
     raise NotImplementedError("kernels are put together by codegen/module.py")
@@ -53,7 +55,7 @@ def dialect(chip: Chip) -> Dialect:
         math=_MATH,
         values={
             ELEMENT: local_memory.element,
-            CORE_INDEX: lambda emit, node: call("tpu_workitem_index"),
+            CORE_INDEX: lambda emit, node: call(_CORE_INDEX[chip.runtime]),
             **dict.fromkeys(("call_extern", "call_pure_extern"), _extern),
         },
         statements={SET_ELEMENT: local_memory.set_element, **instruction_text.statements(chip)},

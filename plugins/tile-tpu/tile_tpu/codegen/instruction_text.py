@@ -10,12 +10,23 @@ from typing import Any
 
 from tile_tpu.chips import Chip
 from tile_tpu.codegen import elementwise_text, products_text
-from tile_tpu.codegen.operands import address, data_type, four, number, require_aligned, scalar, shape, strides
+from tile_tpu.codegen.operands import (
+    address,
+    data_type,
+    four,
+    number,
+    require_aligned,
+    scalar,
+    shape,
+    size_of,
+    strides,
+)
 from tile_tpu.codegen.statements import ControlCode
 from tile_tpu.ir.instructions import INSTRUCTIONS, PREFIX, Command, as_command
 from tile_tpu.ir.views import View
 from tilecore.codegen.refusal import refuse
 from tilecore.ir.build import constant
+from tilecore.ir.nodes import Analyzer
 
 Emitter = Callable[[ControlCode, Command], str]
 _ROUNDING = {"even": "RM_HALF_TO_EVEN", "zero": "RM_TOWARDS_ZERO", "down": "RM_DOWN", "up": "RM_UP"}
@@ -97,6 +108,21 @@ def _sync_all(emit: ControlCode, command: Command) -> str:
     return "tpu_sync_all()" if emit.chip.cores > 1 else "tpu_poll()"
 
 
+def _product(count: Any, size: int) -> Any:
+    return count * size if isinstance(count, int) else Analyzer().simplify(count * size)
+
+
+def _of_cache(function: str) -> Emitter:
+    """The first byte, bytes."""
+
+    def text(emit: ControlCode, command: Command) -> str:
+        memory: View = command.operands["memory"]
+        bytes_ = number(emit, _product(memory.shape[3], size_of(memory.dtype)))
+        return f"{function}({address(emit, memory)}, {bytes_})"
+
+    return text
+
+
 def _word(function: str) -> Emitter:
     return lambda emit, command: f"{function}()"
 
@@ -121,6 +147,8 @@ _TEXTS: dict[str, Emitter] = {
     "parallel_start": _word("tpu_parallel_start"),
     "parallel_end": _word("tpu_parallel_end"),
     "sync_all": _sync_all,
+    "invalidate_cache": _of_cache("tc_invalidate_cache"),
+    "flush_cache": _of_cache("tc_flush_cache"),
     **elementwise_text.TEXTS,
     **products_text.TEXTS,
 }

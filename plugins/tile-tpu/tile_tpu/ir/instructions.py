@@ -87,6 +87,9 @@ _ALL = (
     Instruction("parallel_start", CONTROL, ()),  # from here on DMA and tensor unit run side by side
     Instruction("parallel_end", CONTROL, ()),  # waits for both
     Instruction("sync_all", CONTROL, ()),  # waits for all cores
+    # the control core's cache: a run of elements of a tensor, (1,1,1,count), none where count < 1
+    Instruction("invalidate_cache", CONTROL, ("memory:r",)),  # what it reads next is what is in memory
+    Instruction("flush_cache", CONTROL, ("memory:r",)),  # what it has written is in memory
 )
 INSTRUCTIONS: dict[str, Instruction] = {i.name: i for i in _ALL}
 

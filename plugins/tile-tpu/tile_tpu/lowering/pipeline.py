@@ -16,6 +16,7 @@ def stand_in(target: Target) -> dict[str, Any]:
 
 def lowering() -> Lowering:
     from tile_tpu.lowering.address_tiles import ADDRESS_TILES
+    from tile_tpu.lowering.maintain_caches import MAINTAIN_CACHES
     from tile_tpu.lowering.ops import implementations
     from tile_tpu.lowering.order_engines import ORDER_ENGINES
     from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
@@ -37,5 +38,6 @@ def lowering() -> Lowering:
         PassEdit("insert", "spread_blocks", PIPELINE_DMA),
         PassEdit("insert", "pipeline_dma", PLAN_LOCAL),
         PassEdit("insert", "plan_local", ORDER_ENGINES),
+        PassEdit("insert", "order_engines", MAINTAIN_CACHES),
     )
     return Lowering(family="loops", stand_in=stand_in, edits=edits, implementations=implementations())

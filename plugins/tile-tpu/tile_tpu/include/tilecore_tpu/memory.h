@@ -8,6 +8,15 @@
 #define ELEMENT(T, address, lane, offset) \
   (*(T *)tpu_local_mem_addr_unified((address) + LANE(lane) + (local_addr_t)(offset) * (local_addr_t)sizeof(T)))
 
+/* The control core's cache, whole lines of it: what it reads next is what is in memory; what it has written is there. */
+#define CACHE_LINE 64
+TC_FN void tc_invalidate_cache(system_addr_t first, long long bytes) {
+  if (bytes > 0) tpu_invalidate_cache(first / CACHE_LINE * CACHE_LINE, bytes + first % CACHE_LINE);
+}
+TC_FN void tc_flush_cache(system_addr_t first, long long bytes) {
+  if (bytes > 0) tpu_flush_cache(first / CACHE_LINE * CACHE_LINE, bytes + first % CACHE_LINE);
+}
+
 /* Atomics on global memory: a kernel that has some runs on one core, whose control core does one thing at a time. Each
  * has the value before. Narrow floats round once. */
 #define TC_UPDATE(p, expression)              \
