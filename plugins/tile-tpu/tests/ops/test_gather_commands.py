@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lowered import Bench, region
+from lowered_tiles import Bench, region
 from tile_tpu.ir.layouts import LANE
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.frames import NotTensor

@@ -1,4 +1,4 @@
-"""Lowers single tile operations on hand-made buffers, and runs them on the machine of ``machine.py``."""
+"""Lowers single tile operations on hand-made buffers, and runs them on the machine of ``tile_commands.py``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from machine import Machine, number_type
+from tile_commands import Machine, number_type
 from tile_tpu.chips import find_chip
 from tile_tpu.ir.layouts import TILE, TileLayout, flat_layout, tile_layout, vector_layout
 from tile_tpu.lowering.emitter import scratch

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered import Bench, region
+from lowered_tiles import Bench, region
 from tile_tpu.ir.layouts import LANE, ROW, SPREAD, TILE
 from tile_tpu.lowering.regions import NoView, part, region_view, settled
 from tile_tpu.lowering.tensorize import LAYOUTS
