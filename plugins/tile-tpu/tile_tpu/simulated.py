@@ -38,7 +38,8 @@ class SimulatorAdapter(KernelAdapter):
         chip = chip_of(Target.parse(artifact.target))
         flags = [f"-D{name}" for name in chip.defines]
         library = compile_kernel(artifact.source, flags=flags, include=[FOLDER])
-        return LoadedKernel(SimulatedLaunch(artifact, library, chip.name), owner=library)
+        launch = SimulatedLaunch(artifact, library, chip.name)
+        return LoadedKernel(launch, owner=launch)
 
     def largest_run(self) -> int | None:
         return 1 << 22

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from by_hand import alloc, do, element, kernel, local, loop, piece, run, set_element, tensor, tile
+from core_model import Machine
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machine import Machine
 from tile_tpu.ir.instructions import as_command
 from tile_tpu.lowering.order_engines import ORDER_ENGINES
 

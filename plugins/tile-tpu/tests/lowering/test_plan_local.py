@@ -288,3 +288,34 @@ def test_chips_have_memories_of_their_own():
     with pytest.raises(UnsupportedError, match="160000"):
         addresses(func, environment(chip="bm1688"))
     assert memory_of(BM1690) == Memory(262144, 64, 16384)
+
+
+# -- fills of tails -----------------------------------------------------------------------------------------------
+
+ROWS = const(100, "int32") - tirx.Max(K * 64, const(36, "int32"))
+COLUMNS = const(200, "int32") - tirx.Max(K * 64, const(136, "int32"))
+
+
+def short(limit=64):
+    return tirx.Or(tirx.LT(ROWS, const(limit, "int32")), tirx.LT(COLUMNS, const(limit, "int32")))
+
+
+@pytest.mark.parametrize(
+    ("limit", "asked", "carries"),
+    [(64, True, False), (64, False, False), (63, True, False), (36, True, True), (32, False, True)],
+)
+def test_a_fill_and_a_load_make_a_whole(limit, asked, carries):
+    """The fill is done where the load is not whole; one that is done too rarely leaves old elements. Tails of 100
+    rows in steps of 64 have 64 or 36."""
+    a, b = local("a"), local("b")
+    zero = const(0, "int32")
+    load = do("load", tile(a, ROWS, COLUMNS), piece(A, K * 64, ROWS, COLUMNS))
+    some = tirx.And(tirx.GT(ROWS, zero), tirx.GT(COLUMNS, zero))
+    step = [
+        IfThenElse(short(limit), do("fill", tile(a), const(0.0, "float32")), None),
+        IfThenElse(some, load, None) if asked else load,
+        do("mul", tile(b), tile(a), tile(a)),
+    ]
+    body = loop("k", 2, *step, var=K)
+    found = Lifetimes(seq([*alloc(a, b), body]), BM1690.lanes)
+    assert found.carried.carries(body, a) == carries

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from by_hand import LANES, alloc, do, environment, kernel, local, loop, piece, run, tensor, tile
-from machine import Machine
+from core_model import Machine
 from tile_tpu.ir.instructions import as_command
 from tile_tpu.lowering.one_core import ONE_CORE
 from tile_tpu.lowering.spread_blocks import SPREAD_BLOCKS

@@ -136,12 +136,15 @@ def _fill(m: Machine, dst: View, value: Any) -> None:
 
 
 def _to_all(m: Machine, dst: View, src: View) -> None:
-    assert src.shape[1] == 1 and dst.shape[1] <= m.chip.lanes and dst.dtype == src.dtype
+    assert src.shape[1] == 1
+    assert dst.shape[1] <= m.chip.lanes
+    assert dst.dtype == src.dtype
     m.write(dst, np.broadcast_to(m.read(src), dst.constant_shape()))
 
 
 def _transpose(m: Machine, dst: View, src: View) -> None:
-    assert dst.shape[0] == dst.shape[2] == 1 and dst.dtype == src.dtype
+    assert dst.shape[0] == dst.shape[2] == 1
+    assert dst.dtype == src.dtype
     m.write(dst, m.read(src).transpose(0, 3, 2, 1))
 
 
@@ -171,7 +174,8 @@ def _binary(f: Any) -> Any:
     def run(m: Machine, dst: View, a: Any, b: Any) -> None:
         for one in (a, b):
             if isinstance(one, View):
-                assert one.constant_shape() == dst.constant_shape() and _bits(one) == _bits(dst)
+                assert one.constant_shape() == dst.constant_shape()
+                assert _bits(one) == _bits(dst)
         x, y = m.operand(a, dst.dtype), m.operand(b, dst.dtype)
         m.write(dst, np.asarray(f(x, y)).astype(number_type(dst.dtype)))
 
@@ -189,7 +193,9 @@ def _abs(m: Machine, dst: View, src: View) -> None:
 
 def _sum(m: Machine, dst: View, src: View) -> None:
     """Added up in the type of the result."""
-    assert FACTS[src.dtype].kind == "float" and FACTS[src.dtype].bits >= 16 and dst.dtype in ("float32", src.dtype)
+    assert FACTS[src.dtype].kind == "float"
+    assert FACTS[src.dtype].bits >= 16
+    assert dst.dtype in ("float32", src.dtype)
     total = m.read(src).astype(number_type(dst.dtype))
     m.write(dst, np.add.accumulate(total, axis=3, dtype=total.dtype)[..., -1:])
 
@@ -199,7 +205,8 @@ def _pool(greater: bool) -> Any:
 
     def run(m: Machine, dst: View, src: View) -> None:
         assert dst.dtype == src.dtype
-        assert FACTS[src.dtype].kind == "float" and FACTS[src.dtype].bits >= 16
+        assert FACTS[src.dtype].kind == "float"
+        assert FACTS[src.dtype].bits >= 16
         value = m.read(src)
         found = value[..., :1]
         for i in range(1, value.shape[3]):
@@ -217,14 +224,17 @@ def _product(form: str) -> Any:
         floats = FACTS[a.dtype].kind == "float"
         adds = bool(m.number(accumulate))
         if floats:
-            assert FACTS[a.dtype].bits in (8, 16) and FACTS[a.dtype].bits == FACTS[b.dtype].bits
+            assert FACTS[a.dtype].bits in (8, 16)
+            assert FACTS[a.dtype].bits == FACTS[b.dtype].bits
             own = "float16" if FACTS[a.dtype].bits == 8 else a.dtype
             assert c.dtype == "float32" if adds else c.dtype in ("float32", own)
             assert a.dtype == b.dtype or FACTS[a.dtype].bits == 8
             assert not adds or form == "nn" or m.chip.runtime == "tpurt"
             total = left.astype(np.float64) @ right.astype(np.float64)
         else:
-            assert a.dtype == b.dtype and a.dtype in ("int8", "uint8") and c.dtype == "int32"
+            assert a.dtype == b.dtype
+            assert a.dtype in ("int8", "uint8")
+            assert c.dtype == "int32"
             assert not adds or (form == "nn" and a.dtype == "int8")
             total = left.astype(np.int64) @ right.astype(np.int64)
         if adds:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import product
 
-import ml_dtypes
 import numpy as np
 import pytest
 from lowered import Bench, region
@@ -68,8 +67,8 @@ def test_float_types(kind, result, turned):
 
 @pytest.mark.parametrize(
     "kinds",
-    [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "bfloat16"), ("float16", "float8_e4m3fn"),
-     ("float16", "bfloat16"), ("float32", "float16")],
+    [("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "bfloat16"), ("float16", "float8_e4m3fn"), ("int8", "uint8"),
+     ("float16", "bfloat16"), ("float32", "float16"), ("int8", "int8"), ("float16", "uint8"), ("int8", "float32")],
 )  # fmt: skip
 def test_mixed_floats(kinds):
     got, expected, _ = run((20, 70, 65), (*kinds, "float32"), (0, 1), 0)
@@ -85,12 +84,26 @@ def test_bytes_are_exact_and_wrap(kinds, turned, chip):
         assert np.array_equal(got, expected)
 
 
+def test_unsigned_bytes_wrap_in_an_unsigned_result():
+    for clear, turned in product((0, 1), ((0, 0), (0, 1))):
+        bench = Bench()
+        a, b = matrix(20, 70, "uint8"), matrix(*((33, 70) if turned[1] else (70, 33)), "uint8")
+        c = RNG.integers(2**31, 2**32, (20, 33)).astype("uint32")
+        va, vb, vc = bench.buffer(a, "uint8"), bench.buffer(b, "uint8"), bench.buffer(c, "uint32", written=not clear)
+        flag = tirx.const(bool(clear), "bool")
+        bench.run(GEMM, "gemm", [region(va), region(vb), region(vc), *turned, flag, 0])
+        total = a.astype("int64") @ (b.T if turned[1] else b).astype("int64") + (0 if clear else c)
+        assert np.array_equal(bench.value(vc), total.astype("uint32"))
+
+
 def test_float32_is_as_precise_as_float32():
     got, expected, bench = run((64, 64, 256), ("float32", "float32", "float32"))
     single = 256 * 2.0**-24
-    assert np.abs(got - expected).max() < single and bench.machine.count["mm"] == 6
+    assert np.abs(got - expected).max() < single
+    assert bench.machine.count["mm"] == 6
     rough, expected, bench = run((64, 64, 256), ("float32",) * 3, config={"tl.allow_tf32": True})
-    assert bench.machine.count["mm"] == 3 and single < np.abs(rough - expected).max() < 256 * 2.0**-16
+    assert bench.machine.count["mm"] == 3
+    assert single < np.abs(rough - expected).max() < 256 * 2.0**-16
 
 
 def test_clear_as_an_expression():
@@ -146,19 +159,21 @@ def test_a_stage_of_a_ring_is_used_in_place():
 
     a = BufferRegion(ring, [Range.from_min_extent(stage % 3, 1), *list(a.region)[1:]])
     bench.run(GEMM, "gemm", [a, region(b), region(c), 0, 0, tirx.const(True, "bool"), 0])
-    assert bench.machine.count == {"mm": 1} and np.all(bench.value(c) == 64)
+    assert bench.machine.count == {"mm": 1}
+    assert np.all(bench.value(c) == 64)
 
 
 @pytest.mark.parametrize(
     ("types", "words"),
-    [(("int32", "int32", "int32"), "no product"), (("int8", "int8", "float32"), "int32"),
-     (("float16", "float16", "int32"), "no result")],
+    [(("int32", "int32", "int32"), "no product"), (("int8", "int8", "uint32"), "int32"),
+     (("float16", "float16", "int32"), "no result"), (("int8", "int8", "int8"), "no result")],
 )  # fmt: skip
 def test_declines_with_a_reason(types, words):
     bench = Bench()
     regions = [region(bench.buffer(np.ones((16, 16)), t)) for t in types]
     reason = bench.declined(GEMM, "gemm", [*regions, 0, 0, tirx.const(True, "bool"), 0])
-    assert reason is not None and words in reason
+    assert reason is not None
+    assert words in reason
 
 
 def test_declines_memory_that_is_not_local_and_fp8_where_there_is_none():
@@ -169,6 +184,3 @@ def test_declines_memory_that_is_not_local_and_fp8_where_there_is_none():
     assert "fp8" in (bench.declined(GEMM, "gemm", [tile, tile, out, 0, 0, clear, 0]) or "")
     far = region(tirx.decl_buffer([16, 16], "float16", "A", scope="global", layout=None))
     assert "global" in (bench.declined(GEMM, "gemm", [far, far, out, 0, 0, clear, 0]) or "")
-
-
-assert ml_dtypes

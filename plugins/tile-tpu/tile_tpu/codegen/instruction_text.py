@@ -92,6 +92,11 @@ def _iota_c(emit: ControlCode, command: Command) -> str:
     return f"tpu_bdc_arithmetic_sequence_distribute({address(emit, dst)}, {start}, {step}, {extent})"
 
 
+def _sync_all(emit: ControlCode, command: Command) -> str:
+    """A core without others waits for none; the function is not there then."""
+    return "tpu_sync_all()" if emit.chip.cores > 1 else "tpu_poll()"
+
+
 def _word(function: str) -> Emitter:
     return lambda emit, command: f"{function}()"
 
@@ -115,7 +120,7 @@ _TEXTS: dict[str, Emitter] = {
     "poll": _word("tpu_poll"),
     "parallel_start": _word("tpu_parallel_start"),
     "parallel_end": _word("tpu_parallel_end"),
-    "sync_all": _word("tpu_sync_all"),
+    "sync_all": _sync_all,
     **elementwise_text.TEXTS,
     **products_text.TEXTS,
 }

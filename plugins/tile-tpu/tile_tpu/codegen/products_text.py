@@ -69,6 +69,8 @@ def _bytes(emit: ControlCode, command: Command, form: str, places: str, left: st
     start = places.format("SCALAR_U8(0)")  # what is subtracted from the right operand
     if command.operands["c"].dtype != "int32":
         refuse(command, emit.dialect.kind, "an int32 result", f"a product of bytes in {command.operands['c'].dtype}")
+    if form == "_all_trans":
+        refuse(command, emit.dialect.kind, "one operand not transposed", "A.T @ B.T of bytes")
     if form == "_R_trans":
         if add != "false":
             refuse(command, emit.dialect.kind, "clear_accum=True, or B not transposed", "A @ B.T of bytes added")

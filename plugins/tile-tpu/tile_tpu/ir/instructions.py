@@ -134,11 +134,17 @@ def command(name: str, *operands: Any, span: Any = None) -> Stmt:
     return Evaluate(Call(PREFIX + name, [_operand(o) for o in operands], ret_ty="void"), span=span)
 
 
+def instruction_of(node: Any) -> Instruction | None:
+    """That of ``node`` (an Evaluate or its Call), or None when it is no command."""
+    call = node.value if isinstance(node, Evaluate) else node
+    name = getattr(getattr(call, "op", None), "name", "") if isinstance(call, Call) else ""
+    return INSTRUCTIONS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+
+
 def as_command(node: Any) -> Command | None:
     """``node`` (an Evaluate or its Call) as a Command, or None when it is none."""
     call = node.value if isinstance(node, Evaluate) else node
-    name = getattr(getattr(call, "op", None), "name", "") if isinstance(call, Call) else ""
-    instruction = INSTRUCTIONS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+    instruction = instruction_of(call)
     if instruction is None:
         return None
     names = [word.partition(":")[0] for word in instruction.operands]

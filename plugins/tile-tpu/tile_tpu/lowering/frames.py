@@ -21,8 +21,8 @@ AXES = "nchw"
 
 
 def require_words(buffer: Var) -> None:
-    """Raises NotTensor for elements of more than 32 bits, which no engine has."""
-    if FACTS[dtype_of(buffer)].bits > 32:
+    """Raises NotTensor for elements that no engine has: of 64 bits, and packed ones of 4."""
+    if FACTS[dtype_of(buffer)].bits not in (8, 16, 32):
         raise NotTensor(f"{buffer.name}, of {dtype_of(buffer)}")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from tile_tpu.ir.instructions import CONTROL, DMA, as_command
+from tile_tpu.ir.instructions import CONTROL, DMA, instruction_of
 from tile_tpu.ir.touches import Touch, aliases_of, heads, is_leaf, touches_of
 from tile_tpu.ir.views import LOCAL
 from tile_tpu.lowering.carried import Carried
@@ -81,8 +81,8 @@ class Lifetimes:
         self._loops.append((node, begin, self.clock))
 
     def _leaf(self, node: Stmt, trips: int) -> None:
-        found = as_command(node)
-        name = found.instruction.name if found is not None else ""
+        found = instruction_of(node)
+        name = found.name if found is not None else ""
         if name == "parallel_start":
             self.clock += 1
             self._region = {}

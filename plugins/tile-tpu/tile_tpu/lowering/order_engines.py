@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_tpu.ir.instructions import CONTROL, as_command, command
+from tile_tpu.ir.instructions import CONTROL, command, instruction_of
 from tile_tpu.ir.touches import Touch, aliases_of, all_touches, heads, is_leaf, touches_of
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.plan_local import ADDRESSES, bytes_of
@@ -52,7 +52,7 @@ def order_engines(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def has_commands(node: Stmt) -> bool:
-    return any(as_command(inner) is not None for inner in collect(node, Evaluate))
+    return any(instruction_of(inner) is not None for inner in collect(node, Evaluate))
 
 
 @dataclass
@@ -87,8 +87,7 @@ class _Walk:
         if isinstance(node, AttrStmt):
             made, state = self.of(node.body, state)
             return AttrStmt(node.node, node.attr_key, node.value, made, span=node.span), state
-        found = as_command(node)
-        if found is not None:
+        if instruction_of(node) is not None:
             return self._command(node, state)
         if not has_commands(node) and not _leaves(node):
             touches = [] if isinstance(node, DeclBuffer) else list(all_touches(node))
@@ -122,8 +121,8 @@ class _Walk:
     def _command(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         touches = touches_of(node)
         wait, state = self._waited(touches, state)
-        found = as_command(node)
-        if found is not None and found.instruction.name == "poll":
+        found = instruction_of(node)
+        if found is not None and found.name == "poll":
             return node, Pending()
         if state is not None:
             mine = [t for t in touches if t.engine != CONTROL]

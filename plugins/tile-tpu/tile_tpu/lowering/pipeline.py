@@ -17,6 +17,8 @@ def stand_in(target: Target) -> dict[str, Any]:
 def lowering() -> Lowering:
     from tile_tpu.lowering.address_tiles import ADDRESS_TILES
     from tile_tpu.lowering.ops import implementations
+    from tile_tpu.lowering.order_engines import ORDER_ENGINES
+    from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
     from tile_tpu.lowering.place_layouts import PLACE_LAYOUTS
     from tile_tpu.lowering.plan_local import PLAN_LOCAL
     from tile_tpu.lowering.serial_loops import SERIAL_LOOPS
@@ -32,6 +34,8 @@ def lowering() -> Lowering:
         PassEdit("replace", "vectorize_loops", SERIAL_LOOPS),
         PassEdit("remove", "unroll_loops"),
         PassEdit("insert", "outline_kernels", SPREAD_BLOCKS),
-        PassEdit("insert", "spread_blocks", PLAN_LOCAL),
+        PassEdit("insert", "spread_blocks", PIPELINE_DMA),
+        PassEdit("insert", "pipeline_dma", PLAN_LOCAL),
+        PassEdit("insert", "plan_local", ORDER_ENGINES),
     )
     return Lowering(family="loops", stand_in=stand_in, edits=edits, implementations=implementations())

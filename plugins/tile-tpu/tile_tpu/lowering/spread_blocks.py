@@ -39,7 +39,9 @@ def spread_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
         env.note("blocks", {"order": f"one after the other on one core: {reason}"})
     elif cores > 1:
         env.note("blocks", {"order": f"on {cores} cores, dealt out in turns"})
-    once, body = _once(func.body)
+    single = {var: const(0, dtype_of(var)) for var, extent in axes if constant(extent) == 1}
+    once, body = _once(substitute(func.body, single))
+    axes = [(var, extent) for var, extent in axes if var not in single]
     made = _in_order(axes, body) if cores == 1 else _in_turns(axes, blocks, cores, body)
     return func.with_body(seq([*once, made])).with_attr(CORES, cores)
 
@@ -71,11 +73,7 @@ def _once(body: Stmt) -> tuple[list[Stmt], Stmt]:
 def _in_order(axes: Sequence[tuple[Var, Any]], body: Stmt) -> Stmt:
     """Loops over the grid, x innermost."""
     for var, extent in axes:
-        zero = const(0, dtype_of(var))
-        if constant(extent) == 1:
-            body = substitute(body, {var: zero})
-        else:
-            body = For(var, zero, cast(extent, dtype_of(var)), ForKind.SERIAL, body)
+        body = For(var, const(0, dtype_of(var)), cast(extent, dtype_of(var)), ForKind.SERIAL, body)
     return body
 
 
@@ -116,15 +114,11 @@ def _indices(axes: Sequence[tuple[Var, Any]], block: Var) -> list[Stmt]:
     """The block's indices by its number, x fastest."""
     made: list[Stmt] = []
     rest: Any = block
-    last = max(i for i, (_, extent) in enumerate(axes) if constant(extent) != 1)
     for number, (var, extent) in enumerate(axes):
         dtype = dtype_of(var)
         size = cast(extent, "int32")
-        if constant(extent) == 1:
-            value: Any = const(0, "int32")
-        elif number == last:
-            value = rest
-        else:
+        value: Any = rest
+        if number < len(axes) - 1:
             value, rest = tirx.Mod(rest, size), tirx.Div(rest, size)
         made += [Bind(var, cast(value, dtype)), within(var, cast(extent, dtype))]
     return made

@@ -15,7 +15,13 @@ from tilecore.ir.build import const
 _DEEPEST = (2**31 - 1) // 255**2  # of unsigned operands: the unit's sum is a signed number of 32 bits
 
 
-def declines(a: str, b: str, depth: int) -> str | None:
+RESULTS = ("int32", "uint32")
+
+
+def declines(a: str, b: str, c: str, depth: int) -> str | None:
+    """Why there is no product of (M, depth) bytes ``a`` and (depth, N) bytes ``b`` in ``c``."""
+    if c == "uint32" and "int8" in (a, b):
+        return "products of signed bytes are added up in int32"
     if a == b == "uint8" and depth > _DEEPEST:
         return f"sums of more than {_DEEPEST} products of unsigned bytes do not fit into int32"
     return None

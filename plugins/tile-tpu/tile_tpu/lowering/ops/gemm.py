@@ -11,7 +11,7 @@ from typing import Any
 from tile_tpu.chips import chip_of
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.ops import byte_products, float_splits
-from tile_tpu.lowering.ops.products import Product, multiply, only_if
+from tile_tpu.lowering.ops.products import Product, add_or_put, multiply, only_if
 from tile_tpu.lowering.ops.work import Work, known_shape, view_of, why_no_view, work_of
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Stmt, tirx
@@ -41,13 +41,13 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
 
 def _no_types(call: TileCall, env: PassEnv) -> str | None:
     a, b, c = (dtype_of(region.source) for region in (call.a, call.b, call.c))
-    if a in _BYTES and b in _BYTES:
+    if a in _BYTES and b in _BYTES and c in byte_products.RESULTS:
         depth = known_shape(view_of(call.a, env))[1 if call.transpose_a else 3]
-        return "bytes are added up in int32" if c != "int32" else byte_products.declines(a, b, depth)
-    if a not in _FLOATS or b not in _FLOATS:
+        return byte_products.declines(a, b, c, depth)
+    if a not in (*_FLOATS, *_BYTES) or b not in (*_FLOATS, *_BYTES):
         return f"the matrix unit has no product of {a} and {b}"
     if c not in ("float32", *_HALVES):
-        return f"the matrix unit has no result in {c}"
+        return f"the matrix unit has no result of {a} and {b} in {c}"
     if (a in _FP8 or b in _FP8) and not has_fp8(env):
         return f"{chip_of(env.target).name} has no fp8"
     return None
@@ -61,7 +61,7 @@ def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
     work = work_of(call, env)
     result = view_of(call.c, env)
     a, b = view_of(call.a, env), view_of(call.b, env)
-    if a.dtype in _BYTES:
+    if result.dtype in byte_products.RESULTS:
         _bytes(work, call, a, b, result)
         return work.statement()
     kind = common_type(a.dtype, b.dtype)
@@ -79,7 +79,9 @@ def common_type(a: str, b: str) -> str:
     """The type that both operands are brought to without loss: a half, "fp8" for any two of these, or float32."""
     if a in _FP8 and b in _FP8:
         return "fp8"
-    kinds = {kind for kind in (a, b) if kind not in _FP8}
+    kinds = {kind for kind in (a, b) if kind not in (*_FP8, *_BYTES)}  # those fit into any other
+    if not kinds:
+        return "bfloat16"
     return kinds.pop() if len(kinds) == 1 else "float32"
 
 
@@ -145,11 +147,17 @@ def _put(work: Work, total: View, result: View) -> None:
 
 
 def _bytes(work: Work, call: TileCall, a: View, b: View, result: View) -> None:
-    adds = accumulates(call)
-    total = _total(work, result, "int32", False, adds)
+    adds, turned = accumulates(call), bool(call.transpose_b)
     left, right = _left(work, call, a), work.aligned_operand(b)
-    for number, (one, other, minus) in enumerate(byte_products.products(work, left, right)):
-        multiply(work, Product(total, one, other, bool(call.transpose_b), adds if number == 0 else 1, minus))
+    if result.dtype == "uint32":
+        product = work.room(known_shape(result), "int32", "product")
+        multiply(work, Product(product, left, right, turned, 0))
+        total = _total(work, result, "uint32", False, adds)
+        add_or_put(work, total, work.converted(product, "uint32"), adds)
+    else:
+        total = _total(work, result, "int32", False, adds)
+        for number, (one, other, minus) in enumerate(byte_products.products(work, left, right)):
+            multiply(work, Product(total, one, other, turned, adds if number == 0 else 1, minus))
     _put(work, total, result)
 
 

@@ -24,8 +24,8 @@ _WIDTHS = (8, 16, 32)
 
 @dataclass(frozen=True)
 class Join:
-    """kind: of the reduction. dtype: of its result. keeps_nan: a NaN among the values makes the result NaN. fast: values
-    are taken to hold no NaN."""
+    """kind: of the reduction. dtype: of its result. keeps_nan: a NaN among the values makes the result NaN. fast:
+    values are taken to hold no NaN."""
 
     kind: str
     dtype: str

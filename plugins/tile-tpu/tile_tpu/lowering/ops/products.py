@@ -35,10 +35,15 @@ def multiply(work: Work, product: Product) -> None:
         return
     made = work.room(known_shape(total), total.dtype, "product")
     work.emit(name, made, product.left, product.right, 0)
+    add_or_put(work, total, made, adds, "sub" if product.minus else "add")
+
+
+def add_or_put(work: Work, total: View, value: View, adds: Any, name: str = "add") -> None:
+    """total (+)= value. adds: 0, 1 or an expression. name: of the instruction."""
     with work.inner() as added:
-        work.emit("sub" if product.minus else "add", total, total, made)
+        work.emit(name, total, total, value)
     with work.inner() as copied:
-        work.emit("copy", total, made)
+        work.emit("copy", total, value)
     only_if(work, adds, added, copied)
 
 

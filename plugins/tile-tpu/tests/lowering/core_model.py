@@ -126,7 +126,8 @@ class Machine:
             if str(node.buffer.scope()) == LOCAL:
                 self.local[node.buffer] = np.full((self.lanes, size), np.nan)
             else:
-                self.memory[str(node.buffer.name)] = np.full(size, np.nan)
+                whole = "int" in str(node.buffer.dtype)
+                self.memory[str(node.buffer.name)] = np.full(size, -1 if whole else np.nan)
         elif isinstance(node, Bind):
             self.values[node.var] = self.value(node.value)
         elif isinstance(node, AttrStmt):
