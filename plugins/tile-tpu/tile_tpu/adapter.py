@@ -9,8 +9,7 @@ What an artifact must say for them:
 - ``target`` names the chip (``-chip=``).
 - An entry's ``symbol`` is the function that the source registers (``TPUKERNEL_FUNC_REGISTER(symbol)``), of at most 63
   characters. Its attribute ``cores`` is the number of work items of the launch, a core each (1 without it); the
-  code shares its grid out by ``tpu_workitem_index()`` and ``tpu_workitem_num()``. It may be launched with fewer, as
-  bmlib's CModel has one only, where ``tpu_workitem_num()`` answers 0 on BM1688.
+  code may count on exactly so many. bmlib's CModel launches one only, so kernels for more are refused there.
 - The struct of arguments is as ``tile_tpu.arguments`` says; every work item gets a copy of it.
 """
 
@@ -19,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tile_tpu.arguments import slots_of
+from tile_tpu.arguments import cores_of, slots_of
 from tile_tpu.chips import chip_of
 from tile_tpu.launch.calls import call_of
 from tile_tpu.simulated import SimulatorAdapter
@@ -63,9 +62,10 @@ class CModelAdapter(KernelAdapter):
         kernels = kernel_library(artifact.name, artifact.binary, artifact.source)
         for entry in artifact.entries:
             kernels.require(entry.symbol)
+            device.require_items(entry.symbol, cores_of(entry))
 
         def launch(slots_address: int, grids_address: int, stream: int) -> int:
-            blocks, launches = call_of(artifact, slots_address, grids_address, device.most_items)
+            blocks, launches = call_of(artifact, slots_address, grids_address)
             device.run(kernels, blocks, launches)
             return 0
 
@@ -117,7 +117,7 @@ class TpuRtAdapter(KernelAdapter):
 
         def launch(slots_address: int, grids_address: int, stream: int) -> int:
             try:
-                blocks, launches = call_of(artifact, slots_address, grids_address, chip.cores)
+                blocks, launches = call_of(artifact, slots_address, grids_address)
                 execute(runtime, str(kernels.path), blocks, launches)
             except RuntimeFailure as failure:
                 raise LaunchError(f"{artifact.name} failed on {chip.name}: {failure}") from None

@@ -63,9 +63,9 @@ def test_a_call():
     artifact = Artifact("k", "tpu", "tile-tpu", "cmodel", params, (), workspaces, entries, (), "", "c", b"", "cmodel")
     slots = (ctypes.c_int64 * 4)(0x1000, 0x2000, -3, int(np.float64(2.5).view(np.int64)))
     grids = (ctypes.c_int64 * 12)(4, 1, 1, 0, 0, 1, 1, 0, 1, 1, 1, 0)
-    blocks, launches = call_of(artifact, ctypes.addressof(slots), ctypes.addressof(grids), 4)
+    blocks, launches = call_of(artifact, ctypes.addressof(slots), ctypes.addressof(grids))
     assert [(b.name, b.nbytes, b.copy_in) for b in blocks] == [("X", 12, True), ("W", 20, False)]
-    assert [(x.entry, x.items) for x in launches] == [("a_kernel", 4), ("c_kernel", 1)]
+    assert [(x.entry, x.items) for x in launches] == [("a_kernel", 8), ("c_kernel", 1)]
     assert len(launches[0].arguments) == 32
     filled = launches[0].filled([0xAABB, 0xCCDD])
     want = np.zeros(1, np.dtype([("X", "u8"), ("W", "u8"), ("n", "i2"), ("s", "f8")], align=True))
@@ -81,4 +81,4 @@ def test_nothing_to_launch():
         b"", "cmodel",
     )  # fmt: skip
     slots, grids = (ctypes.c_int64 * 1)(), (ctypes.c_int64 * 4)(0, 1, 1, 0)
-    assert call_of(artifact, ctypes.addressof(slots), ctypes.addressof(grids), 4) == ([], [])
+    assert call_of(artifact, ctypes.addressof(slots), ctypes.addressof(grids)) == ([], [])

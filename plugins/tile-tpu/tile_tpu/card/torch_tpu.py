@@ -5,8 +5,9 @@ offers ``torch.ops.my_ops.dynlib_execute(so_url, func_name, tensors, tensors_ind
 fixed_scalars, fixed_scalars_index)``, which hands arguments to libtpudnn by their position (torch_tpu/tpu/jit.py).
 
 Not tested on hardware: how libtpudnn lays out the arguments of the kernel, and how many work items it launches, is in a
-library that is not public. Tensors alone are passed as 64-bit addresses everywhere; kernels with scalars are refused
-unless ``SCALARS_KNOWN`` is set by somebody who has seen them arrive.
+library that is not public. A kernel whose entries say more than one core counts on exactly so many. Tensors alone are
+passed as 64-bit addresses everywhere; kernels with scalars are refused unless ``SCALARS_KNOWN`` is set by somebody who
+has seen them arrive.
 """
 
 from __future__ import annotations

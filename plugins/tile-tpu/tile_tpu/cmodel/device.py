@@ -17,7 +17,7 @@ from tile_tpu.runtimes.calls import Block, Launch
 from tile_tpu.toolchain.sdk import CModel
 from tile_tpu.toolchain.search import find_cmodel
 from tilecore import settings
-from tilecore.errors import LaunchError
+from tilecore.errors import LaunchError, UnsupportedError
 
 
 class CModelDevice:
@@ -32,14 +32,25 @@ class CModelDevice:
         """Work items of a launch: one a core; bmlib's CModel runs one only."""
         return self.chip.cores if self.chip.runtime == "tpurt" else 1
 
+    def require_items(self, entry: str, items: int) -> None:
+        """Raises UnsupportedError when a launch of so many work items cannot be: code that counts on them would leave
+        work undone."""
+        if items > self.most_items:
+            name, most = self.chip.name, self.most_items
+            raise UnsupportedError(
+                f"{entry} is launched on {items} cores, and the CModel of {name} launches on {most}",
+                hint=f'compile it for one core: target="tpu -chip={name} -cores=1"; or execution_backend="sim"',
+            )
+
     def run(self, kernels: KernelLibrary, blocks: Sequence[Block], launches: Sequence[Launch]) -> None:
         """Run ``launches`` one after the other on memory that they share. What kernels print goes to stdout.
 
-        Raises LaunchError: an assertion of the CModel, a crash, a kernel that does not return 0 or in time, a write
-        outside of a block. The next call starts a fresh process.
+        Raises UnsupportedError for too many work items, and LaunchError: an assertion of the CModel, a crash, a kernel
+        that does not return 0 or in time, a write outside of a block. The next call starts a fresh process.
         """
         for launch in launches:
             kernels.require(launch.entry)
+            self.require_items(launch.entry, launch.items)
         slot = pool.slot(self._config(kernels))
         with slot.lock:
             try:

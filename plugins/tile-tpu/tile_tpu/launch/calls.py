@@ -11,27 +11,22 @@ from tilecore.runtime.artifact import Artifact
 _ADDRESS = 8  # bytes; addresses are the first fields of the struct
 
 
-def call_of(
-    artifact: Artifact, slots_address: int, grids_address: int, most_items: int
-) -> tuple[list[Block], list[Launch]]:
-    """The blocks and the launches of one call, from what a launcher hands over.
-
-    most_items: work items that the device takes at once.
-    """
+def call_of(artifact: Artifact, slots_address: int, grids_address: int) -> tuple[list[Block], list[Launch]]:
+    """The blocks and the launches of one call, from what a launcher hands over."""
     calls = list(slots_of(artifact, slots_address, grids_address))
     if not calls:
         return [], []
     scratch = {workspace.name for workspace in artifact.workspaces}
     blocks, homes = merged(calls[0].tensors, scratch)
-    return blocks, [_launch(call, blocks, homes, most_items) for call in calls]
+    return blocks, [_launch(call, blocks, homes) for call in calls]
 
 
-def _launch(call: Call, blocks: Sequence[Block], homes: Sequence[int], most_items: int) -> Launch:
+def _launch(call: Call, blocks: Sequence[Block], homes: Sequence[int]) -> Launch:
     pointers = tuple(
         Pointer(_ADDRESS * number, home, tensor.address - blocks[home].host)
         for number, (tensor, home) in enumerate(zip(call.tensors, homes, strict=True))
     )
-    return Launch(call.symbol, call.struct([0] * len(call.tensors)), pointers, max(1, min(call.cores, most_items)))
+    return Launch(call.symbol, call.struct([0] * len(call.tensors)), pointers, call.cores)
 
 
 def merged(tensors: Sequence[TensorSlot], scratch: Collection[str] = ()) -> tuple[list[Block], list[int]]:
