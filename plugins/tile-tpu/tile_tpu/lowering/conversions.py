@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from tile_tpu.lowering.frames import NotTensor, Tile
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const
+from tilecore.ir.nodes import Expr
 
 if TYPE_CHECKING:
     from tile_tpu.lowering.values import Values
 
-# the largest float32 that rounds to a finite number
-_LAST = {"float16": 65519.99609375, "bfloat16": 3.3961775292304957e38}
-_HALVES = ("float16", "bfloat16")
+# what is beyond becomes infinite: the largest float32 that rounds to a finite number of the type; for float32, which
+# the unit gives for an infinite number of a narrower type, a number between the largest of both
+_LAST = {"float16": 65519.99609375, "bfloat16": 3.3961775292304957e38, "float32": 3.4e38}
 
 
 def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
@@ -34,7 +35,7 @@ def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     if source != "float32" and dtype != "float32":  # one of them is narrow: the way is over float32
         return converted(values, converted(values, tile, "float32", source), dtype, "float32")
     if from_float and to_float:
-        return _floats(values, tile, dtype)
+        return _floats(values, tile, dtype, source)
     return cast(values, tile, dtype, "zero" if from_float else "even")
 
 
@@ -45,17 +46,20 @@ def cast(values: Values, tile: Tile, dtype: str, rounding: str = "even") -> Tile
     return made
 
 
-def _floats(values: Values, tile: Tile, dtype: str) -> Tile:
+def _floats(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     """To float32, or from it."""
     made = cast(values, tile, dtype)
-    if dtype not in _HALVES or values.emit.fast:
+    if dtype not in _LAST or source == "float8_e4m3fn" or values.emit.fast:  # which has no infinite numbers
         return made
     from tile_tpu.lowering.conditions import compare
 
-    last, infinite = const(_LAST[dtype], "float32"), float("inf")
-    made = compare(values, "greater", tile, last, const(infinite, dtype), made, dtype)
-    below = const(-_LAST[dtype], "float32")
-    return compare(values, "less", tile, below, const(-infinite, dtype), made, dtype)
+    tested = made if dtype == "float32" else tile
+    above = compare(values, "greater", tested, const(_LAST[dtype], "float32"), _infinite(dtype, 1), made, dtype)
+    return compare(values, "less", tested, const(-_LAST[dtype], "float32"), _infinite(dtype, -1), above, dtype)
+
+
+def _infinite(dtype: str, sign: int) -> Expr:
+    return const(sign * float("inf"), dtype)
 
 
 def _integers(values: Values, tile: Tile, dtype: str, source: str) -> Tile:

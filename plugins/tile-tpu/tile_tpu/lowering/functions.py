@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from tile_tpu.lowering.values import Values
 
 TABLES = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tanh": "exp", "sigmoid": "exp"}
-TABLE_ELEMENTS = 32  # of a function's coefficients, in every lane (vendor's tpu_bdc_load_fp_exp_coeff)
+# coefficients in every lane, as the vendor's tpu_bdc_load_fp_exp_coeff and its kin write them
+TABLE_ELEMENTS = {"exp": 32, "log": 64, "sin": 32, "cos": 32}
 _WORK = {"exp": 2, "log": 1, "sin": 1, "cos": 1, "tanh": 2, "sigmoid": 2}
 
 
 def _simple(name: str) -> Callable[[Values, Tile], Tile]:
-    """An instruction without strides or with them, that needs nothing else."""
+    """An instruction that needs nothing else."""
 
     def run(values: Values, x: Tile) -> Tile:
         made = values.emit.new(x.axes, "float32")
@@ -31,7 +32,7 @@ def _simple(name: str) -> Callable[[Values, Tile], Tile]:
 def _with_table(name: str) -> Callable[[Values, Tile], Tile]:
     def run(values: Values, x: Tile) -> Tile:
         emit = values.emit
-        table = emit.table(TABLES[name], TABLE_ELEMENTS)
+        table = emit.table(TABLES[name], TABLE_ELEMENTS[TABLES[name]])
         work = [emit.new(x.axes, "float32", "work").view for _ in range(_WORK[name])]
         made = emit.new(x.axes, "float32")
         emit.emit(name, made.view, emit.aligned(x, x.axes), *work, table)
@@ -40,7 +41,28 @@ def _with_table(name: str) -> Callable[[Values, Tile], Tile]:
     return run
 
 
-_exp, _log = _with_table("exp"), _with_table("log")
+def _exact(
+    function: Callable[[Values, Tile], Tile], *cases: tuple[str, float, float]
+) -> Callable[[Values, Tile], Tile]:
+    """A function with its values at special places, which the unit has not: (test, number, value) where x is greater
+    or less than the number or equal to it. NaN gives NaN. With fast math the unit's own values stand."""
+
+    def run(values: Values, x: Tile) -> Tile:
+        made = function(values, x)
+        if values.emit.fast:
+            return made
+        from tile_tpu.lowering.conditions import compare
+
+        for test, number, value in cases:
+            made = compare(values, test, x, const(number, "float32"), const(value, "float32"), made, "float32")
+        return compare(values, "equal", x, x, made, x, "float32")
+
+    return run
+
+
+_INFINITE, _NAN, _LARGEST = float("inf"), float("nan"), 3.4028234663852886e38
+_exp = _exact(_with_table("exp"))
+_log = _exact(_with_table("log"), ("less", 0.0, _NAN), ("equal", 0.0, -_INFINITE), ("greater", _LARGEST, _INFINITE))
 
 
 def _scaled(values: Values, x: Tile, factor: float) -> Tile:
@@ -74,12 +96,12 @@ FUNCTIONS: dict[str, Callable[..., Tile]] = {
     "log": _log,
     "log2": _log2,
     "log10": _log10,
-    "sin": _with_table("sin"),
-    "cos": _with_table("cos"),
-    "tanh": _with_table("tanh"),
-    "sigmoid": _with_table("sigmoid"),
-    "sqrt": _simple("sqrt"),
-    "rsqrt": _simple("rsqrt"),
+    "sin": _exact(_with_table("sin"), ("greater", _LARGEST, _NAN), ("less", -_LARGEST, _NAN)),
+    "cos": _exact(_with_table("cos"), ("greater", _LARGEST, _NAN), ("less", -_LARGEST, _NAN)),
+    "tanh": _exact(_with_table("tanh")),
+    "sigmoid": _exact(_with_table("sigmoid")),
+    "sqrt": _exact(_simple("sqrt"), ("greater", _LARGEST, _INFINITE)),
+    "rsqrt": _exact(_simple("rsqrt")),
     "fabs": _simple("abs"),
     "floor": _simple("floor"),
     "ceil": _simple("ceil"),

@@ -194,6 +194,11 @@ class Values:
                 wide = [self._as(o, "float32", dtype) for o in operands]
                 return self.converted(self.apply(name, wide, "float32"), dtype, "float32")
             raise NotTensor(f"arithmetic on {dtype}")
+        if name == "sub" and FACTS[dtype].kind == "uint":  # the unit has no differences without sign
+            if FACTS[dtype].bits > 16:
+                raise NotTensor(f"a difference of {dtype}")
+            wide = [self._as(o, "int32", dtype) for o in operands]
+            return self.converted(self.apply(name, wide, "int32"), dtype, "int32")
         tiles = [o for o in operands if isinstance(o, Tile)]
         axes = frozenset().union(*(t.axes for t in tiles))
         made = to if to is not None else self.emit.new(axes, dtype)
