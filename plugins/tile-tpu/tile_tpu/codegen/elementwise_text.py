@@ -84,6 +84,10 @@ def _types(emit: ControlCode, name: str, dst: View, a: View, b: Any) -> str:
     if name in _ANY or is_float(dst.dtype):
         return data_type(emit, dst.dtype)
     kinds = [dst.dtype, a.dtype, b.dtype if isinstance(b, View) else a.dtype]
+    if (
+        name == "sub" and len(set(kinds)) == 1
+    ):  # there is no unsigned difference; the bits of the signed one are the same
+        kinds = [kind.removeprefix("u") for kind in kinds]
     return f"{', '.join(data_type(emit, kind) for kind in kinds)}, {_ROUNDS}"
 
 
