@@ -64,6 +64,11 @@ class Chip:
         return self.lane_bytes // self.banks
 
     @property
+    def launch_cores(self) -> int:
+        """Cores that one launch of a kernel runs on. bmlib's ``tpu_kernel_launch`` runs on one."""
+        return self.cores if self.runtime == "tpurt" else 1
+
+    @property
     def cube_rows(self) -> int:
         return self.lanes
 

@@ -13,7 +13,7 @@ from tile_tpu.ir.views import View
 from tile_tpu.lowering.maintain_caches import MAINTAIN_CACHES
 
 from tilecore.ir.build import const, constant, seq, store
-from tilecore.ir.nodes import Bind, Break, BufferLoad, Evaluate, IfThenElse, Return, Var, tirx
+from tilecore.ir.nodes import Bind, Break, BufferLoad, DeclBuffer, Evaluate, IfThenElse, Return, Var, tirx
 from tilecore.ir.visit import collect
 
 LINE = 16  # elements
@@ -148,6 +148,13 @@ def test_places_that_are_read_themselves():
         ("invalidate", "Y", 0, 4),
         ("flush", "Y", 0, 4),
     }
+
+
+def test_aliases_are_the_tensor():
+    view = tensor("view", 1024, "int32")
+    after = made(DeclBuffer(view, data=tirx.buffer_data(X)), LOAD, STORE, store(view, const(1, "int32"), [ROW]), LOAD)
+    views = [c.operands["memory"] for e in collect(after.body, Evaluate) if "cache" in str(e) and (c := as_command(e))]
+    assert [(v.buffer.same_as(X), constant(v.shape[3])) for v in views] == [(True, 1024), (True, 1024)]
 
 
 def test_operands_of_commands():

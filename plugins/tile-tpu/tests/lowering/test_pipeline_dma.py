@@ -15,7 +15,7 @@ from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
 from tile_tpu.lowering.plan_local import PLAN_LOCAL
 
 from tilecore.ir.build import const, seq, store
-from tilecore.ir.nodes import AllocBuffer, Bind, BufferLoad, Evaluate, For, IfThenElse, Var, tirx
+from tilecore.ir.nodes import AllocBuffer, Bind, BufferLoad, DeclBuffer, Evaluate, For, IfThenElse, Var, tirx
 from tilecore.ir.visit import collect
 
 X, Y, Z = tensor("X"), tensor("Y"), tensor("Z")
@@ -270,6 +270,15 @@ def test_a_tile_that_the_loop_changes_in_memory_is_not_read_ahead():
     machine, text = refused(*body)
     assert not machine.overlapped
     assert "it reads Z, which the loop changes" in text
+
+
+def test_aliases_of_a_tensor_are_the_tensor():
+    view = tensor("view")
+    body = [do("load", tile(A), at(view, K)), do("mul", tile(B), tile(A), tile(A)), do("store", at(Z, K), tile(B))]
+    func = kernel([X, Y, Z], DeclBuffer(view, data=tirx.buffer_data(Z)), *alloc(A, B), pipelined(*body))
+    env = environment()
+    run(PIPELINE_DMA, func, env)
+    assert "it reads Z, which the loop changes" in env.report["notes"][0]["text"]
 
 
 def test_a_tile_that_keeps_values_stays():

@@ -11,7 +11,7 @@ from tile_tpu.lowering.one_core import ONE_CORE
 from tile_tpu.lowering.spread_blocks import SPREAD_BLOCKS
 
 from tilecore.ir.build import const, statements_of, store
-from tilecore.ir.nodes import BufferLoad, Evaluate, PrimFunc, Var, tirx
+from tilecore.ir.nodes import BufferLoad, DeclBuffer, Evaluate, PrimFunc, Var, tirx
 from tilecore.ir.tile_ops import tile_call
 
 BX, BY, BZ = (Var(f"b{x}", "int32") for x in "xyz")
@@ -159,6 +159,15 @@ def test_what_others_may_write_is_read_on_one_core():
     cores, why = outcome(*alloc(A), shifted, do("store", own(X), tile(A)))
     assert cores == 1
     assert "read what others may write to X" in why
+
+
+def test_aliases_are_the_tensor():
+    view = tensor("view")
+    alias = DeclBuffer(view, data=tirx.buffer_data(X))
+    cores, why = outcome(alias, *alloc(A), do("load", tile(A), own(view)), do("store", own(X), tile(A)))
+    assert cores == 1
+    assert "read what others may write to X" in why
+    assert outcome(alias, *alloc(A), do("load", tile(A), own(view)), do("store", own(Y), tile(A)))[0] == 8
 
 
 def test_a_workspace_of_the_block_is_its_own():

@@ -5,8 +5,8 @@ C variables of the control core (scopes ``local``, ``local.var``) are its own an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_tpu.ir.instructions import CONTROL, ELEMENT, SET_ELEMENT, as_command
@@ -124,6 +124,11 @@ def aliases_of(body: Stmt) -> dict[Var, Var]:
     """Buffers that are other buffers under another shape or type: {alias: the memory that it names}."""
     direct = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
     return {alias: _root(alias, direct) for alias in direct}
+
+
+def by_memory(touches: Iterable[Touch], aliases: Mapping[Var, Var]) -> list[Touch]:
+    """The touches with memory under its own name; what an alias takes of it is not followed."""
+    return [replace(t, buffer=aliases[t.buffer], view=None, offset=None) if t.buffer in aliases else t for t in touches]
 
 
 def _root(buffer: Var, direct: dict[Var, Var]) -> Var:

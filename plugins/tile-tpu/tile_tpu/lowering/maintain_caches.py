@@ -11,11 +11,11 @@ It runs after order_engines, so that a step's poll stands before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tile_tpu.ir.instructions import CONTROL, command, instruction_of
-from tile_tpu.ir.touches import Touch, all_touches, heads, touches_of
+from tile_tpu.ir.touches import Touch, aliases_of, all_touches, by_memory, heads, touches_of
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.order_engines import has_commands
@@ -48,13 +48,14 @@ from tilecore.lowering.passes import Pass, PassEnv
 
 
 def maintain_caches(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    return func.with_body(_Walk().of(func.body))
+    return func.with_body(_Walk(aliases_of(func.body)).of(func.body))
 
 
 class _Walk:
-    """again: for each loop around, what its condition needs before every step."""
+    """aliases: of tensors. again: for each loop around, what its condition needs before every step."""
 
-    def __init__(self) -> None:
+    def __init__(self, aliases: Mapping[Var, Var]) -> None:
+        self.aliases = aliases
         self.again: list[list[Stmt]] = []
 
     def of(self, node: Stmt) -> Stmt:
@@ -67,12 +68,12 @@ class _Walk:
         if isinstance(node, Continue):
             return seq([*(self.again[-1] if self.again else ()), node])
         if instruction_of(node) is not None:
-            return seq([*_fetch(_of_tensors(touches_of(node)), node), node])
+            return seq([*_fetch(self._of_tensors(touches_of(node)), node), node])
         if not has_commands(node) and not _leaves(node):
-            touches = _of_tensors(list(all_touches(node)))
+            touches = self._of_tensors(all_touches(node))
             written = [t for t in touches if t.writes]
             return seq([*_fetch(touches, node), node, *_on_ranges("flush_cache", written, node)])
-        first = _fetch(_of_tensors([t for part in heads(node) for t in touches_of(part)]), None)
+        first = _fetch(self._of_tensors([t for part in heads(node) for t in touches_of(part)]), None)
         if isinstance(node, IfThenElse):
             other = None if node.else_case is None else self.of(node.else_case)
             return seq([*first, IfThenElse(node.condition, self.of(node.then_case), other, span=node.span)])
@@ -82,15 +83,14 @@ class _Walk:
         made = While(node.condition, body, span=node.span) if isinstance(node, While) else with_body(node, body)
         return seq([*first, made])
 
+    def _of_tensors(self, touches: Iterable[Touch]) -> list[Touch]:
+        return [t for t in by_memory(touches, self.aliases) if t.engine == CONTROL and not t.is_local]
+
 
 def _leaves(node: Stmt) -> bool:
     """May it be left in its middle?"""
     kinds = (Return,) if isinstance(node, (For, While)) else (Break, Continue, Return)
     return bool(collect(node, *kinds))
-
-
-def _of_tensors(touches: Sequence[Touch]) -> list[Touch]:
-    return [t for t in touches if t.engine == CONTROL and not t.is_local]
 
 
 def _fetch(touches: Sequence[Touch], step: Stmt | None) -> list[Stmt]:

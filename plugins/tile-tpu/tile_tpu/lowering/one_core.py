@@ -13,7 +13,7 @@ from typing import Any
 
 from tile_tpu.ir.instructions import CONTROL
 from tile_tpu.ir.overlaps import covers
-from tile_tpu.ir.touches import Touch, heads, is_leaf, touches_of
+from tile_tpu.ir.touches import Touch, aliases_of, by_memory, heads, is_leaf, touches_of
 from tile_tpu.ir.views import View
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of
@@ -32,25 +32,25 @@ def why_one_core(func: PrimFunc, env: PassEnv) -> str | None:
     if said:
         return str(said[0])
     walk = _Walk()
-    touches = [t for t in walk.touches(func.body, {}) if not t.is_local]
+    touches = [t for t in by_memory(walk.touches(func.body, {}), aliases_of(func.body)) if not t.is_local]
     for touch in touches:
         if touch.engine == CONTROL and touch.writes:
             how = "atomically " if touch.reads else ""
             return f"the control core changes {how}{touch.buffer.name}{_where(touch)}"
     axes = [v for v, e in zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], strict=True) if constant(e) != 1]
     for touch in touches:
-        if touch.view is not None and touch.writes and not set(axes) <= walk.depends_on(touch.view):
+        if touch.writes and (touch.view is None or not set(axes) <= walk.depends_on(touch.view)):
             return f"blocks write the same elements of {touch.buffer.name}{_where(touch)}"
     for touch in touches:
-        writes = [t.view for t in touches if t.writes and t.buffer.same_as(touch.buffer) and t.view is not None]
+        writes = [t.view for t in touches if t.writes and t.buffer.same_as(touch.buffer)]
         if touch.reads and writes and not _is_own(touch, writes):
             return f"blocks read what others may write to {touch.buffer.name}{_where(touch)}"
     return None
 
 
-def _is_own(read: Touch, writes: list[View]) -> bool:
+def _is_own(read: Touch, writes: list[View | None]) -> bool:
     """Is it something that the block writes itself? Another block that writes it too would be a race anyway."""
-    return read.view is not None and any(covers(view, read.view, _PLAIN) for view in writes)
+    return read.view is not None and any(v is not None and covers(v, read.view, _PLAIN) for v in writes)
 
 
 def _where(touch: Touch) -> str:

@@ -29,7 +29,8 @@ CORES = "tpu.cores"
 
 def spread_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
     axes = list(zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], strict=True))
-    most = int(env.target.get("cores") or 0) or chip_of(env.target).cores
+    chip = chip_of(env.target)
+    most = min(int(env.target.get("cores") or 0) or chip.cores, chip.launch_cores)
     blocks = _product([extent for _, extent in axes])
     known = constant(blocks)
     cores = most if known is None else max(1, min(most, known))

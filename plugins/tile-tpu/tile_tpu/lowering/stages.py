@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_tpu.ir.instructions import DMA, TENSOR
-from tile_tpu.ir.touches import aliases_of, all_touches
+from tile_tpu.ir.touches import aliases_of, all_touches, by_memory
 from tile_tpu.lowering.carried import Carried
 from tile_tpu.lowering.units import Unit, cost_of, units_of
 from tilecore.ir.build import is_nothing, nothing
@@ -44,9 +44,9 @@ def plan_stages(loop: For, kernel: Stmt, lanes: int, with_behind: bool = True) -
 class _Planner:
     def __init__(self, loop: For, kernel: Stmt, lanes: int) -> None:
         self.loop = loop
-        self.units = units_of(loop.body)
-        self.carried = Carried(kernel, lanes)
         aliases = aliases_of(kernel)
+        self.units = units_of(loop.body, aliases)
+        self.carried = Carried(kernel, lanes)
         self.kept = {*aliases, *aliases.values(), *_used_outside(kernel, loop)}
         self.changed = {buffer for unit in self.units for buffer in unit.written}
         self.inline: dict[Var, Any] = {}
@@ -214,4 +214,4 @@ def _used_outside(kernel: Stmt, loop: For) -> set[Var]:
         return nothing() if node.loop_var.same_as(loop.loop_var) else mutator.default_mutate(node)
 
     rest = structural_mutate(kernel, [(For, without)])
-    return {touch.buffer for touch in all_touches(rest)}
+    return {touch.buffer for touch in by_memory(all_touches(rest), aliases_of(kernel))}

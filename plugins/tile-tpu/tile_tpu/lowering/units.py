@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tile_tpu.ir.instructions import CONTROL, ELEMENT, as_command, instruction_of
-from tile_tpu.ir.touches import Touch, all_touches
+from tile_tpu.ir.touches import Touch, all_touches, by_memory
 from tilecore.ir.build import constant, op_name, statements_of
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
@@ -63,9 +64,10 @@ class Unit:
         return [t for t in self.touches if t.engine != CONTROL]
 
 
-def units_of(body: Stmt) -> list[Unit]:
-    """In order. A condition around several statements is put around each, where its value is the same for all."""
-    return [_unit(node) for statement in statements_of(body) for node in _split(statement)]
+def units_of(body: Stmt, aliases: Mapping[Var, Var]) -> list[Unit]:
+    """In order; memory under its own names. A condition around several statements is put around each, where its value
+    is the same for all."""
+    return [_unit(node, aliases) for statement in statements_of(body) for node in _split(statement)]
 
 
 def _split(node: Stmt) -> list[Stmt]:
@@ -80,14 +82,15 @@ def _split(node: Stmt) -> list[Stmt]:
     return made + [IfThenElse(negated, part, None, span=part.span or node.span) for part in other]
 
 
-def _unit(node: Stmt) -> Unit:
-    touches = [] if isinstance(node, (AllocBuffer, DeclBuffer)) else list(all_touches(node))
+def _unit(node: Stmt, aliases: Mapping[Var, Var]) -> Unit:
+    touches = [] if isinstance(node, (AllocBuffer, DeclBuffer)) else by_memory(all_touches(node), aliases)
     commands = [found for e in collect(node, Evaluate) if (found := instruction_of(e)) is not None]
     engines = frozenset(c.engine for c in commands if c.engine != CONTROL)
     asks = {load.source for load in collect(node, TensorLoad)}
     asks |= {call.args[0] for call in collect(node, Call) if op_name(call) == ELEMENT}
     sets = {s.buffer for s in collect(node, BufferStore)}
     sets |= {t.buffer for t in touches if t.engine == CONTROL and t.writes}
+    asks, sets = ({aliases.get(b, b) for b in buffers} for buffers in (asks, sets))
     leaves = bool(collect(node, Break, Continue, Return)) and not isinstance(node, For)
     fixed = any(c.engine == CONTROL for c in commands) or leaves or _acts(node)
     span = node.span if node.span is not None else next((s.span for s in children(node) if s.span is not None), None)
