@@ -11,7 +11,6 @@ from pathlib import Path
 
 from tilecore.errors import LaunchError
 
-
 FIRMWARE = "libcmodel.so"
 
 
