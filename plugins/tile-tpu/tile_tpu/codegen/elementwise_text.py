@@ -98,7 +98,8 @@ def _shift(to_the_left: bool) -> Emitter:
         keeps_sign = FACTS[dst.dtype].kind == "int" and not to_the_left
         function = f"tpu_bdc_{'arithmetic' if keeps_sign else 'logical'}_shift"
         places = f"{address(emit, dst)}, {address(emit, a)}"
-        types = f"{data_type(emit, dst.dtype)}, {data_type(emit, a.dtype)}"
+        kinds = [one.dtype if keeps_sign else f"u{one.dtype.removeprefix('u')}" for one in (dst, a)]  # the same bits
+        types = ", ".join(data_type(emit, kind) for kind in kinds)
         layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, a)}"
         # what leaves at the right end is dropped: rounded down
         if isinstance(b, View):

@@ -21,14 +21,17 @@ def scratch(name: str, elements: int, dtype: str) -> Var:
 
 
 class Emitter:
-    """analyzer: knows the ranges of the loops around. tables: of functions, loaded once in a kernel. Statements go to
-    the innermost open list."""
+    """analyzer: knows the ranges of the loops around. tables: of functions, loaded once in a kernel. fast: floats that
+    overflow may saturate. Statements go to the innermost open list."""
 
-    def __init__(self, chip: Chip, frame: Frame, analyzer: Analyzer, tables: dict[str, View], span: Any) -> None:
+    def __init__(
+        self, chip: Chip, frame: Frame, analyzer: Analyzer, tables: dict[str, View], span: Any, fast: bool = False
+    ) -> None:
         self.chip = chip
         self.frame = frame
         self.analyzer = analyzer
         self.tables = tables
+        self.fast = fast
         self.span = span
         self._open: list[list[Stmt]] = [[]]
 

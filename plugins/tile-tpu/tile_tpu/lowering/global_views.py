@@ -52,6 +52,8 @@ def global_access(emit: Emitter, buffer: Var, indices: Sequence[Any]) -> GlobalA
     for index, size, stride in zip(indices, buffer.shape, strides_of(buffer), strict=True):
         factors, rest = frame.terms(index)
         clip = clip_axis(emit, factors, rest, size, extents)
+        if any(factor < 0 for factor in factors.values()):
+            raise NotTensor(f"{buffer.name} is gone through backwards")
         for var, factor in factors.items():
             steps[var] = _known(steps.get(var, 0) + factor * stride)
             if clip is not None:

@@ -46,6 +46,8 @@ def local_access(emit: Emitter, buffer: Var, layout: TileLayout, indices: Sequen
             row, row_axis = rest, next((frame.axes[var] for var in factors), None)
             continue
         offset = offset + rest * stride
+        if any(factor < 0 for factor in factors.values()):
+            raise NotTensor(f"{buffer.name} is gone through backwards")
         for var, factor in factors.items():
             steps[frame.axes[var]] = steps.get(frame.axes[var], 0) + factor * stride
     if not isinstance(offset, int):

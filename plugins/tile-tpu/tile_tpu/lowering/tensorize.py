@@ -13,7 +13,7 @@ from tile_tpu.chips import Chip, chip_of
 from tile_tpu.ir.instructions import command
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.emitter import Emitter
-from tile_tpu.lowering.frames import NotTensor
+from tile_tpu.lowering.frames import Frame, NotTensor
 from tile_tpu.lowering.kernels import map_bodies, with_first
 from tile_tpu.lowering.nests import Layouts, Nest, frames, is_parallel, nest_of
 from tile_tpu.lowering.statements import Body
@@ -34,6 +34,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.lowering.guard_bounds import sizes_of
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.transform import PassConfigKey
 
 LAYOUTS = "tpu.layouts"  # the fact that place_layouts leaves
 
@@ -95,7 +96,7 @@ class _Tensorizer:
         reason = "no way to lay its loops on the lanes"
         try:
             for number, frame in enumerate(frames(nest, self.layouts, self.chip)):
-                emit = Emitter(self.chip, frame, self.analyzer, dict(self.tables), nest.loops[0].span)
+                emit = self._emitter(frame, nest)
                 try:
                     Body(emit, self.layouts, self.env.facts.get("safe_values", {})).run(nest.body)
                 except NotTensor as error:
@@ -106,6 +107,10 @@ class _Tensorizer:
         except NotTensor as error:
             reason = str(error)
         return None, reason
+
+    def _emitter(self, frame: Frame, nest: Nest) -> Emitter:
+        fast = bool(self.env.config.get(str(PassConfigKey.TL_ENABLE_FAST_MATH), False))
+        return Emitter(self.chip, frame, self.analyzer, dict(self.tables), nest.loops[0].span, fast)
 
     def _with_outer_loop(self, node: For) -> Stmt | None:
         """The nest inside as commands, the outermost loop as one of the control core."""

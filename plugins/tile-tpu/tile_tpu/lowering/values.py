@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_tpu.ir.layouts import TileLayout
 from tile_tpu.ir.views import View
+from tile_tpu.lowering.conversions import converted
 from tile_tpu.lowering.emitter import Emitter
 from tile_tpu.lowering.frames import NotTensor, Tile, over
 from tile_tpu.lowering.functions import FUNCTIONS
@@ -206,22 +207,8 @@ class Values:
         return self.converted(value, dtype, source) if isinstance(value, Tile) else cast(value, dtype)
 
     def converted(self, tile: Tile, dtype: str, source: str) -> Tile:
-        """In another dtype, rounded as the language says: to even, floats to integers towards zero."""
-        if dtype == "bool":
-            return self._truth(tile, source)
-        source = "uint8" if source == "bool" else source
-        if dtype == source:
-            return tile
-        for one in (dtype, source):
-            if one not in COMPUTED and not (one in FACTS and FACTS[one].kind == "float" and FACTS[one].bits == 8):
-                raise NotTensor(f"a conversion from {source} to {dtype}")
-        made = self.emit.new(tile.axes, dtype)
-        towards = "zero" if FACTS[source].kind == "float" and FACTS[dtype].kind != "float" else "even"
-        self.emit.emit("cast", made.view, tile.view, towards)
-        return made
-
-    def _truth(self, tile: Tile, source: str) -> Tile:
-        raise NotTensor(f"a conversion from {source} to bool")
+        """In another dtype, as the language defines it."""
+        return converted(self, tile, dtype, source)
 
     def _call(self, node: Call) -> Value:
         name = op_name(node)
