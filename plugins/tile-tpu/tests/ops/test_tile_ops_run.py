@@ -158,3 +158,20 @@ def test_scans(backend, dtype):
         want = np.cumsum(value.astype(np.float64 if dtype == "float32" else x.dtype), axis, dtype=None)
         want = (np.flip(want, axis) if reverse else want).astype(x.dtype)
         assert np.allclose(y[number], want, atol=1e-4) if dtype == "float32" else np.array_equal(y[number], want)
+
+
+def test_kernels_of_one_name(backend):
+    """Two libraries that register the same name: each call runs its own."""
+
+    def filled(value):
+        @T.prim_func
+        def kernel(Y: T.Tensor((16,), "float32")):
+            with T.Kernel(1):
+                y = T.alloc_fragment((16,), "float32")
+                T.fill(y, value)
+                T.copy(y, Y)
+
+        return kernel
+
+    for value in (1.0, 2.0):
+        assert np.all(run(filled(value), backend, np.zeros(16, np.float32)) == value)

@@ -67,7 +67,7 @@ def _line(kernels: KernelLibrary, said: str) -> int:
         return int(match[1])
     for match in _FRAME.finditer(said):
         path, symbol, offset = match.groups()
-        if _COPY.match(path) or path == str(kernels.path):
+        if _COPY.match(path) or path in (str(kernels.path), str(kernels.firmware)):
             return _address_line(kernels, symbol, int(offset, 16))
     return 0
 

@@ -101,7 +101,7 @@ class CModelDevice:
             }
         else:  # the kernels are the firmware
             libraries.insert(0, kernels.path.parent)
-            env = {"TPUKERNEL_FIRMWARE_PATH": os.fspath(kernels.path)}
+            env = {"TPUKERNEL_FIRMWARE_PATH": os.fspath(kernels.firmware)}
         env["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys([*map(os.fspath, libraries), *_users_libraries()]))
         return WorkerConfig(self.chip.runtime, os.fspath(files.runtime), tuple(sorted(env.items())))
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from tilecore.errors import LaunchError
 
+FIRMWARE = "libcmodel.so"
+
 
 @dataclass(frozen=True)
 class KernelLibrary:
@@ -24,6 +26,11 @@ class KernelLibrary:
     path: Path
     source: str = ""
 
+    @property
+    def firmware(self) -> Path:
+        """The same file by the name that bmlib's CModel wants."""
+        return self.path.parent / FIRMWARE
+
     def require(self, entry: str) -> None:
         """Raises LaunchError when it registers no such kernel: the vendor's runtime would be silent, or crash."""
         if f"tpu_kernel_register_{entry}\0".encode() not in self.binary:
@@ -34,15 +41,18 @@ class KernelLibrary:
             )
 
 
-FILE = "libcmodel.so"  # bmlib's CModel wants its firmware to be called so
-
-
 def kernel_library(name: str, binary: bytes, source: str = "") -> KernelLibrary:
-    """The library as a file of this process, which goes with it."""
-    folder = Path(_folder(os.getpid()).name, hashlib.sha256(binary).hexdigest()[:16])
-    path = folder / FILE
+    """The library as a file of this process, which goes with it.
+
+    tpuRt's CModel tells libraries apart by the names of their files, without folders: each has its own.
+    """
+    digest = hashlib.sha256(binary).hexdigest()[:16]
+    folder = Path(_folder(os.getpid()).name, digest)
+    path = folder / f"lib{digest}.so"
     if not path.exists():
         folder.mkdir(exist_ok=True)
+        if not (folder / FIRMWARE).is_symlink():
+            (folder / FIRMWARE).symlink_to(path.name)
         part = folder / f"{os.getpid()}.part"
         part.write_bytes(binary)
         os.replace(part, path)
