@@ -55,7 +55,9 @@ def _exact(
 
         for test, number, value in cases:
             made = compare(values, test, x, const(number, "float32"), const(value, "float32"), made, "float32")
-        return compare(values, "equal", x, x, made, x, "float32")
+        least = const(-_INFINITE, "float32")  # nothing but this and NaN is not greater; NaN equals itself here
+        rest = compare(values, "equal", x, least, made, x, "float32")
+        return compare(values, "greater", x, least, made, rest, "float32")
 
     return run
 

@@ -27,7 +27,7 @@ def lowering() -> Lowering:
     from tile_tpu.lowering.tensorize import TENSORIZE
 
     edits = (
-        PassEdit("insert", "lower_reducers", PLACE_LAYOUTS),
+        PassEdit("insert", "separate_overlaps", PLACE_LAYOUTS),
         PassEdit("remove", "plan_prefetches"),
         PassEdit("insert", "thread_loops", TENSORIZE),
         PassEdit("insert", "guard_bounds", ADDRESS_TILES),

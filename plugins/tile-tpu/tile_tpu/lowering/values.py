@@ -11,8 +11,9 @@ from tile_tpu.lowering.conversions import converted
 from tile_tpu.lowering.emitter import Emitter
 from tile_tpu.lowering.frames import NotTensor, Tile, over
 from tile_tpu.lowering.functions import FUNCTIONS
-from tile_tpu.lowering.global_views import global_access, load_into
+from tile_tpu.lowering.global_views import global_access, load_into, strides_of
 from tile_tpu.lowering.local_views import local_access, read
+from tile_tpu.lowering.ops.gather import gather_rows
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import cast, const, constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Cast, Expr, FloatImm, IntImm, TensorLoad, Var, structural_equal
@@ -150,7 +151,7 @@ class Values:
                 raise NotTensor(f"{buffer.name} at an index that is not known, or not written")
             return found
         if any(loads(index) for index in node.indices):
-            raise NotTensor(f"an index of {buffer.name} that is read from memory")
+            return self._gathered(node)
         if buffer in self.layouts:
             new, layout = self.layouts[buffer]
             return read(self.emit, local_access(self.emit, new, layout, list(node.indices)))
@@ -159,6 +160,29 @@ class Values:
         access = global_access(self.emit, buffer, list(node.indices))
         made = self.emit.new(access.axes(self.frame), dtype, str(buffer.name))
         load_into(self.emit, access, made.view, self.safe.get(buffer, const(0, dtype)))
+        return made
+
+    def _gathered(self, node: TensorLoad) -> Tile:
+        """Rows of a tensor whose numbers another tile holds: ``X[rows[i], j]``."""
+        buffer, emit = node.source, self.emit
+        axes = [axis for axis, index in enumerate(node.indices) if loads(index)]
+        if str(buffer.scope()) != "global" or len(axes) != 1:
+            raise NotTensor(f"an index of {buffer.name} that is read from memory")
+        (axis,) = axes
+        rows = self.value(node.indices[axis])
+        zero = const(0, "int32")
+        inside = [zero if a == axis else index for a, index in enumerate(node.indices)]
+        access = global_access(emit, buffer, inside)
+        if not isinstance(rows, Tile) or rows.axes != frozenset("c") or access.axes(self.frame) != frozenset("w"):
+            raise NotTensor(f"an index of {buffer.name} that is read from memory")
+        if access.clips or constant(access.steps[next(iter(access.steps))]) != 1:
+            raise NotTensor(f"rows of {buffer.name} whose elements are no neighbours")
+        columns = self.frame.extents["w"]
+        source = View(
+            buffer, 0, access.offset, (1, 1, buffer.shape[axis], columns), (0, 0, strides_of(buffer)[axis], 1)
+        )
+        made = emit.new(frozenset("cw"), dtype_of(node), str(buffer.name))
+        gather_rows(emit, made.view, source, rows.view, self.safe.get(buffer, const(0, dtype_of(node))))
         return made
 
     # -- operations ---------------------------------------------------------------------------------------------
