@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_tpu.lowering.frames import NotTensor, Tile
 from tilecore.dtypes import FACTS
-from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.build import const, constant, dtype_of, op_name
 from tilecore.ir.nodes import IfThenElse
 
 if TYPE_CHECKING:
@@ -42,17 +42,32 @@ def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) ->
     if name not in ("LT", "LE", "GT", "GE", "EQ", "NE"):
         raise NotTensor(f"the condition {condition}")
     a, b, kind = _compared(values, condition.a, condition.b)
-    is_float = FACTS[kind].kind == "float"
-    if name in ("LT", "GT"):
-        return compare(values, "less" if name == "LT" else "greater", a, b, yes, no, dtype)
+    if name in ("LT", "LE"):
+        a, b, name = b, a, "GT" if name == "LT" else "GE"
+    if name == "GT":
+        return compare(values, "greater", a, b, yes, no, dtype)
     if name == "EQ":
-        return compare(values, "equal", a, b, yes, no, dtype)
+        return _equal(values, a, b, yes, no, dtype, kind)
     if name == "NE":
-        return compare(values, "equal", a, b, no, yes, dtype)
-    strict = "less" if name == "LE" else "greater"
-    if not is_float:  # the opposite, as no number is without order
-        return compare(values, "greater" if name == "LE" else "less", a, b, no, yes, dtype)
-    return compare(values, strict, a, b, yes, compare(values, "equal", a, b, yes, no, dtype), dtype)
+        return _equal(values, a, b, no, yes, dtype, kind)
+    if FACTS[kind].kind != "float":  # the opposite, as no number is without order
+        return compare(values, "greater", b, a, no, yes, dtype)
+    return compare(values, "greater", a, b, yes, _equal(values, a, b, yes, no, dtype, kind), dtype)
+
+
+def _equal(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, kind: str) -> Tile:
+    """The unit takes NaN for equal to itself; and for less than anything, which is why "less" is not used."""
+    if FACTS[kind].kind == "float" and not values.emit.fast:
+        tile = a if isinstance(a, Tile) else b
+        yes = if_number(values, tile, yes, no, dtype)
+    return compare(values, "equal", a, b, yes, no, dtype)
+
+
+def if_number(values: Values, x: Value, yes: Value, no: Value, dtype: str) -> Tile:
+    """``no`` where x, of floats, is NaN: the largest of that and minus infinity is minus infinity."""
+    assert isinstance(x, Tile)
+    largest = values.apply("max", [x, const(-float("inf"), x.dtype)], x.dtype)
+    return compare(values, "equal", x, largest, yes, no, dtype)
 
 
 def _compared(values: Values, a: Any, b: Any) -> tuple[Value, Value, str]:

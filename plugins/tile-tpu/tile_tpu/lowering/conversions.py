@@ -16,9 +16,8 @@ from tilecore.ir.nodes import Expr
 if TYPE_CHECKING:
     from tile_tpu.lowering.values import Values
 
-# what is beyond becomes infinite: the largest float32 that rounds to a finite number of the type; for float32, which
-# the unit gives for an infinite number of a narrower type, a number between the largest of both
-_LAST = {"float16": 65519.99609375, "bfloat16": 3.3961775292304957e38, "float32": 3.4e38}
+# the largest float32 that rounds to a finite number of the type; what is beyond becomes infinite
+_LAST = {"float16": 65519.99609375, "bfloat16": 3.3961775292304957e38}
 
 
 def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
@@ -35,7 +34,7 @@ def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     if source != "float32" and dtype != "float32":  # one of them is narrow: the way is over float32
         return converted(values, converted(values, tile, "float32", source), dtype, "float32")
     if from_float and to_float:
-        return _floats(values, tile, dtype, source)
+        return _floats(values, tile, dtype)
     return cast(values, tile, dtype, "zero" if from_float else "even")
 
 
@@ -46,16 +45,16 @@ def cast(values: Values, tile: Tile, dtype: str, rounding: str = "even") -> Tile
     return made
 
 
-def _floats(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
+def _floats(values: Values, tile: Tile, dtype: str) -> Tile:
     """To float32, or from it."""
     made = cast(values, tile, dtype)
-    if dtype not in _LAST or source == "float8_e4m3fn" or values.emit.fast:  # which has no infinite numbers
+    if dtype not in _LAST or values.emit.fast:
         return made
     from tile_tpu.lowering.conditions import compare
 
-    tested = made if dtype == "float32" else tile
-    above = compare(values, "greater", tested, const(_LAST[dtype], "float32"), _infinite(dtype, 1), made, dtype)
-    return compare(values, "less", tested, const(-_LAST[dtype], "float32"), _infinite(dtype, -1), above, dtype)
+    last = [const(sign * _LAST[dtype], "float32") for sign in (1, -1)]
+    above = compare(values, "greater", tile, last[0], _infinite(dtype, 1), made, dtype)
+    return compare(values, "greater", last[1], tile, _infinite(dtype, -1), above, dtype)
 
 
 def _infinite(dtype: str, sign: int) -> Expr:

@@ -51,13 +51,13 @@ def _exact(
         made = function(values, x)
         if values.emit.fast:
             return made
-        from tile_tpu.lowering.conditions import compare
+        from tile_tpu.lowering.conditions import compare, if_number
 
         for test, number, value in cases:
-            made = compare(values, test, x, const(number, "float32"), const(value, "float32"), made, "float32")
-        least = const(-_INFINITE, "float32")  # nothing but this and NaN is not greater; NaN equals itself here
-        rest = compare(values, "equal", x, least, made, x, "float32")
-        return compare(values, "greater", x, least, made, rest, "float32")
+            at, there = const(number, "float32"), const(value, "float32")
+            operands = (at, x) if test == "less" else (x, at)
+            made = compare(values, "equal" if test == "equal" else "greater", *operands, there, made, "float32")
+        return if_number(values, x, made, x, "float32")
 
     return run
 
