@@ -1,4 +1,4 @@
-"""How near kernels on tile-tpu's simulator are to the bounds of DMA and of the matrix unit, by the simulator's counters.
+"""How near kernels on tile-tpu's simulator come to the bounds of DMA and of the matrix unit, by its counters.
 
     python benchmarks/tpu.py [--out FILE] [--quick]
 
@@ -60,7 +60,7 @@ def attention(length: int, block_m: int, block_n: int, stages: int, heads: int =
     @T.prim_func
     def attention_kernel(
         Q: T.Tensor(shape, "float16"), K: T.Tensor(shape, "float16"), V: T.Tensor(shape, "float16"),
-        O: T.Tensor(shape, "float16"),
+        Out: T.Tensor(shape, "float16"),
     ):  # fmt: skip
         with T.Kernel(T.ceildiv(length, block_m), heads, threads=128) as (bx, by):
             q = T.alloc_shared((block_m, dim), "float16")
@@ -95,7 +95,7 @@ def attention(length: int, block_m: int, block_n: int, stages: int, heads: int =
                 T.gemm(weights, v, out)
             for i, j in T.Parallel(block_m, dim):
                 out[i, j] /= total[i]
-            T.copy(out, O[0, by, bx * block_m : (bx + 1) * block_m, :])
+            T.copy(out, Out[0, by, bx * block_m : (bx + 1) * block_m, :])
 
     return attention_kernel
 
