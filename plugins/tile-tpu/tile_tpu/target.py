@@ -36,7 +36,9 @@ def capabilities(target: Target) -> Capabilities:
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
         tile_ops=frozenset(TILE_OP_NAMES),
         shared_bytes=chip.lanes * chip.lane_bytes,
-        features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes"}),
+        features=frozenset(
+            {"atomics", "print", "device_assert", "dynamic_shapes", "approximate_math", "flushes_subnormals"}
+        ),
     )
 
 

@@ -87,7 +87,7 @@ void convert(const View& dst, const View& src, F one) {
   });
 }
 
-// Floats saturate, infinities too; NaN stays NaN, and is 0 as an integer.
+// Floats saturate in narrower types, infinities too; in float32 they stay infinite. NaN stays NaN, and is 0 as an integer.
 void cast_floats(const View& dst, const View& src, rounding_mode_t mode) {
   const data_type_t type = dst.type;
   if (is_integer(type)) {
@@ -97,7 +97,7 @@ void cast_floats(const View& dst, const View& src, rounding_mode_t mode) {
       return int64_t(std::min(std::max(round_whole(x, mode), least), most));
     });
   }
-  const float largest = largest_of(type);
+  const float largest = type == DT_FP32 ? INFINITY : largest_of(type);
   const bool src_is_fp32 = src.type == DT_FP32;
   if (mode == RM_HALF_TO_EVEN || size_of(type) == 4)
     return convert<float, float>(dst, src, [=](float x) {
