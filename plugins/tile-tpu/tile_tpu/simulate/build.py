@@ -29,6 +29,8 @@ _KERNEL = (
     "-x", "c", "-std=gnu11", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-w",
     "-Werror=implicit-function-declaration", "-Werror=int-conversion", "-Werror=incompatible-pointer-types",
 )  # fmt: skip
+# kernels take the simulator's functions, not the same names of a vendor's runtime that the process has loaded too
+_OWN = getattr(os, "RTLD_DEEPBIND", 0)
 _PLACE = re.compile(r"//.*?([^\s:()'\"]+\.\w+:\d+)")
 
 
@@ -74,7 +76,7 @@ class KernelLibrary:
     def entry(self, name: str) -> int:
         """The address of a function that the source registers by TPUKERNEL_FUNC_REGISTER."""
         if not self._handles:
-            self._handles.append(ctypes.CDLL(os.fspath(self.path), mode=os.RTLD_NOW | os.RTLD_LOCAL))
+            self._handles.append(ctypes.CDLL(os.fspath(self.path), mode=os.RTLD_NOW | os.RTLD_LOCAL | _OWN))
         try:
             function = getattr(self._handles[0], f"{name}_wrapper")
         except AttributeError:

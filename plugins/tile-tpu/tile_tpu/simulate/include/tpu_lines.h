@@ -191,6 +191,8 @@
 #define tpu_parallel_end(...) TPU_SIM_AT(tpu_parallel_end(__VA_ARGS__))
 #define tpu_parallel_start(...) TPU_SIM_AT(tpu_parallel_start(__VA_ARGS__))
 #define tpu_poll(...) TPU_SIM_AT(tpu_poll(__VA_ARGS__))
+#define tpu_flush_cache(...) TPU_SIM_AT(tpu_flush_cache(__VA_ARGS__))
+#define tpu_invalidate_cache(...) TPU_SIM_AT(tpu_invalidate_cache(__VA_ARGS__))
 #define tpu_range_overlapped(...) TPU_SIM_AT(tpu_range_overlapped(__VA_ARGS__))
 #define tpu_sdma_cpy_S2S(...) TPU_SIM_AT(tpu_sdma_cpy_S2S(__VA_ARGS__))
 #define tpu_sdma_set_C_system(...) TPU_SIM_AT(tpu_sdma_set_C_system(__VA_ARGS__))
