@@ -1,11 +1,12 @@
-"""What is known of a variable beside its value: a statement that says in which range it lies."""
+"""What is known of a variable beside its value: in which range it lies, as a statement or as a loop says it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tilecore.ir.build import const, dtype_of, nothing
-from tilecore.ir.nodes import AttrStmt, IterVar, Range, Var
+from tilecore.ir.nodes import Analyzer, AttrStmt, For, IterVar, Range, Var
 
 _KEY = "tile.range"
 
@@ -19,3 +20,13 @@ def within(var: Var, extent: Any) -> AttrStmt:
 def known_range(node: AttrStmt) -> tuple[Var, Range] | None:
     """The variable and its range, if ``node`` is what :func:`within` makes."""
     return (node.node.var, node.node.dom) if node.attr_key == _KEY else None
+
+
+def binding_loops(analyzer: Analyzer) -> Callable[[For, Any], Any]:
+    """The rule of a ``structural_mutate`` for For: inside of a loop ``analyzer`` knows the range of its variable."""
+
+    def loop(node: For, mutator: Any) -> Any:
+        analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
+        return mutator.default_mutate(node)
+
+    return loop

@@ -14,12 +14,12 @@ from tilecore.ir.nodes import (
     Call,
     For,
     PrimFunc,
-    Range,
     TensorLoad,
     Var,
     structural_mutate,
     tirx,
 )
+from tilecore.ir.ranges import binding_loops
 from tilecore.lowering.lane_ops import RAW_LOAD, raw_load
 from tilecore.lowering.passes import Pass, PassEnv
 
@@ -44,17 +44,13 @@ class _Rearrange:
 
     def run(self, body: Any) -> Any:
         rules = [
-            (For, self.loop),
+            (For, binding_loops(self.analyzer)),
             (Call, self.raw),
             (TensorLoad, self.load),
             (BufferStore, self.store),
             (AllocBuffer, self.alloc),
         ]
         return structural_mutate(body, rules)
-
-    def loop(self, node: For, mutator: Any) -> Any:
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
-        return mutator.default_mutate(node)
 
     def _place(self, buffer: Var, indices: list[Any]) -> list[Any]:
         return [self.analyzer.simplify(index) for index in self.layouts[buffer].place(indices)]

@@ -15,13 +15,13 @@ from tilecore.ir.nodes import (
     For,
     IntImm,
     PrimFunc,
-    Range,
     TensorLoad,
     Var,
     is_buffer_var,
     structural_mutate,
     tirx,
 )
+from tilecore.ir.ranges import binding_loops
 from tilecore.ir.scopes import is_global
 from tilecore.ir.sizes import symbols_in
 from tilecore.lowering.passes import Pass, PassEnv
@@ -36,7 +36,7 @@ def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     body = structural_mutate(
         func.body,
         [
-            (For, flat.loop),
+            (For, binding_loops(flat.analyzer)),
             (TensorLoad, flat.load),
             (BufferStore, flat.store),
             (AllocBuffer, flat.alloc),
@@ -72,10 +72,6 @@ class _Flatten:
                 index, stride = cast(index, "int64"), cast(stride, "int64")
             total = total + index * stride
         return self.analyzer.simplify(total)
-
-    def loop(self, node: For, mutator: Any) -> Any:
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
-        return mutator.default_mutate(node)
 
     def load(self, node: TensorLoad, mutator: Any) -> Any:
         indices = [mutator.mutate(i) for i in node.indices]

@@ -27,6 +27,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.ranges import binding_loops
 from tilecore.ir.scopes import is_global
 from tilecore.ir.visit import variables
 from tilecore.lowering.loops.prefetch import PREFETCH
@@ -52,7 +53,7 @@ class _Guard:
             body,
             [
                 (AttrStmt, self.attr),
-                (For, self.loop),
+                (For, binding_loops(self.analyzer)),
                 (IfThenElse, self.branch),
                 (BufferStore, self.store),
                 (Evaluate, self.evaluate),
@@ -66,10 +67,6 @@ class _Guard:
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
         if is_axis(node):
             self.analyzer.bind(node.node.var, Range.from_min_extent(const(0, dtype_of(node.node.var)), node.value))
-        return mutator.default_mutate(node)
-
-    def loop(self, node: For, mutator: Any) -> Any:
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
         return mutator.default_mutate(node)
 
     def branch(self, node: IfThenElse, mutator: Any) -> Any:

@@ -23,6 +23,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.ranges import binding_loops
 from tilecore.ir.scopes import is_fragment, is_total
 from tilecore.ir.visit import variables
 from tilecore.lowering.simt.infer_layouts import Inferred
@@ -60,16 +61,12 @@ class Places:
 
     def run(self, body: Stmt) -> Stmt:
         rules = [
-            (For, self.loop),
+            (For, binding_loops(self.analyzer)),
             (TensorLoad, self.load),
             (BufferStore, self.store),
             (AllocBuffer, self.alloc),
         ]
         return structural_mutate(body, rules)
-
-    def loop(self, node: For, mutator: Any) -> Any:
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
-        return mutator.default_mutate(node)
 
     def load(self, node: TensorLoad, mutator: Any) -> Any:
         if is_total(node.source):
