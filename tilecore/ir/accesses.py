@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import op_name
-from tilecore.ir.intrinsics import ADDRESS
+from tilecore.ir.intrinsics import as_address
 from tilecore.ir.nodes import BufferStore, Call, DeclBuffer, Evaluate, TensorLoad, TensorRegion, Var, structural_walk
 from tilecore.ir.tile_ops import as_tile_call
 
@@ -17,9 +16,11 @@ def access_modes(func: Any) -> dict[Var, str]:
     alias: dict[Var, Var] = {}
 
     def evaluate(node: Any) -> None:
-        if isinstance(node, Call) and op_name(node) == ADDRESS:
-            if "w" in str(node.args[1].value):
-                writes.add(node.args[0].source)
+        pointer = as_address(node)
+        if pointer is not None:
+            element, access = pointer
+            if "w" in access:
+                writes.add(element.source)
             return  # the load inside counts as a read
         call = as_tile_call(node)
         if call is None:

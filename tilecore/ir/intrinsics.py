@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import dtype_of
+from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, StringImm
 from tilecore.ir.register_call import register_call
 
@@ -23,3 +23,11 @@ def rounded(value: Any) -> Expr:
 def address(element: Any, access: str) -> Expr:
     """A pointer to ``element`` (a load), through which a function reads, writes or both."""
     return Call(ADDRESS, [element, StringImm(access)], ret_ty="handle")
+
+
+def as_address(node: Any) -> tuple[Any, str] | None:
+    """The element and the access of a call that :func:`address` makes; None for anything else."""
+    if not isinstance(node, Call) or op_name(node) != ADDRESS:
+        return None
+    element, access = node.args
+    return element, str(access.value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import all_of, const, dtype_of, op_name
-from tilecore.ir.intrinsics import ADDRESS
+from tilecore.ir.intrinsics import address, as_address
 from tilecore.ir.nodes import (
     Analyzer,
     AttrStmt,
@@ -81,9 +81,10 @@ class _Guard:
         if name == "tile.atomic_element":  # its value outside the bounds is 0
             made, needed = self.atomic(node, mutator)
             return made if needed is None else tirx.if_then_else(needed, made, const(0, dtype_of(node)))
-        if name == ADDRESS:  # the function of the user's own looks after the bounds
-            element = mutator.default_mutate(node.args[0])
-            return Call(node.op, [element, *node.args[1:]], ret_ty="handle")
+        pointer = as_address(node)
+        if pointer is not None:  # the function of the user's own looks after the bounds
+            element, access = pointer
+            return address(mutator.default_mutate(element), access)
         if name != "if_then_else":
             return mutator.default_mutate(node)
         condition, then, other = node.args

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.ir.build import constant, op_name
-from tilecore.ir.intrinsics import ADDRESS
+from tilecore.ir.intrinsics import as_address
 from tilecore.ir.nodes import AllocBuffer, Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
 from tilecore.ir.scopes import is_fragment, is_own
 from tilecore.ir.visit import collect
@@ -126,9 +126,10 @@ def accesses_of(node: Any) -> list[Access]:
         elif op_name(n) == "simt.atomic_add":
             places.append(n.args[0])
             found.append(Access(n.args[0].source, tuple(n.args[0].indices), True, "add"))
-        elif op_name(n) == ADDRESS:  # what a function does from there on: somewhere in the buffer
-            places.append(n.args[0])
-            found.extend(Access(n.args[0].source, (), kind == "w") for kind in str(n.args[1].value))
+        elif (pointer := as_address(n)) is not None:  # what a function does from there on: somewhere in the buffer
+            element, access = pointer
+            places.append(element)
+            found.extend(Access(element.source, (), kind == "w") for kind in access)
 
     def load(n: TensorLoad) -> None:
         if not any(n.same_as(place) for place in places):

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tilecore.ir.build import const, dtype_of, op_name
-from tilecore.ir.intrinsics import ADDRESS
+from tilecore.ir.intrinsics import as_address
 from tilecore.ir.nodes import (
     Bind,
     Break,
@@ -117,9 +117,9 @@ class Uniformity:
             call = as_tile_call(node)
             if call is not None:
                 self._tile(call, divergent)
-            for pointer in (c for c in collect(node, Call) if op_name(c) == ADDRESS):  # what a function writes there
-                if "w" in str(pointer.args[1].value) and is_private(pointer.args[0].source):
-                    self.varying.add(self.root(pointer.args[0].source))
+            for element, access in filter(None, map(as_address, collect(node, Call))):  # what a function writes there
+                if "w" in access and is_private(element.source):
+                    self.varying.add(self.root(element.source))
         elif isinstance(node, (For, While, IfThenElse)):
             self._compound(node, divergent)
         else:
