@@ -36,16 +36,15 @@ def test_the_fastest_wins(moody):
     configs = [{"block": 8, "moods": slow(40)}, {"block": 16, "moods": slow(3)}, {"block": 32, "moods": slow(20)}]
     result = tune(factory(moody), configs, ref_prog=plus_one)
     assert result.config == configs[1]
-    assert 3 <= result.latency < 20
     assert result.kernel.config == result.config
     assert (result.kernel.latency, result.kernel.ref_latency) == (result.latency, result.ref_latency)
-    assert 0 < result.ref_latency < 3
+    assert (result.latency, result.ref_latency) == (4, 1), "the moody clock's milliseconds"
     assert result.checked == "ref_prog"
     assert result.kernel(np.arange(N, dtype=np.int32))[5] == 6
     assert result.libcode == result.kernel.get_kernel_source()
     assert result.func.attrs["global_symbol"] == "add"
     assert {c.status for c in result.candidates} == {"timed"}
-    assert by_block(result)[8].latency > by_block(result)[32].latency > by_block(result)[16].latency
+    assert [by_block(result)[block].latency for block in (8, 16, 32)] == [41, 4, 21]
 
 
 def test_a_wrong_one_never_wins_however_fast(moody):
