@@ -189,6 +189,11 @@ def hints_of(node: Any, key: str) -> list[TileCall]:
     return [call for call in calls if call is not None and call.op.name == "annotate" and call.key == key]
 
 
+def last_hint(node: Any, key: str) -> TileCall | None:
+    """The hint of this key that holds inside ``node``: the last one."""
+    return next(reversed(hints_of(node, key)), None)
+
+
 def joins_threads(node: Any) -> bool:
     """Does a value in ``node`` depend on values of other threads?"""
     ops = (tile_op_of(call) for call in collect(node, Call))

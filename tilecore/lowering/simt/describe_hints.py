@@ -6,7 +6,7 @@ from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import nothing
 from tilecore.ir.nodes import IRModule, Stmt
-from tilecore.ir.tile_ops import TileCall, hints_of
+from tilecore.ir.tile_ops import TileCall, last_hint
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.loops.effects import lower_annotate
 from tilecore.lowering.passes import Pass, PassEnv
@@ -30,19 +30,14 @@ def describe_hints(module: IRModule, env: PassEnv) -> IRModule:
     text = "\n\n".join(env.facts.get(_TEXTS, {}))
     made = {}
     for number, (var, func) in enumerate(module.functions.items()):
-        min_blocks = _last(kernels[number], "min_blocks_per_core")
+        min_blocks = last_hint(kernels[number], "min_blocks_per_core")
         if min_blocks is not None:
             func = func.with_attr("simt.min_blocks", int(min_blocks.rest[0]))
-        cluster = _last(kernels[number], "cluster_dims")
+        cluster = last_hint(kernels[number], "cluster_dims")
         if cluster is not None:
             func = func.with_attr("simt.cluster", _cluster(cluster, env))
         made[str(var.name_hint)] = func.with_attr("tile.prelude", text) if text else func
     return IRModule(made)
-
-
-def _last(kernel: Stmt, key: str) -> TileCall | None:
-    """The last hint of that name in a kernel."""
-    return next(reversed(hints_of(kernel, key)), None)
 
 
 def _cluster(call: TileCall, env: PassEnv) -> list[int]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from tilecore.ir.build import cast, const, constant, dtype_of, seq
 from tilecore.ir.nodes import Analyzer, AttrStmt, Bind, IterVar, PrimFunc, SeqStmt, Stmt, Var, tirx
 from tilecore.ir.ranges import within
-from tilecore.ir.tile_ops import hints_of
+from tilecore.ir.tile_ops import last_hint
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import UNCHOSEN
 from tilecore.lowering.threads.kernels import axes_and_code, is_axis, kernels_of
@@ -48,10 +48,10 @@ def rasterize_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def panels_of(kernel: Stmt) -> Panels | None:
     """What the last T.use_swizzle of a kernel asks for."""
-    asked = hints_of(kernel, HINT)
-    if not asked:
+    asked = last_hint(kernel, HINT)
+    if asked is None:
         return None
-    size, order = asked[-1].rest
+    size, order = asked.rest
     return Panels(int(size), str(getattr(order, "value", order)) == "row")
 
 
