@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tilecore.errors import LanguageError, Location, UnsupportedError
@@ -152,23 +152,24 @@ def current(what: str = "this") -> Builder:
 
 @contextmanager
 def building(builder: Builder) -> Iterator[Builder]:
-    """Make ``builder`` the active one of this thread."""
-    before = active()
-    _active.builder = builder
-    try:
-        yield builder
-    except (LanguageError, UnsupportedError) as error:
-        error.at(builder.location)
-        raise
-    finally:
-        _active.builder = before
+    """Make ``builder`` the active one of this thread; errors of the language inside get its place."""
+    with _activated(builder):
+        try:
+            yield builder
+        except (LanguageError, UnsupportedError) as error:
+            error.at(builder.location)
+            raise
+
+
+def between() -> AbstractContextManager[None]:
+    """No builder is active inside: built IR is looked at as passes do, where ``==`` of variables means the same one."""
+    return _activated(None)
 
 
 @contextmanager
-def between() -> Iterator[None]:
-    """No builder is active inside: built IR is looked at as passes do, where ``==`` of variables means the same one."""
+def _activated(builder: Builder | None) -> Iterator[None]:
     before = active()
-    _active.builder = None
+    _active.builder = builder
     try:
         yield
     finally:

@@ -22,8 +22,7 @@ class Kernel:
     One to three grid extents, ints or expressions of sizes. threads: threads of a block, an int or up to three; a hint
     to targets without threads. cluster_dims: blocks along each axis that run at the same time side by side, a hint to
     targets that have clusters of blocks; the grid must be a multiple of it. The order in which blocks run is not
-    defined. A function may have several, one after
-    the other; each sees what the ones before it wrote.
+    defined. A function may have several, one after the other; each sees what the ones before it wrote.
     """
 
     def __init__(
@@ -65,13 +64,11 @@ class Kernel:
         self.thread_vars = [builder.variable(f"t{_LETTERS[i]}") for i in range(3)]
         self.frame = Frame("kernel", kernel=self)
         builder.frames.append(self.frame)
-        if self.prelude:
-            from tilecore.language.hints import annotate
+        from tilecore.language.hints import annotate
 
+        if self.prelude:
             annotate("prelude", str(self.prelude))
         if self.cluster_dims != (1, 1, 1):
-            from tilecore.language.hints import annotate
-
             annotate("cluster_dims", *self.cluster_dims)
         return self.block_vars[0] if count == 1 else tuple(self.block_vars)
 
