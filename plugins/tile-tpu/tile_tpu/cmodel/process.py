@@ -50,7 +50,11 @@ class WorkerConfig:
 
 
 class Worker:
-    """A process that has the CModel loaded. One request at a time; the caller sees to that."""
+    """A process that has the CModel loaded. One request at a time; the caller sees to that.
+
+    Between requests it is stopped (SIGSTOP): threads of the vendor's runtime never rest, and take a processor of a
+    machine that does nothing else. The kernel of the operating system wakes it when this process ends (worker.py).
+    """
 
     def __init__(self, config: WorkerConfig) -> None:
         """Start it and wait until it is ready; raises WorkerEnded."""
@@ -74,6 +78,7 @@ class Worker:
             self.close()
             raise ended
         self.output.skip()
+        self._signal(signal.SIGSTOP)
 
     def _start(self, config: WorkerConfig, theirs: socket.socket) -> subprocess.Popen[bytes]:
         facts = {"runtime": config.runtime, "library": config.library, "parent": self.owner}
@@ -99,12 +104,19 @@ class Worker:
         """The answer to a request. Raises WorkerEnded when the process ends first or needs longer than ``seconds``; it
         has then been ended, as it has when this is interrupted."""
         try:
+            self._signal(signal.SIGCONT)
             with contextlib.suppress(ConnectionError):
                 messages.send(self._link, request)
-            return self._wait(seconds, "to run")
+            answer = self._wait(seconds, "to run")
         except BaseException:
             self.close()
             raise
+        self._signal(signal.SIGSTOP)
+        return answer
+
+    def _signal(self, number: int) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(number)
 
     def _wait(self, seconds: float, what: str) -> dict[str, Any]:
         end = time.monotonic() + seconds

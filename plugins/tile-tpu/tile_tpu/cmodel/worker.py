@@ -14,6 +14,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import socket
 import sys
 import threading
@@ -29,6 +30,7 @@ from tile_tpu.runtimes.failure import RuntimeFailure
 def main() -> None:
     config = json.loads(sys.argv[1])
     link = socket.socket(fileno=config["link"])
+    _wake_with_parents_end()
     threading.Thread(target=_leave_with, args=(config["parent"], link.fileno()), daemon=True).start()
     _flush_lines()
     forget_files(os.getpid())
@@ -81,6 +83,13 @@ def _flush_lines() -> None:
     except ValueError:
         return
     libc.setvbuf(stdout, None, 1, ctypes.c_size_t(0))  # 1: _IOLBF
+
+
+def _wake_with_parents_end() -> None:
+    """The parent stops this process between requests; it must not stay so when the parent is gone. (The signal also
+    comes when only the parent's thread ends that started this process: then it is awake until the next request.)"""
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGCONT, 0, 0, 0)
 
 
 def _leave_with(parent: int, link: int) -> None:
