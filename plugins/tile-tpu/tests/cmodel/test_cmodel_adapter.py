@@ -14,7 +14,6 @@ from tile_tpu.cmodel import pool
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import UnsupportedError
 from tilecore.plugins import manager
 from tilecore.target import Target
 
@@ -40,22 +39,12 @@ def test_a_kernel(chip):
     found = CModelAdapter().available(Target("tpu", {"chip": chip}))
     if not found.present:
         pytest.skip(found.detail)
-    target = f"tpu -chip={chip}" + (" -cores=1" if CHIPS[chip].runtime == "bmlib" else "")
-    kernel = tilecore.compile(scaled, target=target, execution_backend="cmodel")
+    kernel = tilecore.compile(scaled, target=f"tpu -chip={chip}", execution_backend="cmodel")
+    assert kernel.artifact.entries[0].attributes["cores"] == min(4, CHIPS[chip].launch_cores)
     x, y = np.arange(600, dtype=np.float32), np.zeros(600, np.float32)
     for factor in (3.0, -0.5):
         kernel(x, y, factor)
         assert np.array_equal(y, x * np.float32(factor))
-
-
-@pytest.mark.usefixtures("installed")
-def test_more_cores_than_the_cmodel_launches():
-    found = CModelAdapter().available(Target("tpu", {"chip": "bm1688"}))
-    if not found.present:
-        pytest.skip(found.detail)
-    with pytest.raises(UnsupportedError, match="launched on 2 cores") as caught:
-        tilecore.compile(scaled, target="tpu -chip=bm1688", execution_backend="cmodel")
-    assert "-cores=1" in (caught.value.hint or "")
 
 
 @pytest.mark.usefixtures("no_sdk")

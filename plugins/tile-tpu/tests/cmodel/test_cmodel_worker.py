@@ -21,7 +21,7 @@ from tile_tpu.cmodel.kernel_files import kernel_library
 from tile_tpu.toolchain.compile import for_cmodel
 from tile_tpu.toolchain.sdk import Sdk
 
-from tilecore.errors import LaunchError
+from tilecore.errors import LaunchError, UnsupportedError
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
 
@@ -113,6 +113,12 @@ def reaches(pid, *states, seconds=30):
     while state(pid) not in states and time.monotonic() < end:
         time.sleep(0.05)
     return state(pid) in states
+
+
+def test_more_cores_than_it_launches_on(device, kernels):
+    with pytest.raises(UnsupportedError, match="launched on 9 cores, and the CModel of bm1690 launches on 8") as caught:
+        run(device, kernels, "print_kernel", items=9)
+    assert "-cores=1" in (caught.value.hint or "")
 
 
 def test_what_kernels_print_is_shown_and_nothing_else(device, kernels, capsys):
