@@ -30,7 +30,9 @@ _CHUNK = 4 << 20
 def fetch(folder: Path, progress: Progress) -> Path:
     """The wheel in ``folder``, fetched unless it is there whole already; raises ToolchainError.
 
-    pip keeps what it has fetched in its own cache; here a file gets its name only when its digest is right.
+    A connection that breaks is taken up again where it broke (pip 25.1 and newer; older ones begin anew). A wheel that
+    has come whole is kept until it is unpacked, in ``folder`` and by pip in its own cache. A file gets its name only
+    when its digest is right.
     """
     whole = folder / wheel.FILE
     if whole.is_file() and digest(whole, lambda *_: None) == wheel.SHA256:
@@ -62,7 +64,7 @@ def _pip(place: Path, progress: Progress) -> tuple[str, int]:
         f"{wheel.NAME}=={wheel.VERSION}",
     ]  # fmt: skip
     debug.command(" ".join(command))
-    env = {**os.environ, "TMPDIR": os.fspath(temporary)}
+    env = {"PIP_RETRIES": "10", "PIP_RESUME_RETRIES": "50", **os.environ, "TMPDIR": os.fspath(temporary)}
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=env)
         try:
