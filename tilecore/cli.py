@@ -97,6 +97,14 @@ def _cache_action(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="stats", choices=("stats", "verify", "clear", "path"))
 
 
+def _installed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("install",))
+    parser.add_argument("target", help="the target whose toolchain it is")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--from", dest="archive", metavar="FILE", help="an archive that you have fetched already")
+    parser.add_argument("--force", action="store_true", help="install it again where it is there")
+
+
 def _demo_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default=None, help="the target, such as cpu (default: TILECORE_TARGET, or auto)")
     parser.add_argument("--quick", action="store_true", help="small sizes: all of it in about a second")
@@ -129,6 +137,14 @@ _COMMANDS = (
         "Exits with 1 when something is broken; optional tools that are missing are listed with their fix.",
         "  tilecore doctor\n  tilecore doctor --json > report.json",
         (_json, _timeout),
+    ),
+    _Command(
+        "toolchain",
+        "install what a target's toolchain needs, where its backend knows how to\n\n"
+        "Says what is fetched, from where, under which licence and how big it is, and asks.\n"
+        "It is kept in TILECORE_DATA_DIR, or in the user's data folder; an interrupted installation changes nothing.",
+        "  tilecore toolchain install acme\n  tilecore toolchain install acme --yes --from ~/Downloads/acme.whl",
+        (_installed, _json),
     ),
     _Command(
         "cache",

@@ -99,6 +99,7 @@ SETTINGS: dict[str, Setting] = _table(
     Setting("TILECORE_VERBOSE", _flag, _FLAG, False, "whether compilation reports what it does"),
     Setting("TILECORE_PRINT_ON_COMPILATION", _flag, _FLAG, False, "whether one line is printed per compiled kernel"),
     Setting("TILECORE_CACHE_DIR", str, "a directory", None, "where compiled kernels are kept"),
+    Setting("TILECORE_DATA_DIR", str, "a directory", None, "where toolchains are kept that tilecore installed"),
     Setting(
         "TILECORE_CACHE_SIZE",
         _size,
@@ -138,6 +139,13 @@ SETTINGS: dict[str, Setting] = _table(
         0,
         "the order in which the simulated device runs threads and blocks",
     ),
+    Setting(
+        "TILECORE_SIMULATE_TIMEOUT",
+        _whole(1),
+        "a whole number of seconds, 1 or more",
+        120,
+        "after how many seconds a kernel in a vendor's simulator is stopped",
+    ),
     Setting("TILECORE_NUM_THREADS", _whole(1), "a whole number, 1 or more", None, "how many CPU threads run a kernel"),
     Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are left alone"),
 )
@@ -166,6 +174,18 @@ def cache_dir() -> str | None:
     path = SETTINGS["TILECORE_CACHE_DIR"].read()
     path = os.path.expanduser(path) if path else _default_cache_dir()
     # an unknown home directory leaves "~" in place: such a path would land in the working directory
+    return None if path.startswith("~") else os.path.abspath(path)
+
+
+def data_dir() -> str | None:
+    """Absolute path of the folder of installed toolchains; None as for :func:`cache_dir`."""
+    path = SETTINGS["TILECORE_DATA_DIR"].read()
+    if path:
+        path = os.path.expanduser(path)
+    else:
+        import platformdirs
+
+        path = platformdirs.user_data_dir("tilecore", appauthor=False)
     return None if path.startswith("~") else os.path.abspath(path)
 
 
@@ -204,6 +224,11 @@ def simulate() -> bool:
 def simulate_seed() -> int:
     """Seed of the order in which the simulated device runs threads and blocks."""
     return SETTINGS["TILECORE_SIMULATE_SEED"].read()
+
+
+def simulate_timeout() -> int:
+    """Seconds after which a kernel in a vendor's simulator is stopped."""
+    return SETTINGS["TILECORE_SIMULATE_TIMEOUT"].read()
 
 
 def num_threads() -> int | None:

@@ -3,28 +3,65 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
 from tilecore.plugins import manager
 
 
-def _runnable() -> list[str]:
-    """Kinds whose device is here. TILECORE_TEST_TARGETS (a comma-separated list) asks for others."""
+class Place(str):
+    """A target to run kernels on, and the execution backend that does it; None: the one that is chosen by itself."""
+
+    backend: str | None
+
+    def __new__(cls, target: str, backend: str | None = None) -> Place:
+        made = super().__new__(cls, target)
+        made.backend = backend
+        return made
+
+    @property
+    def words(self) -> str:
+        return f"{self}@{self.backend}" if self.backend else str(self)
+
+
+def _runnable() -> list[Place]:
+    """For each kind the execution backend that is chosen for it here, if any, and its other simulators.
+
+    TILECORE_TEST_TARGETS asks for others: targets separated by commas, each with @BACKEND where another execution
+    backend than the one chosen by itself is to run it.
+    """
     asked = os.environ.get("TILECORE_TEST_TARGETS", "")
     if asked:
-        return [kind.strip() for kind in asked.split(",")]
-    return [kind for kind in manager.kinds() if _present(kind)]
+        return [_asked(*map(str.strip, word.partition("@")[::2])) for word in asked.split(",")]
+    return [place for kind in manager.kinds() for place in _places(kind)]
 
 
-def _present(kind: str) -> bool:
+def _asked(target: str, backend: str) -> Place:
+    return Place(target, backend or None)
+
+
+def _places(kind: str) -> Iterator[Place]:
     backend, target = manager.resolve(kind)
-    return any(adapter.available(target).present for adapter in backend.adapters.values())
+    here = [adapter for adapter in backend.adapters.values() if adapter.available(target).present]
+    for number, adapter in enumerate(here):
+        if number == 0:
+            yield Place(kind)
+        elif adapter.largest_run() is not None:  # a simulator
+            yield Place(kind, adapter.name)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "target" in metafunc.fixturenames:
-        metafunc.parametrize("target", _runnable(), scope="session")
+        places = _runnable()
+        metafunc.parametrize("target", places, ids=[place.words for place in places], scope="session")
+
+
+@pytest.fixture(autouse=True)
+def _execution_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = request.getfixturevalue("target") if "target" in request.fixturenames else None
+    if isinstance(place, Place) and place.backend:
+        monkeypatch.setenv("TILECORE_EXECUTION_BACKEND", place.backend)
 
 
 @pytest.fixture(scope="session", autouse=True)

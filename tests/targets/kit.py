@@ -146,5 +146,11 @@ def rerun(kernel: Any, func: Any, *args: Any, compare: Callable[..., None] = sam
     return [g for g in got if isinstance(g, np.ndarray)]
 
 
+def has_feature(target: str, word: str) -> bool:
+    """Whether the target's capabilities name it."""
+    backend, resolved = manager.resolve(target)
+    return word in backend.target.capabilities(resolved).features
+
+
 def zeros(dtype: str, shape: Any) -> np.ndarray:
     return np.zeros(shape, element(dtype))

@@ -8,11 +8,7 @@ import pytest
 import tilecore
 import tilecore.language as T
 
-from .kit import check, compiled, same, sample, zeros
-
-
-def has_threads(target):
-    return not target.startswith("cpu")
+from .kit import check, compiled, has_warps, same, sample, zeros
 
 
 def needs_source(target):
@@ -61,7 +57,7 @@ def test_blocks_of_a_core(target):
             T.fill(Y[32:64], 2.0)
 
     check(kernel, target, zeros("float32", 64))
-    if has_threads(target):
+    if has_warps(target):
         source = compiled(kernel, target).get_kernel_source()
         assert "(32) kernel_kernel_0(" in source
         assert "(64, 3) kernel_kernel_1(" in source
@@ -80,7 +76,7 @@ def test_how_far_loops_unroll(target):
             Y[b * 32 + tx] = total
 
     check(kernel, target, np.arange(64, dtype=np.float32), zeros("float32", 64))
-    if has_threads(target):
+    if has_warps(target):
         source = compiled(kernel, target).get_kernel_source()
         assert "#pragma unroll 4\n" in source
         assert "#pragma unroll\n" in source
@@ -105,7 +101,7 @@ def test_sizes_of_the_call_that_a_number_divides(target, assumed):
         x, y = sample("float16", (rows, columns)), zeros("float16", (rows, columns))
         built(x, y)
         same(y, x * np.float16(2))
-    if has_threads(target):
+    if has_warps(target):
         assert ("<16>(Y + " in built.get_kernel_source()) == assumed
 
 
@@ -141,7 +137,7 @@ def test_values_of_other_threads_of_the_warp(target, dtype, width):
                 Y[5, tx] = T.shfl_down(mine, T.cast(tx % 4, "int32"), width)
 
     x = sample(dtype, 64)
-    if target.startswith("cpu"):
+    if not has_warps(target):
         with pytest.raises(tilecore.errors.UnsupportedError, match="shuffle"):
             compiled(kernel, target)
         return
@@ -153,7 +149,7 @@ def test_values_of_other_threads_of_the_warp(target, dtype, width):
 
 
 def test_a_sum_by_shuffles_and_votes(target):
-    if target.startswith("cpu"):
+    if not has_warps(target):
         pytest.skip("it has no shuffles")
 
     @T.prim_func

@@ -8,7 +8,7 @@ import pytest
 import tilecore.language as T
 from tilecore import layout as L
 
-from .kit import check, close, compiled, same, sample, zeros
+from .kit import check, close, compiled, has_warps, same, sample, zeros
 
 M, N = 32, 64
 
@@ -37,10 +37,6 @@ def layouts_in(kernel):
     for row in kernel.explain().data.get("layouts", ()):
         found.setdefault(row["buffer"], []).append(row["layout"])
     return found
-
-
-def has_threads(target):
-    return not target.startswith("cpu")
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -99,7 +95,7 @@ def test_padding(target, elements):
 
     a = sample("float32", (M, M))
     same(check(kernel, target, a, zeros("float32", (M, M)))[1], a.T)
-    if has_threads(target):
+    if has_warps(target):
         built = compiled(kernel, target)
         assert layouts_in(built)["tile"] == [f"rows padded by {elements}"]
         assert f"{M * (M + elements) * 4} bytes" in built.get_kernel_source()
@@ -129,7 +125,7 @@ def test_fragments(target, name):
 
     a = np.abs(sample("float32", (64, 8))) + 1
     check(kernel, target, a, zeros("float32", (64, 8)), zeros("float32", 64), compare=close)
-    if has_threads(target):
+    if has_warps(target):
         texts = layouts_in(compiled(kernel, target))["tile"]
         assert any(t.startswith("not as annotated") for t in texts) == (name == "no digits")
 
@@ -146,7 +142,7 @@ def test_what_explain_says(target):
 
     a = sample("float16", (M, N))
     same(check(kernel, target, a, zeros("float16", (M, N)))[1], a)
-    if has_threads(target):
+    if has_warps(target):
         texts = layouts_in(compiled(kernel, target))
         assert texts["one"] == ["(i0, i1) -> (i0 * 72 + i1)"]
         assert texts["two"] == ["(i0, i1) -> (i1, i0)"]
@@ -164,7 +160,7 @@ def test_a_layout_that_is_none(target):
             T.copy(A, tile)
             T.copy(tile, A)
 
-    if has_threads(target):
+    if has_warps(target):
         with pytest.raises(LanguageError, match="two elements at one place") as caught:
             compiled(kernel, target)
         assert caught.value.location is not None
@@ -185,7 +181,7 @@ def test_layouts_of_loops(target):
 
     a = sample("float16", (64, 64))
     check(kernel, target, a, zeros("float16", (64, 64)), zeros("float16", (64, 64)))
-    if has_threads(target):
+    if has_warps(target):
         built = compiled(kernel, target)
         assert layouts_in(built)["f"] == ["[64, 64] over 64: x:64@1->t1 y:64@1->r1"]
         source = built.get_kernel_source()

@@ -33,7 +33,7 @@ def test_version():
     assert ended.stdout.startswith("tilecore 0.")
 
 
-@pytest.mark.parametrize("command", ["targets", "doctor", "cache"])
+@pytest.mark.parametrize("command", ["targets", "doctor", "cache", "toolchain"])
 def test_help_has_examples(command):
     assert command in run("--help").stdout
     text = run(command, "--help").stdout

@@ -57,7 +57,9 @@ def test_nothing_else_reads_the_environment_for_tilecore():
         ("TILECORE_CACHE_SIZE", "1.5 GiB", 3 * 2**29),
         ("TILECORE_CACHE_SIZE", "2gb", 2 * 2**30),
         ("TILECORE_CACHE_DIR", "/a/../b", "/b"),
+        ("TILECORE_DATA_DIR", "/a/../b", "/b"),
         ("TILECORE_DUMP", "out", os.path.abspath("out")),
+        ("TILECORE_SIMULATE_TIMEOUT", "7", 7),
     ],
 )
 def test_values_are_read_at_use(monkeypatch, name, text, value):
@@ -78,6 +80,7 @@ def test_values_are_read_at_use(monkeypatch, name, text, value):
         ("TILECORE_DEBUG", "-1"),
         ("TILECORE_DEBUG", "1.5"),
         ("TILECORE_VERBOSE", "maybe"),
+        ("TILECORE_SIMULATE_TIMEOUT", "0"),
         ("TILECORE_NUM_THREADS", "0"),
         ("TILECORE_CACHE_SIZE", "lots"),
         ("TILECORE_CACHE_SIZE", "-1"),
@@ -99,6 +102,7 @@ def test_a_wrong_value_is_an_error_that_names_the_variable(monkeypatch, name, te
 def test_the_defaults():
     found = {name: accessor() for name, accessor in ACCESSORS.items()}
     assert found.pop("TILECORE_CACHE_DIR").endswith("tilecore")
+    assert found.pop("TILECORE_DATA_DIR").endswith("tilecore")
     assert found == {name: SETTINGS[name].default for name in found}
     assert settings.debug() == 0
     assert settings.target() == "auto"

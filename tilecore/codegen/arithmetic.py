@@ -67,6 +67,10 @@ def _kind_of(emit: Expressions, node: Any) -> str:
 
 def _plain(emit: Expressions, node: Any) -> Text:
     symbol, level = _SYMBOLS[type(node).__name__]
+    kind = dtype_of(node.a)
+    if kind in NARROW and not emit.dialect.forms.narrow_operators:
+        made = binary(symbol, level, single(emit, node.a, kind), single(emit, node.b, kind))
+        return back(emit, made, dtype_of(node))
     if symbol == "+" and isinstance(node.b, (IntImm, FloatImm)) and node.b.value < 0:
         value = node.b.value  # a - 1, not a + -1
         dtype = dtype_of(node.b)
@@ -177,18 +181,25 @@ def _in_float(emit: Expressions, name: str, *operands: Any) -> Text:
 def single(emit: Expressions, node: Any, dtype: str) -> Text:
     """The value of a float, float32 if its type is narrower."""
     value = emit.value(node)
-    return cast(emit.type_of("float32"), value) if dtype in NARROW else value
+    return widened(emit, value) if dtype in NARROW else value
+
+
+def widened(emit: Expressions, value: Text) -> Text:
+    """A narrow float as a float32."""
+    return emit.dialect.forms.single(emit.type_of("float32"), value)
 
 
 def back(emit: Expressions, value: Text, dtype: str) -> Text:
     """A float32 rounded to ``dtype``."""
-    return cast(emit.type_of(dtype), value) if dtype in NARROW else value
+    return emit.dialect.forms.narrow(emit.type_of(dtype), value) if dtype in NARROW else value
 
 
 def _extreme(emit: Expressions, node: Any) -> Text:
     """Of floats the one that is a number."""
-    _kind_of(emit, node)
-    return call("tc_min" if type(node).__name__ == "Min" else "tc_max", emit.value(node.a), emit.value(node.b))
+    dtype, name = _kind_of(emit, node), "tc_min" if type(node).__name__ == "Min" else "tc_max"
+    if dtype in NARROW and not emit.dialect.forms.narrow_operators:
+        return back(emit, call(name, single(emit, node.a, dtype), single(emit, node.b, dtype)), dtype)
+    return call(name, emit.value(node.a), emit.value(node.b))
 
 
 def _compare(emit: Expressions, node: Any) -> Text:

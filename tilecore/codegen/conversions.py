@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen import literals
-from tilecore.codegen.arithmetic import NARROW, wrapped
+from tilecore.codegen.arithmetic import NARROW, back, widened, wrapped
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import BIT_AND, EQUALITY, Text, binary, call, cast
 from tilecore.dtypes import FACTS
@@ -23,7 +23,7 @@ def cast_value(emit: Expressions, node: Any) -> Text:
         return refuse(node, emit.dialect.kind, what=f"a conversion from {source} to {target}")
     known = isinstance(node.value, IntImm) or (isinstance(node.value, FloatImm) and source == "float64")
     if known and FACTS[target].kind == "float":
-        return literals.floating(float(node.value.value), target, emit.dialect.types)
+        return literals.floating(float(node.value.value), target, emit.dialect)
     return convert(emit, emit.value(node.value), source, target)
 
 
@@ -35,11 +35,13 @@ def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
         return value
     if target == "bool":
         if source in NARROW:
-            return binary("!=", EQUALITY, cast(emit.type_of("float32"), value), Text("0.0f"))
+            return binary("!=", EQUALITY, widened(emit, value), Text("0.0f"))
         zero = {"float64": "0.0", "float32": "0.0f", "tfloat32": "0.0f"}.get(source, "0")
         return binary("!=", EQUALITY, value, Text(zero))
-    if source in NARROW and target != "float32":
-        return convert(emit, cast(emit.type_of("float32"), value), "float32", target)
+    if source in NARROW:
+        return convert(emit, widened(emit, value), "float32", target)
+    if target in NARROW:
+        return back(emit, value, target)
     if to.kind == "float":
         return cast(emit.type_of(target), value)
     if kind == "float":
@@ -52,16 +54,17 @@ def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
 def _four_bits(emit: Expressions, value: Text, target: str) -> Text:
     """A float of 4 bits from an integer or the other way; what has 4 bits stands in a byte."""
     if target == "float4_e2m1fn":
-        return call(f"{emit.type_of(target)}::from_bits", binary("&", BIT_AND, value, Text("15")))
-    bits = call(f"tc_bits<{emit.type_of('uint8')}>", value)
+        bits = binary("&", BIT_AND, value, Text("15"))
+        return emit.dialect.forms.from_bits(emit.type_of(target), bits.text)
+    bits = call(_typed(emit, "tc_bits", "uint8"), value)
     return wrapped(emit, bits, target) if target == "int4" else bits
 
 
 def _truncated(emit: Expressions, value: Text, target: str) -> Text:
     if FACTS[target].bits >= 8:
-        return call(f"tc_truncate<{emit.type_of(target)}>", value)
+        return call(_typed(emit, "tc_truncate", target), value)
     low, high = ("-8", "7") if FACTS[target].kind == "int" else ("0", "15")
-    return call("tc_min", call("tc_max", call("tc_truncate<int>", value), low), high)
+    return call("tc_min", call("tc_max", call(_typed(emit, "tc_truncate", "int32"), value), low), high)
 
 
 def reinterpret(emit: Expressions, node: Call) -> Text:
@@ -80,4 +83,9 @@ def reinterpret(emit: Expressions, node: Call) -> Text:
         return convert(emit, value, source, target)
     if FACTS[source].bits < 32 and FACTS[source].kind != "float":
         value = cast(emit.type_of(source), value)
-    return call(f"tc_bits<{emit.type_of(target)}>", value)
+    return call(_typed(emit, "tc_bits", target), value)
+
+
+def _typed(emit: Expressions, name: str, dtype: str) -> str:
+    """The function of this name that returns a ``dtype``."""
+    return emit.dialect.forms.typed(name, emit.type_of(dtype), dtype)

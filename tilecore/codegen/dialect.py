@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tilecore.codegen.forms import CPP, Forms
+
 if TYPE_CHECKING:
     from tilecore.codegen.expressions import Expressions
     from tilecore.codegen.statements import Statements
@@ -72,7 +74,9 @@ class Dialect:
     then called ``arena_name``, a pointer to bytes. block_index, thread_index: texts of x, y and z.
     types, math: by the language's names. values: calls in expressions, by their whole name: a function of (the
     emitter, the call) that returns a Text. statements: calls that stand alone; returns lines or emits by itself.
-    restrict: qualifier of buffer parameters. unroll: the line in front of a loop that is to be unrolled.
+    restrict: qualifier of buffer parameters. unroll: the line in front of a loop that is to be unrolled, "" for none.
+    forms: what C and C++ write differently. scopes: memory of scopes of the target's own; a function of (the emitter,
+    the AllocBuffer, or the DeclBuffer that looks at one) that emits its declaration.
     """
 
     kind: str
@@ -89,3 +93,5 @@ class Dialect:
     restrict: str = "__restrict__"
     unroll: str = "#pragma unroll"
     reserved: frozenset[str] = frozenset()
+    forms: Forms = CPP
+    scopes: Mapping[str, Callable[[Statements, Any], None]] = field(default_factory=dict)

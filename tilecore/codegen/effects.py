@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tilecore.codegen.arithmetic import NARROW
+from tilecore.codegen.arithmetic import NARROW, widened
 from tilecore.codegen.calls import memory_order
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import cast
@@ -88,7 +88,7 @@ def _printable(emit: Statements, node: Any) -> tuple[str, str]:
         return refuse(node, emit.dialect.kind, what=f"printing {dtype}")
     if facts.kind == "float":
         if dtype in NARROW:
-            value = cast(emit.expressions.type_of("float32"), value)
+            value = widened(emit.expressions, value)
         return "%g", cast("double", value).text
     if facts.kind == "uint":
         return "%llu", cast("unsigned long long", value).text

@@ -70,7 +70,10 @@ class Expressions:
         return Text(f"{memory.name}[{self.index(index)}]")
 
     def address(self, node: Any) -> Text:
-        """The address of an element: a load, or an ``address_of`` of one."""
+        """The address of an element: a load, an ``address_of`` of one, or what the target writes for one of its own."""
+        own = self.dialect.values.get(op_name(node))
+        if own is not None:
+            return Text(f"&{within(own(self, node), UNARY)}", UNARY)
         source, base = self._element_named(node)
         memory = self.memory[source]
         if not memory.scalar and constant(base) == 0:
@@ -115,7 +118,7 @@ def _int(emit: Expressions, node: Any) -> Text:
 def _float(emit: Expressions, node: Any) -> Text:
     dtype = dtype_of(node)
     emit.type_of(dtype, node)
-    return literals.floating(float(node.value), dtype, emit.dialect.types)
+    return literals.floating(float(node.value), dtype, emit.dialect)
 
 
 def _variable(emit: Expressions, node: Var) -> Text:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from tilecore.codegen.text import PRIMARY, UNARY, Text
 from tilecore.dtypes import FACTS
+
+if TYPE_CHECKING:
+    from tilecore.codegen.dialect import Dialect
 
 _SUFFIX = {"uint32": "u", "int64": "ll", "uint64": "ull"}
 
@@ -27,14 +30,14 @@ def integer(value: int, dtype: str) -> Text:
     return Text(str(value), PRIMARY if value >= 0 else UNARY)
 
 
-def floating(value: float, dtype: str, types: Mapping[str, str]) -> Text:
+def floating(value: float, dtype: str, dialect: Dialect) -> Text:
     """A float constant. Those of narrow types are given by their bits, with the value in words."""
     if dtype == "float64":
         return _plain(value, "")
     if dtype in ("float32", "tfloat32"):
         return _plain(as_single(value), "f")
     bits, exact = narrow_bits(value, dtype)
-    return Text(f"{types[dtype]}::from_bits(0x{bits:0{FACTS[dtype].bits // 4}x} /* {exact:g} */)")
+    return dialect.forms.from_bits(dialect.types[dtype], f"0x{bits:0{FACTS[dtype].bits // 4}x} /* {exact:g} */")
 
 
 def as_single(value: float) -> float:

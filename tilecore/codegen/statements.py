@@ -41,6 +41,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.ranges import known_range
 
 UNROLL_FACTOR = "unroll_factor"  # annotation of a loop: T.unroll(unroll_factor=)
+_OWN = ("local", "reduce.")  # memory of a thread; partial results of reductions on targets without threads
 _UPDATES = {"Add": "+=", "Sub": "-=", "Mul": "*="}
 
 
@@ -128,7 +129,7 @@ class Statements:
         name = self.names.take(str(var.name))
         self.expressions.variables[var] = Text(name)
         self.bounds.bind_range(var, node.min, node.extent)
-        if node.kind == ForKind.UNROLLED:
+        if node.kind == ForKind.UNROLLED and self.dialect.unroll:
             factor = f" {int(node.annotations[UNROLL_FACTOR])}" if UNROLL_FACTOR in node.annotations else ""
             self.lines.append(f"{'  ' * self.depth}{self.dialect.unroll}{factor}")
         self.block(f"for ({kind} {name} = {first}; {name} < {within(stop, ORDER, right=True)}; ++{name})", node.body)
@@ -175,6 +176,9 @@ class Statements:
     def _alloc(self, node: AllocBuffer) -> None:
         buffer = node.buffer
         dtype, scope = dtype_of(buffer), str(buffer.scope())
+        if scope in self.dialect.scopes:
+            self.dialect.scopes[scope](self, node)
+            return
         kind = self.expressions.type_of(dtype, node)
         name = self.names.take(str(buffer.name))
         if scope.startswith("shared"):
@@ -184,7 +188,7 @@ class Statements:
                 refuse(node, self.dialect.kind, what=f"shared buffer {buffer.name} without a place in the arena")
             self.line(f"{kind}* {name} = ({kind}*)({self.dialect.arena_name} + {offset});")
             return
-        if not scope.startswith("local"):
+        if not scope.startswith(_OWN):
             refuse(node, self.dialect.kind, what=f"memory of scope {scope!r}")
         sizes = [constant(size) for size in buffer.shape]
         if len(sizes) != 1 or sizes[0] is None:
@@ -198,6 +202,9 @@ class Statements:
 
     def _view(self, node: DeclBuffer) -> None:
         """Another element type of a buffer's memory."""
+        if str(node.buffer.scope()) in self.dialect.scopes:
+            self.dialect.scopes[str(node.buffer.scope())](self, node)
+            return
         source = self.expressions.memory[node.data.args[0]]
         dtype = dtype_of(node.buffer)
         kind = self.expressions.type_of(dtype, node)

@@ -41,6 +41,7 @@ def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
             (BufferStore, flat.store),
             (AllocBuffer, flat.alloc),
             (DeclBuffer, flat.alias),
+            (Var, flat.name),
         ],
     )
     made = PrimFunc(params, body, func.ret_type, func.attrs, func.span)
@@ -83,6 +84,10 @@ class _Flatten:
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
         return AllocBuffer(self.buffer(node.buffer), span=node.span)
+
+    def name(self, node: Var, mutator: Any) -> Any:
+        """A buffer as a whole, where a call of the target's own has it as an operand."""
+        return self.made.get(node, node)
 
     def alias(self, node: DeclBuffer, mutator: Any) -> Any:
         source = node.data.args[0]

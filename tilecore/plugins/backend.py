@@ -140,19 +140,51 @@ class BuildRequest:
 
 
 @dataclass(frozen=True)
+class InstallRequest:
+    """What :attr:`Installable.install` gets.
+
+    folder: tilecore's own for the target; it exists. archive: a file that the user has fetched, "" to fetch it.
+    progress: function of (what is done, bytes done, bytes in all or 0 when not known).
+    """
+
+    folder: str
+    archive: str = ""
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None
+
+
+@dataclass(frozen=True)
+class Installable:
+    """What ``tilecore toolchain install`` can fetch.
+
+    name: with its version. doc: what it is, from where, under which licence; shown before the user agrees.
+    download_bytes, installed_bytes: how much is fetched and kept. installed: function of the
+    folder; returns where it is already, "" if it is not.
+    install: fetches it, whole or not at all, and returns where it is; raises ToolchainError.
+    """
+
+    name: str
+    doc: str
+    download_bytes: int
+    installed_bytes: int
+    installed: Callable[[str], str]
+    install: Callable[[InstallRequest], str]
+
+
+@dataclass(frozen=True)
 class Toolchain:
     """Answer of ``tilecore_toolchain``.
 
     find: looks for everything, quickly, without TVM or torch. build: source to (binary, format); raises
     ToolchainError with the tool's own output. version: goes into cache keys; quick, without TVM or torch.
     describe: what a binary says of its functions, for ``kernel.explain()``: numbers by function and name, such as
-    {"gemm_kernel": {"registers": 168, "stack_bytes": 0}}.
+    {"gemm_kernel": {"registers": 168, "stack_bytes": 0}}. installable: what tilecore can fetch of it, None: nothing.
     """
 
     find: Callable[[], Sequence[Found]]
     build: Callable[[BuildRequest], tuple[bytes, str]]
     version: Callable[[Target], str] = lambda target: ""
     describe: Callable[[bytes], Mapping[str, Mapping[str, int]]] = lambda binary: {}
+    installable: Installable | None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from tilecore.plugins.backend import (
     SUPPORTED_CONTRACTS,
     AttributeSpec,
     Codegen,
+    Installable,
     Lowering,
     TargetSpec,
     Toolchain,
@@ -80,6 +81,17 @@ def _is_attribute_spec(value: Any) -> bool:
     )
 
 
+def _is_installable(value: Any) -> bool:
+    return (
+        isinstance(value, Installable)
+        and _is_text(value.name)
+        and _is_text(value.doc)
+        and all(_is_int(count) and count >= 0 for count in (value.download_bytes, value.installed_bytes))
+        and _takes(1).holds(value.installed)
+        and _takes(1).holds(value.install)
+    )
+
+
 TEXT = Rule("a non-empty str", _is_text)
 NAME = Rule("a name: letters, digits and _ . + - after a letter", _is_name)
 SEQUENCE = Rule("a list or tuple", lambda value: isinstance(value, Sequence) and not isinstance(value, (str, bytes)))
@@ -98,7 +110,13 @@ RULES: dict[type, dict[str, Rule]] = {
     },
     Lowering: {"family": TEXT, "stand_in": _takes(1), "edits": SEQUENCE, "implementations": SEQUENCE},
     Codegen: {"function": TEXT, "emits": TEXT, "register": _takes(0)},
-    Toolchain: {"find": _takes(0), "build": _takes(1), "version": _takes(1), "describe": _takes(1)},
+    Toolchain: {
+        "find": _takes(0),
+        "build": _takes(1),
+        "version": _takes(1),
+        "describe": _takes(1),
+        "installable": Rule("a whole Installable or None", lambda value: value is None or _is_installable(value)),
+    },
 }
 
 

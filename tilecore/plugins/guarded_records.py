@@ -10,7 +10,16 @@ from typing import Any
 from tilecore.errors import ToolchainError
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import Pass, PassEdit
-from tilecore.plugins.backend import Capabilities, Codegen, Found, Lowering, Presence, TargetSpec, Toolchain
+from tilecore.plugins.backend import (
+    Capabilities,
+    Codegen,
+    Found,
+    Installable,
+    Lowering,
+    Presence,
+    TargetSpec,
+    Toolchain,
+)
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import Origin, guarded
 from tilecore.target import Target
@@ -80,6 +89,17 @@ def guard_toolchain(origin: Origin, toolchain: Toolchain) -> Toolchain:
         build=guarded(origin, "Toolchain.build", toolchain.build, lambda built: _check_built(origin, built)),
         version=_wrap(origin, "Toolchain.version", toolchain.version, str),
         describe=_wrap(origin, "Toolchain.describe", toolchain.describe, Mapping),
+        installable=_guard_installable(origin, toolchain.installable),
+    )
+
+
+def _guard_installable(origin: Origin, offer: Installable | None) -> Installable | None:
+    if offer is None:
+        return None
+    return replace(
+        offer,
+        installed=_wrap(origin, "Installable.installed", offer.installed, str),
+        install=_wrap(origin, "Installable.install", offer.install, str),
     )
 
 

@@ -9,7 +9,7 @@ import os
 import platform
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tilecore import settings
@@ -32,7 +32,7 @@ _OF_FAMILY = {"gcc": ("-fsanitize=bounds",), "clang": _LLVM, "zig": _LLVM}
 def runtime_library(compiler: HostCompiler, definitions: Sequence[str] = ()) -> Path:
     """The runtime, built by ``compiler``; a few seconds the first time."""
     flags = [*_RUNTIME, *(f"-D{name}" for name in definitions)]
-    key = _key(compiler, flags, _texts(RUNTIME))
+    key = content_key(compiler, flags, texts_digest(RUNTIME))
     name = f"libtcsim-{key}.so"
 
     def build(folder: str) -> None:
@@ -40,7 +40,7 @@ def runtime_library(compiler: HostCompiler, definitions: Sequence[str] = ()) -> 
         linked = ["-shared", f"-Wl,-soname,{name}", "-pthread", "-o", os.path.join(folder, name)]
         compiler.run([*flags, source, *linked], "the runtime of the simulated device")
 
-    return _kept(name, build)
+    return kept(name, build)
 
 
 def kernel_library(
@@ -55,8 +55,8 @@ def kernel_library(
     folders = [os.fspath(path) for path in include]
     options = [*_KERNEL, *_OF_FAMILY[compiler.family], *flags]
     text = source + "\n" + "".join(f"TC_SIM_ENTRY({symbol})\n" for symbol in symbols)
-    headers = [_texts(Path(folder)) for folder in folders]
-    name = f"kernel-{_key(compiler, options, [text, runtime.name, *headers])}.so"
+    headers = [texts_digest(Path(folder)) for folder in folders]
+    name = f"kernel-{content_key(compiler, options, [text, runtime.name, *headers])}.so"
 
     def build(folder: str) -> None:
         Path(folder, "kernel.cpp").write_text(text)
@@ -67,17 +67,18 @@ def kernel_library(
         linked = ["kernel.o", os.fspath(runtime), "-Wl,-rpath,$ORIGIN", "-o", name]
         compiler.run(["-shared", *bare, *linked], "the emitted source", cwd=folder)
 
-    return _kept(name, build)
+    return kept(name, build)
 
 
-def _key(compiler: HostCompiler, flags: Sequence[str], texts: Sequence[str]) -> str:
+def content_key(compiler: HostCompiler, flags: Sequence[str], texts: Sequence[str]) -> str:
+    """Names a library by all that it is made of: compiler, flags, texts or digests of them."""
     digest = hashlib.sha256()
     for part in (platform.machine(), *compiler.command, compiler.version, *flags, "", *texts):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:32]
 
 
-def _texts(folder: Path) -> str:
+def texts_digest(folder: Path) -> str:
     """A digest of all the sources and headers of a folder."""
     found = sorted(p for p in folder.rglob("*") if p.suffix in (".h", ".hpp", ".inc", ".cpp", ".cuh"))
     facts = [(path, path.stat()) for path in found]
@@ -93,8 +94,9 @@ def _digest(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> str:
     return digest.hexdigest()
 
 
-def _kept(name: str, build) -> Path:
-    """The library ``name``, built unless it is there; published whole or not at all."""
+def kept(name: str, build: Callable[[str], None]) -> Path:
+    """The library ``name`` among those that are kept; ``build(folder)`` writes it there unless it exists. It is
+    published whole or not at all."""
     root = library_folder()
     path = root / name
     if path.exists():

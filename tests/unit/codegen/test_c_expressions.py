@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from host_kit import BX, TX, buffer, element, interpreted, kernel, needs_compiler, run, source
+from host_kit import BX, HOST, TX, buffer, element, interpreted, kernel, needs_compiler, run, source
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tilecore.language as T
+from tilecore.codegen.forms import C
 from tilecore.codegen.literals import floating
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import const, load, seq, store
@@ -268,9 +271,7 @@ def test_tests_of_floats():
     ],
 )
 def test_constants(value, dtype, text):
-    from tilecore.codegen.dialect import C_TYPES
-
-    assert floating(value, dtype, C_TYPES).text == text
+    assert floating(value, dtype, HOST).text == text
 
 
 # -- how they look -----------------------------------------------------------------------------------------------
@@ -308,6 +309,31 @@ def test_parentheses_stand_where_they_are_needed():
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------
+
+
+def bits_of(value, dtype: str):
+    return Call("tirx.reinterpret", [value], ret_ty=dtype)
+
+
+@pytest.mark.parametrize(
+    ("make", "dtype", "text"),
+    [
+        (lambda x: x * x + x, "float16",
+         "tc_half_from(tc_single(tc_half_from(tc_single({0}) * tc_single({0}))) + tc_single({0}))"),
+        (lambda x: tirx.Max(x, const(1.5, "bfloat16")), "bfloat16",
+         "tc_bfloat16_from(tc_max(tc_single({0}), tc_single(tc_bfloat16_bits(0x3fc0 /* 1.5 */))))"),
+        (lambda x: Cast("float16", Cast("int8", x)), "float16", "tc_half_from(tc_truncate_int8(tc_single({0})))"),
+        (lambda x: Cast("float32", x > const(0, "float32")), "float32", "(float)({0} > 0.0f)"),
+        (lambda x: bits_of(bits_of(x, "int32"), "float32"), "float32",
+         "tc_bits_float32(tc_bits_int32({0}))"),
+    ],
+)  # fmt: skip
+def test_forms_of_c(make, dtype, text):
+    """C has no operators for narrow floats, no templates and no constructors."""
+    a, y = buffer("A", 64, dtype), buffer("Y", 64, dtype)
+    dialect = replace(HOST, forms=C)
+    made = source(kernel([a, y], store(y, make(load(a, [TX])), [TX]), threads=[64]), dialect)
+    assert made.split("Y[tx] = ")[1].split(";")[0] == text.format("A[tx]")
 
 
 def test_what_has_no_form_is_refused():

@@ -1,0 +1,84 @@
+"""Regions as views: every element of a view is where the layout has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lowered_tiles import Bench, region
+from tile_tpu.ir.layouts import LANE, ROW, SPREAD, TILE
+from tile_tpu.lowering.regions import NoView, part, region_view, settled
+from tile_tpu.lowering.tensorize import LAYOUTS
+
+from tilecore.ir.nodes import tirx
+
+KINDS = {1: [LANE, ROW, "flat"], 2: [TILE, "flat"], 3: [TILE, "flat"], 4: [TILE]}
+
+
+@st.composite
+def regions(draw):
+    rank = draw(st.integers(1, 4))
+    shape = tuple(draw(st.integers(1, 5 if axis < rank - 2 else 150)) for axis in range(rank))
+    starts = [draw(st.integers(0, s - 1)) for s in shape]
+    extents = [draw(st.integers(1, s - first)) for s, first in zip(shape, starts, strict=True)]
+    return shape, draw(st.sampled_from(KINDS[rank])), starts, extents, draw(st.sampled_from(["float32", "int8"]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(regions(), st.sampled_from(["bm1690", "bm1688"]))
+def test_elements_are_where_the_layout_has_them(case, chip):
+    shape, kind, starts, extents, dtype = case
+    bench = Bench(chip)
+    buffer = bench.buffer(np.zeros(shape), dtype, kind)
+    layout = bench.env.facts[LAYOUTS][buffer][1]
+    found = region_view(region(buffer, *zip(starts, extents, strict=True)), bench.env.facts[LAYOUTS])
+    eu = bench.chip.eu_count(32 if dtype == "float32" else 8)
+    for view in (found.view, settled(found.view, bench.chip.lanes, eu)):
+        places = np.broadcast_arrays(*bench.machine.places(view))
+        size = [view.shape[a] for a in range(4)]
+        at = np.indices(size)
+        index = [s + (at[found.axes.index(a)] if a in found.axes else 0) for a, s in enumerate(starts)]
+        lane, offset = layout.place(index)
+        assert np.array_equal(*np.broadcast_arrays(places[0], lane))
+        assert np.array_equal(*np.broadcast_arrays(places[1], offset))
+        assert np.prod(size) == np.prod(extents)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 200), st.integers(1, 100), st.data())
+def test_parts_are_the_elements_of_the_whole(rows, columns, data):
+    bench = Bench()
+    view = region_view(region(bench.buffer(np.zeros((rows, columns)), "float16")), bench.env.facts[LAYOUTS]).view
+    lanes = bench.chip.lanes
+    axis = data.draw(st.sampled_from([1, 3]))
+    start = data.draw(st.integers(0, view.shape[axis] - 1))
+    start -= start % lanes if axis == 1 else 0
+    count = data.draw(st.integers(1, view.shape[axis] - start))
+    cut = [slice(None)] * 4
+    cut[axis] = slice(start, start + count)
+    for whole, piece in zip(
+        bench.machine.places(view), bench.machine.places(part(view, axis, start, count, lanes)), strict=False
+    ):
+        assert np.array_equal(whole[tuple(cut)], piece)
+
+
+def test_a_spread_vector_is_one_view_when_its_parts_are_full():
+    bench = Bench()
+    full, cut = (bench.buffer(np.zeros(n), "float32", SPREAD) for n in (640, 641))
+    layouts = bench.env.facts[LAYOUTS]
+    assert region_view(region(full), layouts).view.shape == (1, 64, 1, 10)
+    for wrong in (region(cut), region(full, (0, 10))):
+        with pytest.raises(NoView, match="spread"):
+            region_view(wrong, layouts)
+
+
+def test_says_why_there_is_no_view():
+    bench = Bench()
+    layouts = bench.env.facts[LAYOUTS]
+    deep = bench.buffer(np.zeros((2, 2, 2, 3, 4)), "float32")
+    far = tirx.decl_buffer([4, 4], "float32", "A", scope="global", layout=None)
+    own = tirx.decl_buffer([4, 4], "float32", "x", scope="local", layout=None)
+    for buffer, words in ((deep, "more axes"), (far, "global"), (own, "no layout")):
+        with pytest.raises(NoView, match=words):
+            region_view(region(buffer), layouts)

@@ -1,0 +1,105 @@
+"""SDKs whose functions have other parameters are noticed, function by function."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+
+import pytest
+from fake_vendor import release
+from tile_tpu.chips import BM1690, CHIPS
+from tile_tpu.toolchain import compile as build
+from tile_tpu.toolchain import report, search
+from tile_tpu.toolchain.signatures import DECLARATIONS, Drift, drift
+
+from tilecore.errors import ToolchainError
+
+pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+
+SOURCE = '#include "tpu_kernel.h"\nint k_kernel(const void* a) {\n  tpu_bdc_%s;\n  return a == 0;\n}\n'
+
+
+def header(edit=lambda text: text):
+    """A vendor's header: our own declarations, edited, in one file."""
+    parts = [(DECLARATIONS / name).read_text() for name in ("tpu_types.h", "tpu_bdc.h", "tpu_dma.h")]
+    return "#pragma once\n#include <stdbool.h>\n#include <stddef.h>\n" + edit("\n".join(parts))
+
+
+def include(tmp_path, edit=lambda text: text):
+    root = release(tmp_path / "sdk", "bm1690", header=header(edit))
+    return search.Sdk(root, "test").include(BM1690)
+
+
+def edited(pattern, replacement):
+    def edit(text):
+        made, count = re.subn(pattern, replacement, text, count=1, flags=re.DOTALL)
+        assert count == 1
+        return made
+
+    return edit
+
+
+def test_the_same_functions(tmp_path):
+    assert drift(include(tmp_path), BM1690) == Drift()
+    assert Drift().words() == ""
+
+
+def test_another_type(tmp_path):
+    edit = edited(
+        r"void tpu_bdc_set_C\(local_addr_t dst_addr, scalar_t C", "void tpu_bdc_set_C(local_addr_t dst_addr, int C"
+    )
+    found = drift(include(tmp_path, edit), BM1690)
+    assert found == Drift(("tpu_bdc_set_C",))
+    assert "tpu_bdc_set_C" in found.words()
+
+
+def test_two_parameters_of_one_type_that_changed_places(tmp_path):
+    edit = edited(r"(void tpu_bdc_clamp\([^)]*?)min(_\w+, scalar_t )max", r"\1max\2min")
+    assert drift(include(tmp_path, edit), BM1690) == Drift(("tpu_bdc_clamp",))
+
+
+def test_one_more_parameter_and_one_function_less(tmp_path):
+    more = edited(r"(void tpu_bdc_cast\([^)]*)\)", r"\1, int more)")
+    less = edited(r"void tpu_bdc_npu_bcast\([^)]*\);", "")
+    assert drift(include(tmp_path, lambda text: less(more(text))), BM1690) == Drift(
+        ("tpu_bdc_cast",), ("tpu_bdc_npu_bcast",)
+    )
+
+
+def test_a_header_that_does_not_compile(tmp_path):
+    found = drift(include(tmp_path, lambda text: text + "\nthis is no C;\n"), BM1690)
+    assert found.error
+    assert "does not compile" in found.words()
+
+
+def test_it_is_asked_again_when_the_header_has_changed(tmp_path):
+    place = include(tmp_path)
+    assert not drift(place, BM1690).changed
+    include(tmp_path, edited(r"(void tpu_bdc_cast\([^)]*)\)", r"\1, int more)"))
+    assert drift(place, BM1690).changed == ("tpu_bdc_cast",)
+
+
+@pytest.mark.usefixtures("no_sdk")
+def test_kernels_that_call_such_a_function_are_refused_and_others_not(monkeypatch, tmp_path):
+    edit = edited(r"(void tpu_bdc_cast\([^)]*)\)", r"\1, int more)")
+    root = release(tmp_path / "sdk", "bm1690", libraries=True, header=header(edit))
+    monkeypatch.setenv("PPL_PROJECT_ROOT", os.fspath(root))
+    with pytest.raises(ToolchainError, match="other parameters for tpu_bdc_cast"):
+        build.for_cmodel(SOURCE % "cast(0, 0, 0, 0, 0, DT_FP16, DT_FP32, 0, 0)", BM1690, "k")
+    with pytest.raises(ToolchainError, match="library has not: tpu_bdc_cpy"):  # it came as far as the linker
+        build.for_cmodel(SOURCE % "cpy(0, 0, 0, 0, 0, DT_FP16)", BM1690, "k")
+    (found,) = [f for f in report.find() if f.name == "interface for bm1690"]
+    assert not found.present
+    assert "tpu_bdc_cast" in found.where
+
+
+def test_the_vendor_s_own(monkeypatch):
+    sdks = search.search().sdks
+    if not sdks:
+        pytest.skip("no SDK: tilecore toolchain install tpu")
+    for chip in CHIPS.values():
+        if place := sdks[0].include(chip):
+            found = drift(place, chip)
+            assert found.words() == ""
+            assert chip is not BM1690 or not found.missing

@@ -1,0 +1,1 @@
+"""tilecore's backend for SophGo's tensor processors: readable C for tpu_kernel.h."""

@@ -1,0 +1,231 @@
+"""The execution backends of ``tpu``.
+
+``torch_tpu``: a card, through SophGo's extension of torch. ``tpurt``: a card, through the vendor's runtime. ``sim``:
+tile-tpu's own simulator (``tile_tpu.simulated``). ``cmodel``: the vendor's simulator, on the host.
+
+What an artifact must say for them:
+
+- ``source`` is the emitted C, ``binary`` the library built from it, ``binary_format`` "cmodel" or "firmware".
+- ``target`` names the chip (``-chip=``).
+- An entry's ``symbol`` is the function that the source registers (``TPUKERNEL_FUNC_REGISTER(symbol)``), of at most 63
+  characters. Its attribute ``cores`` is the number of work items of the launch, a core each (1 without it); the
+  code may count on exactly so many. bmlib's CModel launches one only, so kernels for more are refused there.
+- The struct of arguments is as ``tile_tpu.arguments`` says; every work item gets a copy of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tile_tpu.arguments import cores_of, slots_of
+from tile_tpu.chips import chip_of
+from tile_tpu.launch.calls import call_of
+from tile_tpu.simulated import SimulatorAdapter
+from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
+from tilecore.plugins.backend import Presence
+from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.runtime.artifact import Artifact, ScalarParam, TensorParam
+from tilecore.runtime.dims import evaluate
+from tilecore.target import Target
+
+HOST = 1  # DLPack's device type
+CMODEL, FIRMWARE = "cmodel", "firmware"  # formats of binaries
+
+
+class CModelAdapter(KernelAdapter):
+    """The vendor's CModel: slow, and right to the bit. Tensors are the host's."""
+
+    name = "cmodel"
+    device = HOST
+
+    def available(self, target: Target) -> Presence:
+        from tile_tpu.toolchain.search import find_cmodel
+
+        chip = chip_of(target)
+        try:
+            files = find_cmodel(chip)
+        except ToolchainError as error:
+            return Presence(False, f"{error.message}: {error.hint}")
+        return Presence(True, f"the vendor's CModel of {chip.name}, SDK {files.version or 'of unknown version'}")
+
+    def binary_formats(self) -> Sequence[str]:
+        return (CMODEL,)
+
+    def load(self, artifact: Artifact) -> LoadedKernel:
+        """Nothing runs yet; the CModel's process starts at the first call. Raises ToolchainError without an SDK."""
+        from tile_tpu.cmodel.device import CModelDevice
+        from tile_tpu.cmodel.kernel_files import kernel_library
+
+        _require_format(artifact, CMODEL, self.name)
+        device = CModelDevice(chip_of(Target.parse(artifact.target)))
+        kernels = kernel_library(artifact.name, artifact.binary, artifact.source)
+        for entry in artifact.entries:
+            kernels.require(entry.symbol)
+            device.require_items(entry.symbol, cores_of(entry))
+
+        def launch(slots_address: int, grids_address: int, stream: int) -> int:
+            blocks, launches = call_of(artifact, slots_address, grids_address)
+            device.run(kernels, blocks, launches)
+            return 0
+
+        return LoadedKernel(launch, owner=kernels)
+
+    def largest_run(self) -> int | None:
+        return 1 << 24
+
+
+class TpuRtAdapter(KernelAdapter):
+    """A card through tpuRt. Tensors are the host's: a call copies them there and back, and a timing includes that.
+
+    Not tested on hardware; the CModel's runtime has the same functions, and the same code drives both.
+    """
+
+    name = "tpurt"
+    device = HOST
+
+    def available(self, target: Target) -> Presence:
+        from tile_tpu.card.board import cards
+        from tile_tpu.runtimes.failure import RuntimeFailure
+
+        chip = chip_of(target)
+        if chip.runtime != "tpurt":
+            return Presence(False, f"{chip.name} is driven by bmlib, through which tile-tpu runs the CModel only")
+        try:
+            count = cards()
+        except RuntimeFailure as failure:
+            return Presence(False, f"{failure}; install the card's driver and runtime")
+        return Presence(count > 0, f"{count} card{'s' * (count != 1)}")
+
+    def binary_formats(self) -> Sequence[str]:
+        return (FIRMWARE,)
+
+    def load(self, artifact: Artifact) -> LoadedKernel:
+        """Raises LaunchError when there is no card."""
+        from tile_tpu.card.board import card_runtime
+        from tile_tpu.card.execute import execute
+        from tile_tpu.cmodel.kernel_files import kernel_library
+        from tile_tpu.runtimes.failure import RuntimeFailure
+
+        _require_format(artifact, FIRMWARE, self.name)
+        chip = chip_of(Target.parse(artifact.target))
+        kernels = kernel_library(artifact.name, artifact.binary, artifact.source)
+        try:
+            runtime = card_runtime()
+        except RuntimeFailure as failure:
+            raise LaunchError(f"{artifact.name} cannot be loaded: {failure}") from None
+
+        def launch(slots_address: int, grids_address: int, stream: int) -> int:
+            try:
+                blocks, launches = call_of(artifact, slots_address, grids_address)
+                execute(runtime, str(kernels.path), blocks, launches)
+            except RuntimeFailure as failure:
+                raise LaunchError(f"{artifact.name} failed on {chip.name}: {failure}") from None
+            return 0
+
+        return LoadedKernel(launch, owner=(kernels, runtime))
+
+
+class TorchTpuAdapter(KernelAdapter):
+    """A card through SophGo's torch_tpu, on its tensors and its current stream.
+
+    Not tested on hardware; ``tile_tpu.card.torch_tpu`` says what is not known of it.
+    """
+
+    name = "torch_tpu"
+
+    def __init__(self) -> None:
+        from tile_tpu.card.tensors import EXTENSION
+
+        self.device = EXTENSION
+
+    def available(self, target: Target) -> Presence:
+        from tile_tpu.card.torch_tpu import FIX, installed
+
+        chip = chip_of(target)
+        if chip.name not in ("bm1690", "sg2260e"):
+            return Presence(False, f"torch_tpu launches kernels on BM1690 and SG2260E only, not on {chip.name}")
+        found = installed()
+        wrong = found.words()
+        return Presence(False, f"{wrong}; {FIX}") if wrong else Presence(True, f"SophGo's torch_tpu {found.version}")
+
+    def binary_formats(self) -> Sequence[str]:
+        return (FIRMWARE,)
+
+    def load(self, artifact: Artifact) -> LoadedKernel:
+        """Raises LaunchError without SophGo's torch_tpu, UnsupportedError for a kernel with scalars."""
+        from tile_tpu.card.torch_tpu import FIX, SCALARS_KNOWN, operation
+        from tile_tpu.cmodel.kernel_files import kernel_library
+
+        _require_format(artifact, FIRMWARE, self.name)
+        named = [p.name for p in artifact.params if isinstance(p, ScalarParam)] + [s.name for s in artifact.symbols]
+        if named and not SCALARS_KNOWN:
+            raise UnsupportedError(
+                f"{artifact.name} takes numbers ({', '.join(named)}), and how torch_tpu hands those on is not known",
+                expected="a kernel that takes tensors of fixed shapes only",
+                hint='execution_backend="tpurt" passes them',
+            )
+        try:
+            run = operation()
+        except ImportError as error:
+            raise LaunchError(f"{artifact.name} cannot be loaded: {error}", hint=FIX) from None
+        kernels = kernel_library(artifact.name, artifact.binary, artifact.source)
+        return LoadedKernel(
+            _TorchLaunch(artifact, self.device or 0, run, str(kernels.path)), owner=kernels, on_device=True
+        )
+
+    def synchronize(self, device_index: int = 0) -> None:
+        import torch
+
+        getattr(torch, "tpu").synchronize(device_index)  # noqa: B009 - torch_tpu adds the module
+
+    def torch_device(self, device_index: int = 0) -> str:
+        return f"tpu:{device_index}"
+
+
+class _TorchLaunch:
+    """``launch(slots_address, grids_address, device, stream)`` through torch_tpu's operation."""
+
+    def __init__(self, artifact: Artifact, device_type: int, run: Any, library: str) -> None:
+        self.artifact, self.device_type, self.run, self.library = artifact, device_type, run, library
+
+    def __call__(self, slots_address: int, grids_address: int, device: int, stream: int) -> int:
+        from tile_tpu.card.torch_tpu import execute
+
+        for call in slots_of(self.artifact, slots_address, grids_address):
+            tensors = self._tensors([tensor.address for tensor in call.tensors], device)
+            execute(self.run, self.library, call.symbol, tensors, [])
+        return 0
+
+    def _tensors(self, addresses: list[int], device: int) -> list[Any]:
+        from tile_tpu.card.tensors import tensor_at
+
+        params = [p for p in self.artifact.params if isinstance(p, TensorParam)]
+        made = []
+        for declared, address in zip([*params, *self.artifact.workspaces], addresses, strict=True):
+            shape = [evaluate(d, {}) for d in declared.shape]
+            strides = [evaluate(d, {}) for d in getattr(declared, "strides", None) or ()] or _row_major(shape)
+            made.append(tensor_at(address, shape, strides, declared.dtype, (self.device_type, device)))
+        return made
+
+
+def _row_major(shape: list[int]) -> list[int]:
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return strides[::-1]
+
+
+def _require_format(artifact: Artifact, wanted: str, adapter: str) -> None:
+    if artifact.binary_format != wanted:
+        raise UnsupportedError(
+            f"the binary of {artifact.name} is {artifact.binary_format!r}",
+            expected=wanted,
+            hint=f'compile it with execution_backend="{adapter}"',
+        )
+
+
+def adapters() -> list[KernelAdapter]:
+    """All of them, in the order in which ``auto`` tries them: a card first, then the simulator that checks more."""
+    return [TorchTpuAdapter(), TpuRtAdapter(), SimulatorAdapter(), CModelAdapter()]

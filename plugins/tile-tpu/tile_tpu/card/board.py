@@ -1,0 +1,63 @@
+"""The runtime library of a machine with a card."""
+
+from __future__ import annotations
+
+import ctypes.util
+import functools
+import os
+import threading
+from pathlib import Path
+
+from tile_tpu.runtimes.failure import RuntimeFailure
+from tile_tpu.runtimes.tpurt import TpuRt, device_count, open_library
+from tile_tpu.toolchain.search import search
+
+NAME = "libtpuv7_rt.so"
+USUAL = "/opt/tpuv7/tpuv7-current/lib"  # where the vendor's driver package puts it
+
+
+def board_library() -> tuple[Path | None, list[str]]:
+    """(the library that drives cards, the places that have none). The CModel's, of the same name, is not taken."""
+    looked: list[str] = []
+    folders = [*os.environ.get("LD_LIBRARY_PATH", "").split(":"), USUAL]
+    folders += [os.fspath(sdk.root / "deps" / "runtime" / "tpuv7-runtime" / "lib") for sdk in search().sdks]
+    for folder in dict.fromkeys(f for f in folders if f):
+        place = Path(folder) / NAME
+        if place.is_file() and not drives_cmodel(place):
+            return place, looked
+        looked.append(f"{place} drives the CModel" if place.is_file() else os.fspath(place))
+    known = ctypes.util.find_library("tpuv7_rt")
+    return (Path(known), looked) if known else (None, looked)
+
+
+def drives_cmodel(library: Path) -> bool:
+    """Whether a runtime library is the CModel's: it then needs the emulator of the card's daemon."""
+    try:
+        return b"libcdm_daemon_emulator" in library.read_bytes()
+    except OSError:
+        return False
+
+
+def cards() -> int:
+    """Cards that the runtime sees; raises RuntimeFailure when there is no runtime or it does not start."""
+    return device_count(open_library(_path()))
+
+
+@functools.lru_cache(maxsize=1)
+def _path() -> str:
+    path, looked = board_library()
+    if path is None:
+        raise RuntimeFailure(f"no {NAME} that drives a card, looked at {', '.join(looked[:4])}")
+    return os.fspath(path)
+
+
+_lock = threading.Lock()
+_runtimes: dict[int, TpuRt] = {}
+
+
+def card_runtime(device: int = 0) -> TpuRt:
+    """The runtime on a card, opened once; raises RuntimeFailure."""
+    with _lock:
+        if device not in _runtimes:
+            _runtimes[device] = TpuRt(_path(), device)
+        return _runtimes[device]

@@ -1,0 +1,27 @@
+"""One call on a card, its tensors on the host: each block there, the launches in order, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tile_tpu.runtimes.calls import Block, Launch, Runtime
+
+
+def execute(runtime: Runtime, library: str, blocks: Sequence[Block], launches: Sequence[Launch]) -> None:
+    """Do it all and wait; raises RuntimeFailure."""
+    module = runtime.load(library)
+    places: list[int] = []
+    try:
+        for block in blocks:
+            places.append(runtime.allocate(max(block.nbytes, 64)))
+            if block.copy_in and block.nbytes:
+                runtime.to_device(places[-1], block.host, block.nbytes)
+        for launch in launches:
+            runtime.launch(module, launch.entry, launch.filled(places), launch.items)
+        runtime.wait()
+        for place, block in zip(places, blocks, strict=True):
+            if block.copy_out and block.nbytes:
+                runtime.to_host(block.host, place, block.nbytes)
+    finally:
+        for place in places:
+            runtime.free(place)

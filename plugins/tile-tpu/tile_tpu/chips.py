@@ -1,0 +1,139 @@
+"""What the chips are: sizes, shapes, addresses, clocks. One frozen record each; everything else asks here.
+
+Sizes, shapes and addresses are what the vendor's CModel answers to ``tpu_npu_num()``, ``tpu_bank_num()``,
+``tpu_eu_num()``, ``tpu_cube_shape()``, ``tpu_l2_sram_size()`` and so on (PPL 1.7.111). Clocks and bandwidths are those
+of the vendor's profiler (``tpu_mlir/python/profile_helper/<chip>_defs.py``); it has none for BM1684X's memory and for
+SG2260E, see ``ddr_gb_per_s``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilecore.errors import TargetError
+from tilecore.target import Target
+
+DEFAULT = "bm1690"
+
+
+@dataclass(frozen=True)
+class Chip:
+    """One chip.
+
+    arch: the vendor's code of the architecture, the name of its folder in the SDK.
+    cores: tensor processors that one launch may use. lanes: of a core ("NPU"s), each with memory of its own.
+    lane_bytes: local memory of a lane. banks: of a lane's memory, equal parts of it.
+    eu_bytes: what a lane's execution units take in one cycle; also the alignment of addresses and channels.
+    cube_rows, cube_columns: outputs of a matrix instruction that are worked on at once: a row in each lane,
+    ``cube_columns`` of its columns. cube_depth: {bits of an input: products of one output summed in a cycle}.
+    has_cube_shape: ``tpu_cube_shape`` exists.
+    l2_base, l2_bytes: the window of the SRAM that all cores share. global_base: the first address of DDR.
+    static_bytes: tables that the chip's functions read.
+    defines: macros that the vendor's headers want for it. runtime: "tpurt" or "bmlib", who launches.
+    vector_mhz, dma_mhz: clocks of the tensor unit and of DMA. ddr_gb_per_s: of one core, 10**9 bytes a second.
+    l2_gb_per_s: between a core and L2. beat_bytes: of the bus, in one cycle of DMA.
+    device_library: of the vendor's CModel.
+    """
+
+    name: str
+    arch: str
+    cores: int
+    lanes: int
+    lane_bytes: int
+    banks: int
+    eu_bytes: int
+    cube_columns: int
+    cube_depth: tuple[tuple[int, int], ...]
+    has_cube_shape: bool
+    l2_base: int
+    l2_bytes: int
+    global_base: int
+    static_bytes: int
+    defines: tuple[str, ...]
+    runtime: str
+    vector_mhz: int
+    dma_mhz: int
+    ddr_gb_per_s: float
+    l2_gb_per_s: float
+    beat_bytes: int
+    device_library: str
+
+    @property
+    def bank_bytes(self) -> int:
+        """Of one bank of a lane."""
+        return self.lane_bytes // self.banks
+
+    @property
+    def launch_cores(self) -> int:
+        """Cores that one launch of a kernel runs on. bmlib's ``tpu_kernel_launch`` runs on one."""
+        return self.cores if self.runtime == "tpurt" else 1
+
+    @property
+    def cube_rows(self) -> int:
+        return self.lanes
+
+    @property
+    def depth_of(self) -> dict[int, int]:
+        """``cube_depth`` as a dictionary: 32, 16 and 8 bits."""
+        return dict(self.cube_depth)
+
+    def eu_count(self, bits: int) -> int:
+        """Elements of ``bits`` (8, 16, 32; 4 counts as 8) that a lane works on in one cycle, ``tpu_eu_num``."""
+        return self.eu_bytes * 8 // max(bits, 8)
+
+    def peak_macs(self, bits: int) -> int:
+        """Products with 16- or 8-bit inputs that one core adds up in a cycle. Inferred from the cube's shape, not a
+        number of the vendor's."""
+        return self.cube_rows * self.cube_columns * self.depth_of[bits]
+
+
+_BIG = {"lanes": 64, "lane_bytes": 262144, "banks": 16, "eu_bytes": 64, "cube_columns": 4, "static_bytes": 65536}
+_DEPTH_64 = ((32, 1), (16, 32), (8, 64))
+
+BM1690 = Chip(
+    "bm1690", "tpub_7_1", cores=8, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=True,
+    l2_base=0x1E6980000000, l2_bytes=0xF00000, global_base=0, defines=("__sg2260__", "__tpub_7_1__"), runtime="tpurt",
+    vector_mhz=1000, dma_mhz=1000, ddr_gb_per_s=68.264, l2_gb_per_s=128.0, beat_bytes=128,
+    device_library="libtpuv7_emulator.so",
+)  # fmt: skip
+# clocks and bandwidth are BM1690's: the profiler has no record of its own for this chip
+SG2260E = Chip(
+    "sg2260e", "tpub_7_1_e", cores=4, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=True,
+    l2_base=0x1E6980000000, l2_bytes=0x3C0000, global_base=0, defines=("__sg2260e__", "__tpub_7_1_e__"),
+    runtime="tpurt", vector_mhz=1000, dma_mhz=1000, ddr_gb_per_s=68.264, l2_gb_per_s=128.0, beat_bytes=128,
+    device_library="libtpuv7.1_emulator.so",
+)  # fmt: skip
+# memory: the profiler has none; LPDDR4X-4266 on 128 bits is what the vendor's data sheet says, 68.3 GB/s, one core
+BM1684X = Chip(
+    "bm1684x", "tpu_6_0", cores=1, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=False,
+    l2_base=0x10000000, l2_bytes=0x1FB000, global_base=0x100000000, defines=("__bm1684x__",), runtime="bmlib",
+    vector_mhz=1000, dma_mhz=1000, ddr_gb_per_s=68.264, l2_gb_per_s=128.0, beat_bytes=128,
+    device_library="libcmodel_bm1684x.so",
+)  # fmt: skip
+BM1688 = Chip(
+    "bm1688", "tpul_6_0", cores=2, lanes=32, lane_bytes=131072, banks=16, eu_bytes=16, cube_columns=4,
+    static_bytes=65536, cube_depth=((32, 1), (16, 16), (8, 32)), has_cube_shape=False,
+    l2_base=0x101000000, l2_bytes=0x200000, global_base=0x100000000, defines=("__bm1688__",), runtime="bmlib",
+    vector_mhz=900, dma_mhz=750, ddr_gb_per_s=32.0, l2_gb_per_s=48.0, beat_bytes=64,
+    device_library="libcmodel_bm1688.so",
+)  # fmt: skip
+
+CHIPS: dict[str, Chip] = {chip.name: chip for chip in (BM1690, SG2260E, BM1684X, BM1688)}
+
+
+def find_chip(name: str) -> Chip:
+    """The chip called ``name``; raises TargetError with the names that there are."""
+    chip = CHIPS.get(name.lower())
+    if chip is None:
+        raise TargetError(
+            f"no such chip: {name!r}",
+            found=name,
+            expected=", ".join(CHIPS),
+            hint=f'write target="tpu -chip={DEFAULT}"',
+        )
+    return chip
+
+
+def chip_of(target: Target) -> Chip:
+    """The chip that a target names."""
+    return find_chip(str(target.get("chip", DEFAULT)))

@@ -1,0 +1,92 @@
+"""Errors of a CModel that has ended: which kernel, how it was launched, where in it, and the CModel's own words."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+
+from tile_tpu.chips import Chip
+from tile_tpu.cmodel.kernel_files import KernelLibrary
+from tile_tpu.cmodel.process import WorkerEnded
+from tile_tpu.runtimes.calls import Launch
+from tile_tpu.toolchain.compile_errors import at
+from tile_tpu.toolchain.sdk import CModel
+from tilecore.errors import LaunchError
+
+_CHECK = re.compile(r"ASSERT \S*?(\w+\.c): (\w+): \d+: (.*)")  # the CModel's own: file, function, condition
+_ASSERTION = re.compile(r'\w+\.c:(\d+): \w+: Assertion "(.*)" failed')  # TPUKERNEL_ASSERT
+_COPY = re.compile(r"/tmp/\d+-\d+/\d+/")  # where the runtime puts the kernels that it loads
+_FRAME = re.compile(r"(\S+)\((\w*)\+0x([0-9a-f]+)\) \[0x[0-9a-f]+\]")
+
+
+def not_started(chip: Chip, files: CModel, ended: WorkerEnded) -> LaunchError:
+    """The CModel of this chip does not come up."""
+    return LaunchError(
+        f"the CModel of {chip.name} does not start: {ended.how}",
+        found=ended.words or str(files.device),
+        hint="install it again: tilecore toolchain install tpu --force; TILECORE_DEBUG=6 shows what is used",
+    )
+
+
+def crashed(chip: Chip, kernels: KernelLibrary, launches: Sequence[Launch], ended: WorkerEnded) -> LaunchError:
+    """A kernel ended the CModel's process."""
+    said = "\n".join((ended.words, ended.raw))
+    shapes = ", ".join(f"{x.entry} on {x.items} core{'s' * (x.items != 1)}" for x in launches)
+    lines = kernels.source.splitlines()
+    where = _line(kernels, said)
+    found = [f"launched {shapes}"]
+    if where:
+        found.append(at(lines, where))
+    if ended.words:
+        found.append(f"its last words:\n{ended.words}")
+    return LaunchError(
+        f"{kernels.name} stopped the CModel of {chip.name}: {_reason(ended, said)}", found="; ".join(found),
+        hint='execution_backend="sim" checks more and says where' if "SIG" in ended.how else None,
+    )  # fmt: skip
+
+
+def _reason(ended: WorkerEnded, said: str) -> str:
+    if match := _ASSERTION.search(said):
+        return f"assertion {match[2]} does not hold"
+    if match := _CHECK.search(said):
+        function = _called(said)
+        who = f"{function} refuses its arguments, " if function else ""
+        return f"{who}{match[3].strip()} does not hold ({match[2]})"
+    return ended.how
+
+
+def _called(said: str) -> str:
+    """The function of the kernel interface that was called last."""
+    return next((m[2] for m in _FRAME.finditer(said) if m[2].startswith("tpu_")), "")
+
+
+def _line(kernels: KernelLibrary, said: str) -> int:
+    """The emitted line that was running, as an assertion or the kernel's innermost frame names it; 0 if unknown."""
+    if match := _ASSERTION.search(said):
+        return int(match[1])
+    for match in _FRAME.finditer(said):
+        path, symbol, offset = match.groups()
+        if _COPY.match(path) or path in (str(kernels.path), str(kernels.firmware)):
+            return _address_line(kernels, symbol, int(offset, 16))
+    return 0
+
+
+def _address_line(kernels: KernelLibrary, symbol: str, offset: int) -> int:
+    """The line of the call that returns to ``offset`` bytes behind a function, or behind the library's start."""
+    start = 0
+    if symbol:
+        found = re.search(rf"^([0-9a-f]+) \w {symbol}$", _said("nm", str(kernels.path)), re.MULTILINE)
+        if found is None:
+            return 0
+        start = int(found[1], 16)
+    match = re.search(r":(\d+)", _said("addr2line", "-e", str(kernels.path), hex(start + offset - 1)))
+    return int(match[1]) if match else 0
+
+
+def _said(*command: str) -> str:
+    """What a tool of binutils says; "" where there is none."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""

@@ -1,0 +1,118 @@
+"""CModelDevice: a chip's CModel, ready to run kernels."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tile_tpu.chips import Chip
+from tile_tpu.cmodel import pool
+from tile_tpu.cmodel.crash import crashed, not_started
+from tile_tpu.cmodel.kernel_files import KernelLibrary
+from tile_tpu.cmodel.memory import place
+from tile_tpu.cmodel.process import Worker, WorkerConfig, WorkerEnded
+from tile_tpu.runtimes.calls import Block, Launch
+from tile_tpu.toolchain.sdk import CModel
+from tile_tpu.toolchain.search import find_cmodel
+from tilecore import settings
+from tilecore.errors import LaunchError, UnsupportedError
+
+
+class CModelDevice:
+    """One chip. files: its simulator, by default the one that is found (raises ToolchainError when there is none)."""
+
+    def __init__(self, chip: Chip, files: CModel | None = None) -> None:
+        self.chip = chip
+        self.files = files or find_cmodel(chip)
+
+    @property
+    def most_items(self) -> int:
+        """Work items of a launch: one a core; bmlib's CModel runs one only."""
+        return self.chip.cores if self.chip.runtime == "tpurt" else 1
+
+    def require_items(self, entry: str, items: int) -> None:
+        """Raises UnsupportedError when a launch of so many work items cannot be: code that counts on them would leave
+        work undone."""
+        if items > self.most_items:
+            name, most = self.chip.name, self.most_items
+            raise UnsupportedError(
+                f"{entry} is launched on {items} cores, and the CModel of {name} launches on {most}",
+                hint=f'compile it for one core: target="tpu -chip={name} -cores=1"; or execution_backend="sim"',
+            )
+
+    def run(self, kernels: KernelLibrary, blocks: Sequence[Block], launches: Sequence[Launch]) -> None:
+        """Run ``launches`` one after the other on memory that they share. What kernels print goes to stdout.
+
+        Raises UnsupportedError for too many work items, and LaunchError: an assertion of the CModel, a crash, a kernel
+        that does not return 0 or in time, a write outside of a block. The next call starts a fresh process.
+        """
+        for launch in launches:
+            kernels.require(launch.entry)
+            self.require_items(launch.entry, launch.items)
+        slot = pool.slot(self._config(kernels))
+        with slot.lock:
+            try:
+                worker = slot.ready()
+            except WorkerEnded as ended:
+                raise not_started(self.chip, self.files, ended) from None
+            self._run(worker, kernels, blocks, launches)
+
+    def _run(self, worker: Worker, kernels: KernelLibrary, blocks: Sequence[Block], launches: Sequence[Launch]) -> None:
+        staging = worker.staging
+        placed, nbytes = place(blocks)
+        staging.reserve(nbytes)
+        for block, where in zip(blocks, placed, strict=True):
+            if block.copy_in:
+                staging.write(block, where.at)
+        request = {
+            "library": os.fspath(kernels.path),
+            "bytes": nbytes,
+            "blocks": placed,
+            "launches": [(x.entry, x.arguments.hex(), x.pointers, x.items) for x in launches],
+        }
+        worker.output.skip()
+        try:
+            answer = worker.ask(request, settings.simulate_timeout())
+        except WorkerEnded as ended:
+            raise crashed(self.chip, kernels, launches, ended) from None
+        self._take(worker, kernels, answer)
+        for block, where in zip(blocks, placed, strict=True):
+            if block.copy_out:
+                staging.read(block, where.at)
+
+    def _take(self, worker: Worker, kernels: KernelLibrary, answer: dict[str, Any]) -> None:
+        """What kernels printed, and whether all went well."""
+        _show(worker.output.printed())
+        code = worker.output.task_code()
+        if code is not None:
+            raise LaunchError(f"{kernels.name} failed on the CModel of {self.chip.name}: it returned {code}, not 0")
+        if "failed" in answer:
+            raise LaunchError(f"{kernels.name} failed on the CModel of {self.chip.name}: {answer['failed']}")
+
+    def _config(self, kernels: KernelLibrary) -> WorkerConfig:
+        files, libraries = self.files, [self.files.device.parent, self.files.runtime.parent]
+        if self.chip.runtime == "tpurt":
+            env = {
+                "TPU_EMULATOR_PATH": os.fspath(files.device),
+                "TPU_SCALAR_EMULATOR_PATH": os.fspath(files.scalar),
+                "TPU_RT_CORE_NUM": str(self.chip.cores),
+            }
+        else:  # the kernels are the firmware
+            libraries.insert(0, kernels.path.parent)
+            env = {"TPUKERNEL_FIRMWARE_PATH": os.fspath(kernels.firmware)}
+        env["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys([*map(os.fspath, libraries), *_users_libraries()]))
+        return WorkerConfig(self.chip.runtime, os.fspath(files.runtime), tuple(sorted(env.items())))
+
+
+def _users_libraries() -> list[str]:
+    """Folders of our LD_LIBRARY_PATH, without those that hold a C library: the vendor's own setup adds one."""
+    folders = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    return [folder for folder in folders if folder and not os.path.exists(os.path.join(folder, "libc.so.6"))]
+
+
+def _show(printed: str) -> None:
+    if printed:
+        sys.stdout.write(printed)
+        sys.stdout.flush()

@@ -1,0 +1,100 @@
+"""The CModel's processes of this one: one for each chip (bmlib: for each kernel library), kept warm between calls."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+
+from tile_tpu.cmodel.process import Worker, WorkerConfig, WorkerEnded
+
+MOST = 4  # processes that are kept; each has some 140 MB
+TRIES = 3  # to start one
+
+
+class Slot:
+    """Place of one process. lock: who holds it may use the process."""
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self.config = config
+        self.lock = threading.Lock()
+        self.worker: Worker | None = None
+
+    def ready(self) -> Worker:
+        """The process, started if there is none; raises WorkerEnded."""
+        if self.worker is not None and not self.worker.alive:
+            self.close()
+        if self.worker is None:
+            self.worker = _started(self.config)
+        return self.worker
+
+    def close(self) -> None:
+        worker, self.worker = self.worker, None
+        if worker is not None:
+            worker.close()
+
+
+def _started(config: WorkerConfig) -> Worker:
+    """A new process. The vendor's runtime looks for free ports of the machine and may take those of another that starts
+    at the same time; both then wait for ever. So ours start one after the other, and a start that hangs is repeated."""
+    for left in reversed(range(TRIES)):
+        with _starting():
+            try:
+                return Worker(config)
+            except WorkerEnded as ended:
+                if not (ended.is_late and left):
+                    raise
+    raise AssertionError("not reached")
+
+
+@contextlib.contextmanager
+def _starting() -> Iterator[None]:
+    """Held by one process of this user at a time."""
+    path = os.path.join(tempfile.gettempdir(), f"tilecore-tpu-{os.getuid()}.lock")
+    with open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+_slots: dict[WorkerConfig, Slot] = {}
+_lock = threading.Lock()
+
+
+def slot(config: WorkerConfig) -> Slot:
+    """The one for ``config``; processes that were not used for longest make room."""
+    with _lock:
+        found = _slots.pop(config, None) or Slot(config)
+        _slots[config] = found
+        surplus = list(_slots)[: max(len(_slots) - MOST, 0)]
+        for old in surplus:
+            if _slots[old].lock.acquire(blocking=False):
+                unused = _slots.pop(old)
+                unused.close()
+                unused.lock.release()
+        return found
+
+
+def close_all() -> None:
+    """End all processes, also those that work; the next call starts fresh ones."""
+    with _lock:
+        for found in _slots.values():
+            found.close()
+        _slots.clear()
+
+
+def _forget() -> None:
+    """In a fork: the processes are its parent's."""
+    global _lock
+    _lock = threading.Lock()
+    for found in _slots.values():
+        if found.worker is not None:
+            found.worker.forget()
+    _slots.clear()
+
+
+atexit.register(close_all)
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,171 @@
+"""The parent's side of one process that runs the CModel."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tile_tpu
+from tile_tpu.cmodel import messages
+from tile_tpu.cmodel.memory import Staging
+from tile_tpu.cmodel.output import Output
+from tile_tpu.cmodel.worker import forget_files
+
+START_SECONDS = 30.0  # longest that the CModel may take to come up; it takes a quarter of one on an idle machine
+MOST_OUTPUT = 64 << 20  # bytes that a kernel may print in one call
+
+
+class WorkerEnded(Exception):
+    """The process ended, or was ended, in the middle of a request.
+
+    how: in words. words: its last ones. raw: all of them, with stack frames. is_late: it was ended for its slowness.
+    """
+
+    def __init__(self, how: str, output: Output, is_late: bool = False) -> None:
+        super().__init__(how)
+        self.how = how
+        self.is_late = is_late
+        self.words = output.last_words()
+        self.raw = output.raw()[-100_000:]
+
+
+@dataclass(frozen=True)
+class WorkerConfig:
+    """runtime: "tpurt" or "bmlib". library: of it. environment: what the process gets besides ours, by name."""
+
+    runtime: str
+    library: str
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+class Worker:
+    """A process that has the CModel loaded. One request at a time; the caller sees to that.
+
+    Between requests it is stopped (SIGSTOP): threads of the vendor's runtime never rest, and take a processor of a
+    machine that does nothing else. The kernel of the operating system wakes it when this process ends (worker.py).
+    """
+
+    def __init__(self, config: WorkerConfig) -> None:
+        """Start it and wait until it is ready; raises WorkerEnded."""
+        self.memory = os.memfd_create("tilecore-tpu")
+        self.staging = Staging(self.memory)
+        self._folder = tempfile.TemporaryDirectory(prefix="tilecore-tpu-")
+        self.output = Output(Path(self._folder.name))
+        self._link, theirs = socket.socketpair()
+        self.owner = os.getpid()
+        try:
+            self._process = self._start(config, theirs)
+        finally:
+            theirs.close()
+        try:
+            answer = self._wait(START_SECONDS, "to start")
+        except BaseException:
+            self.close()
+            raise
+        if "ready" not in answer:
+            ended = WorkerEnded(f"its runtime did not start: {answer.get('failed')}", self.output)
+            self.close()
+            raise ended
+        self.output.skip()
+        self._signal(signal.SIGSTOP)
+
+    def _start(self, config: WorkerConfig, theirs: socket.socket) -> subprocess.Popen[bytes]:
+        facts = {"runtime": config.runtime, "library": config.library, "parent": self.owner}
+        facts |= {"link": theirs.fileno(), "memory": self.memory}
+        package = os.fspath(Path(tile_tpu.__file__).resolve().parent.parent)
+        env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LD_"))}
+        env |= {"PYTHONPATH": package, "PYTHONDONTWRITEBYTECODE": "1", **dict(config.environment)}
+        return subprocess.Popen(
+            [sys.executable, "-S", "-m", "tile_tpu.cmodel.worker", json.dumps(facts)],
+            stdin=subprocess.DEVNULL, stdout=self.output.out, stderr=self.output.err, cwd=self._folder.name, env=env,
+            pass_fds=(theirs.fileno(), self.memory), start_new_session=True,
+        )  # fmt: skip
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """The answer to a request. Raises WorkerEnded when the process ends first or needs longer than ``seconds``; it
+        has then been ended, as it has when this is interrupted."""
+        try:
+            self._signal(signal.SIGCONT)
+            with contextlib.suppress(ConnectionError):
+                messages.send(self._link, request)
+            answer = self._wait(seconds, "to run")
+        except BaseException:
+            self.close()
+            raise
+        self._signal(signal.SIGSTOP)
+        return answer
+
+    def _signal(self, number: int) -> None:
+        if self._process.poll() is None:
+            self._process.send_signal(number)
+
+    def _wait(self, seconds: float, what: str) -> dict[str, Any]:
+        end = time.monotonic() + seconds
+        while True:
+            left = end - time.monotonic()
+            if left <= 0:
+                self._kill()
+                raise WorkerEnded(f"it took more than {seconds:g} s {what} and was stopped", self.output, is_late=True)
+            if select.select([self._link], [], [], min(left, 0.5))[0]:
+                break
+            if self.output.size() > MOST_OUTPUT:
+                self._kill()
+                raise WorkerEnded(f"it printed more than {MOST_OUTPUT >> 20} MiB and was stopped", self.output)
+        answer = messages.receive(self._link)
+        if answer is None:
+            self._reap()
+            raise WorkerEnded(self._how(), self.output)
+        return answer
+
+    def _how(self) -> str:
+        code = self._process.returncode
+        if code is not None and code < 0:
+            return f"it ended by {signal.Signals(-code).name}"
+        return f"it ended the process with code {code}"
+
+    def _reap(self) -> None:
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:  # it closed its socket and lives on
+            self._kill()
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # a session of its own: whatever it has started too
+        self._process.wait()
+
+    def close(self) -> None:
+        """End the process and forget what it left."""
+        if self._process.poll() is None:
+            self._kill()
+        self.forget()
+        forget_files(self._process.pid)
+        with contextlib.suppress(OSError):
+            self._folder.cleanup()
+
+    def forget(self) -> None:
+        """Close what this process has of it, as a fork must that did not start it."""
+        self._link.close()
+        self.output.close()
+        if self.memory >= 0:
+            os.close(self.memory)
+            self.memory = -1

@@ -1,0 +1,24 @@
+"""Statements of the control core: the core's emitter, and what it knows of the chip and of tensors' addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tile_tpu.chips import Chip
+from tilecore.codegen.dialect import Dialect
+from tilecore.codegen.memory_uses import MemoryUses
+from tilecore.codegen.names import Names
+from tilecore.codegen.statements import Statements
+from tilecore.ir.nodes import Var
+
+
+class ControlCode(Statements):
+    """``addresses``: for tensors that commands use, the name of their address. ``offsets``: addresses of local buffers
+    in a lane, by name."""
+
+    def __init__(
+        self, dialect: Dialect, names: Names, offsets: Mapping[str, int], uses: MemoryUses, chip: Chip
+    ) -> None:
+        super().__init__(dialect, names, offsets, uses)
+        self.chip = chip
+        self.addresses: dict[Var, str] = {}

@@ -1,0 +1,181 @@
+"""The instructions: calls ``tpu.<name>(operands)`` that stand alone in the IR, each one command to an engine.
+
+Operands are views (``views.py``), numbers (expressions) or words. The vendor's functions that each becomes, by dtype,
+are in ``codegen/instruction_text.py``; their rules (alignment, lanes, extents) in the vendor's ``tpu_kernel.h``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tile_tpu.ir.views import View, as_view
+from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm
+from tilecore.ir.register_call import register_call
+
+PREFIX = "tpu."
+TENSOR, DMA, CONTROL = "tensor unit", "dma", "control"
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """name: without prefix. engine: that carries it out. operands: one word each, ``name:kind``; kinds: ``w`` (a view
+    that it writes), ``r`` (reads), ``rw``, ``work`` (a view that it overwrites with nothing of use), ``r|x`` (a view or
+    a number), ``x`` (a number), ``s`` (a word). aligned: its views must have the aligned layout.
+    """
+
+    name: str
+    engine: str
+    operands: tuple[str, ...]
+    aligned: bool = False
+
+
+def _unary(names: str, aligned: bool = False) -> list[Instruction]:
+    return [Instruction(name, TENSOR, ("dst:w", "src:r"), aligned) for name in names.split()]
+
+
+def _binary(names: str) -> list[Instruction]:
+    """b (of c_sub and c_div: a) may be a number."""
+    return [Instruction(name, TENSOR, ("dst:w", "a:r|x", "b:r|x")) for name in names.split()]
+
+
+_ALL = (
+    # -- moves. Extents of dst and src are the same; strides are free but for what is said
+    Instruction("load", DMA, ("dst:w", "src:r")),  # global (or L2) to local
+    Instruction("store", DMA, ("dst:w", "src:r")),  # local to global
+    Instruction("move_global", DMA, ("dst:w", "src:r")),  # global to global
+    Instruction("shift", DMA, ("dst:w", "src:r")),  # local to local, any lanes
+    Instruction("load_to_all", DMA, ("dst:w", "src:r")),  # src has c = 1; dst gets it in each of its c <= lanes lanes
+    Instruction("load_transposed", DMA, ("dst:w", "src:r")),  # dst (n,c,h,w) = src (n,w,h,c), cw_trans_S2L
+    Instruction("store_transposed", DMA, ("dst:w", "src:r")),
+    Instruction("gather_rows", DMA, ("dst:w", "src:r", "rows:r", "other:x")),  # dst[0,c,r,w] = src[0,c,rows[r],w]
+    Instruction("copy", TENSOR, ("dst:w", "src:r")),  # local to local, same lane
+    Instruction("to_all_lanes", TENSOR, ("dst:w", "src:r"), True),  # npu_bcast: src has c = 1
+    Instruction("transpose", TENSOR, ("dst:w", "src:r"), True),  # dst (1,c,1,w) = src (1,w,1,c)
+    Instruction("fill", TENSOR, ("dst:w", "value:x")),
+    Instruction("cast", TENSOR, ("dst:w", "src:r", "rounding:s")),  # rounding: even, zero, down, up
+    # -- element by element
+    *_unary("neg abs reciprocal square floor ceil round"),
+    *_unary("sqrt rsqrt", aligned=True),
+    *_binary("add sub mul div max min and or xor shift_left shift_right"),
+    *(
+        Instruction(f"select_{test}", TENSOR, ("dst:w", "a:r|x", "b:r|x", "yes:r|x", "no:r|x"), True)
+        for test in ("greater", "less", "equal")
+    ),
+    # -- functions with work memory and tables; aligned
+    Instruction("exp", TENSOR, ("dst:w", "src:r", "work0:work", "work1:work", "table:r"), True),
+    Instruction("log", TENSOR, ("dst:w", "src:r", "work0:work", "table:r"), True),
+    Instruction("sin", TENSOR, ("dst:w", "src:r", "work0:work", "table:r"), True),
+    Instruction("cos", TENSOR, ("dst:w", "src:r", "work0:work", "table:r"), True),
+    Instruction("tanh", TENSOR, ("dst:w", "src:r", "work0:work", "work1:work", "table:r"), True),
+    Instruction("sigmoid", TENSOR, ("dst:w", "src:r", "work0:work", "work1:work", "table:r"), True),
+    Instruction("load_table", TENSOR, ("table:w", "function:s"), True),  # exp, log, sin, cos, erf
+    # -- over w: dst (n,c,h,1) of src (n,c,h,w); pools
+    Instruction("reduce_max", TENSOR, ("dst:w", "src:r"), True),
+    Instruction("reduce_min", TENSOR, ("dst:w", "src:r"), True),
+    Instruction("reduce_sum", TENSOR, ("dst:w", "src:r"), True),  # dst float32 of any float src, or of its dtype
+    # -- numbers: dst int32, (1,c,1,w): start + step * w in every lane; (1,c,1,1): start + step * c
+    Instruction("iota_w", TENSOR, ("dst:w", "start:x", "step:x")),
+    Instruction("iota_c", TENSOR, ("dst:w", "start:x", "step:x")),
+    # -- products: views are (1,rows,1,columns) at lane 0, aligned. accumulate: c += ..., else c = ...
+    Instruction("mm", TENSOR, ("c:rw", "a:r", "b:r", "accumulate:x"), True),  # (M,K) (K,N)
+    Instruction("mm_nt", TENSOR, ("c:rw", "a:r", "b:r", "accumulate:x"), True),  # (M,K) (N,K)
+    Instruction("mm_tt", TENSOR, ("c:rw", "a:r", "b:r", "accumulate:x"), True),  # c is (N,M): b (N,K) x a (K,M)
+    # -- control
+    Instruction("poll", CONTROL, ()),  # waits for all engines
+    Instruction("parallel_start", CONTROL, ()),  # from here on DMA and tensor unit run side by side
+    Instruction("parallel_end", CONTROL, ()),  # waits for both
+    Instruction("sync_all", CONTROL, ()),  # waits for all cores
+    # the control core's cache: a run of elements of a tensor, (1,1,1,count), none where count < 1
+    Instruction("invalidate_cache", CONTROL, ("memory:r",)),  # what it reads next is what is in memory
+    Instruction("flush_cache", CONTROL, ("memory:r",)),  # what it has written is in memory
+)
+INSTRUCTIONS: dict[str, Instruction] = {i.name: i for i in _ALL}
+
+# values and statements of the control core: (buffer, lane, offset) is an element of local memory
+ELEMENT = register_call("tpu.element")
+SET_ELEMENT = register_call("tpu.set_element")  # (buffer, lane, offset, value)
+
+# a value: the number of this core in the launch, int32, from 0 on
+CORE_INDEX = register_call("tpu.core_index", pure=True)
+
+for _instruction in _ALL:
+    register_call(PREFIX + _instruction.name)
+
+
+@dataclass(frozen=True)
+class Command:
+    """An instruction found in the IR: its operands by name, views as Views, words as str."""
+
+    instruction: Instruction
+    operands: dict[str, Any]
+    span: Any
+
+    def views(self, *kinds: str) -> list[View]:
+        """Operands that are views, of these kinds ("w", "r", "rw", "work"); of all when none is given."""
+        found = []
+        for word in self.instruction.operands:
+            name, _, kind = word.partition(":")
+            value = self.operands[name]
+            if isinstance(value, View) and (not kinds or kind.split("|")[0] in kinds):
+                found.append(value)
+        return found
+
+    def written(self) -> list[View]:
+        return self.views("w", "rw", "work")
+
+    def read(self) -> list[View]:
+        return self.views("r", "rw")
+
+
+def command(name: str, *operands: Any, span: Any = None) -> Stmt:
+    """The statement of an instruction. operands: Views, numbers (ints, floats' FloatImm, expressions), words."""
+    instruction = INSTRUCTIONS[name]
+    if len(operands) != len(instruction.operands):
+        raise ValueError(f"tpu.{name} takes {', '.join(instruction.operands)}, not {len(operands)} operands")
+    return Evaluate(Call(PREFIX + name, [_operand(o) for o in operands], ret_ty="void"), span=span)
+
+
+def instruction_of(node: Any) -> Instruction | None:
+    """That of ``node`` (an Evaluate or its Call), or None when it is no command."""
+    call = node.value if isinstance(node, Evaluate) else node
+    name = getattr(getattr(call, "op", None), "name", "") if isinstance(call, Call) else ""
+    return INSTRUCTIONS.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+
+
+def as_command(node: Any) -> Command | None:
+    """``node`` (an Evaluate or its Call) as a Command, or None when it is none."""
+    call = node.value if isinstance(node, Evaluate) else node
+    instruction = instruction_of(call)
+    if instruction is None:
+        return None
+    names = [word.partition(":")[0] for word in instruction.operands]
+    return Command(instruction, dict(zip(names, map(_value, call.args), strict=True)), getattr(node, "span", None))
+
+
+def rebuilt(found: Command, operands: dict[str, Any]) -> Stmt:
+    """The command with other operands."""
+    names = [word.partition(":")[0] for word in found.instruction.operands]
+    return command(found.instruction.name, *(operands[name] for name in names), span=found.span)
+
+
+def views_of(commands: Sequence[Command]) -> list[View]:
+    return [view for one in commands for view in one.views()]
+
+
+def _operand(value: Any) -> Any:
+    from tilecore.ir.build import const
+
+    if isinstance(value, View):
+        return value.call()
+    if isinstance(value, str):
+        return StringImm(value)
+    return const(int(value), "int32") if isinstance(value, int) else value
+
+
+def _value(node: Any) -> Any:
+    view = as_view(node)
+    if view is not None:
+        return view
+    return str(node.value) if isinstance(node, StringImm) else node

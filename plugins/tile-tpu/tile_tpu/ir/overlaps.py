@@ -1,0 +1,120 @@
+"""What two views of one local buffer have in common: when in doubt, some of it (and not all of it).
+
+A view takes ``c`` lanes, counted from its lane on and around; what it takes of one lane's memory is a set of offsets
+with the strides of n, of the groups of lanes, of h and of w.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tile_tpu.ir.views import View
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import Analyzer, structural_equal
+
+
+class Axis(NamedTuple):
+    """``extent`` places, ``stride`` elements apart."""
+
+    extent: int
+    stride: int
+
+
+def may_overlap(a: View, b: View, lanes: int) -> bool:
+    """Can they have an element of memory in common? They are of one buffer."""
+    if _lanes_differ(a, b, lanes):
+        return False
+    apart = _difference(b.offset, a.offset)
+    spans = _span(a, lanes), _span(b, lanes)
+    if apart is None or None in spans:
+        return True
+    return not (apart >= spans[0] or -apart >= spans[1])  # type: ignore[operator]
+
+
+def covers(written: View, read: View, lanes: int) -> bool:
+    """Is all that ``read`` takes of the buffer in what ``written`` takes?"""
+    if _difference(written.lane, read.lane) != 0 or not _at_most(read.shape[1], written.shape[1]):
+        return False
+    apart = _difference(read.offset, written.offset)
+    if apart is None:
+        return False
+    if apart == 0 and _same(written.strides, read.strides):
+        return all(_at_most(r, w) for r, w in zip(read.shape, written.shape, strict=True))
+    axes, span = _axes(written, lanes), _span(read, lanes)
+    if axes is None or span is None or not _is_even(written, lanes):
+        return False
+    return len(axes) <= 1 and apart >= 0 and apart + span <= (axes[0].extent if axes else 1)
+
+
+def _is_even(view: View, lanes: int) -> bool:
+    """Does it take the same places in each of its lanes?"""
+    lane, c = constant(view.lane), constant(view.shape[1])
+    return lane is not None and c is not None and (lane + c <= lanes or (lane == 0 and c % lanes == 0))
+
+
+def _lanes_differ(a: View, b: View, lanes: int) -> bool:
+    numbers = [constant(n) for n in (a.lane, a.shape[1], b.lane, b.shape[1])]
+    if None in numbers:
+        return False
+    first, count, other, others = numbers
+    if first + count > lanes or other + others > lanes:  # type: ignore[operator]
+        return False
+    return first + count <= other or other + others <= first  # type: ignore[operator]
+
+
+def _axes(view: View, lanes: int) -> list[Axis] | None:
+    """Of the lane that has most, in the lane's memory: the fewest axes that say it, the widest stride first. None where
+    a number is not known."""
+    n, c, h, w = (constant(s) for s in view.shape)
+    strides = [constant(s) for s in view.strides]
+    if None in (n, c, h, w) or None in strides:
+        return None
+    extents = (n, -(-c // lanes), h, w)  # type: ignore[operator]
+    axes = sorted(
+        (Axis(e, s) for e, s in zip(extents, strides, strict=True) if e != 1 and s != 0),  # type: ignore[arg-type]
+        key=lambda axis: -axis.stride,
+    )
+    merged: list[Axis] = []
+    for axis in axes:
+        if merged and merged[-1].stride == axis.extent * axis.stride:
+            axis = Axis(merged.pop().extent * axis.extent, axis.stride)
+        merged.append(axis)
+    return merged if not merged or merged[-1].stride == 1 else [*merged, Axis(1, 1)]
+
+
+def _span(view: View, lanes: int) -> int | None:
+    """Elements from its first to its last one in a lane's memory; extents that are not known are bounded."""
+    total, lane = 0, constant(view.lane)
+    before = lanes - 1 if lane is None else lane
+    for number, (extent, stride) in enumerate(zip(view.shape, view.strides, strict=True)):
+        step, most = constant(stride), _most(extent)
+        if step is None or most is None or step < 0:
+            return None
+        total += ((-(-(before + most) // lanes) if number == 1 else most) - 1) * step
+    return total + 1
+
+
+def _most(extent: Any) -> int | None:
+    known = constant(extent)
+    if known is not None:
+        return known
+    bound = Analyzer().const_int_bound(extent).max_value
+    return int(bound) if bound < 65536 else None
+
+
+def _difference(a: Any, b: Any) -> int | None:
+    """``a - b`` where it is known."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a - b
+    return constant(Analyzer().simplify(a - b))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return all(_difference(x, y) == 0 for x, y in zip(a, b, strict=True))
+
+
+def _at_most(a: Any, b: Any) -> bool:
+    known, limit = _most(a), constant(b)
+    if known is not None and limit is not None:
+        return known <= limit
+    return not isinstance(a, int) and not isinstance(b, int) and bool(structural_equal(a, b))

@@ -1,0 +1,137 @@
+"""What a statement does to memory that commands and the control core share: local memory and tensors.
+
+C variables of the control core (scopes ``local``, ``local.var``) are its own and no touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tile_tpu.ir.instructions import CONTROL, ELEMENT, SET_ELEMENT, as_command
+from tile_tpu.ir.views import LOCAL, View
+from tilecore.ir.build import constant, op_name
+from tilecore.ir.intrinsics import ADDRESS
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    BufferStore,
+    Call,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    Stmt,
+    TensorLoad,
+    Var,
+    While,
+)
+from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.visit import children, collect
+
+SHARED_SCOPES = ("global", LOCAL)
+
+
+@dataclass(frozen=True)
+class Touch:
+    """One access. engine: TENSOR, DMA or CONTROL. view: of a command; None where the control core reads or writes an
+    element. offset: that element's in a tensor (None: unknown, or local memory)."""
+
+    buffer: Var
+    engine: str
+    reads: bool
+    writes: bool
+    view: View | None = None
+    offset: Any = None
+    span: Any = None
+
+    @property
+    def is_local(self) -> bool:
+        return str(self.buffer.scope()) == LOCAL
+
+
+def touches_of(node: Any) -> list[Touch]:
+    """Those of one leaf of the statement tree, or of an expression; in the order: what is read to work out operands,
+    then what the statement itself does."""
+    span = getattr(node, "span", None)
+    found = as_command(node) if isinstance(node, Evaluate) else None
+    if found is None:
+        return _of_control(node, span)
+    made = _of_control(node, span)
+    engine = found.instruction.engine
+    for word in found.instruction.operands:
+        name, _, kind = word.partition(":")
+        view = found.operands[name]
+        if isinstance(view, View):
+            kind = kind.split("|")[0]
+            reads = kind in ("r", "rw") and not (kind == "rw" and _overwrites(found.operands))
+            made.append(Touch(view.buffer, engine, reads, kind != "r", view, span=span))
+    return made
+
+
+def _overwrites(operands: dict[str, Any]) -> bool:
+    """A product that does not add to what was there."""
+    return constant(operands.get("accumulate")) == 0 if "accumulate" in operands else False
+
+
+def _of_control(node: Any, span: Any) -> list[Touch]:
+    found: list[Touch] = []
+    changed = [call.dst for call in map(as_tile_call, collect(node, Call)) if call and call.op.name == "atomic_element"]
+    for inner in collect(node, TensorLoad, Call, BufferStore):
+        if isinstance(inner, TensorLoad):
+            writes = any(inner.same_as(place) for place in changed)
+            found.append(Touch(inner.source, CONTROL, True, writes, offset=_only(inner.indices), span=span))
+        elif isinstance(inner, BufferStore):
+            found.append(Touch(inner.buffer, CONTROL, False, True, offset=_only(inner.indices), span=span))
+        elif op_name(inner) == ELEMENT:
+            writes = any(inner.same_as(place) for place in changed)
+            found.append(Touch(inner.args[0], CONTROL, True, writes, span=span))
+        elif op_name(inner) == SET_ELEMENT:
+            found.append(Touch(inner.args[0], CONTROL, False, True, span=span))
+        elif op_name(inner) == ADDRESS:
+            found.append(Touch(inner.args[0].source, CONTROL, True, "w" in str(inner.args[1].value), span=span))
+    return sorted((t for t in found if str(t.buffer.scope()) in SHARED_SCOPES), key=lambda t: t.writes)
+
+
+def _only(indices: Any) -> Any:
+    return indices[0] if len(indices) == 1 else None
+
+
+def is_leaf(node: Stmt) -> bool:
+    return not any(True for _ in children(node))
+
+
+def heads(node: Stmt) -> list[Any]:
+    """The expressions that a compound statement works out itself, once it is reached."""
+    if isinstance(node, For):
+        return [node.min, node.extent]
+    return [node.condition] if isinstance(node, (IfThenElse, While)) else []
+
+
+def all_touches(node: Stmt) -> Iterator[Touch]:
+    """Those of a statement with everything inside it."""
+    if is_leaf(node):
+        if not isinstance(node, (AllocBuffer, DeclBuffer)):
+            yield from touches_of(node)
+        return
+    for part in heads(node):
+        yield from touches_of(part)
+    for child in children(node):
+        yield from all_touches(child)
+
+
+def aliases_of(body: Stmt) -> dict[Var, Var]:
+    """Buffers that are other buffers under another shape or type: {alias: the memory that it names}."""
+    direct = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
+    return {alias: _root(alias, direct) for alias in direct}
+
+
+def by_memory(touches: Iterable[Touch], aliases: Mapping[Var, Var]) -> list[Touch]:
+    """The touches with memory under its own name; what an alias takes of it is not followed."""
+    return [replace(t, buffer=aliases[t.buffer], view=None, offset=None) if t.buffer in aliases else t for t in touches]
+
+
+def _root(buffer: Var, direct: dict[Var, Var]) -> Var:
+    while buffer in direct:
+        buffer = direct[buffer]
+    return buffer

@@ -1,0 +1,132 @@
+"""Choices between values: comparisons become select instructions, ``and``, ``or`` and ``not`` become their nesting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tile_tpu.lowering.frames import NotTensor, Tile
+from tilecore.dtypes import FACTS
+from tilecore.ir.build import const, constant, dtype_of, op_name
+from tilecore.ir.nodes import IfThenElse
+
+if TYPE_CHECKING:
+    from tile_tpu.lowering.values import Value, Values
+
+_COMPARED = ("float32", "float16", "bfloat16", "int32")
+
+
+def select(values: Values, condition: Any, yes: Any, no: Any) -> Value:
+    """``yes if condition else no``; yes and no are expressions. Raises NotTensor."""
+    if values.is_uniform(condition):
+        return _by_control(values, condition, yes, no)
+    dtype = dtype_of(yes)
+    return choose(values, condition, values.value(yes), values.value(no), dtype)
+
+
+def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Value:
+    """The same for values that are there already."""
+    known = constant(condition)
+    if known is not None:
+        return yes if known else no
+    name = type(condition).__name__
+    if name == "And":
+        return choose(values, condition.a, choose(values, condition.b, yes, no, dtype), no, dtype)
+    if name == "Or":
+        return choose(values, condition.a, yes, choose(values, condition.b, yes, no, dtype), dtype)
+    if name == "Not":
+        return choose(values, condition.a, no, yes, dtype)
+    if op_name(condition) == "if_then_else" and dtype_of(condition) == "bool":
+        test, one, other = condition.args
+        first, second = choose(values, one, yes, no, dtype), choose(values, other, yes, no, dtype)
+        return choose(values, test, first, second, dtype)
+    if name not in ("LT", "LE", "GT", "GE", "EQ", "NE"):
+        raise NotTensor(f"the condition {condition}")
+    a, b, kind = _compared(values, condition.a, condition.b)
+    if name in ("LT", "LE"):
+        a, b, name = b, a, "GT" if name == "LT" else "GE"
+    if name == "GT":
+        return compare(values, "greater", a, b, yes, no, dtype)
+    if name == "EQ":
+        return _equal(values, a, b, yes, no, dtype, kind)
+    if name == "NE":
+        return _equal(values, a, b, no, yes, dtype, kind)
+    if FACTS[kind].kind != "float":  # the opposite, as no number is without order
+        return compare(values, "greater", b, a, no, yes, dtype)
+    return compare(values, "greater", a, b, yes, _equal(values, a, b, yes, no, dtype, kind), dtype)
+
+
+def _equal(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, kind: str) -> Tile:
+    """The unit takes NaN for equal to itself; and for less than anything, which is why "less" is not used."""
+    if FACTS[kind].kind == "float" and not values.emit.fast:
+        tile = a if isinstance(a, Tile) else b
+        yes = if_number(values, tile, yes, no, dtype)
+    return compare(values, "equal", a, b, yes, no, dtype)
+
+
+def if_number(values: Values, x: Value, yes: Value, no: Value, dtype: str) -> Tile:
+    """``no`` where x, of floats, is NaN: the largest of that and minus infinity is minus infinity."""
+    assert isinstance(x, Tile)
+    largest = values.apply("max", [x, const(-float("inf"), x.dtype)], x.dtype)
+    return compare(values, "equal", x, largest, yes, no, dtype)
+
+
+def _compared(values: Values, a: Any, b: Any) -> tuple[Value, Value, str]:
+    kind = dtype_of(a)
+    first, second = values.value(a), values.value(b)
+    if kind in _COMPARED:
+        return first, second, kind
+    if kind == "bool":
+        kind = "uint8"
+    wide = "float32" if FACTS[kind].kind == "float" else "int32"
+    if FACTS[kind].bits > 16:
+        raise NotTensor(f"comparisons of {kind}")
+    made = [values._as(v, wide, kind) for v in (first, second)]
+    return made[0], made[1], wide
+
+
+def compare(values: Values, test: str, a: Value, b: Value, yes: Value, no: Value, dtype: str) -> Tile:
+    tiles = [v for v in (a, b, yes, no) if isinstance(v, Tile)]
+    axes = frozenset().union(*(t.axes for t in tiles))
+    emit = values.emit
+    operands = [emit.aligned(v, axes) if isinstance(v, Tile) else v for v in (a, b, yes, no)]
+    made = emit.new(axes, dtype)
+    emit.emit(f"select_{test}", made.view, *operands)
+    return made
+
+
+def _by_control(values: Values, condition: Any, yes: Any, no: Any) -> Value:
+    """A condition that is the same for all: the control core decides which value is computed."""
+    test = values._expanded(condition)
+    known = constant(test)
+    if known is not None:
+        return values.value(yes if known else no)
+    emit, dtype = values.emit, dtype_of(yes)
+    kept = list(values.known)
+    results, branches = [], []
+    for node in (yes, no):
+        with emit.inner() as made:
+            results.append(values.value(node))
+        branches.append(made)
+        values.known[:] = kept
+    tiles = [r for r in results if isinstance(r, Tile)]
+    axes = frozenset().union(*(t.axes for t in tiles)) if tiles else frozenset()
+    made_tile = emit.new(axes, dtype)
+    finished = []
+    for result, branch in zip(results, branches, strict=True):
+        with emit.inner() as last:
+            put(values, result, made_tile)
+        finished.append([*branch, *last])
+    from tilecore.ir.build import seq
+
+    emit.add(IfThenElse(test, seq(finished[0]), seq(finished[1]), span=emit.span))
+    return made_tile
+
+
+def put(values: Values, value: Value, to: Tile) -> None:
+    """Copies a value into a place that varies along at least the same axes."""
+    from tile_tpu.lowering.frames import over
+
+    if not isinstance(value, Tile):
+        values.emit.emit("fill", to.view, value)
+    else:
+        values.emit.emit("copy", to.view, over(value, values.frame, to.axes))

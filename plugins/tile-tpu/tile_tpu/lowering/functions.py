@@ -1,0 +1,113 @@
+"""Functions of floats on tiles, in float32: those that the tensor unit has, and others as a few instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log
+from typing import TYPE_CHECKING
+
+from tile_tpu.lowering.frames import Tile
+from tilecore.ir.build import const
+
+if TYPE_CHECKING:
+    from tile_tpu.lowering.values import Values
+
+TABLES = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tanh": "exp", "sigmoid": "exp"}
+# coefficients in every lane, as the vendor's tpu_bdc_load_fp_exp_coeff and its kin write them
+TABLE_ELEMENTS = {"exp": 32, "log": 64, "sin": 32, "cos": 32}
+_WORK = {"exp": 2, "log": 1, "sin": 1, "cos": 1, "tanh": 2, "sigmoid": 2}
+
+
+def _simple(name: str) -> Callable[[Values, Tile], Tile]:
+    """An instruction that needs nothing else."""
+
+    def run(values: Values, x: Tile) -> Tile:
+        made = values.emit.new(x.axes, "float32")
+        values.emit.emit(name, made.view, values.emit.aligned(x, x.axes))
+        return made
+
+    return run
+
+
+def _with_table(name: str) -> Callable[[Values, Tile], Tile]:
+    def run(values: Values, x: Tile) -> Tile:
+        emit = values.emit
+        table = emit.table(TABLES[name], TABLE_ELEMENTS[TABLES[name]])
+        work = [emit.new(x.axes, "float32", "work").view for _ in range(_WORK[name])]
+        made = emit.new(x.axes, "float32")
+        emit.emit(name, made.view, emit.aligned(x, x.axes), *work, table)
+        return made
+
+    return run
+
+
+def _exact(
+    function: Callable[[Values, Tile], Tile], *cases: tuple[str, float, float]
+) -> Callable[[Values, Tile], Tile]:
+    """A function with its values at special places, which the unit has not: (test, number, value) where x is greater
+    or less than the number or equal to it. NaN gives NaN. With fast math the unit's own values stand."""
+
+    def run(values: Values, x: Tile) -> Tile:
+        made = function(values, x)
+        if values.emit.fast:
+            return made
+        from tile_tpu.lowering.conditions import compare, if_number
+
+        for test, number, value in cases:
+            at, there = const(number, "float32"), const(value, "float32")
+            operands = (at, x) if test == "less" else (x, at)
+            made = compare(values, "equal" if test == "equal" else "greater", *operands, there, made, "float32")
+        return if_number(values, x, made, x, "float32")
+
+    return run
+
+
+_INFINITE, _NAN, _LARGEST = float("inf"), float("nan"), 3.4028234663852886e38
+_exp = _exact(_with_table("exp"))
+_log = _exact(_with_table("log"), ("less", 0.0, _NAN), ("equal", 0.0, -_INFINITE), ("greater", _LARGEST, _INFINITE))
+
+
+def _scaled(values: Values, x: Tile, factor: float) -> Tile:
+    return values.apply("mul", [x, const(factor, "float32")], "float32")
+
+
+def _exp2(values: Values, x: Tile) -> Tile:
+    return _exp(values, _scaled(values, x, log(2)))
+
+
+def _exp10(values: Values, x: Tile) -> Tile:
+    return _exp(values, _scaled(values, x, log(10)))
+
+
+def _log2(values: Values, x: Tile) -> Tile:
+    return _scaled(values, _log(values, x), 1 / log(2))
+
+
+def _log10(values: Values, x: Tile) -> Tile:
+    return _scaled(values, _log(values, x), 1 / log(10))
+
+
+def _fma(values: Values, a: Tile, b: Tile, c: Tile) -> Tile:
+    return values.apply("add", [values.apply("mul", [a, b], "float32"), c], "float32")
+
+
+FUNCTIONS: dict[str, Callable[..., Tile]] = {
+    "exp": _exp,
+    "exp2": _exp2,
+    "exp10": _exp10,
+    "log": _log,
+    "log2": _log2,
+    "log10": _log10,
+    "sin": _exact(_with_table("sin"), ("greater", _LARGEST, _NAN), ("less", -_LARGEST, _NAN)),
+    "cos": _exact(_with_table("cos"), ("greater", _LARGEST, _NAN), ("less", -_LARGEST, _NAN)),
+    "tanh": _exact(_with_table("tanh")),
+    "sigmoid": _exact(_with_table("sigmoid")),
+    "sqrt": _exact(_simple("sqrt"), ("greater", _LARGEST, _INFINITE)),
+    "rsqrt": _exact(_simple("rsqrt")),
+    "fabs": _simple("abs"),
+    "floor": _simple("floor"),
+    "ceil": _simple("ceil"),
+    "nearbyint": _simple("round"),
+    "round": _simple("round"),
+    "fma": _fma,
+}

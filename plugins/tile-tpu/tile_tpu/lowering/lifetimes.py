@@ -1,0 +1,142 @@
+"""When the local buffers of a kernel hold something, and which of them work together.
+
+Leaves of the statement tree are numbered in order; a parallel region is one number, as its commands have no order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from tile_tpu.ir.instructions import CONTROL, DMA, instruction_of
+from tile_tpu.ir.touches import Touch, aliases_of, heads, is_leaf, touches_of
+from tile_tpu.ir.views import LOCAL
+from tile_tpu.lowering.carried import Carried
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import AllocBuffer, DeclBuffer, For, Stmt, Var, While
+from tilecore.ir.visit import children
+
+UNKNOWN_TRIPS = 16  # of a loop whose extent is not known when compiling
+MOST = 1 << 40
+
+
+@dataclass
+class Life:
+    """first, last: numbers of the leaves between which it holds something. uses: the leaves that touch it. allocated:
+    the number of the leaf before its allocation. lines: the user's first and last line that uses it."""
+
+    allocated: int
+    location: Any = None
+    uses: list[int] = field(default_factory=list)
+    first: int = -1
+    last: int = -1
+    lines: list[int] = field(default_factory=list)
+
+
+class Lifetimes:
+    """lives: by buffer, in the order of allocation; of those only that are used. together: for two buffers that engines
+    work on at the same time, how often. aliases: other names of memory."""
+
+    def __init__(self, kernel: Stmt, lanes: int) -> None:
+        self.aliases = aliases_of(kernel)
+        self.carried = Carried(kernel, lanes)
+        self.lives: dict[Var, Life] = {}
+        self.together: dict[frozenset[Var], int] = {}
+        self.unused: list[Var] = []
+        self.clock = 0
+        self._region: dict[str, set[Var]] | None = None  # buffers by engine, inside of a parallel region
+        self._loops: list[tuple[For | While, int, int]] = []  # innermost first: first and last leaf
+        self._walk(kernel, 1)
+        self._extend()
+
+    # -- walking ------------------------------------------------------------------------------------------------
+
+    def _walk(self, node: Stmt, trips: int) -> None:
+        if isinstance(node, AllocBuffer):
+            if str(node.buffer.scope()) == LOCAL:
+                place = location_of_span(getattr(node, "span", None))
+                self.lives[node.buffer] = Life(self.clock, place)
+        elif isinstance(node, DeclBuffer):
+            return
+        elif is_leaf(node):
+            self._leaf(node, trips)
+        elif isinstance(node, (For, While)):
+            self._loop(node, trips)
+        else:
+            for part in heads(node):
+                self._use(touches_of(part), trips, getattr(node, "span", None))
+            for child in children(node):
+                self._walk(child, trips)
+
+    def _loop(self, node: For | While, trips: int) -> None:
+        inner = min(MOST, trips * _trips(node))
+        if isinstance(node, For):
+            self._use([t for part in heads(node) for t in touches_of(part)], trips, node.span)
+        begin = self.clock + 1
+        if isinstance(node, While):
+            self._use(touches_of(node.condition), inner, node.span)
+        self._walk(node.body, inner)
+        self._loops.append((node, begin, self.clock))
+
+    def _leaf(self, node: Stmt, trips: int) -> None:
+        found = instruction_of(node)
+        name = found.name if found is not None else ""
+        if name == "parallel_start":
+            self.clock += 1
+            self._region = {}
+        elif name == "parallel_end":
+            self._end_region(trips)
+        else:
+            self._use(touches_of(node), trips, getattr(node, "span", None))
+
+    def _end_region(self, trips: int) -> None:
+        region, self._region = self._region or {}, None
+        moved = region.pop(DMA, set())
+        for worked in region.values():
+            for a in moved:
+                for b in worked - {a}:
+                    self._pair(a, b, trips)
+
+    def _use(self, touches: list[Touch], trips: int, span: Any) -> None:
+        if self._region is None:
+            self.clock += 1
+        used = {self._root(t.buffer): t.engine for t in touches if t.is_local}
+        place = location_of_span(span)
+        for buffer, engine in used.items():
+            life = self.lives[buffer]
+            life.uses.append(self.clock)
+            if place is not None:
+                life.lines = [min([*life.lines[:1], place.line]), max([*life.lines[1:], place.line])]
+            if self._region is not None:
+                self._region.setdefault(engine, set()).add(buffer)
+        for a, b in combinations([b for b, engine in used.items() if engine != CONTROL], 2):
+            self._pair(a, b, trips)
+
+    def _pair(self, a: Var, b: Var, trips: int) -> None:
+        key = frozenset((a, b))
+        self.together[key] = self.together.get(key, 0) + trips
+
+    def _root(self, buffer: Var) -> Var:
+        return self.aliases.get(buffer, buffer)
+
+    # -- lives --------------------------------------------------------------------------------------------------
+
+    def _extend(self) -> None:
+        """What a loop carries from step to step, or hands to what follows it, lives through all of the loop."""
+        self.unused = [buffer for buffer, life in self.lives.items() if not life.uses]
+        for buffer in self.unused:
+            del self.lives[buffer]
+        for buffer, life in self.lives.items():
+            life.first, life.last = min(life.uses), max(life.uses)
+            for loop, begin, end in self._loops:
+                if life.allocated >= begin or not any(begin <= use <= end for use in life.uses):
+                    continue
+                if life.last > end or self.carried.carries(loop, buffer):
+                    life.first, life.last = min(life.first, begin), max(life.last, end)
+
+
+def _trips(node: For | While) -> int:
+    known = constant(node.extent) if isinstance(node, For) else None
+    return UNKNOWN_TRIPS if known is None else max(1, known)

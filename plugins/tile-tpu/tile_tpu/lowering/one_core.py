@@ -1,0 +1,115 @@
+"""Why the blocks of a kernel may not run on several cores, if there is a reason.
+
+Cores have no coherent caches and no atomic operations on global memory, and the blocks of a core run one after the
+other. So one core does all blocks where they add to the same elements, where they read what others may write, and where
+the control core writes tensors: its cache writes back whole lines, with what another core has written beside in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tile_tpu.ir.instructions import CONTROL
+from tile_tpu.ir.overlaps import covers
+from tile_tpu.ir.touches import Touch, aliases_of, by_memory, heads, is_leaf, touches_of
+from tile_tpu.ir.views import View
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import Bind, For, PrimFunc, Stmt, Var, structural_equal
+from tilecore.ir.visit import children, substitute, variables
+from tilecore.lowering.passes import PassEnv
+
+ONE_CORE = "tpu.one_core"  # fact: what a lowering says makes it necessary, a list of texts
+
+_PLAIN = 1  # "lanes" of a tensor: every extent is an axis of its memory
+
+
+def why_one_core(func: PrimFunc, env: PassEnv) -> str | None:
+    """None where several cores may share the blocks."""
+    said = env.facts.get(ONE_CORE)
+    if said:
+        return str(said[0])
+    walk = _Walk()
+    touches = [t for t in by_memory(walk.touches(func.body, {}), aliases_of(func.body)) if not t.is_local]
+    for touch in touches:
+        if touch.engine == CONTROL and touch.writes:
+            how = "atomically " if touch.reads else ""
+            return f"the control core changes {how}{touch.buffer.name}{_where(touch)}"
+    axes = [v for v, e in zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], strict=True) if constant(e) != 1]
+    for touch in touches:
+        if touch.writes and (touch.view is None or not set(axes) <= walk.depends_on(touch.view)):
+            return f"blocks write the same elements of {touch.buffer.name}{_where(touch)}"
+    for touch in touches:
+        writes = [t.view for t in touches if t.writes and t.buffer.same_as(touch.buffer)]
+        if touch.reads and writes and not _is_own(touch, writes):
+            return f"blocks read what others may write to {touch.buffer.name}{_where(touch)}"
+    return None
+
+
+def _is_own(read: Touch, writes: list[View | None]) -> bool:
+    """Is it something that the block writes itself? Another block that writes it too would be a race anyway."""
+    return read.view is not None and any(v is not None and covers(v, read.view, _PLAIN) for v in writes)
+
+
+def _where(touch: Touch) -> str:
+    place = location_of_span(touch.span)
+    return f" (line {place.line})" if place else ""
+
+
+class _Walk:
+    """The touches of a kernel, with one variable for all loops of the same range at the same depth: what two such loops
+    do at the same step is then the same expression."""
+
+    def __init__(self) -> None:
+        self.loops: list[tuple[int, Any, Any, Var]] = []
+        self.sources: dict[Var, set[Var]] = {}  # what the values of variables are made of
+
+    def depends_on(self, view: View) -> set[Var]:
+        """Every variable that has a say in where the view lies."""
+        found: set[Var] = set()
+        todo = variables(view.call())
+        while todo:
+            var = todo.pop()
+            if var not in found:
+                found.add(var)
+                todo |= self.sources.get(var, set())
+        return found
+
+    def touches(self, node: Stmt, names: Mapping[Var, Any], depth: int = 0) -> Iterator[Touch]:
+        if isinstance(node, Bind):
+            self.sources[node.var] = variables(node.value)
+        if is_leaf(node):
+            yield from (_renamed(touch, names) for touch in touches_of(node))
+            return
+        for part in heads(node):
+            yield from touches_of(part)
+        if isinstance(node, For):
+            names = {**names, node.loop_var: self._variable(node, names, depth)}
+            depth += 1
+        for child in children(node):
+            yield from self.touches(child, names, depth)
+
+    def _variable(self, node: For, names: Mapping[Var, Any], depth: int) -> Var:
+        first, extent = substitute(node.min, names), substitute(node.extent, names)
+        for level, other, size, var in self.loops:
+            if level == depth and structural_equal(other, first) and structural_equal(size, extent):
+                return var
+        made = Var(str(node.loop_var.name), dtype_of(node.loop_var))
+        self.sources[made] = variables(first) | variables(extent)
+        self.loops.append((depth, first, extent, made))
+        return made
+
+
+def _renamed(touch: Touch, names: Mapping[Var, Any]) -> Touch:
+    if touch.view is None or not names:
+        return touch
+    view = touch.view
+
+    def number(value: Any) -> Any:
+        return value if isinstance(value, int) else substitute(value, names)
+
+    offset, lane = number(view.offset), number(view.lane)
+    shape, strides = tuple(map(number, view.shape)), tuple(map(number, view.strides))
+    return replace(touch, view=View(view.buffer, lane, offset, shape, strides))

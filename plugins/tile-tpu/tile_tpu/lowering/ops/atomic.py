@@ -1,0 +1,50 @@
+"""Atomics of tiles on tensors: read, join, write, as the blocks of a core run one after the other.
+
+There are no atomic operations on memory; the blocks of a kernel whose tiles may meet run on one core.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.ir.build import cast, constant, dtype_of, load, nest, store
+from tilecore.ir.nodes import Stmt, TensorRegion
+from tilecore.ir.reductions import has_meaning, join
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.loops.moves import axes_of, indices_of
+from tilecore.lowering.passes import PassEnv
+
+_KINDS = {"add": "sum", "max": "max", "min": "min", "and": "bitand", "or": "bitor", "xor": "bitxor"}
+_REPLACING = ("exchange", "store")
+
+
+def declines(call: TileCall, env: PassEnv) -> str | None:
+    dtype = dtype_of(call.dst.source)
+    if call.kind not in _REPLACING and (call.kind not in _KINDS or not has_meaning(_KINDS[call.kind], dtype)):
+        return f"{call.kind} of {dtype}"
+    if any(constant(r.extent) is None for r in call.dst.region):
+        return "the size of the tile is not known when compiling"
+    return "one element" if not axes_of(call.dst) else None
+
+
+def lower_atomic(call: TileCall, env: PassEnv) -> Stmt:
+    """Element by element in parallel: each is touched once, so that nobody sees the steps apart."""
+    target, value = call.dst, call.value
+    axes = axes_of(target)
+    dtype = dtype_of(target.source)
+
+    def body(variables: list[Any]) -> Stmt:
+        where = indices_of(target, axes, variables)
+        operand = value
+        if isinstance(value, TensorRegion):
+            operand = load(value.source, indices_of(value, axes_of(value), variables), call.span)
+        operand = cast(operand, dtype)
+        if call.kind not in _REPLACING:
+            operand = join(_KINDS[call.kind], load(target.source, where, call.span), operand)
+        return store(target.source, operand, where, call.span)
+
+    return nest([target.region[axis].extent for axis in axes], body, span=call.span)
+
+
+IMPLEMENTATIONS = (TileOpImpl("atomic", "read, join, write", lower_atomic, declines, priority=10),)

@@ -1,0 +1,72 @@
+"""Joins along one axis of a view: by a pool along w, by halves along the axes of a lane's memory, by turning rows into
+columns along the lanes."""
+
+from __future__ import annotations
+
+from tile_tpu.ir.views import View
+from tile_tpu.lowering.ops.joins import Join
+from tile_tpu.lowering.ops.work import Work, known_shape
+from tile_tpu.lowering.regions import part
+
+N, C, H, W = range(4)
+
+
+def along_columns(work: Work, join: Join, view: View, to: View | None = None) -> View:
+    """(n,c,h,w) joined to (n,c,h,1), values prepared. ``to``: where a pool may put the result."""
+    if join.pool is None:
+        return halved(work, join, view, W)
+    value = work.aligned_operand(view)
+    n, c, h, _ = known_shape(value)
+    made = to if to is not None else work.room((n, c, h, 1), join.total, "total")
+    work.emit(join.pool, made, value)
+    return made
+
+
+def halved(work: Work, join: Join, view: View, axis: int) -> View:
+    """Joined along n, h or w: one half with the other until one is left. Its element type is that of the view; where
+    the axis has one element only, it is the view itself."""
+    assert axis != C
+    left = known_shape(view)[axis]
+    if left == 1:
+        return view
+    shape = list(known_shape(view))
+    shape[axis] = left // 2
+    made = work.room((shape[0], shape[1], shape[2], shape[3]), view.dtype, "halves")
+    value = view
+    while left > 1:
+        half = left // 2
+        target = piece(work, made, axis, 0, half)
+        work.emit(join.instruction, target, piece(work, value, axis, 0, half), piece(work, value, axis, half, half))
+        if left % 2:
+            first, last = piece(work, made, axis, 0, 1), piece(work, value, axis, left - 1, 1)
+            work.emit(join.instruction, first, first, last)
+        value, left = made, half
+    return work.settled(piece(work, made, axis, 0, 1))
+
+
+def piece(work: Work, view: View, axis: int, start: int, count: int) -> View:
+    return part(view, axis, start, count, work.chip.lanes)
+
+
+def along_rows(work: Work, join: Join, view: View) -> View:
+    """(1,rows,1,w) joined to (1,w,1,1): a number in each lane for each column. The values are prepared, in the type of
+    results in between where there are more rows than lanes."""
+    rows = known_shape(view)[C]
+    value = view if rows <= work.chip.lanes else _one_group(work, join, view)
+    return along_columns(work, join, work.turned(work.aligned_operand(value)))
+
+
+def _one_group(work: Work, join: Join, view: View) -> View:
+    """Rows of all groups of lanes joined to those of one group."""
+    lanes = work.chip.lanes
+    _, rows, _, width = known_shape(view)
+    full, rest = divmod(rows, lanes)
+    groups = View(view.buffer, view.lane, view.offset, (full, lanes, 1, width), (view.strides[C], 0, 0, 1))
+    value = halved(work, join, groups, N)
+    if full == 1:  # still the memory of the source
+        value = work.room((1, lanes, 1, width), view.dtype, "halves")
+        work.emit("copy", value, groups)
+    if rest:
+        first = piece(work, value, C, 0, rest)
+        work.emit(join.instruction, first, first, piece(work, view, C, full * lanes, rest))
+    return work.settled(value)

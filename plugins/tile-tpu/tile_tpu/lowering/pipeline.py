@@ -1,0 +1,43 @@
+"""The passes of ``tpu``: the loops family, edited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.lowering.passes import PassEdit
+from tilecore.plugins.backend import Lowering
+from tilecore.target import Target
+
+
+def stand_in(target: Target) -> dict[str, Any]:
+    """The TVM target for stock passes."""
+    return {"kind": "c"}
+
+
+def lowering() -> Lowering:
+    from tile_tpu.lowering.address_tiles import ADDRESS_TILES
+    from tile_tpu.lowering.maintain_caches import MAINTAIN_CACHES
+    from tile_tpu.lowering.ops import implementations
+    from tile_tpu.lowering.order_engines import ORDER_ENGINES
+    from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
+    from tile_tpu.lowering.place_layouts import PLACE_LAYOUTS
+    from tile_tpu.lowering.plan_local import PLAN_LOCAL
+    from tile_tpu.lowering.serial_loops import SERIAL_LOOPS
+    from tile_tpu.lowering.spread_blocks import SPREAD_BLOCKS
+    from tile_tpu.lowering.tensorize import TENSORIZE
+
+    edits = (
+        PassEdit("insert", "separate_overlaps", PLACE_LAYOUTS),
+        PassEdit("remove", "plan_prefetches"),
+        PassEdit("insert", "thread_loops", TENSORIZE),
+        PassEdit("insert", "guard_bounds", ADDRESS_TILES),
+        PassEdit("remove", "fuse_loops"),
+        PassEdit("replace", "vectorize_loops", SERIAL_LOOPS),
+        PassEdit("remove", "unroll_loops"),
+        PassEdit("insert", "outline_kernels", SPREAD_BLOCKS),
+        PassEdit("insert", "spread_blocks", PIPELINE_DMA),
+        PassEdit("insert", "pipeline_dma", PLAN_LOCAL),
+        PassEdit("insert", "plan_local", ORDER_ENGINES),
+        PassEdit("insert", "order_engines", MAINTAIN_CACHES),
+    )
+    return Lowering(family="loops", stand_in=stand_in, edits=edits, implementations=implementations())

@@ -1,0 +1,148 @@
+"""Gives every local buffer of a kernel its address in a lane; those whose lives do not overlap share memory.
+
+The kernel gets the attribute ``tpu.local``: {name of the buffer: byte address in a lane}, names unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tile_tpu.chips import Chip, chip_of
+from tile_tpu.ir.views import LOCAL
+from tile_tpu.lowering.lifetimes import Life, Lifetimes
+from tile_tpu.lowering.modules import of_each_kernel
+from tile_tpu.lowering.placement import Memory, Pairs, Piece, conflicts, most_alive, place
+from tilecore.dtypes import dtype as DType
+from tilecore.errors import UnsupportedError
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import AllocBuffer, DeclBuffer, PrimFunc, Stmt, Var, structural_map, tirx
+from tilecore.ir.visit import collect, substitute
+from tilecore.lowering.passes import Pass, PassEnv
+
+ADDRESSES = "tpu.local"
+
+
+def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    chip = chip_of(env.target)
+    body = with_own_names(func.body, {str(param.name) for param in func.params})
+    found = Lifetimes(body, chip.lanes)
+    buffers = list(found.lives)
+    pieces = [piece_of(found.lives[buffer], buffer, chip) for buffer in buffers]
+    pairs = pairs_of(found, buffers)
+    addresses = place(pieces, pairs, memory_of(chip))
+    if addresses is None:
+        raise _does_not_fit(buffers, found, pieces, chip)
+    where = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
+    for alias, root in found.aliases.items():
+        where[str(alias.name)] = where.get(str(root.name), 0)
+    for buffer in found.unused:
+        where[str(buffer.name)] = 0
+    _note(env, buffers, found, pieces, addresses, conflicts(pieces, addresses, pairs, chip.bank_bytes))
+    return func.with_body(body).with_attr(ADDRESSES, where)
+
+
+def fits(body: Stmt, chip: Chip) -> bool:
+    """Is there room for the local buffers of this kernel?"""
+    found = Lifetimes(body, chip.lanes)
+    pieces = [piece_of(life, buffer, chip) for buffer, life in found.lives.items()]
+    return place(pieces, {}, memory_of(chip)) is not None
+
+
+def memory_of(chip: Chip) -> Memory:
+    return Memory(chip.lane_bytes, chip.eu_bytes, chip.bank_bytes)
+
+
+def piece_of(life: Life, buffer: Var, chip: Chip) -> Piece:
+    return Piece(-(-bytes_of(buffer) // chip.eu_bytes) * chip.eu_bytes, life.first, life.last)
+
+
+def pairs_of(found: Lifetimes, buffers: Sequence[Var]) -> Pairs:
+    numbers = {buffer: i for i, buffer in enumerate(buffers)}
+    pairs = {}
+    for key, weight in found.together.items():
+        a, b = sorted(numbers[buffer] for buffer in key)
+        pairs[a, b] = weight
+    return pairs
+
+
+def bytes_of(buffer: Var) -> int:
+    """Of local memory, in a lane."""
+    elements = constant(buffer.shape[0])
+    if elements is None:
+        raise UnsupportedError(
+            f"the size of {buffer.name} in local memory is not known when compiling",
+            found=str(buffer.shape[0]),
+            expected="constants",
+        )
+    return elements * DType(dtype_of(buffer)).bytes
+
+
+def with_own_names(body: Stmt, taken: set[str]) -> Stmt:
+    """Every local buffer gets a name of its own, as its address is found by it."""
+    names = set(taken)
+    renamed: dict[Var, Var] = {}
+    for node in collect(body, AllocBuffer, DeclBuffer):
+        old = node.buffer
+        if str(old.scope()) != LOCAL:
+            continue
+        name, number = str(old.name), 1
+        while name in names:
+            name, number = f"{old.name}_{number}", number + 1
+        names.add(name)
+        if name != str(old.name):
+            renamed[old] = tirx.decl_buffer(list(old.shape), dtype_of(old), name, scope=LOCAL, layout=None)
+    return replaced(body, renamed)
+
+
+def replaced(body: Stmt, others: dict[Var, Var]) -> Stmt:
+    """``body`` with other local buffers in the place of some."""
+    if not others:
+        return body
+
+    def alias(node: DeclBuffer) -> Any:
+        source = node.data.args[0]
+        data = tirx.buffer_data(others.get(source, source))
+        return DeclBuffer(others.get(node.buffer, node.buffer), data=data, span=node.span)
+
+    def alloc(node: AllocBuffer) -> Any:
+        return AllocBuffer(others.get(node.buffer, node.buffer), span=node.span)
+
+    body = structural_map(body, [(AllocBuffer, alloc), (DeclBuffer, alias)])
+    return substitute(body, others)
+
+
+def _note(
+    env: PassEnv,
+    buffers: Sequence[Var],
+    found: Lifetimes,
+    pieces: Sequence[Piece],
+    addresses: Sequence[int],
+    shared: dict[tuple[int, int], int],
+) -> None:
+    rows = {str(b.name): [a, p.size] for b, a, p in zip(buffers, addresses, pieces, strict=True)}
+    lines = {str(b.name): found.lives[b].lines for b in buffers if found.lives[b].lines}
+    high = max((a + p.size for a, p in zip(addresses, pieces, strict=True)), default=0)
+    env.note("shared_memory", {"bytes": high, "buffers": rows, "lines": lines})
+    for (a, b), weight in sorted(shared.items(), key=lambda item: -item[1]):
+        names = f"{buffers[a].name} and {buffers[b].name}"
+        env.note("notes", {"text": f"{names} share a bank of local memory ({weight} commands wait for it)"})
+
+
+def _does_not_fit(buffers: Sequence[Var], found: Lifetimes, pieces: Sequence[Piece], chip: Chip) -> UnsupportedError:
+    rows = []
+    for buffer, piece in sorted(zip(buffers, pieces, strict=True), key=lambda row: -row[1].size)[:8]:
+        life = found.lives[buffer]
+        used = f", used on lines {life.lines[0]} to {life.lines[1]}" if life.lines else ""
+        rows.append(f"{buffer.name} {piece.size}{used}")
+    first = max(range(len(buffers)), key=lambda i: pieces[i].size)
+    return UnsupportedError(
+        f"the kernel's tiles need {most_alive(pieces)} bytes of local memory in each lane at one time",
+        location=found.lives[buffers[first]].location,
+        found="; ".join(rows),
+        expected=f"at most {chip.lane_bytes} bytes in a lane of {chip.name}",
+        hint="use smaller tiles, fewer pipeline stages (T.Pipelined(num_stages=...)) or narrower element types",
+    )
+
+
+PLAN_LOCAL = Pass("plan_local", of_each_kernel(plan_local))

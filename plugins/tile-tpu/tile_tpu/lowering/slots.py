@@ -1,0 +1,82 @@
+"""Local buffers with a slot for each of several steps: the memory of one step behind that of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tile_tpu.chips import Chip
+from tile_tpu.ir.instructions import ELEMENT, SET_ELEMENT
+from tile_tpu.ir.views import LOCAL, VIEW
+from tilecore.dtypes import FACTS
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import const, constant, dtype_of, nothing, op_name
+from tilecore.ir.nodes import AllocBuffer, Analyzer, Call, IfThenElse, Stmt, Var, structural_mutate, tirx
+
+
+@dataclass(frozen=True)
+class Slots:
+    """buffer: the memory of all slots. step: elements from one to the next."""
+
+    buffer: Var
+    step: int
+
+
+def slots_of(tiles: Sequence[Var], count: int, chip: Chip, apart: bool) -> dict[Var, Slots]:
+    """``count`` slots for each tile, aligned; each in banks of its own where they are to lie ``apart``."""
+    made = {}
+    for tile in tiles:
+        dtype = dtype_of(tile)
+        unit = chip.bank_bytes // DType(dtype).bytes if apart else chip.eu_count(FACTS[dtype].bits)
+        step = -(-int(tile.shape[0]) // unit) * unit
+        buffer = tirx.decl_buffer([step * count], dtype, str(tile.name), scope=LOCAL, layout=None)
+        made[tile] = Slots(buffer, step)
+    return made
+
+
+def on_slot(node: Stmt, slots: dict[Var, Slots], slot: Any) -> Stmt:
+    """``node`` on slot number ``slot`` of the tiles."""
+    place = {VIEW: 2, ELEMENT: 2, SET_ELEMENT: 2}  # of the offset among the operands
+    analyzer = Analyzer()
+
+    def call(node: Call, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        at = place.get(op_name(made))
+        found = slots.get(made.args[0]) if at is not None else None
+        if at is None or found is None:
+            return made
+        args = list(made.args)
+        args[0] = found.buffer
+        args[at] = analyzer.simplify(args[at] + slot * const(found.step, dtype_of(slot)))
+        return Call(made.op, args, attrs=made.attrs, ret_ty=made.ty, span=made.span)
+
+    return structural_mutate(node, [(Call, call)])
+
+
+def simplified(node: Stmt) -> Stmt:
+    """``node`` with the places of its views, and its conditions, in their shortest form."""
+    analyzer = Analyzer()
+
+    def call(node: Call, mutator: Any) -> Any:
+        if op_name(node) != VIEW:
+            return mutator.default_mutate(node)
+        numbers = [analyzer.simplify(number) for number in node.args[1:]]
+        return Call(node.op, [node.args[0], *numbers], attrs=node.attrs, ret_ty=node.ty, span=node.span)
+
+    def branch(node: IfThenElse, mutator: Any) -> Any:
+        condition = analyzer.simplify(node.condition)
+        then = mutator.mutate(node.then_case)
+        other = None if node.else_case is None else mutator.mutate(node.else_case)
+        if constant(condition) is not None:
+            return then if constant(condition) else (nothing() if other is None else other)
+        return IfThenElse(condition, then, other, span=node.span)
+
+    return structural_mutate(node, [(Call, call), (IfThenElse, branch)])
+
+
+def without_allocations(body: Stmt, gone: set[Var]) -> Stmt:
+    def alloc(node: AllocBuffer, mutator: Any) -> Any:
+        return nothing() if node.buffer in gone else node
+
+    return structural_mutate(body, [(AllocBuffer, alloc)])

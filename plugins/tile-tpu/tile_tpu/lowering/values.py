@@ -1,0 +1,276 @@
+"""Expressions of a nest as commands: each operation on tiles becomes an instruction, its result a temporary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_tpu.ir.layouts import TileLayout
+from tile_tpu.ir.views import View
+from tile_tpu.lowering.conversions import converted
+from tile_tpu.lowering.emitter import Emitter
+from tile_tpu.lowering.frames import NotTensor, Tile, over
+from tile_tpu.lowering.functions import FUNCTIONS
+from tile_tpu.lowering.global_views import global_access, load_into, strides_of
+from tile_tpu.lowering.local_views import local_access, read
+from tile_tpu.lowering.ops.gather import gather_rows
+from tilecore.dtypes import FACTS
+from tilecore.ir.build import cast, const, constant, dtype_of, op_name
+from tilecore.ir.nodes import Call, Cast, Expr, FloatImm, IntImm, TensorLoad, Var, structural_equal
+from tilecore.ir.visit import loads, variables
+
+Value = Tile | Expr  # an expression is the same in all iterations
+COMPUTED = ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint32", "uint16", "uint8")
+_SCALAR_SCOPES = ("local", "local.var")
+
+
+class Values:
+    """layouts: of the buffers in local memory, {the kernel's: (the LOCAL one, its layout)}. safe: what reads outside of
+    a tensor give, by buffer. own: memory of an iteration, by (buffer, index). bound: values of variables."""
+
+    def __init__(self, emit: Emitter, layouts: dict[Var, tuple[Var, TileLayout]], safe: dict[Var, Any]) -> None:
+        self.emit = emit
+        self.frame = emit.frame
+        self.layouts = layouts
+        self.safe = safe
+        self.own: dict[tuple[Var, int], Tile] = {}
+        self.owned: set[Var] = set()
+        self.bound: dict[Var, Value] = {}
+        self.known: list[tuple[Any, Tile]] = []  # what was computed, until something is written
+
+    # -- what is the same everywhere ----------------------------------------------------------------------------
+
+    def is_uniform(self, node: Any) -> bool:
+        """Whether it has one value for all iterations, which the control core can compute without looking at memory
+        that commands work on."""
+        if isinstance(node, int):
+            return True
+        inside = variables(node)
+        if any(var in inside for var in self.frame.axes) or any(
+            isinstance(value, Tile) for var, value in self.bound.items() if var in inside
+        ):
+            return False
+        return all(
+            str(load.source.scope()) in _SCALAR_SCOPES
+            and load.source not in self.owned
+            and self.is_uniform_index(load)
+            for load in loads(node)
+        )  # fmt: skip
+
+    def is_uniform_index(self, load: TensorLoad) -> bool:
+        return not any(var in variables(index) for index in load.indices for var in self.frame.axes)
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    def value(self, node: Any) -> Value:
+        """The value of an expression. Raises NotTensor."""
+        if self.is_uniform(node):
+            return self._expanded(node)
+        for known, tile in self.known:
+            if structural_equal(known, node, map_free_vars=False):
+                return tile
+        made = self._computed(node)
+        if isinstance(made, Tile):
+            self.known.append((node, made))
+        return made
+
+    def tile(self, node: Any, dtype: str | None = None) -> Tile:
+        """The value as a tile."""
+        made = self.value(node)
+        return made if isinstance(made, Tile) else self.emit.filled(made, frozenset(), dtype or dtype_of(node))
+
+    def forget(self) -> None:
+        """Memory was written: what was computed from it may not hold."""
+        self.known.clear()
+
+    def _expanded(self, node: Any) -> Expr:
+        from tilecore.ir.visit import substitute
+
+        scalars = {var: value for var, value in self.bound.items() if not isinstance(value, Tile)}
+        return substitute(node, scalars) if scalars and not isinstance(node, int) else node
+
+    def _computed(self, node: Any) -> Value:
+        if isinstance(node, Var):
+            return self._variable(node)
+        if isinstance(node, TensorLoad):
+            return self._load(node)
+        if isinstance(node, Cast):
+            return self.converted(self.tile(node.value), dtype_of(node), dtype_of(node.value))
+        if isinstance(node, Call):
+            return self._call(node)
+        if type(node).__name__ == "Select":
+            return self.selected(node.condition, node.true_value, node.false_value)
+        rule = _BINARY.get(type(node).__name__)
+        if rule is None and dtype_of(node) == "bool":
+            return self.selected(node, const(1, "uint8"), const(0, "uint8"))
+        if rule is None:
+            raise NotTensor(f"{type(node).__name__} is no operation of the tensor unit")
+        return self.binary(rule, node.a, node.b, dtype_of(node))
+
+    def _variable(self, var: Var) -> Value:
+        bound = self.bound.get(var)
+        if bound is not None:
+            return bound
+        return self.ramp(var, 1, 0)
+
+    def ramp(self, var: Var, step: int, start: Any) -> Tile:
+        """``start + step * var`` of a loop variable, int32."""
+        emit, axis = self.emit, self.frame.axes[var]
+        if self.frame.spread is not None:
+            along = emit.new(frozenset("w"), "int32", "ramp")
+            emit.emit("iota_w", along.view, start, const(step, "int32"))
+            parts = self._ramp_over_lanes(const(0, "int32"), step * self.frame.chunk)
+            return self.apply("add", [along, parts], "int32")
+        if axis == "c":
+            return self._ramp_over_lanes(start, step)
+        if axis != "w":
+            raise NotTensor(f"the number of an iteration of {var.name}, an outer loop, as a value")
+        made = emit.new(frozenset("w"), "int32", "ramp")
+        emit.emit("iota_w", made.view, start, const(step, "int32"))
+        return made
+
+    def _ramp_over_lanes(self, start: Any, step: int) -> Tile:
+        """``start + step * c``: one command for each group of lanes."""
+        emit, lanes = self.emit, self.frame.lanes
+        made = emit.new(frozenset("c"), "int32", "ramp")
+        count = self.frame.extents["c"]
+        for group in range(-(-count // lanes)):
+            shape = (1, min(lanes, count - group * lanes), 1, 1)
+            view = View(made.view.buffer, 0, group * made.view.strides[1], shape, made.view.strides)
+            first = start + group * lanes * step if group else start
+            emit.emit("iota_c", view, first, const(step, "int32"))
+        return made
+
+    def _load(self, node: TensorLoad) -> Value:
+        buffer = node.source
+        dtype = dtype_of(node)
+        if buffer in self.owned:
+            index = constant(node.indices[0]) if len(node.indices) == 1 else None
+            found = self.own.get((buffer, index)) if index is not None else None
+            if found is None:
+                raise NotTensor(f"{buffer.name} at an index that is not known, or not written")
+            return found
+        if any(loads(index) for index in node.indices):
+            return self._gathered(node)
+        if buffer in self.layouts:
+            new, layout = self.layouts[buffer]
+            return read(self.emit, local_access(self.emit, new, layout, list(node.indices)))
+        if str(buffer.scope()) != "global":
+            raise NotTensor(f"{buffer.name} is memory of the control core")
+        access = global_access(self.emit, buffer, list(node.indices))
+        made = self.emit.new(access.axes(self.frame), dtype, str(buffer.name))
+        load_into(self.emit, access, made.view, self.safe.get(buffer, const(0, dtype)))
+        return made
+
+    def _gathered(self, node: TensorLoad) -> Tile:
+        """Rows of a tensor whose numbers another tile holds: ``X[rows[i], j]``."""
+        buffer, emit = node.source, self.emit
+        axes = [axis for axis, index in enumerate(node.indices) if loads(index)]
+        if str(buffer.scope()) != "global" or len(axes) != 1:
+            raise NotTensor(f"an index of {buffer.name} that is read from memory")
+        (axis,) = axes
+        rows = self.value(node.indices[axis])
+        zero = const(0, "int32")
+        inside = [zero if a == axis else index for a, index in enumerate(node.indices)]
+        access = global_access(emit, buffer, inside)
+        if not isinstance(rows, Tile) or rows.axes != frozenset("c") or access.axes(self.frame) != frozenset("w"):
+            raise NotTensor(f"an index of {buffer.name} that is read from memory")
+        if access.clips or constant(access.steps[next(iter(access.steps))]) != 1:
+            raise NotTensor(f"rows of {buffer.name} whose elements are no neighbours")
+        columns = self.frame.extents["w"]
+        source = View(
+            buffer, 0, access.offset, (1, 1, buffer.shape[axis], columns), (0, 0, strides_of(buffer)[axis], 1)
+        )
+        made = emit.new(frozenset("cw"), dtype_of(node), str(buffer.name))
+        gather_rows(emit, made.view, source, rows.view, self.safe.get(buffer, const(0, dtype_of(node))))
+        return made
+
+    # -- operations ---------------------------------------------------------------------------------------------
+
+    def binary(self, name: str, a: Any, b: Any, dtype: str) -> Value:
+        if name in _INTEGER_ONLY and FACTS[dtype].kind == "float":
+            raise NotTensor(f"{name} of floats")
+        if name in ("add", "sub", "mul") and dtype == "int32":
+            simple = self._affine(name, a, b)
+            if simple is not None:
+                return simple
+        return self.apply(name, [self.value(a), self.value(b)], dtype)
+
+    def _affine(self, name: str, a: Any, b: Any) -> Tile | None:
+        """A sum of a loop variable and what is uniform, as one ramp."""
+        from tilecore.ir.affine import coefficient
+        from tilecore.ir.visit import substitute
+
+        whole = {"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b}[name]()
+        inside = [var for var in self.frame.axes if var in variables(whole)]
+        if len(inside) != 1 or loads(whole) or any(var in self.bound for var in variables(whole)):
+            return None
+        step = coefficient(whole, inside[0])
+        if not isinstance(step, int):
+            return None
+        start = self.emit.analyzer.simplify(substitute(whole, {inside[0]: const(0, str(inside[0].ty.dtype))}))
+        return self.ramp(inside[0], step, start) if str(inside[0].ty.dtype) == "int32" else None
+
+    def apply(self, name: str, operands: list[Value], dtype: str, to: Tile | None = None) -> Tile:
+        """An instruction on operands of one dtype; narrow floats that have no arithmetic go through float32."""
+        if dtype not in COMPUTED:
+            if dtype in FACTS and FACTS[dtype].kind == "float" and FACTS[dtype].bits < 16:
+                wide = [self._as(o, "float32", dtype) for o in operands]
+                return self.converted(self.apply(name, wide, "float32"), dtype, "float32")
+            raise NotTensor(f"arithmetic on {dtype}")
+        if name == "sub" and FACTS[dtype].kind == "uint":  # the unit has no differences without sign
+            if FACTS[dtype].bits > 16:
+                raise NotTensor(f"a difference of {dtype}")
+            wide = [self._as(o, "int32", dtype) for o in operands]
+            return self.converted(self.apply(name, wide, "int32"), dtype, "int32")
+        tiles = [o for o in operands if isinstance(o, Tile)]
+        axes = frozenset().union(*(t.axes for t in tiles))
+        made = to if to is not None else self.emit.new(axes, dtype)
+        self.emit.emit(name, made.view, *(self._operand(o, made.axes) for o in operands))
+        return made
+
+    def _operand(self, value: Value, axes: frozenset[str]) -> Any:
+        return over(value, self.frame, axes) if isinstance(value, Tile) else value
+
+    def _as(self, value: Value, dtype: str, source: str) -> Value:
+        return self.converted(value, dtype, source) if isinstance(value, Tile) else cast(value, dtype)
+
+    def converted(self, tile: Tile, dtype: str, source: str) -> Tile:
+        """In another dtype, as the language defines it."""
+        return converted(self, tile, dtype, source)
+
+    def _call(self, node: Call) -> Value:
+        name = op_name(node)
+        if name == "if_then_else":
+            return self.selected(*node.args)
+        if name == "tile.rounded":
+            return self.value(node.args[0])
+        if name in _CALLED:
+            return self.binary(_CALLED[name], *node.args, dtype_of(node))
+        function = FUNCTIONS.get(name)
+        if function is None:
+            raise NotTensor(f"{name} is no function of the tensor unit")
+        dtype = dtype_of(node)
+        if dtype not in ("float32", "float16", "bfloat16"):
+            raise NotTensor(f"{name} of {dtype}")
+        wide = [self.converted(self.tile(a), "float32", dtype_of(a)) for a in node.args]
+        return self.converted(function(self, *wide), dtype, "float32")
+
+    # -- choices ------------------------------------------------------------------------------------------------
+
+    def selected(self, condition: Any, yes: Any, no: Any) -> Value:
+        from tile_tpu.lowering.conditions import select
+
+        return select(self, condition, yes, no)
+
+
+_BINARY: dict[str, str] = {
+    "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Min": "min", "Max": "max",
+}  # fmt: skip
+_CALLED: dict[str, str] = {
+    "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "shift_left": "shift_left",
+    "shift_right": "shift_right",
+}  # fmt: skip
+_INTEGER_ONLY = frozenset(_CALLED.values())
+Function = Callable[..., Tile]
+__all__ = ["COMPUTED", "FloatImm", "IntImm", "Tile", "Value", "Values"]

@@ -1,0 +1,162 @@
+"""SimulatedTpu: runs one kernel at a time, and raises what it did wrong."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tile_tpu.chips import Chip, find_chip
+from tile_tpu.simulate import native
+from tile_tpu.simulate.arguments import Placed, Tensor, pack, place, split
+from tile_tpu.simulate.build import KernelLibrary, simulator_library
+from tile_tpu.simulate.errors import TpuSimulationError
+from tile_tpu.simulate.report import CoreCounts, Report
+from tilecore.errors import LaunchError
+from tilecore.simulate.compilers import find_compiler
+
+_LOCK = threading.Lock()
+_WHOLE = {"bytes_in", "bytes_out", "bytes_l2", "bytes_local", "commands", "bank_conflicts", "regions", "high_water"}
+
+
+@dataclass(frozen=True)
+class SimulatedTpu:
+    """A chip on the host.
+
+    chip: its name or record. command_limit: most commands of one core. seconds: longest run, 0: no limit.
+    """
+
+    chip: str | Chip = "bm1690"
+    command_limit: int = 50_000_000
+    seconds: float = 600.0
+
+    @property
+    def facts(self) -> Chip:
+        return find_chip(self.chip) if isinstance(self.chip, str) else self.chip
+
+    def run(
+        self, library: KernelLibrary | str | Path, entry: str, arguments: Sequence[Any], block_num: int = 1
+    ) -> Report:
+        """Launch ``entry`` as ``block_num`` work items, each on a core of its own.
+
+        arguments: numpy arrays (any element type, C-contiguous), Tensors, ctypes scalars, in the order of the kernel's
+        struct. Tensors are copied to the device and, if all went well, back. Raises TpuSimulationError; LaunchError
+        when the launch itself is wrong.
+        """
+        if not isinstance(library, KernelLibrary):
+            library = _opened(Path(library))
+        cores = self.facts.cores
+        if not 1 <= block_num <= cores:
+            raise LaunchError(
+                f"{entry}: a launch of this many work items",
+                found=str(block_num),
+                expected=f"1 to {cores}, a core each",
+            )
+        with _LOCK:
+            return _Launch(self, library, entry, arguments, block_num).run()
+
+
+_libraries: dict[str, KernelLibrary] = {}
+
+
+def _opened(path: Path) -> KernelLibrary:
+    return _libraries.setdefault(os.fspath(path), KernelLibrary(path))
+
+
+class _Launch:
+    """One launch, as the records that the simulator reads."""
+
+    def __init__(
+        self, device: SimulatedTpu, library: KernelLibrary, entry: str, arguments: Sequence[Any], block_num: int
+    ) -> None:
+        self.device, self.library, self.entry, self.block_num = device, library, entry, block_num
+        self.chip = device.facts
+        values = split(arguments)
+        tensors = [value for value in values if isinstance(value, Tensor)]
+        self.placed, addresses = place(tensors, self.chip.global_base)
+        at = iter(addresses)
+        slots = [ctypes.c_uint64(next(at)) if isinstance(value, Tensor) else value for value in values]
+        self.struct = pack(slots)
+        self.owners = values
+        self.interrupt = ctypes.c_int32(0)
+
+    def run(self) -> Report:
+        simulator = native.load_simulator(simulator_library(find_compiler()))
+        record, report = self._record(), native.CReport()
+        failed = self._call(simulator, record, report)
+        printed = simulator.tpu_sim_printed().decode(errors="replace")
+        if printed:
+            sys.stdout.write(printed)
+        if failed:
+            raise self._error(report)
+        functions = dict(line.split() for line in simulator.tpu_sim_functions().decode().splitlines())
+        cores = tuple(_counts(report.counts[i]) for i in range(self.block_num))
+        return Report(self.chip, cores, {name: int(count) for name, count in functions.items()}, printed)
+
+    def _record(self) -> native.CLaunch:
+        launch = native.CLaunch()
+        launch.chip = native.chip_record(self.chip)
+        launch.entry = self.library.entry(self.entry)
+        self.structs = self.struct * self.block_num
+        launch.arguments, launch.argument_bytes = self.structs, len(self.struct)
+        tensors = (native.CTensor * max(len(self.placed), 1))()
+        for record, block in zip(tensors, self.placed, strict=False):
+            _fill(record, block)
+        launch.tensors, launch.tensor_count = tensors, len(self.placed)
+        launch.work_items, launch.command_limit = self.block_num, self.device.command_limit
+        launch.seconds, launch.interrupt = self.device.seconds, ctypes.pointer(self.interrupt)
+        return launch
+
+    def _call(self, simulator: Any, record: native.CLaunch, report: native.CReport) -> int:
+        """Run in a thread of its own, so that this one hears of an interrupt from the keyboard."""
+        codes: list[int] = []
+
+        def call() -> None:
+            codes.append(simulator.tpu_sim_run(ctypes.byref(record), ctypes.byref(report)))
+
+        if threading.current_thread() is not threading.main_thread():
+            call()
+            return codes[0]
+        thread = threading.Thread(target=call, name="simulated tpu")
+        thread.start()
+        try:
+            thread.join()
+        except BaseException:
+            self.interrupt.value = 1
+            thread.join()
+            raise
+        return codes[0]
+
+    def _error(self, report: native.CReport) -> TpuSimulationError:
+        words = {
+            name: getattr(report, name).decode(errors="replace") or None
+            for name in ("function", "found", "expected", "hint", "tensor")
+        }
+        function = words.pop("function") or ""
+        line = int(report.line)
+        user_line = self.library.user_line(line) if line else None
+        where = f", line {line}" if line else ""
+        called = f", in {function}" if function else ""
+        core = f", core {report.core}" if self.block_num > 1 else ""
+        source = f" ({user_line})" if user_line else ""
+        message = f"{self.entry}{where}{source}{core}{called}: {report.message.decode(errors='replace')}"
+        return TpuSimulationError(
+            message, kind=report.kind.decode(), kernel=self.entry, function=function, line=line, core=int(report.core),
+            user_line=user_line, **words,
+        )  # fmt: skip
+
+
+def _fill(record: native.CTensor, block: Placed) -> None:
+    record.name = block.name.encode()[:63]
+    record.host, record.bytes = block.host, block.nbytes
+    record.address, record.access = block.address, block.access
+
+
+def _counts(values: Any) -> CoreCounts:
+    named = zip(native.COUNTS, values, strict=False)
+    return CoreCounts(**{name: int(value) if name in _WHOLE else float(value) for name, value in named})

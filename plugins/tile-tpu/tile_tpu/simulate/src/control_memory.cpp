@@ -1,0 +1,39 @@
+// Memory that the control core reads and writes through pointers. What it does there is not seen, so all that it gets a
+// pointer to counts as written: a tensor as a whole, local memory 8 bytes at a time.
+#include "calls.h"
+#include "device.h"
+
+using namespace sim;
+
+constexpr uint64_t kElement = 8;            // bytes of the largest
+constexpr uint64_t kTensorAlignment = 4096;  // of the first byte of a tensor, arguments.py
+
+// The address of a tensor without elements, which has no memory: tensors are far from each other.
+static bool is_empty(uint64_t address) {
+  for (const auto& tensor : device->tensors)
+    if (tensor->contains(address)) return false;
+  return address % kTensorAlignment == 0;
+}
+
+API(void*, tpu_global_mem_addr, (global_addr_t address)) QUERY({
+  if (is_empty(address)) return static_cast<void*>(nullptr);
+  Memory& memory = device->global(address, address);
+  memory.set_valid();
+  return static_cast<void*>(memory.at(address - memory.base()));
+})
+
+API(void*, tpu_local_mem_addr_unified, (local_addr_t address)) QUERY({
+  Memory& local = *core->local;
+  if (address >= local.bytes())
+    fail("out_of_bounds", "the control core is beyond local memory", text("address %#x", address),
+         text("less than %#llx", (unsigned long long)local.bytes()));
+  local.set_valid(address, std::min<uint64_t>(kElement, local.bytes() - address));
+  return static_cast<void*>(local.at(address));
+})
+
+API(void, tpu_invalidate_cache, (system_addr_t address, unsigned long long size)) QUERY({
+  if (size) device->global(address, address + size - 1);
+})
+API(void, tpu_flush_cache, (system_addr_t address, unsigned long long size)) QUERY({
+  if (size) device->global(address, address + size - 1);
+})

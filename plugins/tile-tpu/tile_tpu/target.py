@@ -1,0 +1,61 @@
+"""The target ``tpu``: chips, what they can do, and the device that is present. Neither TVM nor torch."""
+
+from __future__ import annotations
+
+import os
+
+from tile_tpu.chips import CHIPS, DEFAULT, chip_of, find_chip
+from tilecore.dtypes import FACTS
+from tilecore.errors import TargetError
+from tilecore.ir.names import TILE_OP_NAMES
+from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
+from tilecore.target import Target
+
+DLPACK_EXTENSION = 12  # kDLExtDev, what torch's PrivateUse1 devices are
+CHIP_VARIABLE = "CHIP"  # of the vendor's SDK
+
+
+def resolve(target: Target) -> Target:
+    """A chip that is not named is that of the vendor's variable CHIP, else the default; cores: 0 becomes all."""
+    name = str(target.get("chip") or os.environ.get(CHIP_VARIABLE, "").strip() or DEFAULT)
+    chip = find_chip(name)
+    cores = int(target.get("cores") or 0) or chip.cores
+    if not 1 <= cores <= chip.cores:
+        raise TargetError(f"{chip.name} has not {cores} cores", expected=f"1 to {chip.cores}; 0: all of them")
+    return target.with_attributes(chip=chip.name, cores=cores)
+
+
+def detect() -> Presence:
+    return Presence(False, "no card is looked for: kernels run on the simulator, or on the vendor's with its SDK")
+
+
+def capabilities(target: Target) -> Capabilities:
+    chip = chip_of(target)
+    return Capabilities(
+        dtypes=frozenset(FACTS),
+        scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
+        tile_ops=frozenset(TILE_OP_NAMES),
+        shared_bytes=chip.lanes * chip.lane_bytes,
+        features=frozenset(
+            {"atomics", "print", "device_assert", "dynamic_shapes", "approximate_math", "flushes_subnormals"}
+        ),
+    )
+
+
+SPEC = TargetSpec(
+    kind="tpu",
+    doc="SophGo's tensor processors, by C for the vendor's tpu_kernel.h",
+    capabilities=capabilities,
+    detect=detect,
+    resolve=resolve,
+    attributes={
+        "chip": AttributeSpec(
+            f"chip to compile for; default: that of the variable {CHIP_VARIABLE}, else {DEFAULT}", None, tuple(CHIPS)
+        ),
+        "cores": AttributeSpec("cores that a launch uses; 0: all of the chip", 0),
+    },
+    aliases={"sophgo": {}, **{name: {"chip": name} for name in CHIPS}},
+    device=DLPACK_EXTENSION,
+    torch_device="tpu",
+    contract=1,
+)

@@ -1,0 +1,1 @@
+"""Finding, installing and calling the vendor's tools."""

@@ -1,0 +1,121 @@
+"""Emitted C to a shared library: for the CModel by the host's compiler, for a card by the vendor's."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tile_tpu.chips import Chip
+from tile_tpu.include import FOLDER
+from tile_tpu.toolchain import search
+from tile_tpu.toolchain.compile_errors import SOURCE, refused
+from tile_tpu.toolchain.compilers import Compiler, card_compiler, checking_compiler, host_compiler
+from tile_tpu.toolchain.sdk import CModel, Firmware
+from tile_tpu.toolchain.signatures import require_same
+from tilecore.errors import ToolchainError, UnsupportedError
+
+LONGEST_NAME = 63  # characters of a kernel's name: FUNC_MAX_NAME_LEN of tpuv7_rt.h is 64, with the end of the string
+
+# arithmetic of the control core is what the interpreter defines: no fused multiply-adds, integers wrap
+_COMMON = (
+    "-std=gnu11", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
+    "-Werror=implicit-function-declaration", "-Werror=int-conversion", "-Werror=incompatible-pointer-types",
+)  # fmt: skip
+
+
+def for_cmodel(
+    source: str,
+    chip: Chip,
+    name: str,
+    symbols: Sequence[str] = (),
+    flags: Sequence[str] = (),
+    files: CModel | None = None,
+) -> bytes:
+    """A library that the chip's CModel loads. Raises ToolchainError.
+
+    symbols: the registered kernels. files: the simulator, by default the one that is found. The library names no folder
+    of this machine, so that it is the same wherever the SDK lies.
+    """
+    check_names(symbols)
+    files = files or search.find_cmodel(chip)
+    require_same(files.include, chip, source)
+    options = [
+        *_COMMON, "-O2", "-g1", "-DUSING_CMODEL", *_includes(chip, files.include), *flags, SOURCE,
+        "-shared", "-o", "kernel.so", f"-L{files.device.parent}", f"-l:{files.device.name}", "-lm",
+        "-Wl,-z,defs", "-Wl,-Bsymbolic",
+    ]  # fmt: skip
+    return _built(host_compiler(), options, source, name)
+
+
+def for_card(source: str, chip: Chip, name: str, symbols: Sequence[str] = (), flags: Sequence[str] = ()) -> bytes:
+    """A library that a card loads. Raises ToolchainError.
+
+    Where the vendor's archive or compiler is missing, the source is at least checked if another compiler for the same
+    processor is here.
+    """
+    check_names(symbols)
+    try:
+        files = search.find_firmware(chip)
+        found = search.search()
+        compiler = card_compiler(chip, found.variables, [sdk.root for sdk in found.sdks])
+    except ToolchainError as error:
+        if check_for_card(source, chip, name, flags):
+            raise ToolchainError(
+                error.message, found=error.found, expected=error.expected,
+                hint=f"{error.hint}; the code of {name} does compile for the chip's control core",
+            ) from None  # fmt: skip
+        raise
+    require_same(files.include, chip, source)
+    return _built(compiler, card_options(chip, files, flags), source, name)
+
+
+def card_options(chip: Chip, files: Firmware, flags: Sequence[str]) -> list[str]:
+    """As the vendor builds (PPL's deps/scripts/pcie.cmake)."""
+    archive = ["-Wl,--whole-archive", str(files.archive), "-Wl,--no-whole-archive"]
+    return [
+        *_COMMON, "-O3", "-flto", "-Dlibkernel_EXPORTS", *_includes(chip, files.include), *flags, SOURCE,
+        "-shared", "-o", "kernel.so", *archive, "-Wl,-s", "-Wl,-z,defs", "-ldl", "-lm",
+    ]  # fmt: skip
+
+
+def check_for_card(source: str, chip: Chip, name: str, flags: Sequence[str] = ()) -> bool:
+    """Compile, not link, for the chip's control core; False where no compiler for it or no header is here.
+
+    Raises ToolchainError when the source does not compile.
+    """
+    compiler = checking_compiler(chip)
+    include = next((found for sdk in search.search().sdks if (found := sdk.include(chip))), None)
+    if compiler is None or include is None:
+        return False
+    options = [*_COMMON, "-O1", *_includes(chip, include), *flags, "-c", SOURCE, "-o", "kernel.so"]
+    _built(compiler, options, source, name)
+    return True
+
+
+def check_names(symbols: Sequence[str]) -> None:
+    """Raises UnsupportedError for a name that the runtime would cut off or abort on."""
+    for symbol in symbols:
+        if len(symbol) > LONGEST_NAME:
+            raise UnsupportedError(
+                f"the kernel's name {symbol} is too long for the vendor's runtime",
+                found=f"{len(symbol)} characters",
+                expected=f"at most {LONGEST_NAME}, with the ending that tilecore adds",
+                hint="give the function a shorter name",
+            )
+
+
+def _includes(chip: Chip, vendor: Path) -> list[str]:
+    """The chip's macros, and the folders of the vendor's headers and of ours."""
+    return [*(f"-D{name}" for name in chip.defines), f"-I{vendor}", f"-I{FOLDER}"]
+
+
+def _built(compiler: Compiler, options: list[str], source: str, name: str) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
+        Path(folder, SOURCE).write_text(source)
+        folders = [folder, *(option[2:] for option in options if option.startswith("-I"))]
+        nameless = [f"-fdebug-prefix-map={place}=." for place in folders]  # the library is the same wherever it is made
+        done, said = compiler.run([*nameless, *options], folder)
+        if not done:
+            raise refused(name, compiler.version or "the compiler", source, said, options)
+        return Path(folder, "kernel.so").read_bytes()

@@ -1,0 +1,124 @@
+"""Installing the vendor's wheel: what is needed of it is unpacked aside and takes its place when it is whole."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+
+from tile_tpu.toolchain import wheel
+from tile_tpu.toolchain.fetch import Progress, check, disk_full, fetch
+from tilecore.errors import ToolchainError
+from tilecore.plugins.backend import Installable, InstallRequest
+
+MANIFEST = "installed.json"  # every file and its size
+UNPACKED_BYTES = 104_000_000
+_SPARE_BYTES = 16 << 20
+
+
+def installed(folder: str) -> str:
+    """Where the wheel is unpacked under tilecore's folder for the target, "" when it is not or a file is missing."""
+    place = Path(folder) / wheel.FOLDER
+    try:
+        sizes = json.loads((place / MANIFEST).read_text())
+        whole = all((place / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return os.fspath(place) if whole else ""
+
+
+def install(request: InstallRequest) -> str:
+    """Fetch it or take the user's file, check it, unpack it. Raises ToolchainError, and then nothing has changed."""
+    folder = Path(request.folder)
+    archive = Path(request.archive) if request.archive else None
+    try:
+        _sweep(folder)
+        need = UNPACKED_BYTES + _SPARE_BYTES + (0 if archive else wheel.BYTES)
+        free = shutil.disk_usage(folder).free
+        if free < need:
+            raise ToolchainError(
+                f"there is not enough room in {folder}", found=f"{free >> 20} MiB free", expected=f"{need >> 20} MiB",
+                hint="make room, or set TILECORE_DATA_DIR to a directory elsewhere",
+            )  # fmt: skip
+        if archive is None:
+            archive = fetch(folder / "fetched", request.progress)
+        else:
+            check(archive, request.progress)
+        place = unpack(archive, folder, request.progress)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise disk_full(folder) from None
+        raise ToolchainError(f"{folder} cannot be written: {error.strerror or error}") from None
+    if not request.archive:
+        shutil.rmtree(folder / "fetched", ignore_errors=True)
+    return os.fspath(place)
+
+
+def unpack(archive: Path, folder: Path, progress: Progress) -> Path:
+    """The needed files of the wheel in ``folder``; raises ToolchainError, OSError."""
+    place = folder / wheel.FOLDER
+    staging = Path(tempfile.mkdtemp(dir=folder, prefix=f".unpacking-{os.getpid()}-"))
+    try:
+        with zipfile.ZipFile(archive) as whole:
+            members = [m for m in whole.infolist() if wheel.is_needed(m.filename) and not m.is_dir()]
+            total, done, sizes = sum(m.file_size for m in members), 0, {}
+            for member in members:
+                whole.extract(member, staging)  # never outside of the folder, and it checks the file's CRC
+                sizes[member.filename] = member.file_size
+                done += member.file_size
+                progress(f"unpacking {wheel.FILE}", done, total)
+        missing = [name for name in wheel.LIBRARIES if f"tpu_mlir/lib/{name}" not in sizes]
+        if missing:
+            raise ToolchainError(f"{archive.name} lacks {', '.join(missing)}", hint="fetch it again")
+        (staging / MANIFEST).write_text(json.dumps(sizes))
+        _put(staging, place)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise ToolchainError(f"{archive} is no whole wheel: {error}", hint="fetch it again") from None
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return place
+
+
+def _put(staging: Path, place: Path) -> None:
+    """Let ``staging`` take its place; what was there is moved aside first."""
+    if place.exists():
+        old = tempfile.mkdtemp(dir=place.parent, prefix=f".unpacking-{os.getpid()}-")
+        os.replace(place, Path(old) / "old")
+        os.replace(staging, place)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        os.replace(staging, place)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what installations left behind that were killed."""
+    for left in folder.glob(".unpacking-*"):
+        number = left.name.split("-")[1]
+        if number.isdigit() and not _lives(int(number)):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+INSTALLABLE = Installable(
+    name=f"{wheel.NAME} {wheel.VERSION}",
+    doc=f"SophGo's CModels (simulators of its chips), their runtimes and the headers of its SDK, from the wheel "
+    f"{wheel.NAME} on PyPI, licence: {wheel.LICENCE}. Only those files are kept",
+    download_bytes=wheel.BYTES,
+    installed_bytes=UNPACKED_BYTES,
+    installed=installed,
+    install=install,
+)

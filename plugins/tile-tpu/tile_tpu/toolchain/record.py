@@ -1,0 +1,66 @@
+"""The toolchain of tile-tpu, as the hook ``tilecore_toolchain`` answers it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+
+from tile_tpu.adapter import CMODEL, FIRMWARE
+from tile_tpu.chips import Chip, chip_of
+from tile_tpu.include import FOLDER
+from tile_tpu.toolchain import report
+from tile_tpu.toolchain.compile import for_card, for_cmodel
+from tile_tpu.toolchain.compilers import host_compiler
+from tile_tpu.toolchain.install import INSTALLABLE
+from tile_tpu.toolchain.search import find_cmodel, search
+from tilecore.errors import ToolchainError
+from tilecore.plugins.backend import BuildRequest, Found, Toolchain
+from tilecore.target import Target
+
+_CARD = ("tpurt", "torch_tpu")
+
+
+def build(request: BuildRequest) -> tuple[bytes, str]:
+    """For the CModel or for a card, as the execution backend asks. Raises ToolchainError, UnsupportedError."""
+    chip = chip_of(request.target)
+    make = for_card if request.adapter in _CARD else for_cmodel
+    binary = make(request.source, chip, request.name, request.symbols, request.flags)
+    return binary, FIRMWARE if request.adapter in _CARD else CMODEL
+
+
+def version(target: Target) -> str:
+    """The SDK that the chip's code is built with, the compiler, and our headers."""
+    return f"{_sdk(chip_of(target))}, {_compiler()}, headers {_headers()}"
+
+
+@functools.lru_cache(maxsize=1)
+def _headers() -> str:
+    """A digest of our own headers, which kernels include."""
+    digest = hashlib.sha256()
+    for path in sorted(FOLDER.rglob("*.h")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _sdk(chip: Chip) -> str:
+    try:
+        return f"SDK {find_cmodel(chip).version or 'of unknown version'}"
+    except ToolchainError:
+        known = search().sdks
+        return f"SDK {known[0].version or 'of unknown version'}" if known else "no SDK"
+
+
+def _compiler() -> str:
+    try:
+        return host_compiler().version
+    except ToolchainError:
+        return "no C compiler"
+
+
+def find() -> Sequence[Found]:
+    """Everything that was looked for, and what each thing is needed for."""
+    return report.find()
+
+
+TOOLCHAIN = Toolchain(find=find, build=build, version=version, installable=INSTALLABLE)

@@ -1,0 +1,134 @@
+"""Where SDKs may be: the vendor's variables, tilecore's own folder, pip's packages."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from tile_tpu.chips import Chip
+from tile_tpu.toolchain import environment
+from tile_tpu.toolchain.sdk import CModel, Firmware, Sdk, in_wheel
+from tile_tpu.toolchain.wheel import FOLDER
+from tilecore import settings
+from tilecore.errors import ToolchainError
+
+INSTALL = "tilecore toolchain install tpu"
+_SCRIPTS = ("3rdparty/sophgo_tpu/envsetup.sh", "envsetup.sh")
+_Part = TypeVar("_Part")
+
+
+@dataclass
+class Search:
+    """What was found.
+
+    sdks: those there are, in the order in which they are asked. looked: places without one, in words.
+    problems: scripts that failed. variables: the vendor's, of our environment and of the scripts.
+    """
+
+    sdks: list[Sdk] = field(default_factory=list)
+    looked: list[str] = field(default_factory=list)
+    problems: list[ToolchainError] = field(default_factory=list)
+    variables: dict[str, str] = field(default_factory=dict)
+
+    def add(self, root: Path, origin: str) -> None:
+        """``root`` if it is an SDK that we do not have yet."""
+        root = Path(os.path.abspath(root))
+        if any(sdk.root == root for sdk in self.sdks):
+            return
+        sdk = Sdk(root, origin)
+        if sdk.chips():
+            self.sdks.append(sdk)
+        else:
+            self.looked.append(f"{origin} ({root})")
+
+
+def search() -> Search:
+    """All SDKs of this machine. Cheap but for scripts, whose answers are remembered."""
+    found = Search()
+    _by_variables(found, os.environ, "")
+    for script in _scripts(found):
+        try:
+            variables = environment.sourced(script)
+        except ToolchainError as error:
+            found.problems.append(error)
+            continue
+        _by_variables(found, variables, f" of {script}")
+    for place, origin in _packages():
+        found.add(in_wheel(place), origin)
+    return found
+
+
+def _by_variables(found: Search, variables: Mapping[str, str], whose: str) -> None:
+    for name in ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_ROOT", "CROSS_TOOLCHAINS", "CHIP"):
+        value = variables.get(name, "").strip()
+        if not value:
+            continue
+        found.variables.setdefault(name, value)
+        path = Path(value).expanduser()
+        if name == "PPL_PROJECT_ROOT":
+            found.add(path, name + whose)
+        elif name == "PPL_RUNTIME_PATH" and path.name == "deps":  # the release's folder deps
+            found.add(path.parent, name + whose)
+        elif name == "TPUC_ROOT":  # the vendor's name of an installed tpu_mlir
+            found.add(in_wheel(path), name + whose)
+        elif name == "SOPHGO_TPU_ROOT":
+            for inner in (path, path / "3rdparty" / "sophgo_tpu"):
+                found.add(inner, name + whose)
+
+
+def _scripts(found: Search) -> Iterator[Path]:
+    root = found.variables.get("SOPHGO_TPU_ROOT")
+    for name in _SCRIPTS if root else ():
+        script = Path(root or "").expanduser() / name
+        if script.is_file():
+            yield script
+            return
+
+
+def own_folder() -> Path | None:
+    """Where tilecore unpacks the vendor's wheel, None when the user has no home."""
+    data = settings.data_dir()
+    return None if data is None else Path(data) / "tpu" / FOLDER
+
+
+def _packages() -> Iterator[tuple[Path, str]]:
+    own = own_folder()
+    if own is not None:
+        yield own / "tpu_mlir", "tilecore's own copy"
+    try:
+        spec = importlib.util.find_spec("tpu_mlir")
+    except (ImportError, ValueError):
+        return
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        yield Path(place), "the package tpu_mlir"
+
+
+def find_cmodel(chip: Chip) -> CModel:
+    """The simulator of a chip; raises ToolchainError with where it was looked for and how to get it."""
+    return _find(chip, "CModel", lambda sdk: sdk.cmodel(chip), INSTALL)
+
+
+def find_firmware(chip: Chip) -> Firmware:
+    """What builds code for a card; raises ToolchainError."""
+    hint = "set PPL_PROJECT_ROOT to SophGo's SDK for the card: its wheel has no libfirmware_core.a"
+    return _find(chip, "card SDK (headers and libfirmware_core.a)", lambda sdk: sdk.firmware(chip), hint)
+
+
+def _find(chip: Chip, what: str, part: Callable[[Sdk], _Part | None], hint: str) -> _Part:
+    found = search()
+    for sdk in found.sdks:
+        whole = part(sdk)
+        if whole is not None:
+            return whole
+    without = [f"{sdk.root} ({sdk.origin}) has none" for sdk in found.sdks]
+    failed = [error.message for error in found.problems]
+    raise ToolchainError(
+        f"there is no {what} for {chip.name}",
+        found="; ".join([*without, *failed, *(f"nothing at {place}" for place in found.looked)]) or "no SDK",
+        expected="an SDK named by PPL_PROJECT_ROOT, SOPHGO_TPU_ROOT or TPUC_ROOT, or the wheel tpu_mlir",
+        hint=hint,
+    )

@@ -1,0 +1,43 @@
+"""What C++ says by templates, constructors and overloaded operators, and C by names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tilecore.codegen.text import Text, call, cast
+
+
+@dataclass(frozen=True)
+class Forms:
+    """How a C-like language writes what its family members write differently.
+
+    narrow_operators: the narrow floats have operators of their own; else they are computed in float32 and rounded.
+    typed: the name of a function that is chosen by the type that it returns, from (name, C type, element type).
+    from_bits: a narrow float from (its C type, text of its bits).
+    narrow: a narrow float from (its C type, a value of any other type). single: a narrow float as a float32.
+    """
+
+    narrow_operators: bool
+    typed: Callable[[str, str, str], str]
+    from_bits: Callable[[str, str], Text]
+    narrow: Callable[[str, Text], Text]
+    single: Callable[[str, Text], Text]
+
+
+CPP = Forms(
+    narrow_operators=True,
+    typed=lambda name, kind, dtype: f"{name}<{kind}>",
+    from_bits=lambda kind, bits: Text(f"{kind}::from_bits({bits})"),
+    narrow=cast,
+    single=cast,
+)
+# `tc_half_from(x)`, `tc_single(x)` and their like are type-generic macros of the backend's header; the functions for
+# one type bear its element type's name: `tc_truncate_int32`
+C = Forms(
+    narrow_operators=False,
+    typed=lambda name, kind, dtype: f"{name}_{dtype}",
+    from_bits=lambda kind, bits: Text(f"{kind}_bits({bits})"),
+    narrow=lambda kind, value: call(f"{kind}_from", value),
+    single=lambda kind, value: call("tc_single", value),
+)
