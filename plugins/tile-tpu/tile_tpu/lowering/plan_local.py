@@ -5,7 +5,7 @@ The kernel gets the attribute ``tpu.local``: {name of the buffer: byte address i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
@@ -15,7 +15,7 @@ from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.placement import Memory, Pairs, Piece, conflicts, most_alive, place
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import UnsupportedError
-from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.build import constant, dtype_of, nothing
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, PrimFunc, Stmt, Var, structural_map, tirx
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.passes import Pass, PassEnv
@@ -35,9 +35,9 @@ def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
         raise _does_not_fit(buffers, found, pieces, chip)
     where = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
     for alias, root in found.aliases.items():
-        where[str(alias.name)] = where.get(str(root.name), 0)
-    for buffer in found.unused:
-        where[str(buffer.name)] = 0
+        if str(root.name) in where:
+            where[str(alias.name)] = where[str(root.name)]
+    body = _without(body, found.unused, found.aliases)
     _note(env, buffers, found, pieces, addresses, conflicts(pieces, addresses, pairs, chip.bank_bytes))
     return func.with_body(body).with_attr(ADDRESSES, where)
 
@@ -93,6 +93,18 @@ def with_own_names(body: Stmt, taken: set[str]) -> Stmt:
         if name != str(old.name):
             renamed[old] = tirx.decl_buffer(list(old.shape), dtype_of(old), name, scope=LOCAL, layout=None)
     return replaced(body, renamed)
+
+
+def _without(body: Stmt, unused: Sequence[Var], aliases: Mapping[Var, Var]) -> Stmt:
+    """Buffers that nothing touches are not there."""
+    gone = {*unused, *(alias for alias, root in aliases.items() if root in unused)}
+    if not gone:
+        return body
+
+    def declared(node: AllocBuffer | DeclBuffer) -> Any:
+        return nothing() if node.buffer in gone else node
+
+    return structural_map(body, [(AllocBuffer, declared), (DeclBuffer, declared)])
 
 
 def replaced(body: Stmt, others: dict[Var, Var]) -> Stmt:
