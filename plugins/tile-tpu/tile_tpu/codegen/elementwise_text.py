@@ -92,7 +92,7 @@ def _types(emit: ControlCode, name: str, dst: View, a: View, b: Any) -> str:
 
 
 def _shift(to_the_left: bool) -> Emitter:
-    """The vendor's shifts go to the left for positive amounts. To the right: by a number only."""
+    """The vendor's shifts go to the left for positive amounts, to the right for negative ones."""
 
     def text(emit: ControlCode, command: Command) -> str:
         dst, a, b = (command.operands[key] for key in ("dst", "a", "b"))
@@ -107,8 +107,8 @@ def _shift(to_the_left: bool) -> Emitter:
         layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, a)}"
         # what leaves at the right end is dropped: rounded down
         if isinstance(b, View):
-            if not to_the_left:
-                refuse(command, emit.dialect.kind, "an amount that is a number", f"tpu.{name} by a view")
+            if FACTS[b.dtype].kind != "int":
+                refuse(command, emit.dialect.kind, "amounts with a sign", f"tpu.{name} by {b.dtype}")
             places = f"{places}, {address(emit, b)}"
             return f"{function}({places}, {layouts}, {strides(emit, b)}, {types}, {data_type(emit, b.dtype)}, RM_DOWN)"
         amount = emit.value(b).text if to_the_left else f"-{within(emit.value(b), UNARY)}"
@@ -146,7 +146,8 @@ def _with_table(name: str, works: int) -> Emitter:
         work = [operands[f"work{i}"] for i in range(works)]
         _floats_only(emit, command, True, dst.dtype)
         require_aligned(emit, name, dst, src, *work)
-        places = [address(emit, view) for view in (dst, src, *work, table)]
+        tables = [operands["exp_table"], table] if name == "erf" else [table]
+        places = [address(emit, view) for view in (dst, src, *work, *tables)]
         unused = ["NO_USE"] if name == "sigmoid" else []  # a table that no function reads
         return f"tpu_bdc_fp_{name}({', '.join([*places, *unused])}, {shape(emit, dst)}, {data_type(emit, dst.dtype)})"
 
@@ -193,6 +194,7 @@ TEXTS: dict[str, Emitter] = {
     **{f"select_{test}": _select(test) for test in ("greater", "less", "equal")},
     **{name: _with_table(name, 2) for name in ("exp", "tanh", "sigmoid")},
     **{name: _with_table(name, 1) for name in ("log", "sin", "cos")},
+    "erf": _with_table("erf", 3),
     "load_table": _load_table,
     "reduce_max": _reduce("max"),
     "reduce_min": _reduce("min"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tile_tpu.lowering.frames import NotTensor, Tile
+from tile_tpu.lowering.functions import FLOAT_TESTS
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const, constant, dtype_of, op_name
 from tilecore.ir.nodes import IfThenElse
@@ -12,7 +13,8 @@ from tilecore.ir.nodes import IfThenElse
 if TYPE_CHECKING:
     from tile_tpu.lowering.values import Value, Values
 
-_COMPARED = ("float32", "float16", "bfloat16", "int32")
+_COMPARED = ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint32", "uint16", "uint8")
+_JOINS = {"And": "And", "BitwiseAnd": "And", "Or": "Or", "BitwiseOr": "Or", "Not": "Not", "BitwiseNot": "Not"}
 
 
 def select(values: Values, condition: Any, yes: Any, no: Any) -> Value:
@@ -29,18 +31,24 @@ def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) ->
     if known is not None:
         return yes if known else no
     name = type(condition).__name__
+    name = _JOINS.get(name, name)
     if name == "And":
         return choose(values, condition.a, choose(values, condition.b, yes, no, dtype), no, dtype)
     if name == "Or":
         return choose(values, condition.a, yes, choose(values, condition.b, yes, no, dtype), dtype)
     if name == "Not":
         return choose(values, condition.a, no, yes, dtype)
+    if name == "BitwiseXor":
+        first, second = (choose(values, condition.b, *pair, dtype) for pair in ((no, yes), (yes, no)))
+        return choose(values, condition.a, first, second, dtype)
     if op_name(condition) == "if_then_else" and dtype_of(condition) == "bool":
         test, one, other = condition.args
         first, second = choose(values, one, yes, no, dtype), choose(values, other, yes, no, dtype)
         return choose(values, test, first, second, dtype)
+    if op_name(condition) in FLOAT_TESTS:
+        return _float_test(values, condition, yes, no, dtype)
     if name not in ("LT", "LE", "GT", "GE", "EQ", "NE"):
-        raise NotTensor(f"the condition {condition}")
+        return _if_set(values, condition, yes, no, dtype)
     a, b, kind = _compared(values, condition.a, condition.b)
     if name in ("LT", "LE"):
         a, b, name = b, a, "GT" if name == "LT" else "GE"
@@ -70,18 +78,43 @@ def if_number(values: Values, x: Value, yes: Value, no: Value, dtype: str) -> Ti
     return compare(values, "equal", x, largest, yes, no, dtype)
 
 
+def _if_set(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:
+    """By a value of bool, or by what is made bool."""
+    number = condition.value if type(condition).__name__ == "Cast" else condition
+    kind = dtype_of(number)
+    if kind == "bool":
+        return compare(values, "equal", values.value(number), const(0, "uint8"), no, yes, dtype)
+    a, b, kind = _compared(values, number, const(0, kind))
+    return _equal(values, a, b, no, yes, dtype, kind)
+
+
+def _float_test(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:
+    """isnan, isinf, isfinite."""
+    (number,) = condition.args
+    x = values.tile(number)
+    if x.dtype not in _COMPARED:
+        x = values.converted(x, "float32", x.dtype)
+    if op_name(condition) == "isnan":
+        return if_number(values, x, no, yes, dtype)
+    size = values.emit.new(x.axes, x.dtype)
+    values.emit.emit("abs", size.view, x.view)
+    infinite = const(float("inf"), x.dtype)
+    if op_name(condition) == "isinf":
+        return compare(values, "equal", size, infinite, yes, no, dtype)
+    return compare(values, "greater", infinite, size, yes, no, dtype)
+
+
 def _compared(values: Values, a: Any, b: Any) -> tuple[Value, Value, str]:
     kind = dtype_of(a)
     first, second = values.value(a), values.value(b)
-    if kind in _COMPARED:
-        return first, second, kind
     if kind == "bool":
         kind = "uint8"
-    wide = "float32" if FACTS[kind].kind == "float" else "int32"
-    if FACTS[kind].bits > 16:
+    if kind in _COMPARED:
+        return first, second, kind
+    if FACTS[kind].kind != "float" or FACTS[kind].bits > 16:
         raise NotTensor(f"comparisons of {kind}")
-    made = [values._as(v, wide, kind) for v in (first, second)]
-    return made[0], made[1], wide
+    made = [values._as(v, "float32", kind) for v in (first, second)]
+    return made[0], made[1], "float32"
 
 
 def compare(values: Values, test: str, a: Value, b: Value, yes: Value, no: Value, dtype: str) -> Tile:

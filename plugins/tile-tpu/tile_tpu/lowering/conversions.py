@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_tpu.lowering.frames import NotTensor, Tile
+from tile_tpu.lowering.integers import same_bits
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const
 from tilecore.ir.nodes import Expr
@@ -66,8 +67,10 @@ def _integers(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     signed_to, signed_old = to.kind == "int", old.kind == "int"
     if to.bits > old.bits and (signed_to or not signed_old):
         return cast(values, tile, dtype)
-    if to.bits == 32:  # the same bits as another type
-        raise NotTensor(f"a conversion from {source} to {dtype}")
+    if to.bits == old.bits:
+        return same_bits(values, tile, dtype)
+    if to.bits == 32:  # of a negative one
+        return same_bits(values, cast(values, tile, "int32"), dtype)
     mask = (1 << to.bits) - 1
     if source == "uint32":
         tile = values.apply("and", [tile, const(mask, "uint32")], "uint32")

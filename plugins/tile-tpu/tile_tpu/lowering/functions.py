@@ -12,9 +12,10 @@ from tilecore.ir.build import const
 if TYPE_CHECKING:
     from tile_tpu.lowering.values import Values
 
+FLOAT_TESTS = ("isnan", "isinf", "isfinite")  # conditions.py chooses by them
 TABLES = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tanh": "exp", "sigmoid": "exp"}
 # coefficients in every lane, as the vendor's tpu_bdc_load_fp_exp_coeff and its kin write them
-TABLE_ELEMENTS = {"exp": 32, "log": 64, "sin": 32, "cos": 32}
+TABLE_ELEMENTS = {"exp": 32, "log": 64, "sin": 32, "cos": 32, "erf": 32}
 _WORK = {"exp": 2, "log": 1, "sin": 1, "cos": 1, "tanh": 2, "sigmoid": 2}
 
 
@@ -39,6 +40,15 @@ def _with_table(name: str) -> Callable[[Values, Tile], Tile]:
         return made
 
     return run
+
+
+def _erf_of(values: Values, x: Tile) -> Tile:
+    emit = values.emit
+    tables = [emit.table(name, TABLE_ELEMENTS[name]) for name in ("exp", "erf")]
+    work = [emit.new(x.axes, "float32", "work").view for _ in range(3)]
+    made = emit.new(x.axes, "float32")
+    emit.emit("erf", made.view, emit.aligned(x, x.axes), *work, *tables)
+    return made
 
 
 def _exact(
@@ -91,6 +101,26 @@ def _fma(values: Values, a: Tile, b: Tile, c: Tile) -> Tile:
     return values.apply("add", [values.apply("mul", [a, b], "float32"), c], "float32")
 
 
+def _log1p(values: Values, x: Tile) -> Tile:
+    """log(u) x / (u - 1) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand", 1983); x
+    where u is 1."""
+    from tile_tpu.lowering.conditions import compare
+
+    one = const(1.0, "float32")
+    u = values.apply("add", [x, one], "float32")
+    scaled = values.apply("mul", [_log(values, u), x], "float32")
+    quotient = values.apply("div", [scaled, values.apply("sub", [u, one], "float32")], "float32")
+    made = compare(values, "equal", u, one, x, quotient, "float32")
+    return compare(values, "greater", x, const(_LARGEST, "float32"), x, made, "float32")
+
+
+def _trunc(values: Values, x: Tile) -> Tile:
+    from tile_tpu.lowering.conditions import compare
+
+    down, up = (_simple(name)(values, x) for name in ("floor", "ceil"))
+    return compare(values, "greater", x, const(0.0, "float32"), down, up, "float32")
+
+
 FUNCTIONS: dict[str, Callable[..., Tile]] = {
     "exp": _exp,
     "exp2": _exp2,
@@ -98,6 +128,8 @@ FUNCTIONS: dict[str, Callable[..., Tile]] = {
     "log": _log,
     "log2": _log2,
     "log10": _log10,
+    "log1p": _log1p,
+    "erf": _exact(_erf_of),
     "sin": _exact(_with_table("sin"), ("greater", _LARGEST, _NAN), ("less", -_LARGEST, _NAN)),
     "cos": _exact(_with_table("cos"), ("greater", _LARGEST, _NAN), ("less", -_LARGEST, _NAN)),
     "tanh": _exact(_with_table("tanh")),
@@ -107,6 +139,7 @@ FUNCTIONS: dict[str, Callable[..., Tile]] = {
     "fabs": _simple("abs"),
     "floor": _simple("floor"),
     "ceil": _simple("ceil"),
+    "trunc": _trunc,
     "nearbyint": _simple("round"),
     "round": _simple("round"),
     "fma": _fma,

@@ -153,6 +153,8 @@ class _Reduction:
         work, join = self.work, self.join
         old = self.target if constant(self.target.lane) == 0 else work.aligned_operand(self.target)
         before = work.converted(old, total.dtype)
+        if join.instruction == "min" and join.is_float:  # which the vendor's function keeps in this order
+            before = work.aligned_operand(before)
         first, second = (total, before) if join.instruction == "min" else (before, total)
         work.emit(join.instruction, total, first, second)
         if keeps_nan:
