@@ -8,7 +8,7 @@ from tile_tpu.lowering.frames import NotTensor, Tile
 from tile_tpu.lowering.functions import FLOAT_TESTS
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const, constant, dtype_of, op_name
-from tilecore.ir.nodes import IfThenElse
+from tilecore.ir.nodes import FloatImm, IfThenElse
 
 if TYPE_CHECKING:
     from tile_tpu.lowering.values import Value, Values
@@ -58,24 +58,45 @@ def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) ->
         return _equal(values, a, b, yes, no, dtype, kind)
     if name == "NE":
         return _equal(values, a, b, no, yes, dtype, kind)
-    if FACTS[kind].kind != "float":  # the opposite, as no number is without order
-        return compare(values, "greater", b, a, no, yes, dtype)
-    return compare(values, "greater", a, b, yes, _equal(values, a, b, yes, no, dtype, kind), dtype)
+    return _at_least(values, a, b, yes, no, dtype, kind)
+
+
+def _at_least(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, kind: str) -> Tile:
+    """a >= b. The unit's "less" is its opposite, also with NaN, but for two NaN of the same bits."""
+    return compare(values, "less", a, b, no, _unless_nan(values, a, b, yes, no, dtype, kind), dtype)
 
 
 def _equal(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, kind: str) -> Tile:
-    """The unit takes NaN for equal to itself; and for less than anything, which is why "less" is not used."""
-    if FACTS[kind].kind == "float" and not values.emit.fast:
-        tile = a if isinstance(a, Tile) else b
-        yes = if_number(values, tile, yes, no, dtype)
-    return compare(values, "equal", a, b, yes, no, dtype)
+    """The unit's "equal" compares bits: it is not used where a float may be 0 or NaN."""
+    if FACTS[kind].kind != "float" or values.emit.fast or _has_bits_of_its_own(a) or _has_bits_of_its_own(b):
+        return compare(values, "equal", a, b, yes, no, dtype)
+    there = _unless_nan(values, a, b, yes, no, dtype, kind)
+    return compare(values, "less", a, b, no, compare(values, "less", b, a, no, there, dtype), dtype)
+
+
+def _has_bits_of_its_own(value: Value) -> bool:
+    """Is it a number that no other bits stand for?"""
+    number = _number(value)
+    return number is not None and number == number and number != 0
+
+
+def _number(value: Value) -> float | None:
+    return float(value.value) if isinstance(value, FloatImm) else None
+
+
+def _unless_nan(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, kind: str) -> Value:
+    """``no`` where both may be NaN of the same bits."""
+    if FACTS[kind].kind != "float" or values.emit.fast:
+        return yes
+    if any(number is not None and number == number for number in map(_number, (a, b))):
+        return yes
+    return if_number(values, a if isinstance(a, Tile) else b, yes, no, dtype)
 
 
 def if_number(values: Values, x: Value, yes: Value, no: Value, dtype: str) -> Tile:
-    """``no`` where x, of floats, is NaN: the largest of that and minus infinity is minus infinity."""
+    """``no`` where x, of floats, is NaN: that is less than minus infinity to the unit."""
     assert isinstance(x, Tile)
-    largest = values.apply("max", [x, const(-float("inf"), x.dtype)], x.dtype)
-    return compare(values, "equal", x, largest, yes, no, dtype)
+    return compare(values, "less", x, const(-float("inf"), x.dtype), no, yes, dtype)
 
 
 def _if_set(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:

@@ -55,7 +55,7 @@ def _exact(
     function: Callable[[Values, Tile], Tile], *cases: tuple[str, float, float]
 ) -> Callable[[Values, Tile], Tile]:
     """A function with its values at special places, which the unit has not: (test, number, value) where x is greater
-    or less than the number or equal to it. NaN gives NaN. With fast math the unit's own values stand."""
+    or less than the number. NaN gives NaN. With fast math the unit's own values stand."""
 
     def run(values: Values, x: Tile) -> Tile:
         made = function(values, x)
@@ -66,15 +66,30 @@ def _exact(
         for test, number, value in cases:
             at, there = const(number, "float32"), const(value, "float32")
             operands = (at, x) if test == "less" else (x, at)
-            made = compare(values, "equal" if test == "equal" else "greater", *operands, there, made, "float32")
+            made = compare(values, "greater", *operands, there, made, "float32")
         return if_number(values, x, made, x, "float32")
 
     return run
 
 
 _INFINITE, _NAN, _LARGEST = float("inf"), float("nan"), 3.4028234663852886e38
-_exp = _exact(_with_table("exp"))
-_log = _exact(_with_table("log"), ("less", 0.0, _NAN), ("equal", 0.0, -_INFINITE), ("greater", _LARGEST, _INFINITE))
+_SMALLEST = 1.1754943508222875e-38  # what is less is 0 to the unit
+_log = _exact(
+    _with_table("log"), ("less", _SMALLEST, -_INFINITE), ("less", 0.0, _NAN), ("greater", _LARGEST, _INFINITE)
+)
+_LAST_OF_EXP = 89.0  # e to that is infinite
+
+
+def _exp(values: Values, x: Tile) -> Tile:
+    """The unit gives infinity of either sign for large numbers, and 0 for NaN: where x is not at most 89 it is taken
+    times the largest number instead."""
+    from tile_tpu.lowering.conditions import compare
+
+    made = _with_table("exp")(values, x)
+    if values.emit.fast:
+        return made
+    large = values.apply("mul", [x, const(_LARGEST, "float32")], "float32")
+    return compare(values, "less", const(_LAST_OF_EXP, "float32"), x, large, made, "float32")
 
 
 def _scaled(values: Values, x: Tile, factor: float) -> Tile:
@@ -102,15 +117,15 @@ def _fma(values: Values, a: Tile, b: Tile, c: Tile) -> Tile:
 
 
 def _log1p(values: Values, x: Tile) -> Tile:
-    """log(u) x / (u - 1) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand", 1983); x
+    """log(u) (x / (u - 1)) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand", 1983); x
     where u is 1."""
     from tile_tpu.lowering.conditions import compare
 
     one = const(1.0, "float32")
     u = values.apply("add", [x, one], "float32")
-    scaled = values.apply("mul", [_log(values, u), x], "float32")
-    quotient = values.apply("div", [scaled, values.apply("sub", [u, one], "float32")], "float32")
-    made = compare(values, "equal", u, one, x, quotient, "float32")
+    ratio = values.apply("div", [x, values.apply("sub", [u, one], "float32")], "float32")
+    product = values.apply("mul", [_log(values, u), ratio], "float32")
+    made = compare(values, "equal", u, one, x, product, "float32")
     return compare(values, "greater", x, const(_LARGEST, "float32"), x, made, "float32")
 
 
