@@ -197,7 +197,14 @@ def _sum(m: Machine, dst: View, src: View) -> None:
     assert FACTS[src.dtype].bits >= 16
     assert dst.dtype in ("float32", src.dtype)
     total = m.read(src).astype(number_type(dst.dtype))
-    m.write(dst, np.add.accumulate(total, axis=3, dtype=total.dtype)[..., -1:])
+    for axis in _pooled(dst):
+        total = np.take(np.add.accumulate(total, axis=axis, dtype=total.dtype), [-1], axis)
+    m.write(dst, total)
+
+
+def _pooled(dst: View) -> list[int]:
+    """The axes that a pool joins: those of h and w that the result has one element of."""
+    return [axis for axis in (2, 3) if dst.shape[axis] == 1]
 
 
 def _pool(greater: bool) -> Any:
@@ -208,11 +215,13 @@ def _pool(greater: bool) -> Any:
         assert FACTS[src.dtype].kind == "float"
         assert FACTS[src.dtype].bits >= 16
         value = m.read(src)
-        found = value[..., :1]
-        for i in range(1, value.shape[3]):
-            more = value[..., i : i + 1]
-            found = np.where(found > more if greater else found < more, found, more)
-        m.write(dst, found)
+        for axis in _pooled(dst):
+            found = np.take(value, [0], axis)
+            for i in range(1, value.shape[axis]):
+                more = np.take(value, [i], axis)
+                found = np.where(found > more if greater else found < more, found, more)
+            value = found
+        m.write(dst, value)
 
     return run
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_tpu.codegen.operands import address, data_type, is_float, require_aligned, scalar, shape, strides
+from tile_tpu.codegen.operands import address, data_type, is_float, number, require_aligned, scalar, shape, strides
 from tile_tpu.codegen.statements import ControlCode
 from tile_tpu.ir.instructions import Command
 from tile_tpu.ir.views import View
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import UNARY, within
 from tilecore.dtypes import FACTS
+from tilecore.ir.build import constant
 from tilecore.ir.nodes import FloatImm
 
 Emitter = Callable[[ControlCode, Command], str]
@@ -162,14 +163,17 @@ def _load_table(emit: ControlCode, command: Command) -> str:
 
 
 def _reduce(word: str) -> Emitter:
-    """Pools whose window is a whole row."""
+    """Pools whose window is all of each axis that the result has one element of."""
 
     def text(emit: ControlCode, command: Command) -> str:
         dst, src = command.operands["dst"], command.operands["src"]
         _floats_only(emit, command, True, src.dtype)
         require_aligned(emit, command.instruction.name, dst, src)
-        width = src.shape[3] if isinstance(src.shape[3], int) else emit.expressions.index(src.shape[3])
-        window = f"DIM2(1, {width}), NO_PADDING, DIM2(1, 1), DIM2(1, 1)"
+        height, width = (
+            number(emit, whole if constant(left) == 1 else 1)
+            for whole, left in zip(src.shape[2:], dst.shape[2:], strict=True)
+        )
+        window = f"DIM2({height}, {width}), NO_PADDING, DIM2(1, 1), DIM2(1, 1)"
         places = f"{address(emit, dst)}, {address(emit, src)}, {shape(emit, src)}, {window}"
         kind = data_type(emit, src.dtype)
         if word != "avg":

@@ -63,8 +63,8 @@ def _gather_rows(emit: ControlCode, command: Command) -> str:
     other = scalar(emit, command.operands["other"], dst.dtype)
     places = f"{address(emit, dst)}, {address(emit, src)}, {address(emit, rows)}, {str(rows.is_local).lower()}"
     layouts = f"{shape(emit, dst)}, {number(emit, src.shape[2])}"
-    # an index's NULL would be a layout of its own
-    steps = f"{strides(emit, dst)}, {strides(emit, src)}, {four(emit, rows.strides)}"
+    # an index's NULL would be a layout of its own; a lane's indices must be neighbours, even where there is one
+    steps = f"{strides(emit, dst)}, {strides(emit, src)}, {four(emit, (*rows.strides[:2], 1, 1))}"
     return f"tpu_gdma_h_gather_{direction}({places}, {other}, {layouts}, {steps}, {data_type(emit, dst.dtype)})"
 
 

@@ -86,7 +86,7 @@ _ALL = (
         True,
     ),
     Instruction("load_table", TENSOR, ("table:w", "function:s"), True),  # exp, log, sin, cos, erf
-    # -- over w: dst (n,c,h,1) of src (n,c,h,w); pools
+    # -- pools of src (n,c,h,w): over w into dst (n,c,h,1), over h into (n,c,1,w), over both into (n,c,1,1)
     Instruction("reduce_max", TENSOR, ("dst:w", "src:r"), True),
     Instruction("reduce_min", TENSOR, ("dst:w", "src:r"), True),
     Instruction("reduce_sum", TENSOR, ("dst:w", "src:r"), True),  # dst float32 of any float src, or of its dtype

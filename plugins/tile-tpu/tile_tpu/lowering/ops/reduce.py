@@ -121,12 +121,13 @@ class _Reduction:
         work = self.work
         pooled = join.pool is not None and N not in self.along and (W in self.along or self._is_one_group())
         total = joins.prepare(work, join, view, None if pooled else join.total)
+        spare = not total.buffer.same_as(view.buffer)
         plain = join.plain()
         for axis in self.along:
             if axis == N:
                 total = halved(work, plain, total, N)
             elif axis == W:
-                total = along_columns(work, plain, total, place if len(self.along) == 1 else None)
+                total = along_columns(work, plain, total, place if len(self.along) == 1 else None, spare)
             else:
                 total = along_rows(work, plain, total)
         return total
