@@ -8,7 +8,7 @@ from tile_tpu.lowering.frames import NotTensor, Tile
 from tile_tpu.lowering.functions import FLOAT_TESTS
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const, constant, dtype_of, op_name
-from tilecore.ir.nodes import IfThenElse
+from tilecore.ir.nodes import FloatImm, IfThenElse
 
 if TYPE_CHECKING:
     from tile_tpu.lowering.values import Value, Values
@@ -64,18 +64,31 @@ def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) ->
 
 
 def _equal(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, kind: str) -> Tile:
-    """The unit takes NaN for equal to itself; and for less than anything, which is why "less" is not used."""
-    if FACTS[kind].kind == "float" and not values.emit.fast:
-        tile = a if isinstance(a, Tile) else b
-        yes = if_number(values, tile, yes, no, dtype)
+    """The unit compares bits: NaN is equal to itself (and less than anything, which is why "less" is not used), -0 is
+    not equal to 0."""
+    if FACTS[kind].kind == "float":
+        if not values.emit.fast:
+            tile = a if isinstance(a, Tile) else b
+            yes = if_number(values, tile, yes, no, dtype)
+        if not _is_nonzero(a) and not _is_nonzero(b):
+            a, b = (_without_sign_of_zero(values, v, kind) for v in (a, b))
     return compare(values, "equal", a, b, yes, no, dtype)
 
 
+def _is_nonzero(value: Value) -> bool:
+    return isinstance(value, FloatImm) and float(value.value) != 0
+
+
+def _without_sign_of_zero(values: Values, value: Value, kind: str) -> Value:
+    zero = const(0.0, kind)
+    return values.apply("add", [value, zero], kind) if isinstance(value, Tile) else value + zero
+
+
 def if_number(values: Values, x: Value, yes: Value, no: Value, dtype: str) -> Tile:
-    """``no`` where x, of floats, is NaN: the largest of that and minus infinity is minus infinity."""
+    """``no`` where x, of floats, is NaN: neither above minus infinity nor equal to it."""
     assert isinstance(x, Tile)
-    largest = values.apply("max", [x, const(-float("inf"), x.dtype)], x.dtype)
-    return compare(values, "equal", x, largest, yes, no, dtype)
+    least = const(-float("inf"), x.dtype)
+    return compare(values, "greater", x, least, yes, compare(values, "equal", x, least, yes, no, dtype), dtype)
 
 
 def _if_set(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:

@@ -136,6 +136,7 @@ def nan_marks(work: Work, join: Join, view: View) -> View:
     """0 for each value, NaN for each NaN. view: the values as they are."""
     value = work.aligned_operand(work.converted(view, "float32"))
     clean = work.room(known_shape(value), "float32", "clean")
-    work.emit("max", clean, value, const(float("-inf"), "float32"))
-    work.emit("select_equal", clean, value, clean, const(0.0, "float32"), const(float("nan"), "float32"))
+    least, zero, nan = (const(number, "float32") for number in (float("-inf"), 0.0, float("nan")))
+    work.emit("select_equal", clean, value, least, zero, nan)
+    work.emit("select_greater", clean, value, least, zero, clean)
     return clean

@@ -10,9 +10,16 @@ namespace {
 
 // commands: that the vendor's function expands to
 struct Greater { static constexpr int commands = 1; template <class T> bool operator()(T a, T b) const { return a > b; } };
-// NaN equals itself and is less than anything, and anything than it (measured on BM1690's CModel)
-struct Equal { static constexpr int commands = 1; template <class T> bool operator()(T a, T b) const { return a == b || (a != a && b != b); } };
-struct Less { static constexpr int commands = 1; template <class T> bool operator()(T a, T b) const { return !(a > b) && !Equal()(a, b); } };
+// NaN equals itself, -0 does not equal 0 (bits are compared); NaN is less than anything, and anything than it (measured
+// on BM1690's CModel)
+struct Equal {
+  static constexpr int commands = 1;
+  template <class T> bool operator()(T a, T b) const { return std::memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b); }
+};
+struct Less {
+  static constexpr int commands = 1;
+  template <class T> bool operator()(T a, T b) const { return !(a > b) && !(a == b || (a != a && b != b)); }
+};
 struct GreaterEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b) const { return a >= b; } };
 struct LessEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b) const { return a <= b; } };
 struct NotEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b) const { return a != b; } };
