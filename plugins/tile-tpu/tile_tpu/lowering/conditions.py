@@ -103,10 +103,14 @@ def _if_set(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -
     """By a value of bool, or by what is made bool."""
     number = condition.value if type(condition).__name__ == "Cast" else condition
     kind = dtype_of(number)
-    if kind == "bool":
-        return compare(values, "equal", values.value(number), const(0, "uint8"), no, yes, dtype)
-    a, b, kind = _compared(values, number, const(0, kind))
-    return _equal(values, a, b, no, yes, dtype, kind)
+    return if_zero(values, values.tile(number, kind), no, yes, dtype)
+
+
+def if_zero(values: Values, x: Tile, yes: Value, no: Value, dtype: str) -> Tile:
+    """NaN is none."""
+    if x.dtype not in _COMPARED:
+        x = values.converted(x, "float32", x.dtype)
+    return _equal(values, x, const(0, x.dtype), yes, no, dtype, x.dtype)
 
 
 def _float_test(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:

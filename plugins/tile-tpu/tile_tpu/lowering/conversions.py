@@ -23,9 +23,15 @@ _LAST = {"float16": 65519.99609375, "bfloat16": 3.3961775292304957e38}
 
 def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     """Raises NotTensor for what the unit cannot convert."""
+    if dtype == source:
+        return tile
     source = "uint8" if source == "bool" else source
     if dtype == source:
         return tile
+    if dtype == "bool":
+        from tile_tpu.lowering.conditions import if_zero
+
+        return if_zero(values, tile, const(0, "uint8"), const(1, "uint8"), "uint8")
     for one in (dtype, source):
         if one not in FACTS or FACTS[one].bits not in (8, 16, 32) or one == "bool":
             raise NotTensor(f"a conversion from {source} to {dtype}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_tpu.lowering.frames import Tile
+from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import FloatImm
 
@@ -17,8 +18,14 @@ if TYPE_CHECKING:
 
 
 def extreme(values: Values, name: str, a: Value, b: Value, dtype: str) -> Tile:
-    """name: max or min; a and b: of ``dtype``, which the unit computes in, at least one of them a tile."""
+    """name: max or min; a and b: of ``dtype``, at least one of them a tile."""
     from tile_tpu.lowering.conditions import compare, if_number
+
+    if FACTS[dtype].bits < 16:  # compared in float32, chosen as they are
+        first, second = (values._as(v, "float32", dtype) for v in (a, b))
+        tests = (first, second) if name == "max" else (second, first)
+        made = compare(values, "greater", *tests, a, b, dtype)
+        return if_number(values, _as_tile(values, second, "float32"), made, a, dtype)
 
     if not isinstance(a, Tile) or is_number(values, a):
         a, b = b, a

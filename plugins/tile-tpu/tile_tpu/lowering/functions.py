@@ -54,8 +54,8 @@ def _erf_of(values: Values, x: Tile) -> Tile:
 def _exact(
     function: Callable[[Values, Tile], Tile], *cases: tuple[str, float, float]
 ) -> Callable[[Values, Tile], Tile]:
-    """A function with its values at special places, which the unit has not: (test, number, value) where x is greater
-    or less than the number. NaN gives NaN. With fast math the unit's own values stand."""
+    """A function with its values at special places, which the unit has not: (test, number, value) where x is "greater",
+    "less" or "not greater" than the number. NaN gives NaN. With fast math the unit's own values stand."""
 
     def run(values: Values, x: Tile) -> Tile:
         made = function(values, x)
@@ -66,17 +66,14 @@ def _exact(
         for test, number, value in cases:
             at, there = const(number, "float32"), const(value, "float32")
             operands = (at, x) if test == "less" else (x, at)
-            made = compare(values, "greater", *operands, there, made, "float32")
+            choice = (made, there) if test == "not greater" else (there, made)
+            made = compare(values, "greater", *operands, *choice, "float32")
         return if_number(values, x, made, x, "float32")
 
     return run
 
 
 _INFINITE, _NAN, _LARGEST = float("inf"), float("nan"), 3.4028234663852886e38
-_SMALLEST = 1.1754943508222875e-38  # what is less is 0 to the unit
-_log = _exact(
-    _with_table("log"), ("less", _SMALLEST, -_INFINITE), ("less", 0.0, _NAN), ("greater", _LARGEST, _INFINITE)
-)
 _LAST_OF_EXP = 89.0  # e to that is infinite
 
 
@@ -94,6 +91,23 @@ def _exp(values: Values, x: Tile) -> Tile:
 
 def _scaled(values: Values, x: Tile, factor: float) -> Tile:
     return values.apply("mul", [x, const(factor, "float32")], "float32")
+
+
+def _log_of_all(values: Values, x: Tile) -> Tile:
+    """The unit's own gives -inf for the largest numbers, from about 2^127.4 on."""
+    from tile_tpu.lowering.conditions import compare
+
+    own = _with_table("log")
+    if values.emit.fast:
+        return own(values, x)
+    edge, shift = const(2.0**100, "float32"), 64
+    less = compare(values, "greater", x, edge, _scaled(values, x, 2.0**-shift), x, "float32")
+    made = own(values, less)
+    more = values.apply("add", [made, const(shift * log(2), "float32")], "float32")
+    return compare(values, "greater", x, edge, more, made, "float32")
+
+
+_log = _exact(_log_of_all, ("not greater", 0.0, -_INFINITE), ("less", 0.0, _NAN), ("greater", _LARGEST, _INFINITE))
 
 
 def _exp2(values: Values, x: Tile) -> Tile:
@@ -118,15 +132,15 @@ def _fma(values: Values, a: Tile, b: Tile, c: Tile) -> Tile:
 
 def _log1p(values: Values, x: Tile) -> Tile:
     """log(u) (x / (u - 1)) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand", 1983); x
-    where u is 1."""
+    where u is 1, log(u) where u - 1 is x for certain."""
     from tile_tpu.lowering.conditions import compare
 
     one = const(1.0, "float32")
     u = values.apply("add", [x, one], "float32")
     ratio = values.apply("div", [x, values.apply("sub", [u, one], "float32")], "float32")
-    product = values.apply("mul", [_log(values, u), ratio], "float32")
-    made = compare(values, "equal", u, one, x, product, "float32")
-    return compare(values, "greater", x, const(_LARGEST, "float32"), x, made, "float32")
+    whole = _log(values, u)
+    made = compare(values, "equal", u, one, x, values.apply("mul", [whole, ratio], "float32"), "float32")
+    return compare(values, "greater", x, const(2.0**24, "float32"), whole, made, "float32")
 
 
 def _trunc(values: Values, x: Tile) -> Tile:

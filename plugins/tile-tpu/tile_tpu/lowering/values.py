@@ -199,10 +199,7 @@ class Values:
                 return simple
         operands = [self.value(a), self.value(b)]
         if name in ("max", "min") and FACTS[dtype].kind == "float":
-            if dtype in COMPUTED:
-                return extreme(self, name, *operands, dtype)
-            wide = [self._as(o, "float32", dtype) for o in operands]
-            return self.converted(extreme(self, name, *wide, "float32"), dtype, "float32")
+            return extreme(self, name, *operands, dtype)
         return self.apply(name, operands, dtype)
 
     def _affine(self, name: str, a: Any, b: Any) -> Tile | None:
