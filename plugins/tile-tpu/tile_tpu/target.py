@@ -12,6 +12,7 @@ from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, Targ
 from tilecore.target import Target
 
 DLPACK_EXTENSION = 12  # kDLExtDev, what torch's PrivateUse1 devices are
+_WITHOUT = "kernels run on tile-tpu's simulator"
 CHIP_VARIABLE = "CHIP"  # of the vendor's SDK
 
 
@@ -26,7 +27,14 @@ def resolve(target: Target) -> Target:
 
 
 def detect() -> Presence:
-    return Presence(False, "no card is looked for: kernels run on the simulator, or on the vendor's with its SDK")
+    from tile_tpu.card.board import cards
+    from tile_tpu.runtimes.failure import RuntimeFailure
+
+    try:
+        count = cards()
+    except RuntimeFailure as failure:
+        return Presence(False, f"no card: {failure}; {_WITHOUT}")
+    return Presence(True, f"{count} card{'s' * (count != 1)}") if count else Presence(False, f"no card; {_WITHOUT}")
 
 
 def capabilities(target: Target) -> Capabilities:
