@@ -59,21 +59,25 @@ def test_what_needs_no_poll(body):
 
 
 @T.prim_func
-def summed(X: T.Tensor((64, 40), "float32"), I: T.Tensor((4,), "int32"), Y: T.Tensor((4,), "float32")):
+def summed(X: T.Tensor((64, 40), "float32"), R: T.Tensor((4,), "int32"), Y: T.Tensor((4,), "float32")):
     with T.Kernel(1):
         tile = T.alloc_shared((64, 40), "float32")
         T.copy(X, tile)
         for i, j in T.Parallel(64, 40):
             tile[i, j] = tile[i, j] * 2
         for i in T.serial(4):
-            Y[i] = tile[I[i], 3]
+            Y[i] = tile[R[i], 3]
 
 
 def test_a_kernel_without_its_polls():
     """The polls that the compiler puts between commands and the control core are each needed."""
     source = tilecore.compile(summed, target="tpu", execution_backend="sim").get_kernel_source()
-    x, index, y = np.arange(2560, dtype=np.float32).reshape(64, 40), np.array([3, 0, 63, 9], np.int32), np.zeros(4, "f4")
-    arguments = [Tensor.of("X", x, "r"), Tensor.of("I", index, "r"), Tensor.of("Y", y, "w")]
+    x, index, y = (
+        np.arange(2560, dtype=np.float32).reshape(64, 40),
+        np.array([3, 0, 63, 9], np.int32),
+        np.zeros(4, "f4"),
+    )
+    arguments = [Tensor.of("X", x, "r"), Tensor.of("R", index, "r"), Tensor.of("Y", y, "w")]
     SimulatedTpu().run(compile_kernel(source, include=[FOLDER]), "summed_kernel", arguments)
     assert y.tolist() == [2.0 * x[i, 3] for i in index]
     lines = source.splitlines(keepends=True)
