@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tile_tpu.adapter import CMODEL, FIRMWARE
 from tile_tpu.chips import Chip, chip_of
+from tile_tpu.cmodel import FRAMES
 from tile_tpu.include import FOLDER
 from tile_tpu.toolchain import report
 from tile_tpu.toolchain.compile import for_card, for_cmodel
@@ -36,9 +37,9 @@ def version(target: Target) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _headers() -> str:
-    """A digest of our own headers, which kernels include."""
+    """A digest of what of ours is built into kernels."""
     digest = hashlib.sha256()
-    for path in sorted(FOLDER.rglob("*.h")):
+    for path in [*sorted(FOLDER.rglob("*.h")), FRAMES]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
