@@ -18,8 +18,13 @@ CHIP_VARIABLE = "CHIP"  # of the vendor's SDK
 
 def resolve(target: Target) -> Target:
     """A chip that is not named is that of the vendor's variable CHIP, else the default; cores: 0 becomes all."""
-    name = str(target.get("chip") or os.environ.get(CHIP_VARIABLE, "").strip() or DEFAULT)
-    chip = find_chip(name)
+    named = os.environ.get(CHIP_VARIABLE, "").strip()
+    if named and named.lower() not in CHIPS and not target.get("chip"):
+        raise TargetError(
+            f"the variable {CHIP_VARIABLE} names a chip that tile-tpu has not", found=f"{CHIP_VARIABLE}={named}",
+            expected=", ".join(CHIPS), hint=f'name one in the target, such as "tpu -chip={DEFAULT}", or unset it',
+        )  # fmt: skip
+    chip = find_chip(str(target.get("chip") or named or DEFAULT))
     cores = int(target.get("cores") or 0) or chip.cores
     if not 1 <= cores <= chip.cores:
         raise TargetError(f"{chip.name} has not {cores} cores", expected=f"1 to {chip.cores}; 0: all of them")
