@@ -17,7 +17,7 @@ from tilecore.errors import LaunchError
 _CHECK = re.compile(r"ASSERT \S*?(\w+\.c): (\w+): \d+: (.*)")  # the CModel's own: file, function, condition
 _ASSERTION = re.compile(r'\w+\.c:(\d+): \w+: Assertion "(.*)" failed')  # TPUKERNEL_ASSERT
 _COPY = re.compile(r"/tmp/\d+-\d+/\d+/")  # where the runtime puts the kernels that it loads
-_FRAME = re.compile(r"(\S+)\((\w*)\+0x([0-9a-f]+)\) \[0x[0-9a-f]+\]")
+_FRAME = re.compile(r"(\S+)\((\w*)\+0x([0-9a-f]+)\) ?\[0x[0-9a-f]+\]")
 
 
 def not_started(chip: Chip, files: CModel, ended: WorkerEnded) -> LaunchError:
@@ -73,7 +73,8 @@ def _line(kernels: KernelLibrary, said: str) -> int:
 
 
 def _address_line(kernels: KernelLibrary, symbol: str, offset: int) -> int:
-    """The line of the call that returns to ``offset`` bytes behind a function, or behind the library's start."""
+    """The line of what ends right before ``offset`` bytes behind a function, or behind the library's start: a call that
+    returns there, or what crashed (frames.c)."""
     start = 0
     if symbol:
         found = re.search(rf"^([0-9a-f]+) \w {symbol}$", _said("nm", str(kernels.path)), re.MULTILINE)

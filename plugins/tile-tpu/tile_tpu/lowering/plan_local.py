@@ -153,7 +153,8 @@ def _does_not_fit(buffers: Sequence[Var], found: Lifetimes, pieces: Sequence[Pie
         location=found.lives[buffers[first]].location,
         found="; ".join(rows),
         expected=f"at most {chip.lane_bytes} bytes in a lane of {chip.name}",
-        hint="use smaller tiles, fewer pipeline stages (T.Pipelined(num_stages=...)) or narrower element types",
+        hint="use smaller tiles or narrower element types; fewer stages of T.Pipelined give no room, since "
+        "second copies are left out where they do not fit; other names than yours are values between instructions",
     )
 
 

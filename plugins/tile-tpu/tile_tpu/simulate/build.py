@@ -26,7 +26,7 @@ _SIMULATOR = (
     "-fno-trapping-math", "-fvisibility=hidden", "-pthread", "-w",
 )  # fmt: skip
 _KERNEL = (
-    "-x", "c", "-std=gnu11", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-w",
+    "-x", "c", "-std=gnu11", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
     "-Werror=implicit-function-declaration", "-Werror=int-conversion", "-Werror=incompatible-pointer-types",
 )  # fmt: skip
 # kernels take the simulator's functions, not the same names of a vendor's runtime that the process has loaded too

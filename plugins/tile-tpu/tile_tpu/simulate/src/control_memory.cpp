@@ -27,13 +27,25 @@ API(void*, tpu_local_mem_addr_unified, (local_addr_t address)) QUERY({
   if (address >= local.bytes())
     fail("out_of_bounds", "the control core is beyond local memory", text("address %#x", address),
          text("less than %#llx", (unsigned long long)local.bytes()));
-  local.set_valid(address, std::min<uint64_t>(kElement, local.bytes() - address));
+  const uint64_t bytes = std::min<uint64_t>(kElement, local.bytes() - address);
+  core->now.unwaited.pointed(local, address, bytes);
+  local.set_valid(address, bytes);
   return static_cast<void*>(local.at(address));
 })
 
-API(void, tpu_invalidate_cache, (system_addr_t address, unsigned long long size)) QUERY({
-  if (size) device->global(address, address + size - 1);
-})
-API(void, tpu_flush_cache, (system_addr_t address, unsigned long long size)) QUERY({
-  if (size) device->global(address, address + size - 1);
-})
+// Where the control core is about to read system memory, or has written it: the only calls that tell of it. Commands
+// that nobody has waited for must not write what it reads, nor touch what it has written.
+static void looks(system_addr_t address, uint64_t size, bool wrote) {
+  if (!size) return;
+  const Memory& memory = device->global(address, address + size - 1);
+  const uint64_t first = address - memory.base(), last = first + size - 1;
+  for (const Touch& before : core->touched_system)
+    if (before.memory == &memory && (wrote || before.write) && first <= before.last && before.first <= last)
+      throw Failure{"hazard",
+                    text("the control core %s what %s in line %d %s, and has not waited for it",
+                         wrote ? "has written" : "reads", before.function, before.line, before.write ? "writes" : "reads"),
+                    memory.name(), "tpu_poll() between them", "", memory.name()};
+}
+
+API(void, tpu_invalidate_cache, (system_addr_t address, unsigned long long size)) QUERY({ looks(address, size, false); })
+API(void, tpu_flush_cache, (system_addr_t address, unsigned long long size)) QUERY({ looks(address, size, true); })

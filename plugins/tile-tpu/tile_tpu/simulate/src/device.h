@@ -37,6 +37,8 @@ struct Core {
   // Of system memory since the last tpu_poll: SDMA and HAU neither wait for others' commands nor are waited for.
   std::vector<Touch> touched_system;
   bool alone_used = false;
+
+  void waited();  // all commands have ended
 };
 
 struct Error {

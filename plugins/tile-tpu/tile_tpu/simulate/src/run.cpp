@@ -37,6 +37,7 @@ void make_cores(const Launch& launch, Device& made) {
     own->index = i;
     own->local = std::make_unique<Memory>("local memory", 0, made.chip.local_bytes(), false);
     own->local->set_lanes(made.chip.lane_bytes);
+    own->now.unwaited = Unwaited(made.chip.lane_bytes);
     made.cores.push_back(std::move(own));
   }
 }
@@ -52,7 +53,8 @@ void watch(const Launch& launch) {
       device->error = {true,
                        {interrupted ? "interrupted" : "timeout",
                         interrupted ? "the run was interrupted" : "the kernel does not end",
-                        text("%.1f s", passed()), text("%.1f s", launch.seconds), "does a loop never end?", ""},
+                        text("%.1f s", passed()), text("at most %.1f s", launch.seconds),
+                        "does a loop never end? TILECORE_SIMULATE_TIMEOUT sets the limit", ""},
                        "", 0, 0};
       request_stop();
       stopped = passed();

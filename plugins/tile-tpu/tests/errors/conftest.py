@@ -1,0 +1,20 @@
+"""With ``no_sdk`` a test sees no SDK of this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path[:0] = [os.fspath(HERE), os.fspath(HERE.parent / "vendor")]
+VARIABLES = ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_ROOT", "CROSS_TOOLCHAINS", "CHIP")
+
+
+@pytest.fixture
+def no_sdk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TILECORE_DATA_DIR", os.fspath(tmp_path / "data"))
