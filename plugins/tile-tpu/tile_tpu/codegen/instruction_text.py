@@ -6,10 +6,12 @@ Extents, strides and rules of the functions: the vendor's header. What a chip la
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tile_tpu.chips import Chip
 from tile_tpu.codegen import elementwise_text, products_text
+from tile_tpu.codegen.near_elements import near_elements
 from tile_tpu.codegen.operands import (
     address,
     data_type,
@@ -40,6 +42,17 @@ def _strided(function: str) -> Emitter:
         places = f"{address(emit, dst)}, {address(emit, src)}"
         layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, src)}"
         return f"{function}({places}, {layouts}, {data_type(emit, dst.dtype)})"
+
+    return text
+
+
+def _moved(function: str) -> Emitter:
+    """The same, with elements near enough to each other for DMA."""
+    strided = _strided(function)
+
+    def text(emit: ControlCode, command: Command) -> str:
+        dst, src = near_elements(emit, command)
+        return strided(emit, replace(command, operands={**command.operands, "dst": dst, "src": src}))
 
     return text
 
@@ -128,11 +141,11 @@ def _word(function: str) -> Emitter:
 
 
 _TEXTS: dict[str, Emitter] = {
-    "load": _strided("tpu_gdma_cpy_S2L"),
-    "store": _strided("tpu_gdma_cpy_L2S"),
-    "move_global": _strided("tpu_gdma_cpy_S2S"),
-    "shift": _strided("tpu_gdma_cpy_L2L"),
-    "load_to_all": _strided("tpu_gdma_channel_bcast_S2L"),
+    "load": _moved("tpu_gdma_cpy_S2L"),
+    "store": _moved("tpu_gdma_cpy_L2S"),
+    "move_global": _moved("tpu_gdma_cpy_S2S"),
+    "shift": _moved("tpu_gdma_cpy_L2L"),
+    "load_to_all": _moved("tpu_gdma_channel_bcast_S2L"),
     "load_transposed": _strided("tpu_gdma_cpy_cw_trans_S2L"),
     "store_transposed": _strided("tpu_gdma_cpy_cw_trans_L2S"),
     "gather_rows": _gather_rows,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_tpu.lowering.frames import NotTensor, Tile
 from tile_tpu.lowering.functions import FLOAT_TESTS
+from tile_tpu.lowering.select_widths import of_one_width
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const, constant, dtype_of, op_name
 from tilecore.ir.nodes import FloatImm, IfThenElse
@@ -138,11 +139,15 @@ def _compared(values: Values, a: Any, b: Any) -> tuple[Value, Value, str]:
         return first, second, kind
     if FACTS[kind].kind != "float" or FACTS[kind].bits > 16:
         raise NotTensor(f"comparisons of {kind}")
-    made = [values._as(v, "float32", kind) for v in (first, second)]
+    made = [values.as_type(v, "float32", kind) for v in (first, second)]
     return made[0], made[1], "float32"
 
 
 def compare(values: Values, test: str, a: Value, b: Value, yes: Value, no: Value, dtype: str) -> Tile:
+    """``yes if a test b else no``, of values that are there; a or b is a tile."""
+    kind = next(value.dtype for value in (a, b) if isinstance(value, Tile))
+    if FACTS[kind].bits != FACTS[dtype].bits and not values.emit.chip.mixed_selects:
+        return of_one_width(values, test, (a, b), (yes, no), kind, dtype)
     tiles = [v for v in (a, b, yes, no) if isinstance(v, Tile)]
     axes = frozenset().union(*(t.axes for t in tiles))
     emit = values.emit

@@ -35,6 +35,8 @@ def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     for one in (dtype, source):
         if one not in FACTS or FACTS[one].bits not in (8, 16, 32) or one == "bool":
             raise NotTensor(f"a conversion from {source} to {dtype}")
+    if not values.emit.chip.has_fp8 and any(one.startswith("float8") for one in (dtype, source)):
+        raise NotTensor(f"{values.emit.chip.name} has no fp8")
     from_float, to_float = (FACTS[one].kind == "float" for one in (source, dtype))
     if not from_float and not to_float:
         return _integers(values, tile, dtype, source)

@@ -22,7 +22,7 @@ def extreme(values: Values, name: str, a: Value, b: Value, dtype: str) -> Tile:
     from tile_tpu.lowering.conditions import compare, if_number
 
     if FACTS[dtype].bits < 16:  # compared in float32, chosen as they are
-        first, second = (values._as(v, "float32", dtype) for v in (a, b))
+        first, second = (values.as_type(v, "float32", dtype) for v in (a, b))
         tests = (first, second) if name == "max" else (second, first)
         made = compare(values, "greater", *tests, a, b, dtype)
         return if_number(values, _as_tile(values, second, "float32"), made, a, dtype)

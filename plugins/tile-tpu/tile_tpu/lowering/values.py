@@ -221,7 +221,7 @@ class Values:
         """An instruction on operands of one dtype; narrow floats that have no arithmetic go through float32."""
         if dtype not in COMPUTED:
             if dtype in FACTS and FACTS[dtype].kind == "float" and FACTS[dtype].bits < 16:
-                wide = [self._as(o, "float32", dtype) for o in operands]
+                wide = [self.as_type(o, "float32", dtype) for o in operands]
                 return self.converted(self.apply(name, wide, "float32"), dtype, "float32")
             raise NotTensor(f"arithmetic on {dtype}")
         tiles = [o for o in operands if isinstance(o, Tile)]
@@ -233,7 +233,8 @@ class Values:
     def _operand(self, value: Value, axes: frozenset[str]) -> Any:
         return over(value, self.frame, axes) if isinstance(value, Tile) else value
 
-    def _as(self, value: Value, dtype: str, source: str) -> Value:
+    def as_type(self, value: Value, dtype: str, source: str) -> Value:
+        """A value of ``source`` in another dtype."""
         return self.converted(value, dtype, source) if isinstance(value, Tile) else cast(value, dtype)
 
     def converted(self, tile: Tile, dtype: str, source: str) -> Tile:
