@@ -5,7 +5,9 @@ from typing import Any
 import tilecore.language as T
 
 
-def chunk_scan(length: int, heads: int, dim: int, state: int, chunk: int = 64, dtype: str = "float16") -> Any:
+def chunk_scan(
+    length: int, heads: int, dim: int, state: int, chunk: int = 64, dtype: str = "float16", stages: int = 2
+) -> Any:
     """Y_t = C_t S_t where S_t = exp(Decay_t) S_(t-1) + B_t^T X_t, for each head.
 
     X, Y (heads, length, dim); B, C (length, state), the same for all heads; Decay (heads, length), float32, logarithms;
@@ -32,7 +34,7 @@ def chunk_scan(length: int, heads: int, dim: int, state: int, chunk: int = 64, d
             whole, left = T.alloc_fragment((1,), single), T.alloc_fragment((chunk,), single)
             later = T.alloc_fragment((chunk, state), dtype)
             T.clear(kept)
-            for step in T.Pipelined(T.ceildiv(length, chunk), num_stages=2):
+            for step in T.Pipelined(T.ceildiv(length, chunk), num_stages=stages):
                 T.copy(X[h, step * chunk : (step + 1) * chunk, :], x)
                 T.copy(B[step * chunk, 0], b)
                 T.copy(C[step * chunk, 0], c)

@@ -23,7 +23,9 @@ def swiglu(tokens: int, width: int, block: int = 64, columns: int = 256, dtype: 
 
 
 def mlp(tokens: int, hidden: int, inner: int, block_m: int = 128, block_n: int = 128, block_k: int = 128,
-        dtype: str = "float16") -> Any:  # fmt: skip
+        dtype: str = "float16",
+    stages: int = 2,
+) -> Any:  # fmt: skip
     """Y = (silu(X Gate^T) * (X Up^T)) Down^T. X, Y (tokens, hidden); Gate, Up (inner, hidden); Down (hidden, inner);
     H (tokens, inner) holds what lies between the two kernels."""
 
@@ -42,7 +44,7 @@ def mlp(tokens: int, hidden: int, inner: int, block_m: int = 128, block_n: int =
             gate, up = T.alloc_fragment((block_m, block_n), "float32"), T.alloc_fragment((block_m, block_n), "float32")
             T.clear(gate)
             T.clear(up)
-            for k in T.Pipelined(T.ceildiv(hidden, block_k), num_stages=2):
+            for k in T.Pipelined(T.ceildiv(hidden, block_k), num_stages=stages):
                 T.copy(X[by * block_m, k * block_k], x)
                 T.copy(Gate[bx * block_n, k * block_k], w_gate)
                 T.copy(Up[bx * block_n, k * block_k], w_up)
@@ -55,7 +57,7 @@ def mlp(tokens: int, hidden: int, inner: int, block_m: int = 128, block_n: int =
             h, w_down = T.alloc_shared((block_m, block_k), dtype), T.alloc_shared((block_n, block_k), dtype)
             y = T.alloc_fragment((block_m, block_n), "float32")
             T.clear(y)
-            for k in T.Pipelined(T.ceildiv(inner, block_k), num_stages=2):
+            for k in T.Pipelined(T.ceildiv(inner, block_k), num_stages=stages):
                 T.copy(H[by * block_m, k * block_k], h)
                 T.copy(Down[bx * block_n, k * block_k], w_down)
                 T.gemm(h, w_down, y, transpose_B=True)

@@ -6,7 +6,9 @@ from typing import Any
 import tilecore.language as T
 
 
-def mla_decode(batch: int, heads: int, length: int, dim: int = 512, rotary: int = 64, block: int = 64) -> Any:
+def mla_decode(
+    batch: int, heads: int, length: int, dim: int = 512, rotary: int = 64, block: int = 64, stages: int = 2
+) -> Any:
     """Out (batch, heads, dim): Q (batch, heads, dim) and QR (batch, heads, rotary) attend to KV (batch, length, dim)
     and KR (batch, length, rotary). float16, sums in float32."""
     scale = (dim + rotary) ** -0.5
@@ -31,7 +33,7 @@ def mla_decode(batch: int, heads: int, length: int, dim: int = 512, rotary: int 
             T.clear(out)
             T.clear(total)
             T.fill(most, -T.infinity(single))
-            for k in T.Pipelined(T.ceildiv(length, block), num_stages=2):
+            for k in T.Pipelined(T.ceildiv(length, block), num_stages=stages):
                 T.copy(KV[b, k * block : (k + 1) * block, :], kv)
                 T.copy(KR[b, k * block : (k + 1) * block, :], kr)
                 for i, j in T.Parallel(heads, block):

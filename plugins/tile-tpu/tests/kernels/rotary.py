@@ -5,7 +5,7 @@ from typing import Any
 import tilecore.language as T
 
 
-def rope(length: int, heads: int, dim: int, block: int = 64, dtype: str = "float16") -> Any:
+def rope(length: int, heads: int, dim: int, block: int = 64, dtype: str = "float16", stages: int = 2) -> Any:
     """Y = X (length, heads, dim) turned: cos and sin (length, dim / 2) of position times frequency."""
     half = dim // 2
 
@@ -21,7 +21,7 @@ def rope(length: int, heads: int, dim: int, block: int = 64, dtype: str = "float
             x, y = T.alloc_fragment((block, dim), "float32"), T.alloc_fragment((block, dim), "float32")
             T.copy(Cos[b * block, 0], cos)
             T.copy(Sin[b * block, 0], sin)
-            for h in T.Pipelined(heads, num_stages=2):
+            for h in T.Pipelined(heads, num_stages=stages):
                 T.copy(X[b * block : (b + 1) * block, h, :], x)
                 for i, j in T.Parallel(block, half):
                     y[i, j] = x[i, j] * cos[i, j] - x[i, j + half] * sin[i, j]

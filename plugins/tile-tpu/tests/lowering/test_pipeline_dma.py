@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from by_hand import alloc, do, kernel, loop, piece, run, tensor, tile
+from by_hand import ANY_BANK, alloc, do, environment, kernel, loop, piece, run, tensor, tile
 from core_model import Machine
 from pipelines import TILE, ZERO, A, B, C, D, K, X, Y, Z, at, check, matmul, pipelined, product
 from tile_tpu.chips import BM1690
@@ -50,6 +50,12 @@ def test_slots_are_aligned_and_in_banks_of_their_own():
     for node in collect(made.body, Evaluate):
         for touch in touches_of(node):
             assert touch.view is None or not touch.is_local or touch.view.is_aligned(64, 16)
+
+
+def test_slots_need_no_banks_where_the_plan_leaves_them_out():
+    made = run(PIPELINE_DMA, matmul(), environment(ANY_BANK))
+    sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(made.body, AllocBuffer)}
+    assert sizes == {"a": 128, "b": 128, "c": 64}
 
 
 def test_results_are_stored_a_step_behind():

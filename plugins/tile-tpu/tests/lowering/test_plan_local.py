@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from by_hand import alloc, do, environment, kernel, local, loop, piece, run, tensor, tile
+from by_hand import ANY_BANK, alloc, do, environment, kernel, local, loop, piece, run, tensor, tile
 from tile_tpu.chips import BM1690
 from tile_tpu.lowering.placement import Memory
 from tile_tpu.lowering.plan_local import PLAN_LOCAL, memory_of
@@ -19,9 +19,9 @@ def addresses(func, env=None):
     return {str(k): int(v) for k, v in run(PLAN_LOCAL, func, env).attrs["tpu.local"].items()}
 
 
-def test_operands_lie_in_banks_of_their_own():
+def of_one_product():
     a, b, c = local("a"), local("b"), local("c")
-    func = kernel(
+    return kernel(
         [A],
         *alloc(a, b, c),
         do("load", tile(a), piece(A)),
@@ -29,8 +29,20 @@ def test_operands_lie_in_banks_of_their_own():
         do("mul", tile(c), tile(a), tile(b)),
         do("store", piece(A), tile(c)),
     )
-    banks = {address // BM1690.bank_bytes for address in addresses(func).values()}
+
+
+def test_operands_lie_in_banks_of_their_own():
+    banks = {address // BM1690.bank_bytes for address in addresses(of_one_product()).values()}
     assert len(banks) == 3
+
+
+def test_banks_may_be_left_out_of_the_plan():
+    """Then buffers lie one behind the other, and explain() says which of them wait for each other."""
+    env = environment(ANY_BANK)
+    found = addresses(of_one_product(), env)
+    assert max(found.values()) < BM1690.bank_bytes
+    assert len(set(found.values())) == 3
+    assert sum("share a bank" in row["text"] for row in env.report["notes"]) == 3
 
 
 def test_names_become_unique():

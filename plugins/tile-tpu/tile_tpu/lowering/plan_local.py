@@ -19,6 +19,7 @@ from tilecore.ir.build import constant, dtype_of, nothing
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, PrimFunc, Stmt, Var, structural_map, tirx
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.transform import PassConfigKey
 
 ADDRESSES = "tpu.local"
 
@@ -30,7 +31,7 @@ def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
     buffers = list(found.lives)
     pieces = [piece_of(found.lives[buffer], buffer, chip) for buffer in buffers]
     pairs = pairs_of(found, buffers)
-    addresses = place(pieces, pairs, memory_of(chip))
+    addresses = place(pieces, pairs if heeds_banks(env) else {}, memory_of(chip))
     if addresses is None:
         raise _does_not_fit(buffers, found, pieces, chip)
     where = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
@@ -40,6 +41,11 @@ def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
     body = _without(body, found.unused, found.aliases)
     _note(env, buffers, found, pieces, addresses, conflicts(pieces, addresses, pairs, chip.bank_bytes))
     return func.with_body(body).with_attr(ADDRESSES, where)
+
+
+def heeds_banks(env: PassEnv) -> bool:
+    """Whether what works together is to lie in different banks."""
+    return not env.config.get(str(PassConfigKey.TL_DISABLE_BANK_AWARE_ALLOCATION), False)
 
 
 def fits(body: Stmt, chip: Chip) -> bool:

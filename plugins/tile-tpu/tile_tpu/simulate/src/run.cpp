@@ -68,9 +68,9 @@ void report_core(const Core& own, double (&to)[kCounts]) {
   const Counts& c = own.counts;
   const double all[kCounts] = {
       double(c.bytes_in), double(c.bytes_out), double(c.bytes_l2), double(c.bytes_local), double(c.commands),
-      double(c.bank_conflicts), double(c.regions), c.dma_cycles, c.vector_cycles, c.matrix_cycles, c.hau_cycles,
-      c.serial_cycles, c.overlapped_cycles, c.region_serial_cycles, c.wait_cycles, c.total_cycles,
-      double(c.high_water), 0};
+      double(c.bank_conflicts), double(c.regions), c.dma_cycles, c.vector_cycles, c.matrix_cycles,
+      c.conflict_cycles, c.hau_cycles, c.serial_cycles, c.overlapped_cycles, c.region_serial_cycles, c.wait_cycles,
+      c.total_cycles, double(c.high_water)};
   std::copy(std::begin(all), std::end(all), std::begin(to));
 }
 
