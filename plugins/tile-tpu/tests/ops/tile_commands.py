@@ -163,11 +163,18 @@ def _cast(m: Machine, dst: View, src: View, rounding: str) -> None:
     m.write(dst, limited.astype(np.float32).astype(kind) if dst.dtype != "float32" else wide.astype(kind))
 
 
-def _compare(m: Machine, dst: View, a: Any, b: Any, yes: Any, no: Any) -> None:
-    kind = next((v.dtype for v in (a, b) if isinstance(v, View)), dst.dtype)
-    x, y = m.operand(a, kind), m.operand(b, kind)
-    same = (x == y) | ((x != x) & (y != y))  # it compares patterns: a NaN equals a NaN
-    m.write(dst, np.where(same, m.operand(yes, dst.dtype), m.operand(no, dst.dtype)))
+def _select(test: Any) -> Any:
+    def run(m: Machine, dst: View, a: Any, b: Any, yes: Any, no: Any) -> None:
+        kind = next((v.dtype for v in (a, b) if isinstance(v, View)), dst.dtype)
+        holds = test(m.operand(a, kind), m.operand(b, kind))
+        m.write(dst, np.where(holds, m.operand(yes, dst.dtype), m.operand(no, dst.dtype)))
+
+    return run
+
+
+def _same(x: Any, y: Any) -> Any:
+    """It compares patterns: a NaN equals a NaN, -0 does not equal 0."""
+    return ((x == y) & (np.signbit(x) == np.signbit(y))) | ((x != x) & (y != y))
 
 
 def _binary(f: Any) -> Any:
@@ -266,7 +273,8 @@ def _gather(m: Machine, dst: View, src: View, rows: View, other: Any) -> None:
 
 _RULES: dict[str, Any] = {
     "load": _move, "store": _move, "shift": _move, "copy": _move, "fill": _fill, "to_all_lanes": _to_all,
-    "transpose": _transpose, "cast": _cast, "abs": _abs, "select_equal": _compare, "gather_rows": _gather,
+    "transpose": _transpose, "cast": _cast, "abs": _abs, "select_equal": _select(_same),
+    "select_greater": _select(np.greater), "gather_rows": _gather,
     "add": _binary(np.add), "sub": _binary(np.subtract), "mul": _binary(np.multiply), "and": _binary(np.bitwise_and),
     "or": _binary(np.bitwise_or), "xor": _binary(np.bitwise_xor),
     "max": _binary(lambda a, b: np.where(a > b, a, b)), "min": _binary(lambda a, b: np.where(a > b, b, a)),
