@@ -174,7 +174,8 @@ def _select(test: Any) -> Any:
 
 def _same(x: Any, y: Any) -> Any:
     """It compares patterns: a NaN equals a NaN, -0 does not equal 0."""
-    return ((x == y) & (np.signbit(x) == np.signbit(y))) | ((x != x) & (y != y))
+    signs = [np.signbit(np.asarray(one).astype(np.float64)) for one in (x, y)]
+    return ((x == y) & (signs[0] == signs[1])) | ((x != x) & (y != y))
 
 
 def _binary(f: Any) -> Any:
