@@ -172,7 +172,7 @@ def _select(test: Any) -> Any:
     return run
 
 
-def _same(x: Any, y: Any) -> Any:
+def _equal_bits(x: Any, y: Any) -> Any:
     """It compares patterns: a NaN equals a NaN, -0 does not equal 0."""
     signs = [np.signbit(np.asarray(one).astype(np.float64)) for one in (x, y)]
     return ((x == y) & (signs[0] == signs[1])) | ((x != x) & (y != y))
@@ -274,7 +274,7 @@ def _gather(m: Machine, dst: View, src: View, rows: View, other: Any) -> None:
 
 _RULES: dict[str, Any] = {
     "load": _move, "store": _move, "shift": _move, "copy": _move, "fill": _fill, "to_all_lanes": _to_all,
-    "transpose": _transpose, "cast": _cast, "abs": _abs, "select_equal": _select(_same),
+    "transpose": _transpose, "cast": _cast, "abs": _abs, "select_equal": _select(_equal_bits),
     "select_greater": _select(np.greater), "gather_rows": _gather,
     "add": _binary(np.add), "sub": _binary(np.subtract), "mul": _binary(np.multiply), "and": _binary(np.bitwise_and),
     "or": _binary(np.bitwise_or), "xor": _binary(np.bitwise_xor),
