@@ -163,23 +163,24 @@ def _cast(m: Machine, dst: View, src: View, rounding: str) -> None:
     m.write(dst, limited.astype(np.float32).astype(kind) if dst.dtype != "float32" else wide.astype(kind))
 
 
-def _select(holds: Any) -> Any:
+def _select(test: Any) -> Any:
     def run(m: Machine, dst: View, a: Any, b: Any, yes: Any, no: Any) -> None:
         kind = next((v.dtype for v in (a, b) if isinstance(v, View)), dst.dtype)
-        found = holds(m.operand(a, kind), m.operand(b, kind))
-        m.write(dst, np.where(found, m.operand(yes, dst.dtype), m.operand(no, dst.dtype)))
+        holds = test(m.operand(a, kind), m.operand(b, kind))
+        m.write(dst, np.where(holds, m.operand(yes, dst.dtype), m.operand(no, dst.dtype)))
 
     return run
 
 
-def _equal(x: Any, y: Any) -> Any:
-    """It compares patterns: a NaN equals a NaN."""
-    return (x == y) | ((x != x) & (y != y))
+def _equal_bits(x: Any, y: Any) -> Any:
+    """It compares patterns: a NaN equals a NaN, -0 does not equal 0."""
+    signs = [np.signbit(np.asarray(one).astype(np.float64)) for one in (x, y)]
+    return ((x == y) & (signs[0] == signs[1])) | ((x != x) & (y != y))
 
 
 def _less(x: Any, y: Any) -> Any:
     """The opposite of at least: a NaN is less than a number."""
-    return ~(x >= y) & ~_equal(x, y)
+    return ~(x >= y) & ~_equal_bits(x, y)
 
 
 def _binary(f: Any) -> Any:
@@ -278,8 +279,8 @@ def _gather(m: Machine, dst: View, src: View, rows: View, other: Any) -> None:
 
 _RULES: dict[str, Any] = {
     "load": _move, "store": _move, "shift": _move, "copy": _move, "fill": _fill, "to_all_lanes": _to_all,
-    "transpose": _transpose, "cast": _cast, "abs": _abs, "select_equal": _select(_equal),
-    "select_less": _select(_less), "gather_rows": _gather,
+    "transpose": _transpose, "cast": _cast, "abs": _abs, "select_equal": _select(_equal_bits),
+    "select_greater": _select(np.greater), "select_less": _select(_less), "gather_rows": _gather,
     "add": _binary(np.add), "sub": _binary(np.subtract), "mul": _binary(np.multiply), "and": _binary(np.bitwise_and),
     "or": _binary(np.bitwise_or), "xor": _binary(np.bitwise_xor),
     "max": _binary(lambda a, b: np.where(a > b, a, b)), "min": _binary(lambda a, b: np.where(a > b, b, a)),

@@ -108,10 +108,12 @@ def _if_set(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -
 
 
 def if_zero(values: Values, x: Tile, yes: Value, no: Value, dtype: str) -> Tile:
-    """NaN is none."""
+    """NaN is none, nor is a subnormal number."""
     if x.dtype not in _COMPARED:
         x = values.converted(x, "float32", x.dtype)
-    return _equal(values, x, const(0, x.dtype), yes, no, dtype, x.dtype)
+    if FACTS[x.dtype].kind == "float":
+        no = compare(values, "equal", x, const(-0.0, x.dtype), yes, no, dtype)
+    return compare(values, "equal", x, const(0, x.dtype), yes, no, dtype)
 
 
 def _float_test(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:

@@ -119,7 +119,16 @@ def _exp10(values: Values, x: Tile) -> Tile:
 
 
 def _log2(values: Values, x: Tile) -> Tile:
-    return _scaled(values, _log(values, x), 1 / log(2))
+    """A whole number where it is as near to one as the logarithm is exact: of powers of two it is."""
+    from tile_tpu.lowering.conditions import compare
+
+    made = _scaled(values, _log(values, x), 1 / log(2))
+    if values.emit.fast:
+        return made
+    whole = _simple("round")(values, made)
+    off = _simple("abs")(values, values.apply("sub", [made, whole], "float32"))
+    bound = _scaled(values, _simple("abs")(values, made), 4e-7)
+    return compare(values, "greater", off, bound, made, whole, "float32")
 
 
 def _log10(values: Values, x: Tile) -> Tile:
