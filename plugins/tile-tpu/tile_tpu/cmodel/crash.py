@@ -42,8 +42,14 @@ def crashed(chip: Chip, kernels: KernelLibrary, launches: Sequence[Launch], ende
         found.append(f"its last words:\n{ended.words}")
     return LaunchError(
         f"{kernels.name} stopped the CModel of {chip.name}: {_reason(ended, said)}", found="; ".join(found),
-        hint='execution_backend="sim" checks more and says where' if "SIG" in ended.how else None,
+        hint=_hint(ended),
     )  # fmt: skip
+
+
+def _hint(ended: WorkerEnded) -> str | None:
+    if ended.is_late:
+        return "does a loop never end? TILECORE_SIMULATE_TIMEOUT sets the limit"
+    return 'execution_backend="sim" checks more and says where' if "SIG" in ended.how else None
 
 
 def _reason(ended: WorkerEnded, said: str) -> str:
