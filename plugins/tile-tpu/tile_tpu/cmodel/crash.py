@@ -16,6 +16,7 @@ from tilecore.errors import LaunchError
 
 _CHECK = re.compile(r"ASSERT \S*?(\w+\.c): (\w+): \d+: (.*)")  # the CModel's own: file, function, condition
 _ASSERTION = re.compile(r'\w+\.c:(\d+): \w+: Assertion "(.*)" failed')  # TPUKERNEL_ASSERT
+_ASSERTED = re.compile(r"\[ERR\] (.*?)(?:\[\d+\])?\w+\.c:\d+: \w+: Assertion ")  # the kernel's words for one
 _COPY = re.compile(r"/tmp/\d+-\d+/\d+/")  # where the runtime puts the kernels that it loads
 _FRAME = re.compile(r"(\S+)\((\w*)\+0x([0-9a-f]+)\) ?\[0x[0-9a-f]+\]")
 
@@ -53,6 +54,8 @@ def _hint(ended: WorkerEnded) -> str | None:
 
 
 def _reason(ended: WorkerEnded, said: str) -> str:
+    if (match := _ASSERTED.search(said)) and match[1].strip():
+        return f"an assertion of the kernel does not hold: {match[1].strip()}"
     if match := _ASSERTION.search(said):
         return f"assertion {match[2]} does not hold"
     if match := _CHECK.search(said):
