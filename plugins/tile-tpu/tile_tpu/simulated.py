@@ -11,9 +11,8 @@ from tilecore.errors import ToolchainError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.dlpack import HOST
 from tilecore.target import Target
-
-HOST = 1  # DLPack's device type
 
 
 class SimulatorAdapter(KernelAdapter):

@@ -1,5 +1,4 @@
-"""What these tests share lies in ``tests/vendor``. With ``no_sdk`` a test sees no SDK of this machine; ``device`` is a
-CModelDevice on a runtime of the tests' own, ``kernels`` a library for it."""
+"""``device`` is a CModelDevice on a runtime of the tests' own, ``kernels`` a library for it."""
 
 from __future__ import annotations
 
@@ -8,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_vendor import KERNELS, release
 from tile_tpu.chips import BM1690
 from tile_tpu.cmodel import pool
 from tile_tpu.cmodel.device import CModelDevice
@@ -15,18 +15,7 @@ from tile_tpu.cmodel.kernel_files import kernel_library
 from tile_tpu.toolchain.compile import for_cmodel
 from tile_tpu.toolchain.sdk import Sdk
 
-HERE = Path(__file__).parent
-sys.path[:0] = [os.fspath(HERE), os.fspath(HERE.parent / "vendor")]
-from fake_vendor import KERNELS, release  # noqa: E402
-
-VARIABLES = ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_ROOT", "CROSS_TOOLCHAINS", "CHIP")
-
-
-@pytest.fixture
-def no_sdk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TILECORE_DATA_DIR", os.fspath(tmp_path / "data"))
+sys.path.insert(0, os.fspath(Path(__file__).parent))
 
 
 @pytest.fixture(scope="module")

@@ -80,8 +80,9 @@ def test_hangs_are_stopped(monkeypatch, device, kernels):
     (before,) = workers()
     monkeypatch.setenv("TILECORE_SIMULATE_TIMEOUT", "1")
     start = time.monotonic()
-    with pytest.raises(LaunchError, match="took more than 1 s to run and was stopped"):
+    with pytest.raises(LaunchError, match="took more than 1 s to run and was stopped") as caught:
         run(device, kernels, "hang_kernel")
+    assert "TILECORE_SIMULATE_TIMEOUT" in (caught.value.hint or "")
     assert time.monotonic() - start < 30
     assert not Path(f"/proc/{before}").exists()
     run_scale(device, kernels)

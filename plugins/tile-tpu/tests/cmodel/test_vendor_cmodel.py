@@ -140,6 +140,16 @@ def test_an_assertion_of_the_kernel(device):
     assert "from model.py:41" in str(caught.value)
 
 
+def test_an_assertion_with_words(device):
+    x = np.zeros(64, np.float32)
+    source = COMMANDS.replace(
+        "TPUKERNEL_ASSERT(args->n == 3)", 'TPUKERNEL_ASSERT_INFO(args->n == 3, "%s", "three it is")'
+    )
+    with pytest.raises(LaunchError, match="an assertion of the kernel does not hold: three it is") as caught:
+        device.run(library(device.chip, source), *call("assertion_kernel", x, x.copy(), 16))
+    assert "from model.py:41" in str(caught.value)
+
+
 def test_a_crash(device):
     x = np.zeros(64, np.float32)
     kernels = library(device.chip, KERNELS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from tile_tpu.ir.layouts import TileLayout
 from tile_tpu.ir.views import View
@@ -21,7 +21,7 @@ from tilecore.ir.build import cast, const, constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Cast, Expr, FloatImm, IntImm, TensorLoad, Var, structural_equal
 from tilecore.ir.visit import loads, variables
 
-Value = Tile | Expr  # an expression is the same in all iterations
+Value: TypeAlias = Tile | Expr  # an expression is the same in all iterations
 COMPUTED = ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint32", "uint16", "uint8")
 _SCALAR_SCOPES = ("local", "local.var")
 
