@@ -225,5 +225,5 @@ def _require_format(artifact: Artifact, wanted: str, adapter: str) -> None:
 
 
 def adapters() -> list[KernelAdapter]:
-    """All of them, in the order in which ``auto`` tries them: a card first, then the simulator that checks more."""
-    return [TorchTpuAdapter(), TpuRtAdapter(), SimulatorAdapter(), CModelAdapter()]
+    """All of them, in the order in which ``auto`` tries them: a card, the vendor's simulator, ours."""
+    return [TorchTpuAdapter(), TpuRtAdapter(), CModelAdapter(), SimulatorAdapter()]

@@ -1,11 +1,14 @@
 // Memory that the control core reads and writes through pointers. What it does there is not seen, so all that it gets a
 // pointer to counts as written: a tensor as a whole, local memory 8 bytes at a time.
+#include <algorithm>
+
 #include "calls.h"
 #include "device.h"
 
 using namespace sim;
 
 constexpr uint64_t kElement = 8;            // bytes of the largest
+constexpr uint64_t kCacheLine = 64;
 constexpr uint64_t kTensorAlignment = 4096;  // of the first byte of a tensor, arguments.py
 
 // The address of a tensor without elements, which has no memory: tensors are far from each other.
@@ -37,7 +40,10 @@ API(void*, tpu_local_mem_addr_unified, (local_addr_t address)) QUERY({
 // that nobody has waited for must not write what it reads, nor touch what it has written.
 static void looks(system_addr_t address, uint64_t size, bool wrote) {
   if (!size) return;
-  const Memory& memory = device->global(address, address + size - 1);
+  const uint64_t end = address + size;
+  // the cache works on whole lines: the last one may reach beyond the tensor
+  const uint64_t inside = end % kCacheLine ? end - 1 : std::max<uint64_t>(address, end - kCacheLine);
+  const Memory& memory = device->global(address, inside);
   const uint64_t first = address - memory.base(), last = first + size - 1;
   for (const Touch& before : core->touched_system)
     if (before.memory == &memory && (wrote || before.write) && first <= before.last && before.first <= last)
