@@ -9,6 +9,7 @@ SG2260E, see ``ddr_gb_per_s``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tilecore.errors import TargetError
 from tilecore.target import Target
@@ -90,9 +91,16 @@ class Chip:
         return self.cube_rows * self.cube_columns * self.depth_of[bits]
 
 
-_BIG = {"lanes": 64, "lane_bytes": 262144, "banks": 16, "eu_bytes": 64, "cube_columns": 4, "static_bytes": 65536}
-_NEWER = {"has_fp8": True, "mixed_selects": True}
-_OLDER = {"has_fp8": False, "mixed_selects": False}
+_BIG: dict[str, Any] = {
+    "lanes": 64,
+    "lane_bytes": 262144,
+    "banks": 16,
+    "eu_bytes": 64,
+    "cube_columns": 4,
+    "static_bytes": 65536,
+}
+_NEWER: dict[str, bool] = {"has_fp8": True, "mixed_selects": True}
+_OLDER: dict[str, bool] = {"has_fp8": False, "mixed_selects": False}
 _DEPTH_64 = ((32, 1), (16, 32), (8, 64))
 
 BM1690 = Chip(

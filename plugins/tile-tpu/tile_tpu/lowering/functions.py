@@ -65,9 +65,9 @@ def _exact(
 
         for test, number, value in cases:
             at, there = const(number, "float32"), const(value, "float32")
-            operands = (at, x) if test == "less" else (x, at)
-            choice = (made, there) if test == "not greater" else (there, made)
-            made = compare(values, "greater", *operands, *choice, "float32")
+            a, b = (at, x) if test == "less" else (x, at)
+            yes, no = (made, there) if test == "not greater" else (there, made)
+            made = compare(values, "greater", a, b, yes, no, "float32")
         return if_number(values, x, made, x, "float32")
 
     return run

@@ -31,5 +31,6 @@ def of_one_width(values: Values, test: str, compared: Pair, chosen: Pair, kind: 
         tile = value if isinstance(value, Tile) else values.emit.filled(value, frozenset(), dtype)
         return cast(values, same_bits(values, tile, bits), wide)
 
-    made = compare(values, test, *compared, *map(widened, chosen), wide)
+    yes, no = map(widened, chosen)
+    made = compare(values, test, *compared, yes, no, wide)
     return same_bits(values, cast(values, made, bits), dtype)

@@ -197,10 +197,10 @@ class Values:
             simple = self._affine(name, a, b)
             if simple is not None:
                 return simple
-        operands = [self.value(a), self.value(b)]
+        first, second = self.value(a), self.value(b)
         if name in ("max", "min") and FACTS[dtype].kind == "float":
-            return extreme(self, name, *operands, dtype)
-        return self.apply(name, operands, dtype)
+            return extreme(self, name, first, second, dtype)
+        return self.apply(name, [first, second], dtype)
 
     def _affine(self, name: str, a: Any, b: Any) -> Tile | None:
         """A sum of a loop variable and what is uniform, as one ramp."""

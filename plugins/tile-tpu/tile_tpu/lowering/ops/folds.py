@@ -52,6 +52,7 @@ def _by_units(work: Work, join: Join, value: View, spare: bool) -> View:
         work.emit("fill", behind, identity(join.kind, value.dtype))
     rows = replace(value, shape=(n, c, (width + missing) // units, units), strides=(*value.strides[:2], units, 1))
     made = work.room((n, c, 1, units), join.total, "parts")
+    assert join.pool is not None
     work.emit(join.pool, made, rows)
     return made
 
