@@ -33,5 +33,6 @@ def kernels(files):
 
 @pytest.fixture
 def device(files):
+    pool.close_all()  # what other tests left
     yield CModelDevice(BM1690, files)
     pool.close_all()

@@ -7,6 +7,7 @@ import random_nests
 from hypothesis import HealthCheck, assume, given, settings
 
 import tilecore
+import tilecore.language as T
 from tilecore.errors import RaceError
 from tilecore.interpreter import interpret
 
@@ -24,3 +25,23 @@ def test_random_nests(backend, program):
     for number, (mine, other) in enumerate(zip(arrays, want, strict=True)):
         wide = [array.astype(np.float64) for array in (mine, other)]
         np.testing.assert_array_equal(*wide, err_msg=f"argument {number} of {program}")
+
+
+def test_a_condition_of_the_block_beside_one_of_the_iteration(backend):
+    """The first is the same for all iterations: both its sides are numbers to a select."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((3, 20), "float32"), Y: T.Tensor((3, 20), "float32")):
+        with T.Kernel(3) as block:
+            for i in T.Parallel(20):
+                Y[block, i] = T.if_then_else(i < 7 or block == 1, X[block, i], 0.0)
+            for i in T.Parallel(20):
+                if i > 11 and block < 2:
+                    Y[block, i] = 2.0
+
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((3, 20)).astype(np.float32) for _ in "xy")
+    want = [x.copy(), y.copy()]
+    interpret(kernel.ir, *want)
+    tilecore.compile(kernel, target="tpu", execution_backend=backend)(x, y)
+    np.testing.assert_array_equal(y, want[1])

@@ -146,8 +146,8 @@ def _compared(values: Values, a: Any, b: Any) -> tuple[Value, Value, str]:
 
 
 def compare(values: Values, test: str, a: Value, b: Value, yes: Value, no: Value, dtype: str) -> Tile:
-    """``yes if a test b else no``, of values that are there; a or b is a tile."""
-    kind = next(value.dtype for value in (a, b) if isinstance(value, Tile))
+    """``yes if a test b else no``, of values that are there."""
+    kind = next((value.dtype for value in (a, b) if isinstance(value, Tile)), None) or dtype_of(a)
     if FACTS[kind].bits != FACTS[dtype].bits and not values.emit.chip.mixed_selects:
         return of_one_width(values, test, (a, b), (yes, no), kind, dtype)
     tiles = [v for v in (a, b, yes, no) if isinstance(v, Tile)]
