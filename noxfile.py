@@ -31,9 +31,13 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Types of the package."""
+    """Types of the package and of those under plugins/."""
     session.install(*CONSTRAINTS, "mypy", "-e", ".")
     session.run("mypy")
+    for project in sorted((ROOT / "plugins").glob("*/pyproject.toml")):
+        for package in sorted(project.parent.glob("tile_*/__init__.py")):
+            session.chdir(project.parent)
+            session.run("mypy", "--config-file", str(ROOT / "pyproject.toml"), package.parent.name)
 
 
 @nox.session

@@ -144,7 +144,7 @@ SETTINGS: dict[str, Setting] = _table(
         _whole(1),
         "a whole number of seconds, 1 or more",
         120,
-        "after how many seconds a kernel in a vendor's simulator is stopped",
+        "after how many seconds a kernel in a simulator of a target's own is stopped",
     ),
     Setting("TILECORE_NUM_THREADS", _whole(1), "a whole number, 1 or more", None, "how many CPU threads run a kernel"),
     Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are left alone"),
@@ -227,7 +227,7 @@ def simulate_seed() -> int:
 
 
 def simulate_timeout() -> int:
-    """Seconds after which a kernel in a vendor's simulator is stopped."""
+    """Seconds after which a kernel in a simulator of a target's own, or of its vendor's, is stopped."""
     return SETTINGS["TILECORE_SIMULATE_TIMEOUT"].read()
 
 

@@ -97,3 +97,27 @@ def test_all_pairs_of_8_bit_integers(target):
     *_, got = check(kernel, target, a, b, zeros("int32", (2, n)))
     same(got[0], (a.view(np.uint8) + b).astype(np.int32))
     same(got[1], np.maximum(a.view(np.uint8), b).astype(np.int32))
+
+
+CONSTANTS = {
+    "uint8": (lambda of: [-of(1), of(0) - of(1), of(255) + of(2), of(16) * of(17)], [255, 255, 1, 16]),
+    "int8": (lambda of: [of(127) + of(1), of(-128) - of(1), of(-128) * of(-1), -of(-128)], [-128, 127, -128, -128]),
+    "uint64": (
+        lambda of: [-of(1), of(1) - of(2), of(2**63) + of(2**63), of(2**63) * of(3)],
+        [2**64 - 1, 2**64 - 1, 0, 2**63],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", CONSTANTS)
+def test_arithmetic_of_constants_wraps(target, dtype):
+    values, wanted = CONSTANTS[dtype]
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4,), dtype)):
+        with T.Kernel(1):
+            for number, value in enumerate(values(lambda n: T.cast(n, dtype))):
+                X[number] = value
+
+    (got,) = check(kernel, target, zeros(dtype, 4))
+    same(got, np.array(wanted, element(dtype)))

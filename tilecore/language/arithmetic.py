@@ -7,6 +7,7 @@ values, is settled here first.
 from __future__ import annotations
 
 import numbers
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,7 @@ SIGNS = {
     "ge": ">=",
 }
 _NUMBERS = ("add", "sub", "mul", "floordiv", "mod")  # of bools they are those of int32
+_WRAPPING: dict[str, Callable[[int, int], int]] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
 _INTEGERS = {
     "floordiv": "T.floor(a / b)",
     "mod": "T.fmod(a, b), which has the sign of a, or a - T.floor(a / b) * b",
@@ -70,7 +72,16 @@ def binary(word: str, left: Any, right: Any) -> Expr:
         )
     if word in ("floordiv", "mod") and isinstance(b, IntImm) and int(b) == 0:
         raise LanguageError("division by zero", found=f"{a} {SIGNS[word]} 0")
+    if word in _WRAPPING and isinstance(a, IntImm) and isinstance(b, IntImm):
+        return _wrapped(_WRAPPING[word](int(a), int(b)), str(a.ty.dtype))
     return _TVM[word](a, b)
+
+
+def _wrapped(value: int, kind: str) -> Expr:
+    """A number as an integer type has it; TVM refuses what is out of its range."""
+    facts = dtype(kind).facts
+    value %= 1 << facts.bits
+    return convert(value - (1 << facts.bits) if facts.kind == "int" and value >> (facts.bits - 1) else value, kind)
 
 
 def power(base: Any, exponent: Any) -> Expr:
@@ -115,7 +126,7 @@ def negative(value: Any) -> Expr:
     if kind == "bool":
         a = convert(a, "int32")
     elif kind.facts.kind == "uint":
-        return _TVM["sub"](convert(0, kind), a)
+        return binary("sub", convert(0, kind), a)
     return _TVM["neg"](a)
 
 

@@ -22,14 +22,15 @@ from tile_tpu.arguments import cores_of, slots_of
 from tile_tpu.chips import chip_of
 from tile_tpu.launch.calls import call_of
 from tile_tpu.simulated import SimulatorAdapter
+from tile_tpu.target import DLPACK_EXTENSION
 from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact, ScalarParam, TensorParam
+from tilecore.runtime.artifact import Artifact, ScalarParam, TensorParam, Workspace
 from tilecore.runtime.dims import evaluate
+from tilecore.runtime.dlpack import HOST
 from tilecore.target import Target
 
-HOST = 1  # DLPack's device type
 CMODEL, FIRMWARE = "cmodel", "firmware"  # formats of binaries
 
 
@@ -72,7 +73,7 @@ class CModelAdapter(KernelAdapter):
         return LoadedKernel(launch, owner=kernels)
 
     def largest_run(self) -> int | None:
-        return 1 << 24
+        return 1 << 19  # some seconds
 
 
 class TpuRtAdapter(KernelAdapter):
@@ -133,11 +134,7 @@ class TorchTpuAdapter(KernelAdapter):
     """
 
     name = "torch_tpu"
-
-    def __init__(self) -> None:
-        from tile_tpu.card.tensors import EXTENSION
-
-        self.device = EXTENSION
+    device = DLPACK_EXTENSION
 
     def available(self, target: Target) -> Presence:
         from tile_tpu.card.torch_tpu import FIX, installed
@@ -202,7 +199,8 @@ class _TorchLaunch:
 
         params = [p for p in self.artifact.params if isinstance(p, TensorParam)]
         made = []
-        for declared, address in zip([*params, *self.artifact.workspaces], addresses, strict=True):
+        memory: list[TensorParam | Workspace] = [*params, *self.artifact.workspaces]
+        for declared, address in zip(memory, addresses, strict=True):
             shape = [evaluate(d, {}) for d in declared.shape]
             strides = [evaluate(d, {}) for d in getattr(declared, "strides", None) or ()] or _row_major(shape)
             made.append(tensor_at(address, shape, strides, declared.dtype, (self.device_type, device)))
@@ -227,5 +225,5 @@ def _require_format(artifact: Artifact, wanted: str, adapter: str) -> None:
 
 
 def adapters() -> list[KernelAdapter]:
-    """All of them, in the order in which ``auto`` tries them: a card first, then the simulator that checks more."""
-    return [TorchTpuAdapter(), TpuRtAdapter(), SimulatorAdapter(), CModelAdapter()]
+    """All of them, in the order in which ``auto`` tries them: a card, the vendor's simulator, ours."""
+    return [TorchTpuAdapter(), TpuRtAdapter(), CModelAdapter(), SimulatorAdapter()]

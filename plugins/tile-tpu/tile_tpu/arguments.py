@@ -55,7 +55,7 @@ def slots_of(artifact: Artifact, slots_address: int, grids_address: int) -> Iter
     fixed = len(tensors) + len(artifact.workspaces) + len(scalars)
     slots = list((ctypes.c_int64 * (fixed + len(artifact.symbols))).from_address(slots_address))
     symbols = {s.name: value for s, value in zip(artifact.symbols, slots[fixed:], strict=True)}
-    memory = [*tensors, *artifact.workspaces]
+    memory: list[TensorParam | Workspace] = [*tensors, *artifact.workspaces]
     placed = [_slot(p, slots[i] & (2**64 - 1), symbols) for i, p in enumerate(memory)]
     grids = (ctypes.c_int64 * (4 * len(artifact.entries))).from_address(grids_address)
     for number, entry in enumerate(artifact.entries):

@@ -9,6 +9,7 @@ SG2260E, see ``ddr_gb_per_s``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tilecore.errors import TargetError
 from tilecore.target import Target
@@ -26,7 +27,8 @@ class Chip:
     eu_bytes: what a lane's execution units take in one cycle; also the alignment of addresses and channels.
     cube_rows, cube_columns: outputs of a matrix instruction that are worked on at once: a row in each lane,
     ``cube_columns`` of its columns. cube_depth: {bits of an input: products of one output summed in a cycle}.
-    has_cube_shape: ``tpu_cube_shape`` exists.
+    has_cube_shape: ``tpu_cube_shape`` exists. has_fp8: e4m3 and e5m2 are types of the tensor unit. mixed_selects: a
+    select compares elements of another width than those that it chooses.
     l2_base, l2_bytes: the window of the SRAM that all cores share. global_base: the first address of DDR.
     static_bytes: tables that the chip's functions read.
     defines: macros that the vendor's headers want for it. runtime: "tpurt" or "bmlib", who launches.
@@ -45,6 +47,8 @@ class Chip:
     cube_columns: int
     cube_depth: tuple[tuple[int, int], ...]
     has_cube_shape: bool
+    has_fp8: bool
+    mixed_selects: bool
     l2_base: int
     l2_bytes: int
     global_base: int
@@ -87,32 +91,41 @@ class Chip:
         return self.cube_rows * self.cube_columns * self.depth_of[bits]
 
 
-_BIG = {"lanes": 64, "lane_bytes": 262144, "banks": 16, "eu_bytes": 64, "cube_columns": 4, "static_bytes": 65536}
+_BIG: dict[str, Any] = {
+    "lanes": 64,
+    "lane_bytes": 262144,
+    "banks": 16,
+    "eu_bytes": 64,
+    "cube_columns": 4,
+    "static_bytes": 65536,
+}
+_NEWER: dict[str, bool] = {"has_fp8": True, "mixed_selects": True}
+_OLDER: dict[str, bool] = {"has_fp8": False, "mixed_selects": False}
 _DEPTH_64 = ((32, 1), (16, 32), (8, 64))
 
 BM1690 = Chip(
-    "bm1690", "tpub_7_1", cores=8, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=True,
+    "bm1690", "tpub_7_1", cores=8, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=True, **_NEWER,
     l2_base=0x1E6980000000, l2_bytes=0xF00000, global_base=0, defines=("__sg2260__", "__tpub_7_1__"), runtime="tpurt",
     vector_mhz=1000, dma_mhz=1000, ddr_gb_per_s=68.264, l2_gb_per_s=128.0, beat_bytes=128,
     device_library="libtpuv7_emulator.so",
 )  # fmt: skip
 # clocks and bandwidth are BM1690's: the profiler has no record of its own for this chip
 SG2260E = Chip(
-    "sg2260e", "tpub_7_1_e", cores=4, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=True,
+    "sg2260e", "tpub_7_1_e", cores=4, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=True, **_NEWER,
     l2_base=0x1E6980000000, l2_bytes=0x3C0000, global_base=0, defines=("__sg2260e__", "__tpub_7_1_e__"),
     runtime="tpurt", vector_mhz=1000, dma_mhz=1000, ddr_gb_per_s=68.264, l2_gb_per_s=128.0, beat_bytes=128,
     device_library="libtpuv7.1_emulator.so",
 )  # fmt: skip
 # memory: the profiler has none; LPDDR4X-4266 on 128 bits is what the vendor's data sheet says, 68.3 GB/s, one core
 BM1684X = Chip(
-    "bm1684x", "tpu_6_0", cores=1, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=False,
+    "bm1684x", "tpu_6_0", cores=1, **_BIG, cube_depth=_DEPTH_64, has_cube_shape=False, **_OLDER,
     l2_base=0x10000000, l2_bytes=0x1FB000, global_base=0x100000000, defines=("__bm1684x__",), runtime="bmlib",
     vector_mhz=1000, dma_mhz=1000, ddr_gb_per_s=68.264, l2_gb_per_s=128.0, beat_bytes=128,
     device_library="libcmodel_bm1684x.so",
 )  # fmt: skip
 BM1688 = Chip(
     "bm1688", "tpul_6_0", cores=2, lanes=32, lane_bytes=131072, banks=16, eu_bytes=16, cube_columns=4,
-    static_bytes=65536, cube_depth=((32, 1), (16, 16), (8, 32)), has_cube_shape=False,
+    static_bytes=65536, cube_depth=((32, 1), (16, 16), (8, 32)), has_cube_shape=False, **_OLDER,
     l2_base=0x101000000, l2_bytes=0x200000, global_base=0x100000000, defines=("__bm1688__",), runtime="bmlib",
     vector_mhz=900, dma_mhz=750, ddr_gb_per_s=32.0, l2_gb_per_s=48.0, beat_bytes=64,
     device_library="libcmodel_bm1688.so",

@@ -6,13 +6,13 @@ from typing import Any
 
 from tile_tpu.arguments import Call, slots_of
 from tile_tpu.chips import chip_of
+from tilecore import settings
 from tilecore.errors import ToolchainError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.dlpack import HOST
 from tilecore.target import Target
-
-HOST = 1  # DLPack's device type
 
 
 class SimulatorAdapter(KernelAdapter):
@@ -49,11 +49,9 @@ class SimulatedLaunch:
     """``launch(slots_address, grids_address, stream)``. ``reports``: of the newest call, one a kernel."""
 
     def __init__(self, artifact: Artifact, library: Any, chip: str) -> None:
-        from tile_tpu.simulate.device import SimulatedTpu
-
         self.artifact = artifact
         self.library = library
-        self.device = SimulatedTpu(chip)
+        self.chip = chip
         self.reports: list[Any] = []
 
     def __call__(self, slots_address: int, grids_address: int, stream: int) -> int:
@@ -64,6 +62,8 @@ class SimulatedLaunch:
 
     def _run(self, call: Call) -> Any:
         from tile_tpu.simulate.arguments import Tensor
+        from tile_tpu.simulate.device import SimulatedTpu
 
         tensors = [Tensor(t.name, t.address, t.nbytes, t.access) for t in call.tensors]
-        return self.device.run(self.library, call.symbol, [*tensors, *call.scalars], call.cores)
+        device = SimulatedTpu(self.chip, seconds=settings.simulate_timeout())
+        return device.run(self.library, call.symbol, [*tensors, *call.scalars], call.cores)

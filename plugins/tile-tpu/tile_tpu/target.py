@@ -12,13 +12,19 @@ from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, Targ
 from tilecore.target import Target
 
 DLPACK_EXTENSION = 12  # kDLExtDev, what torch's PrivateUse1 devices are
+_WITHOUT = "kernels run on tile-tpu's simulator"
 CHIP_VARIABLE = "CHIP"  # of the vendor's SDK
 
 
 def resolve(target: Target) -> Target:
     """A chip that is not named is that of the vendor's variable CHIP, else the default; cores: 0 becomes all."""
-    name = str(target.get("chip") or os.environ.get(CHIP_VARIABLE, "").strip() or DEFAULT)
-    chip = find_chip(name)
+    named = os.environ.get(CHIP_VARIABLE, "").strip()
+    if named and named.lower() not in CHIPS and not target.get("chip"):
+        raise TargetError(
+            f"the variable {CHIP_VARIABLE} names a chip that tile-tpu has not", found=f"{CHIP_VARIABLE}={named}",
+            expected=", ".join(CHIPS), hint=f'name one in the target, such as "tpu -chip={DEFAULT}", or unset it',
+        )  # fmt: skip
+    chip = find_chip(str(target.get("chip") or named or DEFAULT))
     cores = int(target.get("cores") or 0) or chip.cores
     if not 1 <= cores <= chip.cores:
         raise TargetError(f"{chip.name} has not {cores} cores", expected=f"1 to {chip.cores}; 0: all of them")
@@ -26,7 +32,14 @@ def resolve(target: Target) -> Target:
 
 
 def detect() -> Presence:
-    return Presence(False, "no card is looked for: kernels run on the simulator, or on the vendor's with its SDK")
+    from tile_tpu.card.board import cards
+    from tile_tpu.runtimes.failure import RuntimeFailure
+
+    try:
+        count = cards()
+    except RuntimeFailure as failure:
+        return Presence(False, f"no card: {failure}; {_WITHOUT}")
+    return Presence(True, f"{count} card{'s' * (count != 1)}") if count else Presence(False, f"no card; {_WITHOUT}")
 
 
 def capabilities(target: Target) -> Capabilities:

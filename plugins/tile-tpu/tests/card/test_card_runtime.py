@@ -16,6 +16,7 @@ from tile_tpu.chips import BM1690
 from tile_tpu.cmodel.kernel_files import kernel_library
 from tile_tpu.runtimes.failure import RuntimeFailure
 from tile_tpu.runtimes.tpurt import TpuRt, open_library
+from tile_tpu.target import SPEC
 from tile_tpu.toolchain.compile import for_cmodel
 from tile_tpu.toolchain.sdk import Sdk
 
@@ -78,6 +79,17 @@ def test_no_card(monkeypatch, tmp_path):
     found = TpuRtAdapter().available(TARGET)
     assert not found.present
     assert os.fspath(tmp_path / "here") in found.detail
+
+
+def test_the_target_says_so(monkeypatch, card):
+    found = SPEC.detect()
+    assert (found.present, found.detail) == (True, "2 cards")
+    card.unlink()
+    board._path.cache_clear()
+    found = SPEC.detect()
+    assert not found.present
+    assert f"no {board.NAME} that drives a card" in found.detail
+    assert "kernels run on tile-tpu's simulator" in found.detail
 
 
 def test_the_cmodel_s_library_is_not_taken_for_a_card_s(monkeypatch, tmp_path):

@@ -140,10 +140,23 @@ def test_an_assertion_of_the_kernel(device):
     assert "from model.py:41" in str(caught.value)
 
 
+def test_an_assertion_with_words(device):
+    x = np.zeros(64, np.float32)
+    source = COMMANDS.replace(
+        "TPUKERNEL_ASSERT(args->n == 3)", 'TPUKERNEL_ASSERT_INFO(args->n == 3, "%s", "three it is")'
+    )
+    with pytest.raises(LaunchError, match="an assertion of the kernel does not hold: three it is") as caught:
+        device.run(library(device.chip, source), *call("assertion_kernel", x, x.copy(), 16))
+    assert "from model.py:41" in str(caught.value)
+
+
 def test_a_crash(device):
     x = np.zeros(64, np.float32)
-    with pytest.raises(LaunchError, match="ended by SIGSEGV"):
-        device.run(library(device.chip, KERNELS), *call("crash_kernel", x, x.copy(), 16))
+    kernels = library(device.chip, KERNELS)
+    for entry, words in (("crash_kernel", "ended by SIGSEGV"), ("divide_kernel", "ended by SIGFPE")):
+        with pytest.raises(LaunchError, match=words) as caught:
+            device.run(kernels, *call(entry, x, x.copy(), 0))
+        assert "(from model.py:" in str(caught.value)
 
 
 def test_a_hang(monkeypatch, device):
@@ -176,6 +189,18 @@ def test_nothing_is_left_behind(device):
     for number in numbers:
         assert not Path(f"/proc/{number}").exists()
         assert not glob.glob(f"/tmp/{number}-*")
+
+
+def test_sizes_go_up_and_down(device):
+    """Of calls, in one process and memory: what a larger one has left is not taken for a write outside of tensors."""
+    kernels = library(device.chip, KERNELS)
+    sums = library(device.chip, KERNELS.replace("x[i] * args->scale", "x[i] + args->scale"))
+    sizes = [10, 2_000_000, 10, 1, 70_000, 1023, 4_000_000, 1024, 300_000, 3]
+    for number, n in enumerate(sizes):
+        x, out = np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
+        built, want = ((kernels, x * 3), (sums, x + 3))[number % 2]
+        device.run(built, *scale(x, out, 3.0, device.most_items if number % 3 else 1))
+        assert np.array_equal(out, want), n
 
 
 PROGRAM = """

@@ -97,7 +97,7 @@ def _elements(b: Bench) -> None:
         if dtype not in FLOATS:
             for name in ("shift_left", "shift_right"):
                 b.text(name, b.local(dtype), b.local(dtype), number("int32"))
-            b.text("shift_left", b.local(dtype), b.local(dtype), b.local("int8"))
+                b.text(name, b.local(dtype), b.local(dtype), b.local("int8"))
 
 
 def _functions(b: Bench) -> None:
@@ -109,6 +109,7 @@ def _functions(b: Bench) -> None:
             b.text(name, *x)
         for name in ("log", "sin", "cos"):
             b.text(name, *x[:4])
+        b.text("erf", *x, b.local(dtype), b.local(dtype))
         for name in ("exp", "log", "sin", "cos", "erf"):
             b.text("load_table", x[0], name)
         for name in ("reduce_max", "reduce_min", "reduce_sum"):
@@ -263,7 +264,7 @@ def test_numbers_keep_their_side():
         lambda b: b.text("exp", *[b.local("int32")] * 5),
         lambda b: b.text("neg", b.local("float64"), b.local("float64")),
         lambda b: b.text("add", b.local("float32"), number("float32"), number("float32")),
-        lambda b: b.text("shift_right", *[b.local("int32")] * 3),
+        lambda b: b.text("shift_right", *[b.local("uint32")] * 3),
         lambda b: b.text("mm", *[b.local("float32")] * 3, IntImm("bool", 0)),
         lambda b: b.text("mm", b.local("float16"), *[b.local("float16")] * 2, IntImm("bool", 1)),
         lambda b: b.text("mm_tt", b.local("int32"), *[b.local("int8")] * 2, IntImm("bool", 0)),

@@ -63,8 +63,11 @@ def kernel(params: list[Var], *body: Stmt, name: str = "made", **attributes: Any
     return func
 
 
-def environment(**attributes: Any) -> PassEnv:
-    return PassEnv(Target("tpu", attributes), None)  # type: ignore[arg-type]
+ANY_BANK = {"tl.disable_bank_aware_allocation": True}
+
+
+def environment(config: dict[str, Any] | None = None, **attributes: Any) -> PassEnv:
+    return PassEnv(Target("tpu", attributes), None, config=config or {})  # type: ignore[arg-type]
 
 
 def run(step: Any, func: PrimFunc, env: PassEnv | None = None) -> PrimFunc:

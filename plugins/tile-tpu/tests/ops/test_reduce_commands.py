@@ -169,14 +169,43 @@ def test_slices():
     assert np.allclose(bench.value(out), expected, atol=1e-4)
 
 
-def test_a_row_maximum_is_two_commands():
-    bench = check(values((130, 64), "float32"), "max", 1, "float32")
-    assert bench.machine.count == {"max": 1, "reduce_max": 1}
-    bench = check(values((130, 64), "float32"), "max", 1, "float32", config={"tl.enable_fast_math": True})
-    assert bench.machine.count == {"reduce_max": 1}
-    assert check(values((64, 64), "float16"), "sum", 1, "float32", source_dtype="float16").machine.count == {
-        "reduce_sum": 1
-    }
+def commands_of(shape, kind, dtype="float32", source_dtype=None, **options):
+    bench = check(values(shape, source_dtype or dtype), kind, 1, dtype, source_dtype=source_dtype, **options)
+    return bench.machine.count
+
+
+def test_rows_of_no_more_than_the_units_are_one_pool():
+    fast = {"tl.enable_fast_math": True}
+    assert commands_of((130, 16), "max") == {"max": 1, "reduce_max": 1}
+    assert commands_of((130, 16), "max", config=fast) == {"reduce_max": 1}
+    assert commands_of((130, 20), "sum") == {"reduce_sum": 1}
+
+
+def test_wide_rows_are_pooled_to_the_units_first():
+    """A pool of a row alone keeps one unit of a lane busy: 64 values for 64 cycles, in two pools 4 and 16."""
+    assert commands_of((130, 64), "max") == {"max": 1, "reduce_max": 2}
+    assert commands_of((130, 64), "sum") == {"reduce_sum": 2}
+    assert commands_of((64, 128), "sum", "float32", "float16") == {"reduce_sum": 3}  # 32 units, then 16, then 1
+
+
+def test_wide_rows_with_tails():
+    """What is missing in the last row of units is filled behind the values: of a copy where they are the user's."""
+    assert commands_of((130, 70), "max") == {"max": 1, "fill": 1, "reduce_max": 2}
+    assert commands_of((130, 70), "sum") == {"copy": 1, "fill": 1, "reduce_sum": 2}
+    for kind, dtype, columns in product(FLOAT_KINDS, FLOATS, (33, 65, 100, 257, 1020)):
+        check(values((70, columns), dtype), kind, 1, dtype)
+        check(values((3, columns), dtype), kind, 1, dtype, chip="bm1688")
+
+
+def test_what_lies_behind_a_slice_stays():
+    """A slice of columns has the rest of its row behind it, not padding."""
+    for kind in FLOAT_KINDS:
+        bench = Bench(config={"tl.enable_fast_math": True})
+        whole, old = values((130, 112), "float32"), values((130,), "float32")
+        a, out = bench.buffer(whole, "float32"), bench.buffer(old, "float32", LANE)
+        bench.run(REDUCE, "reduce", [region(a, (0, 130), (0, 100)), region(out), kind, 1, 1, 0])
+        compare(bench.value(out), meaning(whole[:, :100], kind, 1, "float32"), whole, "float32", kind)
+        assert np.array_equal(bench.value(a), whole)
 
 
 def test_other_lanes():

@@ -163,11 +163,24 @@ def _cast(m: Machine, dst: View, src: View, rounding: str) -> None:
     m.write(dst, limited.astype(np.float32).astype(kind) if dst.dtype != "float32" else wide.astype(kind))
 
 
-def _compare(m: Machine, dst: View, a: Any, b: Any, yes: Any, no: Any) -> None:
-    kind = next((v.dtype for v in (a, b) if isinstance(v, View)), dst.dtype)
-    x, y = m.operand(a, kind), m.operand(b, kind)
-    same = (x == y) | ((x != x) & (y != y))  # it compares patterns: a NaN equals a NaN
-    m.write(dst, np.where(same, m.operand(yes, dst.dtype), m.operand(no, dst.dtype)))
+def _select(test: Any) -> Any:
+    def run(m: Machine, dst: View, a: Any, b: Any, yes: Any, no: Any) -> None:
+        kind = next((v.dtype for v in (a, b) if isinstance(v, View)), dst.dtype)
+        holds = test(m.operand(a, kind), m.operand(b, kind))
+        m.write(dst, np.where(holds, m.operand(yes, dst.dtype), m.operand(no, dst.dtype)))
+
+    return run
+
+
+def _equal_bits(x: Any, y: Any) -> Any:
+    """It compares patterns: a NaN equals a NaN, -0 does not equal 0."""
+    signs = [np.signbit(np.asarray(one).astype(np.float64)) for one in (x, y)]
+    return ((x == y) & (signs[0] == signs[1])) | ((x != x) & (y != y))
+
+
+def _less(x: Any, y: Any) -> Any:
+    """The opposite of at least: a NaN is less than a number."""
+    return ~(x >= y) & ~_equal_bits(x, y)
 
 
 def _binary(f: Any) -> Any:
@@ -197,7 +210,14 @@ def _sum(m: Machine, dst: View, src: View) -> None:
     assert FACTS[src.dtype].bits >= 16
     assert dst.dtype in ("float32", src.dtype)
     total = m.read(src).astype(number_type(dst.dtype))
-    m.write(dst, np.add.accumulate(total, axis=3, dtype=total.dtype)[..., -1:])
+    for axis in _pooled(dst):
+        total = np.take(np.add.accumulate(total, axis=axis, dtype=total.dtype), [-1], axis)
+    m.write(dst, total)
+
+
+def _pooled(dst: View) -> list[int]:
+    """The axes that a pool joins: those of h and w that the result has one element of."""
+    return [axis for axis in (2, 3) if dst.shape[axis] == 1]
 
 
 def _pool(greater: bool) -> Any:
@@ -208,11 +228,13 @@ def _pool(greater: bool) -> Any:
         assert FACTS[src.dtype].kind == "float"
         assert FACTS[src.dtype].bits >= 16
         value = m.read(src)
-        found = value[..., :1]
-        for i in range(1, value.shape[3]):
-            more = value[..., i : i + 1]
-            found = np.where(found > more if greater else found < more, found, more)
-        m.write(dst, found)
+        for axis in _pooled(dst):
+            found = np.take(value, [0], axis)
+            for i in range(1, value.shape[axis]):
+                more = np.take(value, [i], axis)
+                found = np.where(found > more if greater else found < more, found, more)
+            value = found
+        m.write(dst, value)
 
     return run
 
@@ -257,7 +279,8 @@ def _gather(m: Machine, dst: View, src: View, rows: View, other: Any) -> None:
 
 _RULES: dict[str, Any] = {
     "load": _move, "store": _move, "shift": _move, "copy": _move, "fill": _fill, "to_all_lanes": _to_all,
-    "transpose": _transpose, "cast": _cast, "abs": _abs, "select_equal": _compare, "gather_rows": _gather,
+    "transpose": _transpose, "cast": _cast, "abs": _abs, "select_equal": _select(_equal_bits),
+    "select_greater": _select(np.greater), "select_less": _select(_less), "gather_rows": _gather,
     "add": _binary(np.add), "sub": _binary(np.subtract), "mul": _binary(np.multiply), "and": _binary(np.bitwise_and),
     "or": _binary(np.bitwise_or), "xor": _binary(np.bitwise_xor),
     "max": _binary(lambda a, b: np.where(a > b, a, b)), "min": _binary(lambda a, b: np.where(a > b, b, a)),

@@ -1,4 +1,4 @@
-"""The kernels, compiled for the simulator and, where the vendor's wheel is, for its CModel."""
+"""The kernels of these tests, compiled for the simulator."""
 
 from __future__ import annotations
 
@@ -24,13 +24,3 @@ def kernels_library():
     except ToolchainError as error:
         pytest.skip(f"the simulator needs a C++ compiler: {error.found}")
     return compile_kernel(kernels.source())
-
-
-@pytest.fixture(scope="session")
-def wheel() -> Path:
-    import vendor_cmodel as cmodel
-
-    found = cmodel.find_wheel()
-    if found is None:
-        pytest.skip("the vendor's wheel tpu_mlir is not here; TILECORE_TPU_MLIR names its folder")
-    return found

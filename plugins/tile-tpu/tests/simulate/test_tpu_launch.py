@@ -72,6 +72,20 @@ def test_a_large_product():
     assert f"{report.total_cycles:,.0f} cycles" in table
 
 
+def test_operands_that_share_a_bank_cost_a_pass_each():
+    """x + y of 130 rows of 100 halves: 3 groups of 4 units of 32, 12 cycles; a bank's second operand takes 12 more."""
+    body = """dim4 s = {1, 130, 1, 100}; scalar_t one = {.u16 = 0x3c00};
+  tpu_bdc_set_C(0x0, one, &s, NULL, DT_FP16); tpu_bdc_set_C(%s, one, &s, NULL, DT_FP16);
+  tpu_bdc_fp_add(%s, 0x0, %s, &s, NULL, NULL, NULL, DT_FP16);"""
+    for second, result, conflicts, cycles in (
+        ("0x4000", "0x8000", 0, 0), ("0x4000", "0x2000", 1, 12), ("0x2000", "0x3000", 1, 24), ("0x4000", "0x0", 1, 12),
+    ):  # fmt: skip
+        library = kernel("int nothing;", body % (second, result, second))
+        (core,) = SimulatedTpu().run(library, "f_kernel", [ctypes.c_int(0)], block_num=1).cores
+        assert (core.bank_conflicts, core.conflict_cycles) == (conflicts, cycles), (second, result)
+        assert core.total_cycles == core.vector_cycles + cycles
+
+
 def test_scalars_stand_at_their_alignment():
     library = kernel(
         "char c; unsigned long long out; short s; int n; char d; double x; float y;",

@@ -112,6 +112,10 @@ PLANTED = {
     "gather-index": (
         "dtype", LOAD + "tpu_bdc_batch_bcast_w_gather(Z, X, Y, &s, 32, DT_FP16, DT_UINT32, false);", "DT_UINT16",
     ),
+    "gather-neighbours": (
+        "stride", "dim4 r = {0, 16, 0, 0};"
+        " tpu_gdma_h_gather_S2L(Z, q->a, q->b, false, (scalar_t){.u16 = 0}, &s, 32, NULL, NULL, &r, DT_FP16);", "of 0",
+    ),
     # places
     "cast-in-place": (
         "overlap", LOAD + "tpu_bdc_cast(X, X, &s, NULL, NULL, DT_FP32, DT_FP16, RM_HALF_TO_EVEN);", "wider type",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 
 import pytest
-from fake_vendor import release
+from fake_vendor import edited, header, release
 from tile_tpu.chips import BM1690, CHIPS
 from tile_tpu.toolchain import compile as build
 from tile_tpu.toolchain import report, search
-from tile_tpu.toolchain.signatures import DECLARATIONS, Drift, drift
+from tile_tpu.toolchain.signatures import Drift, drift
 
 from tilecore.errors import ToolchainError
 
@@ -20,24 +19,9 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
 SOURCE = '#include "tpu_kernel.h"\nint k_kernel(const void* a) {\n  tpu_bdc_%s;\n  return a == 0;\n}\n'
 
 
-def header(edit=lambda text: text):
-    """A vendor's header: our own declarations, edited, in one file."""
-    parts = [(DECLARATIONS / name).read_text() for name in ("tpu_types.h", "tpu_bdc.h", "tpu_dma.h")]
-    return "#pragma once\n#include <stdbool.h>\n#include <stddef.h>\n" + edit("\n".join(parts))
-
-
 def include(tmp_path, edit=lambda text: text):
     root = release(tmp_path / "sdk", "bm1690", header=header(edit))
     return search.Sdk(root, "test").include(BM1690)
-
-
-def edited(pattern, replacement):
-    def edit(text):
-        made, count = re.subn(pattern, replacement, text, count=1, flags=re.DOTALL)
-        assert count == 1
-        return made
-
-    return edit
 
 
 def test_the_same_functions(tmp_path):

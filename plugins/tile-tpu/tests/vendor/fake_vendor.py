@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 import struct
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from tile_tpu.chips import CHIPS
 from tile_tpu.runtimes.calls import Block, Launch, Pointer
+from tile_tpu.toolchain.signatures import DECLARATIONS
 
 HERE = Path(__file__).parent
 KERNELS = (HERE / "kernels.c").read_text()
@@ -33,6 +36,23 @@ def release(root: Path, *chips: str, libraries: bool = False, header: str = "") 
         put(runtime_library(), runtime / "libtpuv7_scalar_emulator.so")
     (root / "version").write_text("v9.9.1-gabc\nRELEASE\n")
     return root
+
+
+def header(edit: Callable[[str], str] = lambda text: text) -> str:
+    """A vendor's header: our own declarations, edited, in one file."""
+    parts = [(DECLARATIONS / name).read_text() for name in ("tpu_types.h", "tpu_bdc.h", "tpu_dma.h")]
+    return "#pragma once\n#include <stdbool.h>\n#include <stddef.h>\n" + edit("\n".join(parts))
+
+
+def edited(pattern: str, replacement: str) -> Callable[[str], str]:
+    """Replaces the one place where ``pattern`` is found first."""
+
+    def edit(text: str) -> str:
+        made, count = re.subn(pattern, replacement, text, count=1, flags=re.DOTALL)
+        assert count == 1
+        return made
+
+    return edit
 
 
 def put(source: Path, place: Path) -> None:

@@ -38,6 +38,15 @@ int crash_kernel(const void* arguments) {
 }
 TPUKERNEL_FUNC_REGISTER(crash_kernel)
 
+static int inner(int n) {
+  return 100 / n;  // model.py:29
+}
+int divide_kernel(const void* arguments) {
+  int volatile found = inner(((const scale_args*)arguments)->n);
+  return found * 0;
+}
+TPUKERNEL_FUNC_REGISTER(divide_kernel)
+
 int abort_kernel(const void* arguments) {
   (void)arguments;
   fprintf(stderr, "it gives up\n");

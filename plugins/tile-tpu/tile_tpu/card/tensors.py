@@ -9,8 +9,6 @@ from typing import Any
 from tilecore.dtypes import FACTS, dtype
 from tilecore.runtime.dlpack import Device, ElementType, Managed, Tensor
 
-EXTENSION = 12  # DLPack's kDLExtDev: torch's PrivateUse1, which SophGo's torch_tpu is
-
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 _new_capsule.restype = ctypes.py_object

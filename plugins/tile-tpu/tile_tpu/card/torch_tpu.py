@@ -64,7 +64,7 @@ def installed() -> Package:
 def _metadata() -> tuple[str, str]:
     """(version, author) of the distribution."""
     try:
-        facts = importlib.metadata.metadata(NAME)
+        facts: Any = importlib.metadata.metadata(NAME)
     except importlib.metadata.PackageNotFoundError:
         return "", ""
     author = facts.get("Author") or facts.get("Author-email") or ""

@@ -40,7 +40,7 @@ class Arena:
 
     def __init__(self, memory: int) -> None:
         self.memory = memory
-        self._map = b""
+        self._map: mmap.mmap | bytes = b""
         self._host = 0
         self._device = 0
         self._device_bytes = 0

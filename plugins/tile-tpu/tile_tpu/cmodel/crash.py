@@ -16,8 +16,9 @@ from tilecore.errors import LaunchError
 
 _CHECK = re.compile(r"ASSERT \S*?(\w+\.c): (\w+): \d+: (.*)")  # the CModel's own: file, function, condition
 _ASSERTION = re.compile(r'\w+\.c:(\d+): \w+: Assertion "(.*)" failed')  # TPUKERNEL_ASSERT
+_ASSERTED = re.compile(r"\[ERR\] (.*?)(?:\[\d+\])?\w+\.c:\d+: \w+: Assertion ")  # the kernel's words for one
 _COPY = re.compile(r"/tmp/\d+-\d+/\d+/")  # where the runtime puts the kernels that it loads
-_FRAME = re.compile(r"(\S+)\((\w*)\+0x([0-9a-f]+)\) \[0x[0-9a-f]+\]")
+_FRAME = re.compile(r"(\S+)\((\w*)\+0x([0-9a-f]+)\) ?\[0x[0-9a-f]+\]")
 
 
 def not_started(chip: Chip, files: CModel, ended: WorkerEnded) -> LaunchError:
@@ -42,11 +43,19 @@ def crashed(chip: Chip, kernels: KernelLibrary, launches: Sequence[Launch], ende
         found.append(f"its last words:\n{ended.words}")
     return LaunchError(
         f"{kernels.name} stopped the CModel of {chip.name}: {_reason(ended, said)}", found="; ".join(found),
-        hint='execution_backend="sim" checks more and says where' if "SIG" in ended.how else None,
+        hint=_hint(ended),
     )  # fmt: skip
 
 
+def _hint(ended: WorkerEnded) -> str | None:
+    if ended.is_late:
+        return "does a loop never end? TILECORE_SIMULATE_TIMEOUT sets the limit"
+    return 'execution_backend="sim" checks more and says where' if "SIG" in ended.how else None
+
+
 def _reason(ended: WorkerEnded, said: str) -> str:
+    if (match := _ASSERTED.search(said)) and match[1].strip():
+        return f"an assertion of the kernel does not hold: {match[1].strip()}"
     if match := _ASSERTION.search(said):
         return f"assertion {match[2]} does not hold"
     if match := _CHECK.search(said):
@@ -73,7 +82,8 @@ def _line(kernels: KernelLibrary, said: str) -> int:
 
 
 def _address_line(kernels: KernelLibrary, symbol: str, offset: int) -> int:
-    """The line of the call that returns to ``offset`` bytes behind a function, or behind the library's start."""
+    """The line of what ends right before ``offset`` bytes behind a function, or behind the library's start: a call that
+    returns there, or what crashed (frames.c)."""
     start = 0
     if symbol:
         found = re.search(rf"^([0-9a-f]+) \w {symbol}$", _said("nm", str(kernels.path)), re.MULTILINE)

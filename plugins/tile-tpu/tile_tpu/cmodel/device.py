@@ -93,7 +93,7 @@ class CModelDevice:
 
     def _config(self, kernels: KernelLibrary) -> WorkerConfig:
         files, libraries = self.files, [self.files.device.parent, self.files.runtime.parent]
-        if self.chip.runtime == "tpurt":
+        if files.scalar is not None:  # tpurt
             env = {
                 "TPU_EMULATOR_PATH": os.fspath(files.device),
                 "TPU_SCALAR_EMULATOR_PATH": os.fspath(files.scalar),

@@ -25,7 +25,7 @@ class Staging:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
-        self._map = b""
+        self._map: mmap.mmap | bytes = b""
         self._start = 0
 
     def reserve(self, nbytes: int) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_tpu.codegen.operands import address, data_type, is_float, require_aligned, scalar, shape, strides
+from tile_tpu.codegen.operands import address, data_type, is_float, number, require_aligned, scalar, shape, strides
 from tile_tpu.codegen.statements import ControlCode
 from tile_tpu.ir.instructions import Command
 from tile_tpu.ir.views import View
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import UNARY, within
 from tilecore.dtypes import FACTS
+from tilecore.ir.build import constant
 from tilecore.ir.nodes import FloatImm
 
 Emitter = Callable[[ControlCode, Command], str]
@@ -92,7 +93,7 @@ def _types(emit: ControlCode, name: str, dst: View, a: View, b: Any) -> str:
 
 
 def _shift(to_the_left: bool) -> Emitter:
-    """The vendor's shifts go to the left for positive amounts. To the right: by a number only."""
+    """The vendor's shifts go to the left for positive amounts, to the right for negative ones."""
 
     def text(emit: ControlCode, command: Command) -> str:
         dst, a, b = (command.operands[key] for key in ("dst", "a", "b"))
@@ -107,8 +108,8 @@ def _shift(to_the_left: bool) -> Emitter:
         layouts = f"{shape(emit, dst)}, {strides(emit, dst)}, {strides(emit, a)}"
         # what leaves at the right end is dropped: rounded down
         if isinstance(b, View):
-            if not to_the_left:
-                refuse(command, emit.dialect.kind, "an amount that is a number", f"tpu.{name} by a view")
+            if FACTS[b.dtype].kind != "int":
+                refuse(command, emit.dialect.kind, "amounts with a sign", f"tpu.{name} by {b.dtype}")
             places = f"{places}, {address(emit, b)}"
             return f"{function}({places}, {layouts}, {strides(emit, b)}, {types}, {data_type(emit, b.dtype)}, RM_DOWN)"
         amount = emit.value(b).text if to_the_left else f"-{within(emit.value(b), UNARY)}"
@@ -146,7 +147,8 @@ def _with_table(name: str, works: int) -> Emitter:
         work = [operands[f"work{i}"] for i in range(works)]
         _floats_only(emit, command, True, dst.dtype)
         require_aligned(emit, name, dst, src, *work)
-        places = [address(emit, view) for view in (dst, src, *work, table)]
+        tables = [operands["exp_table"], table] if name == "erf" else [table]
+        places = [address(emit, view) for view in (dst, src, *work, *tables)]
         unused = ["NO_USE"] if name == "sigmoid" else []  # a table that no function reads
         return f"tpu_bdc_fp_{name}({', '.join([*places, *unused])}, {shape(emit, dst)}, {data_type(emit, dst.dtype)})"
 
@@ -161,14 +163,17 @@ def _load_table(emit: ControlCode, command: Command) -> str:
 
 
 def _reduce(word: str) -> Emitter:
-    """Pools whose window is a whole row."""
+    """Pools whose window is all of each axis that the result has one element of."""
 
     def text(emit: ControlCode, command: Command) -> str:
         dst, src = command.operands["dst"], command.operands["src"]
         _floats_only(emit, command, True, src.dtype)
         require_aligned(emit, command.instruction.name, dst, src)
-        width = src.shape[3] if isinstance(src.shape[3], int) else emit.expressions.index(src.shape[3])
-        window = f"DIM2(1, {width}), NO_PADDING, DIM2(1, 1), DIM2(1, 1)"
+        height, width = (
+            number(emit, whole if constant(left) == 1 else 1)
+            for whole, left in zip(src.shape[2:], dst.shape[2:], strict=True)
+        )
+        window = f"DIM2({height}, {width}), NO_PADDING, DIM2(1, 1), DIM2(1, 1)"
         places = f"{address(emit, dst)}, {address(emit, src)}, {shape(emit, src)}, {window}"
         kind = data_type(emit, src.dtype)
         if word != "avg":
@@ -193,6 +198,7 @@ TEXTS: dict[str, Emitter] = {
     **{f"select_{test}": _select(test) for test in ("greater", "less", "equal")},
     **{name: _with_table(name, 2) for name in ("exp", "tanh", "sigmoid")},
     **{name: _with_table(name, 1) for name in ("log", "sin", "cos")},
+    "erf": _with_table("erf", 3),
     "load_table": _load_table,
     "reduce_max": _reduce("max"),
     "reduce_min": _reduce("min"),

@@ -6,10 +6,12 @@ Extents, strides and rules of the functions: the vendor's header. What a chip la
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tile_tpu.chips import Chip
 from tile_tpu.codegen import elementwise_text, products_text
+from tile_tpu.codegen.near_elements import near_elements
 from tile_tpu.codegen.operands import (
     address,
     data_type,
@@ -44,6 +46,17 @@ def _strided(function: str) -> Emitter:
     return text
 
 
+def _moved(function: str) -> Emitter:
+    """The same, with elements near enough to each other for DMA."""
+    strided = _strided(function)
+
+    def text(emit: ControlCode, command: Command) -> str:
+        dst, src = near_elements(emit, command)
+        return strided(emit, replace(command, operands={**command.operands, "dst": dst, "src": src}))
+
+    return text
+
+
 def _plain(function: str) -> Emitter:
     """dst, src, shape, type: both aligned."""
 
@@ -63,8 +76,8 @@ def _gather_rows(emit: ControlCode, command: Command) -> str:
     other = scalar(emit, command.operands["other"], dst.dtype)
     places = f"{address(emit, dst)}, {address(emit, src)}, {address(emit, rows)}, {str(rows.is_local).lower()}"
     layouts = f"{shape(emit, dst)}, {number(emit, src.shape[2])}"
-    # an index's NULL would be a layout of its own
-    steps = f"{strides(emit, dst)}, {strides(emit, src)}, {four(emit, rows.strides)}"
+    # an index's NULL would be a layout of its own; a lane's indices must be neighbours, even where there is one
+    steps = f"{strides(emit, dst)}, {strides(emit, src)}, {four(emit, (*rows.strides[:2], 1, 1))}"
     return f"tpu_gdma_h_gather_{direction}({places}, {other}, {layouts}, {steps}, {data_type(emit, dst.dtype)})"
 
 
@@ -128,11 +141,11 @@ def _word(function: str) -> Emitter:
 
 
 _TEXTS: dict[str, Emitter] = {
-    "load": _strided("tpu_gdma_cpy_S2L"),
-    "store": _strided("tpu_gdma_cpy_L2S"),
-    "move_global": _strided("tpu_gdma_cpy_S2S"),
-    "shift": _strided("tpu_gdma_cpy_L2L"),
-    "load_to_all": _strided("tpu_gdma_channel_bcast_S2L"),
+    "load": _moved("tpu_gdma_cpy_S2L"),
+    "store": _moved("tpu_gdma_cpy_L2S"),
+    "move_global": _moved("tpu_gdma_cpy_S2S"),
+    "shift": _moved("tpu_gdma_cpy_L2L"),
+    "load_to_all": _moved("tpu_gdma_channel_bcast_S2L"),
     "load_transposed": _strided("tpu_gdma_cpy_cw_trans_S2L"),
     "store_transposed": _strided("tpu_gdma_cpy_cw_trans_L2S"),
     "gather_rows": _gather_rows,

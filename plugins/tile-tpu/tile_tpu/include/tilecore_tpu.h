@@ -16,6 +16,7 @@
 
 #define TC_FN static inline __attribute__((unused))
 
+#include "tilecore_tpu/control_core.h"
 #include "tilecore_tpu/floats.h"
 #include "tilecore_tpu/numbers.h"
 #include "tilecore_tpu/memory.h"

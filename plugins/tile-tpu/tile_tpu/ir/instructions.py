@@ -58,7 +58,8 @@ _ALL = (
     # -- element by element
     *_unary("neg abs reciprocal square floor ceil round"),
     *_unary("sqrt rsqrt", aligned=True),
-    *_binary("add sub mul div max min and or xor shift_left shift_right"),
+    *_binary("add sub mul div max min and or xor shift_left"),
+    *_binary("shift_right"),  # a view of amounts holds them negated, with a sign
     *(
         Instruction(f"select_{test}", TENSOR, ("dst:w", "a:r|x", "b:r|x", "yes:r|x", "no:r|x"), True)
         for test in ("greater", "less", "equal")
@@ -70,8 +71,22 @@ _ALL = (
     Instruction("cos", TENSOR, ("dst:w", "src:r", "work0:work", "table:r"), True),
     Instruction("tanh", TENSOR, ("dst:w", "src:r", "work0:work", "work1:work", "table:r"), True),
     Instruction("sigmoid", TENSOR, ("dst:w", "src:r", "work0:work", "work1:work", "table:r"), True),
+    Instruction(
+        "erf",
+        TENSOR,
+        (
+            "dst:w",
+            "src:r",
+            "work0:work",
+            "work1:work",
+            "work2:work",
+            "exp_table:r",
+            "table:r",
+        ),
+        True,
+    ),
     Instruction("load_table", TENSOR, ("table:w", "function:s"), True),  # exp, log, sin, cos, erf
-    # -- over w: dst (n,c,h,1) of src (n,c,h,w); pools
+    # -- pools of src (n,c,h,w): over w into dst (n,c,h,1), over h into (n,c,1,w), over both into (n,c,1,1)
     Instruction("reduce_max", TENSOR, ("dst:w", "src:r"), True),
     Instruction("reduce_min", TENSOR, ("dst:w", "src:r"), True),
     Instruction("reduce_sum", TENSOR, ("dst:w", "src:r"), True),  # dst float32 of any float src, or of its dtype

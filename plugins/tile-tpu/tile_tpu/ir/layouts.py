@@ -83,7 +83,8 @@ def vector_layout(kind: str, size: int, lanes: int, eu: int) -> TileLayout:
 
 def flat_layout(shape: Sequence[int], lanes: int, eu: int) -> TileLayout:
     """Row-major in lane 0."""
-    strides, step = [], 1
+    strides: list[int] = []
+    step = 1
     for extent in reversed(shape):
         strides.insert(0, step)
         step *= extent

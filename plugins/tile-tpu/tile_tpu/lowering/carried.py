@@ -49,24 +49,26 @@ class Carried:
         aliases = aliases_of(kernel)
         self.renamed = {*aliases, *aliases.values()}
         self.writes: dict[Var, list[Touch]] = {}
+        self._found: dict[Any, list[Touch]] = {}  # by leaf or expression
+        self._inside: dict[Stmt, frozenset[Var]] = {}  # buffers that a statement touches, by statement
         for touch in all_touches(kernel):
             if touch.is_local and touch.writes:
                 self.writes.setdefault(touch.buffer, []).append(touch)
 
     def carries(self, loop: For | While, buffer: Var) -> bool:
         """May a step of ``loop`` read something of ``buffer`` that it has not written? When in doubt, yes."""
-        if isinstance(loop, While) and self._touched(touches_of(loop.condition), buffer, []) is None:
+        if isinstance(loop, While) and self._touched(self._touches(loop.condition), buffer, []) is None:
             return True
         return buffer in self.renamed or self._after(loop.body, buffer, []) is None
 
     def _after(self, node: Stmt, buffer: Var, written: list[Written]) -> list[Written] | None:
         """What is written once ``node`` has run; None when it may have read something else first."""
-        if isinstance(node, (AllocBuffer, DeclBuffer)):
+        if buffer not in self._buffers(node):
             return written
         if is_leaf(node):
-            return self._touched(touches_of(node), buffer, written)
+            return self._touched(self._touches(node), buffer, written)
         for part in heads(node):
-            if self._touched(touches_of(part), buffer, written) is None:
+            if self._touched(self._touches(part), buffer, written) is None:
                 return None
         if isinstance(node, IfThenElse):
             return self._branches(node, buffer, written)
@@ -79,6 +81,25 @@ class Carried:
                 return None
             written = made
         return written
+
+    def _buffers(self, node: Stmt) -> frozenset[Var]:
+        known = self._inside.get(node)
+        if known is None:
+            if isinstance(node, (AllocBuffer, DeclBuffer)):
+                known = frozenset()
+            elif is_leaf(node):
+                known = frozenset(touch.buffer for touch in self._touches(node))
+            else:
+                own = (touch.buffer for part in heads(node) for touch in self._touches(part))
+                known = frozenset(own).union(*map(self._buffers, children(node)))
+            self._inside[node] = known
+        return known
+
+    def _touches(self, node: Any) -> list[Touch]:
+        known = self._found.get(node)
+        if known is None:
+            known = self._found[node] = touches_of(node)
+        return known
 
     def _touched(self, touches: list[Touch], buffer: Var, written: list[Written]) -> list[Written] | None:
         mine = [touch for touch in touches if touch.buffer.same_as(buffer)]

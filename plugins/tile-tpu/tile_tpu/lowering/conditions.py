@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tile_tpu.lowering.frames import NotTensor, Tile
+from tile_tpu.lowering.functions import FLOAT_TESTS
+from tile_tpu.lowering.select_widths import of_one_width
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const, constant, dtype_of, op_name
-from tilecore.ir.nodes import IfThenElse
+from tilecore.ir.nodes import FloatImm, IfThenElse
 
 if TYPE_CHECKING:
     from tile_tpu.lowering.values import Value, Values
 
-_COMPARED = ("float32", "float16", "bfloat16", "int32")
+_COMPARED = ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint32", "uint16", "uint8")
+_JOINS = {"And": "And", "BitwiseAnd": "And", "Or": "Or", "BitwiseOr": "Or", "Not": "Not", "BitwiseNot": "Not"}
 
 
 def select(values: Values, condition: Any, yes: Any, no: Any) -> Value:
@@ -29,18 +32,24 @@ def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) ->
     if known is not None:
         return yes if known else no
     name = type(condition).__name__
+    name = _JOINS.get(name, name)
     if name == "And":
         return choose(values, condition.a, choose(values, condition.b, yes, no, dtype), no, dtype)
     if name == "Or":
         return choose(values, condition.a, yes, choose(values, condition.b, yes, no, dtype), dtype)
     if name == "Not":
         return choose(values, condition.a, no, yes, dtype)
+    if name == "BitwiseXor":
+        first, second = (choose(values, condition.b, *pair, dtype) for pair in ((no, yes), (yes, no)))
+        return choose(values, condition.a, first, second, dtype)
     if op_name(condition) == "if_then_else" and dtype_of(condition) == "bool":
         test, one, other = condition.args
         first, second = choose(values, one, yes, no, dtype), choose(values, other, yes, no, dtype)
         return choose(values, test, first, second, dtype)
+    if op_name(condition) in FLOAT_TESTS:
+        return _float_test(values, condition, yes, no, dtype)
     if name not in ("LT", "LE", "GT", "GE", "EQ", "NE"):
-        raise NotTensor(f"the condition {condition}")
+        return _if_set(values, condition, yes, no, dtype)
     a, b, kind = _compared(values, condition.a, condition.b)
     if name in ("LT", "LE"):
         a, b, name = b, a, "GT" if name == "LT" else "GE"
@@ -50,41 +59,97 @@ def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) ->
         return _equal(values, a, b, yes, no, dtype, kind)
     if name == "NE":
         return _equal(values, a, b, no, yes, dtype, kind)
-    if FACTS[kind].kind != "float":  # the opposite, as no number is without order
-        return compare(values, "greater", b, a, no, yes, dtype)
-    return compare(values, "greater", a, b, yes, _equal(values, a, b, yes, no, dtype, kind), dtype)
+    return _at_least(values, a, b, yes, no, dtype, kind)
+
+
+def _at_least(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, kind: str) -> Tile:
+    """a >= b. The unit's "less" is its opposite, also with NaN, but for two NaN of the same bits."""
+    return compare(values, "less", a, b, no, _unless_nan(values, a, b, yes, no, dtype, kind), dtype)
 
 
 def _equal(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, kind: str) -> Tile:
-    """The unit takes NaN for equal to itself; and for less than anything, which is why "less" is not used."""
-    if FACTS[kind].kind == "float" and not values.emit.fast:
-        tile = a if isinstance(a, Tile) else b
-        yes = if_number(values, tile, yes, no, dtype)
-    return compare(values, "equal", a, b, yes, no, dtype)
+    """The unit's "equal" compares bits: it is not used where a float may be 0 or NaN."""
+    if FACTS[kind].kind != "float" or values.emit.fast or _has_bits_of_its_own(a) or _has_bits_of_its_own(b):
+        return compare(values, "equal", a, b, yes, no, dtype)
+    there = _unless_nan(values, a, b, yes, no, dtype, kind)
+    return compare(values, "less", a, b, no, compare(values, "less", b, a, no, there, dtype), dtype)
+
+
+def _has_bits_of_its_own(value: Value) -> bool:
+    """Is it a number that no other bits stand for?"""
+    number = _number(value)
+    return number is not None and number == number and number != 0
+
+
+def _number(value: Value) -> float | None:
+    return float(value.value) if isinstance(value, FloatImm) else None
+
+
+def _unless_nan(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, kind: str) -> Value:
+    """``no`` where both may be NaN of the same bits."""
+    if FACTS[kind].kind != "float" or values.emit.fast:
+        return yes
+    if any(number is not None and number == number for number in map(_number, (a, b))):
+        return yes
+    return if_number(values, a if isinstance(a, Tile) else b, yes, no, dtype)
 
 
 def if_number(values: Values, x: Value, yes: Value, no: Value, dtype: str) -> Tile:
-    """``no`` where x, of floats, is NaN: the largest of that and minus infinity is minus infinity."""
+    """``no`` where x, of floats, is NaN: that is less than minus infinity to the unit."""
     assert isinstance(x, Tile)
-    largest = values.apply("max", [x, const(-float("inf"), x.dtype)], x.dtype)
-    return compare(values, "equal", x, largest, yes, no, dtype)
+    return compare(values, "less", x, const(-float("inf"), x.dtype), no, yes, dtype)
+
+
+def _if_set(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:
+    """By a value of bool, or by what is made bool."""
+    number = condition.value if type(condition).__name__ == "Cast" else condition
+    kind = dtype_of(number)
+    return if_zero(values, values.tile(number, kind), no, yes, dtype)
+
+
+def if_zero(values: Values, x: Tile, yes: Value, no: Value, dtype: str) -> Tile:
+    """NaN is none, nor is a subnormal number."""
+    if x.dtype not in _COMPARED:
+        x = values.converted(x, "float32", x.dtype)
+    if FACTS[x.dtype].kind == "float":
+        no = compare(values, "equal", x, const(-0.0, x.dtype), yes, no, dtype)
+    return compare(values, "equal", x, const(0, x.dtype), yes, no, dtype)
+
+
+def _float_test(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:
+    """isnan, isinf, isfinite."""
+    (number,) = condition.args
+    x = values.tile(number)
+    if x.dtype not in _COMPARED:
+        x = values.converted(x, "float32", x.dtype)
+    if op_name(condition) == "isnan":
+        return if_number(values, x, no, yes, dtype)
+    size = values.emit.new(x.axes, x.dtype)
+    values.emit.emit("abs", size.view, x.view)
+    infinite = const(float("inf"), x.dtype)
+    if op_name(condition) == "isinf":
+        return compare(values, "equal", size, infinite, yes, no, dtype)
+    return compare(values, "greater", infinite, size, yes, no, dtype)
 
 
 def _compared(values: Values, a: Any, b: Any) -> tuple[Value, Value, str]:
     kind = dtype_of(a)
     first, second = values.value(a), values.value(b)
-    if kind in _COMPARED:
-        return first, second, kind
     if kind == "bool":
         kind = "uint8"
-    wide = "float32" if FACTS[kind].kind == "float" else "int32"
-    if FACTS[kind].bits > 16:
+    if kind in _COMPARED:
+        return first, second, kind
+    if FACTS[kind].kind != "float" or FACTS[kind].bits > 16:
         raise NotTensor(f"comparisons of {kind}")
-    made = [values._as(v, wide, kind) for v in (first, second)]
-    return made[0], made[1], wide
+    made = [values.as_type(v, "float32", kind) for v in (first, second)]
+    return made[0], made[1], "float32"
 
 
 def compare(values: Values, test: str, a: Value, b: Value, yes: Value, no: Value, dtype: str) -> Tile:
+    """``yes if a test b else no``, of values that are there."""
+    kind = next((value.dtype for value in (a, b) if isinstance(value, Tile)), None) or dtype_of(a)
+    if FACTS[kind].bits != FACTS[dtype].bits and not values.emit.chip.mixed_selects:
+        return of_one_width(values, test, (a, b), (yes, no), kind, dtype)
     tiles = [v for v in (a, b, yes, no) if isinstance(v, Tile)]
     axes = frozenset().union(*(t.axes for t in tiles))
     emit = values.emit

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_tpu.lowering.frames import NotTensor, Tile
+from tile_tpu.lowering.integers import same_bits
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const
 from tilecore.ir.nodes import Expr
@@ -22,12 +23,20 @@ _LAST = {"float16": 65519.99609375, "bfloat16": 3.3961775292304957e38}
 
 def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     """Raises NotTensor for what the unit cannot convert."""
+    if dtype == source:
+        return tile
     source = "uint8" if source == "bool" else source
     if dtype == source:
         return tile
+    if dtype == "bool":
+        from tile_tpu.lowering.conditions import if_zero
+
+        return if_zero(values, tile, const(0, "uint8"), const(1, "uint8"), "uint8")
     for one in (dtype, source):
         if one not in FACTS or FACTS[one].bits not in (8, 16, 32) or one == "bool":
             raise NotTensor(f"a conversion from {source} to {dtype}")
+    if not values.emit.chip.has_fp8 and any(one.startswith("float8") for one in (dtype, source)):
+        raise NotTensor(f"{values.emit.chip.name} has no fp8")
     from_float, to_float = (FACTS[one].kind == "float" for one in (source, dtype))
     if not from_float and not to_float:
         return _integers(values, tile, dtype, source)
@@ -66,8 +75,10 @@ def _integers(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     signed_to, signed_old = to.kind == "int", old.kind == "int"
     if to.bits > old.bits and (signed_to or not signed_old):
         return cast(values, tile, dtype)
-    if to.bits == 32:  # the same bits as another type
-        raise NotTensor(f"a conversion from {source} to {dtype}")
+    if to.bits == old.bits:
+        return same_bits(values, tile, dtype)
+    if to.bits == 32:  # of a negative one
+        return same_bits(values, cast(values, tile, "int32"), dtype)
     mask = (1 << to.bits) - 1
     if source == "uint32":
         tile = values.apply("and", [tile, const(mask, "uint32")], "uint32")

@@ -69,7 +69,8 @@ class Emitter:
         return self.chip.eu_count(FACTS[dtype].bits)
 
     def room(self, shape: tuple[int, int, int, int], dtype: str, name: str) -> View:
-        """New local memory with the aligned layout of ``shape``."""
+        """New local memory with the aligned layout of ``shape``; a bool is a uint8."""
+        dtype = "uint8" if dtype == "bool" else dtype
         step = aligned_strides(shape, self.chip.lanes, self.eu(dtype))[0]
         buffer = scratch(name, shape[0] * step, dtype)
         self.add(AllocBuffer(buffer))

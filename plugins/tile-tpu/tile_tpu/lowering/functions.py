@@ -12,9 +12,10 @@ from tilecore.ir.build import const
 if TYPE_CHECKING:
     from tile_tpu.lowering.values import Values
 
+FLOAT_TESTS = ("isnan", "isinf", "isfinite")  # conditions.py chooses by them
 TABLES = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tanh": "exp", "sigmoid": "exp"}
 # coefficients in every lane, as the vendor's tpu_bdc_load_fp_exp_coeff and its kin write them
-TABLE_ELEMENTS = {"exp": 32, "log": 64, "sin": 32, "cos": 32}
+TABLE_ELEMENTS = {"exp": 32, "log": 64, "sin": 32, "cos": 32, "erf": 32}
 _WORK = {"exp": 2, "log": 1, "sin": 1, "cos": 1, "tanh": 2, "sigmoid": 2}
 
 
@@ -41,11 +42,20 @@ def _with_table(name: str) -> Callable[[Values, Tile], Tile]:
     return run
 
 
+def _erf_of(values: Values, x: Tile) -> Tile:
+    emit = values.emit
+    tables = [emit.table(name, TABLE_ELEMENTS[name]) for name in ("exp", "erf")]
+    work = [emit.new(x.axes, "float32", "work").view for _ in range(3)]
+    made = emit.new(x.axes, "float32")
+    emit.emit("erf", made.view, emit.aligned(x, x.axes), *work, *tables)
+    return made
+
+
 def _exact(
     function: Callable[[Values, Tile], Tile], *cases: tuple[str, float, float]
 ) -> Callable[[Values, Tile], Tile]:
-    """A function with its values at special places, which the unit has not: (test, number, value) where x is greater
-    or less than the number or equal to it. NaN gives NaN. With fast math the unit's own values stand."""
+    """A function with its values at special places, which the unit has not: (test, number, value) where x is "greater",
+    "less" or "not greater" than the number. NaN gives NaN. With fast math the unit's own values stand."""
 
     def run(values: Values, x: Tile) -> Tile:
         made = function(values, x)
@@ -55,20 +65,49 @@ def _exact(
 
         for test, number, value in cases:
             at, there = const(number, "float32"), const(value, "float32")
-            operands = (at, x) if test == "less" else (x, at)
-            made = compare(values, "equal" if test == "equal" else "greater", *operands, there, made, "float32")
+            a, b = (at, x) if test == "less" else (x, at)
+            yes, no = (made, there) if test == "not greater" else (there, made)
+            made = compare(values, "greater", a, b, yes, no, "float32")
         return if_number(values, x, made, x, "float32")
 
     return run
 
 
 _INFINITE, _NAN, _LARGEST = float("inf"), float("nan"), 3.4028234663852886e38
-_exp = _exact(_with_table("exp"))
-_log = _exact(_with_table("log"), ("less", 0.0, _NAN), ("equal", 0.0, -_INFINITE), ("greater", _LARGEST, _INFINITE))
+_LAST_OF_EXP = 89.0  # e to that is infinite
+
+
+def _exp(values: Values, x: Tile) -> Tile:
+    """The unit gives infinity of either sign for large numbers, and 0 for NaN: where x is not at most 89 it is taken
+    times the largest number instead."""
+    from tile_tpu.lowering.conditions import compare
+
+    made = _with_table("exp")(values, x)
+    if values.emit.fast:
+        return made
+    large = values.apply("mul", [x, const(_LARGEST, "float32")], "float32")
+    return compare(values, "less", const(_LAST_OF_EXP, "float32"), x, large, made, "float32")
 
 
 def _scaled(values: Values, x: Tile, factor: float) -> Tile:
     return values.apply("mul", [x, const(factor, "float32")], "float32")
+
+
+def _log_of_all(values: Values, x: Tile) -> Tile:
+    """The unit's own gives -inf for the largest numbers, from about 2^127.4 on."""
+    from tile_tpu.lowering.conditions import compare
+
+    own = _with_table("log")
+    if values.emit.fast:
+        return own(values, x)
+    edge, shift = const(2.0**100, "float32"), 64
+    less = compare(values, "greater", x, edge, _scaled(values, x, 2.0**-shift), x, "float32")
+    made = own(values, less)
+    more = values.apply("add", [made, const(shift * log(2), "float32")], "float32")
+    return compare(values, "greater", x, edge, more, made, "float32")
+
+
+_log = _exact(_log_of_all, ("not greater", 0.0, -_INFINITE), ("less", 0.0, _NAN), ("greater", _LARGEST, _INFINITE))
 
 
 def _exp2(values: Values, x: Tile) -> Tile:
@@ -80,7 +119,16 @@ def _exp10(values: Values, x: Tile) -> Tile:
 
 
 def _log2(values: Values, x: Tile) -> Tile:
-    return _scaled(values, _log(values, x), 1 / log(2))
+    """A whole number where it is as near to one as the logarithm is exact: of powers of two it is."""
+    from tile_tpu.lowering.conditions import compare
+
+    made = _scaled(values, _log(values, x), 1 / log(2))
+    if values.emit.fast:
+        return made
+    whole = _simple("round")(values, made)
+    off = _simple("abs")(values, values.apply("sub", [made, whole], "float32"))
+    bound = _scaled(values, _simple("abs")(values, made), 4e-7)
+    return compare(values, "greater", off, bound, made, whole, "float32")
 
 
 def _log10(values: Values, x: Tile) -> Tile:
@@ -91,6 +139,26 @@ def _fma(values: Values, a: Tile, b: Tile, c: Tile) -> Tile:
     return values.apply("add", [values.apply("mul", [a, b], "float32"), c], "float32")
 
 
+def _log1p(values: Values, x: Tile) -> Tile:
+    """log(u) (x / (u - 1)) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand", 1983); x
+    where u is 1, log(u) where u - 1 is x for certain."""
+    from tile_tpu.lowering.conditions import compare
+
+    one = const(1.0, "float32")
+    u = values.apply("add", [x, one], "float32")
+    ratio = values.apply("div", [x, values.apply("sub", [u, one], "float32")], "float32")
+    whole = _log(values, u)
+    made = compare(values, "equal", u, one, x, values.apply("mul", [whole, ratio], "float32"), "float32")
+    return compare(values, "greater", x, const(2.0**24, "float32"), whole, made, "float32")
+
+
+def _trunc(values: Values, x: Tile) -> Tile:
+    from tile_tpu.lowering.conditions import compare
+
+    down, up = (_simple(name)(values, x) for name in ("floor", "ceil"))
+    return compare(values, "greater", x, const(0.0, "float32"), down, up, "float32")
+
+
 FUNCTIONS: dict[str, Callable[..., Tile]] = {
     "exp": _exp,
     "exp2": _exp2,
@@ -98,6 +166,8 @@ FUNCTIONS: dict[str, Callable[..., Tile]] = {
     "log": _log,
     "log2": _log2,
     "log10": _log10,
+    "log1p": _log1p,
+    "erf": _exact(_erf_of),
     "sin": _exact(_with_table("sin"), ("greater", _LARGEST, _NAN), ("less", -_LARGEST, _NAN)),
     "cos": _exact(_with_table("cos"), ("greater", _LARGEST, _NAN), ("less", -_LARGEST, _NAN)),
     "tanh": _exact(_with_table("tanh")),
@@ -107,6 +177,7 @@ FUNCTIONS: dict[str, Callable[..., Tile]] = {
     "fabs": _simple("abs"),
     "floor": _simple("floor"),
     "ceil": _simple("ceil"),
+    "trunc": _trunc,
     "nearbyint": _simple("round"),
     "round": _simple("round"),
     "fma": _fma,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_tpu.ir.views import View
@@ -153,7 +153,21 @@ def load_into(emit: Emitter, access: GlobalAccess, local: View, safe: Any) -> No
         _fill_rest(emit, access, local, safe)
     to_all = "c" not in access.axes(emit.frame)
     for part in transfers:
-        _add(emit, "load_to_all" if to_all else "load", part.local, part.remote, part.condition)
+        if to_all:
+            _load_to_all(emit, part)
+        else:
+            _add(emit, "load", part.local, part.remote, part.condition)
+
+
+def _load_to_all(emit: Emitter, part: Part) -> None:
+    """The broadcast's elements must be neighbours; others are read once for each lane."""
+    far = part.remote
+    n, c, h, w = far.strides
+    if constant(far.shape[3]) == 1 or constant(w) == 1:
+        _add(emit, "load_to_all", part.local, replace(far, strides=(n, c, h, 1)), part.condition)
+        return
+    every = replace(far, shape=(far.shape[0], part.local.shape[1], *far.shape[2:]), strides=(n, 0, h, w))
+    _add(emit, "load", part.local, every, part.condition)
 
 
 def _fill_rest(emit: Emitter, access: GlobalAccess, local: View, safe: Any) -> None:

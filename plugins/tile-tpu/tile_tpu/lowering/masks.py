@@ -27,14 +27,23 @@ def with_masks(emit: Emitter, access: GlobalAccess, masks: list[Any]) -> GlobalA
 
 
 def _conjuncts(mask: Any) -> list[Any]:
-    if type(mask).__name__ == "And":
+    name = type(mask).__name__
+    if name in ("And", "BitwiseAnd"):
         return [*_conjuncts(mask.a), *_conjuncts(mask.b)]
-    if type(mask).__name__ == "Not":
-        return [_opposite(mask.a)]
+    if name in ("Not", "BitwiseNot"):
+        return _opposites(mask.a)
     return [mask]
 
 
 _OPPOSITE = {"LT": ">=", "LE": ">", "GT": "<=", "GE": "<"}
+
+
+def _opposites(mask: Any) -> list[Any]:
+    """Conditions that all hold where ``mask`` does not."""
+    name = type(mask).__name__
+    if name in ("Or", "BitwiseOr"):
+        return [*_opposites(mask.a), *_opposites(mask.b)]
+    return _conjuncts(mask.a) if name in ("Not", "BitwiseNot") else [_opposite(mask)]
 
 
 def _opposite(condition: Any) -> Any:

@@ -18,12 +18,13 @@ memory the loop keeps its single ones, with loads alone ahead or as it was. ``ex
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
 from tile_tpu.ir.instructions import command
 from tile_tpu.lowering.modules import of_each_kernel
-from tile_tpu.lowering.plan_local import fits
+from tile_tpu.lowering.plan_local import fits, heeds_banks
 from tile_tpu.lowering.slots import Slots, on_slot, simplified, slots_of, without_allocations
 from tile_tpu.lowering.stages import Stages, plan_stages
 from tile_tpu.lowering.units import Unit
@@ -66,7 +67,8 @@ def _pipelined(kernel: Stmt, loop_var: Var, chip: Chip, env: PassEnv) -> Stmt:
     """The kernel with one loop as a pipeline, the best one that there is room for."""
     loop = next(n for n in collect(kernel, For) if n.loop_var.same_as(loop_var))
     reason = ""
-    for with_behind, apart in ((True, True), (True, False), (False, True), (False, False)):
+    spacings = (True, False) if heeds_banks(env) else (False,)
+    for with_behind, apart in product((True, False), spacings):
         plan = plan_stages(loop, kernel, chip.lanes, with_behind)
         if plan.reason:
             reason = reason or plan.reason

@@ -7,6 +7,7 @@ from typing import Any
 from tile_tpu.ir.instructions import TENSOR, as_command, rebuilt
 from tile_tpu.lowering.emitter import Emitter
 from tile_tpu.lowering.frames import Tile
+from tilecore.ir.build import constant
 
 # commands that move elements between lanes: a result in the memory that they read would be half old, half new
 _MOVES = ("to_all_lanes", "transpose", "iota_w", "iota_c", "load_table")
@@ -19,7 +20,9 @@ def into_place(emit: Emitter, value: Any, place: Tile) -> bool:
     if not isinstance(value, Tile) or found is None or value.axes != place.axes:
         return False
     instruction = found.instruction
-    if instruction.engine != TENSOR or instruction.name in _MOVES or "dst" not in found.operands:
+    if instruction.name in _MOVES or "dst" not in found.operands:
+        return False
+    if instruction.engine != TENSOR and (instruction.name != "gather_rows" or constant(place.view.lane) != 0):
         return False
     if not found.operands["dst"].buffer.same_as(value.view.buffer) or value.dtype != place.dtype:
         return False

@@ -5,7 +5,7 @@ The kernel gets the attribute ``tpu.local``: {name of the buffer: byte address i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
@@ -15,10 +15,11 @@ from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.placement import Memory, Pairs, Piece, conflicts, most_alive, place
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import UnsupportedError
-from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.build import constant, dtype_of, nothing
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, PrimFunc, Stmt, Var, structural_map, tirx
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.transform import PassConfigKey
 
 ADDRESSES = "tpu.local"
 
@@ -30,16 +31,21 @@ def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
     buffers = list(found.lives)
     pieces = [piece_of(found.lives[buffer], buffer, chip) for buffer in buffers]
     pairs = pairs_of(found, buffers)
-    addresses = place(pieces, pairs, memory_of(chip))
+    addresses = place(pieces, pairs if heeds_banks(env) else {}, memory_of(chip))
     if addresses is None:
         raise _does_not_fit(buffers, found, pieces, chip)
     where = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
     for alias, root in found.aliases.items():
-        where[str(alias.name)] = where.get(str(root.name), 0)
-    for buffer in found.unused:
-        where[str(buffer.name)] = 0
+        if str(root.name) in where:
+            where[str(alias.name)] = where[str(root.name)]
+    body = _without(body, found.unused, found.aliases)
     _note(env, buffers, found, pieces, addresses, conflicts(pieces, addresses, pairs, chip.bank_bytes))
     return func.with_body(body).with_attr(ADDRESSES, where)
+
+
+def heeds_banks(env: PassEnv) -> bool:
+    """Whether what works together is to lie in different banks."""
+    return not env.config.get(str(PassConfigKey.TL_DISABLE_BANK_AWARE_ALLOCATION), False)
 
 
 def fits(body: Stmt, chip: Chip) -> bool:
@@ -95,6 +101,18 @@ def with_own_names(body: Stmt, taken: set[str]) -> Stmt:
     return replaced(body, renamed)
 
 
+def _without(body: Stmt, unused: Sequence[Var], aliases: Mapping[Var, Var]) -> Stmt:
+    """Buffers that nothing touches are not there."""
+    gone = {*unused, *(alias for alias, root in aliases.items() if root in unused)}
+    if not gone:
+        return body
+
+    def declared(node: AllocBuffer | DeclBuffer) -> Any:
+        return nothing() if node.buffer in gone else node
+
+    return structural_map(body, [(AllocBuffer, declared), (DeclBuffer, declared)])
+
+
 def replaced(body: Stmt, others: dict[Var, Var]) -> Stmt:
     """``body`` with other local buffers in the place of some."""
     if not others:
@@ -141,7 +159,8 @@ def _does_not_fit(buffers: Sequence[Var], found: Lifetimes, pieces: Sequence[Pie
         location=found.lives[buffers[first]].location,
         found="; ".join(rows),
         expected=f"at most {chip.lane_bytes} bytes in a lane of {chip.name}",
-        hint="use smaller tiles, fewer pipeline stages (T.Pipelined(num_stages=...)) or narrower element types",
+        hint="use smaller tiles or narrower element types; fewer stages of T.Pipelined give no room, since "
+        "second copies are left out where they do not fit; other names than yours are values between instructions",
     )
 
 

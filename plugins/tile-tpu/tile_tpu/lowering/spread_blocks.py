@@ -88,8 +88,7 @@ def _in_turns(axes: Sequence[tuple[Var, Any]], blocks: Any, cores: int, body: St
         count = Var("blocks", "int32")
         head.append(Bind(count, blocks))
         blocks = count
-    full, rest = tirx.Div(blocks, const(cores, "int32")), tirx.Mod(blocks, const(cores, "int32"))
-    turns = full + cast(_place(core, full, cores) < rest, "int32")
+    turns = _turns(core, blocks, cores)
     step = [
         Bind(block, turn * cores + _place(core, turn, cores)),
         within(block, blocks),
@@ -102,6 +101,15 @@ def _in_turns(axes: Sequence[tuple[Var, Any]], blocks: Any, cores: int, body: St
         head.append(Bind(count, number))
         number = count
     return seq([*head, For(turn, const(0, "int32"), number, ForKind.SERIAL, seq(step))])
+
+
+def _turns(core: Var, blocks: Any, cores: int) -> Any:
+    """How many blocks a core gets."""
+    known = constant(blocks)
+    if known is not None and known % cores == 0:
+        return const(known // cores, "int32")
+    full, rest = tirx.Div(blocks, const(cores, "int32")), tirx.Mod(blocks, const(cores, "int32"))
+    return full + cast(_place(core, full, cores) < rest, "int32")
 
 
 def _place(core: Var, turn: Any, cores: int) -> Any:

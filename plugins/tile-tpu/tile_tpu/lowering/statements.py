@@ -29,6 +29,7 @@ from tilecore.ir.nodes import (
     TensorLoad,
     Var,
 )
+from tilecore.ir.visit import loads
 
 _LOGIC = ("And", "Or", "Not", "LT", "LE", "GT", "GE", "EQ", "NE")
 
@@ -181,6 +182,8 @@ class Body:
         if not isinstance(value, TensorLoad) or str(value.source.scope()) != "global":
             return False
         if dtype_of(value) != place.dtype or value.source in self.layouts:
+            return False
+        if any(loads(index) for index in value.indices):  # rows that a tile names
             return False
         access = global_access(self.emit, value.source, list(value.indices))
         if access.axes(self.emit.frame) != place.axes:

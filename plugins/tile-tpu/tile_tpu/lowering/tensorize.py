@@ -130,6 +130,7 @@ class _Tensorizer:
         row = {"line": place.line if place else None, "by": "tensor unit" if reason is None else "control core"}
         if reason is not None:
             row["because"] = reason
+            self.env.note("not_vectorized", {"line": row["line"], "reason": f"on the control core: {reason}"})
         self.env.note("nests", row)
 
 

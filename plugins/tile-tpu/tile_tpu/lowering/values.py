@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from tile_tpu.ir.layouts import TileLayout
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.conversions import converted
 from tile_tpu.lowering.emitter import Emitter
+from tile_tpu.lowering.extremes import extreme
 from tile_tpu.lowering.frames import NotTensor, Tile, over
-from tile_tpu.lowering.functions import FUNCTIONS
+from tile_tpu.lowering.functions import FLOAT_TESTS, FUNCTIONS
 from tile_tpu.lowering.global_views import global_access, load_into, strides_of
+from tile_tpu.lowering.integers import integer_operator, is_integer_operator, same_bits
 from tile_tpu.lowering.local_views import local_access, read
 from tile_tpu.lowering.ops.gather import gather_rows
 from tilecore.dtypes import FACTS
@@ -19,7 +21,7 @@ from tilecore.ir.build import cast, const, constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Cast, Expr, FloatImm, IntImm, TensorLoad, Var, structural_equal
 from tilecore.ir.visit import loads, variables
 
-Value = Tile | Expr  # an expression is the same in all iterations
+Value: TypeAlias = Tile | Expr  # an expression is the same in all iterations
 COMPUTED = ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint32", "uint16", "uint8")
 _SCALAR_SCOPES = ("local", "local.var")
 
@@ -37,6 +39,7 @@ class Values:
         self.owned: set[Var] = set()
         self.bound: dict[Var, Value] = {}
         self.known: list[tuple[Any, Tile]] = []  # what was computed, until something is written
+        self.numbers: set[Var] = set()  # temporaries of floats that hold no NaN
 
     # -- what is the same everywhere ----------------------------------------------------------------------------
 
@@ -100,12 +103,14 @@ class Values:
             return self._call(node)
         if type(node).__name__ == "Select":
             return self.selected(node.condition, node.true_value, node.false_value)
-        rule = _BINARY.get(type(node).__name__)
-        if rule is None and dtype_of(node) == "bool":
+        name, dtype = type(node).__name__, dtype_of(node)
+        if dtype == "bool":
             return self.selected(node, const(1, "uint8"), const(0, "uint8"))
-        if rule is None:
-            raise NotTensor(f"{type(node).__name__} is no operation of the tensor unit")
-        return self.binary(rule, node.a, node.b, dtype_of(node))
+        if is_integer_operator(name, dtype):
+            return integer_operator(self, node, dtype)
+        if name not in _BINARY:
+            raise NotTensor(f"{name} is no operation of the tensor unit")
+        return self.binary(_BINARY[name], node.a, node.b, dtype)
 
     def _variable(self, var: Var) -> Value:
         bound = self.bound.get(var)
@@ -188,13 +193,14 @@ class Values:
     # -- operations ---------------------------------------------------------------------------------------------
 
     def binary(self, name: str, a: Any, b: Any, dtype: str) -> Value:
-        if name in _INTEGER_ONLY and FACTS[dtype].kind == "float":
-            raise NotTensor(f"{name} of floats")
         if name in ("add", "sub", "mul") and dtype == "int32":
             simple = self._affine(name, a, b)
             if simple is not None:
                 return simple
-        return self.apply(name, [self.value(a), self.value(b)], dtype)
+        first, second = self.value(a), self.value(b)
+        if name in ("max", "min") and FACTS[dtype].kind == "float":
+            return extreme(self, name, first, second, dtype)
+        return self.apply(name, [first, second], dtype)
 
     def _affine(self, name: str, a: Any, b: Any) -> Tile | None:
         """A sum of a loop variable and what is uniform, as one ramp."""
@@ -215,14 +221,9 @@ class Values:
         """An instruction on operands of one dtype; narrow floats that have no arithmetic go through float32."""
         if dtype not in COMPUTED:
             if dtype in FACTS and FACTS[dtype].kind == "float" and FACTS[dtype].bits < 16:
-                wide = [self._as(o, "float32", dtype) for o in operands]
+                wide = [self.as_type(o, "float32", dtype) for o in operands]
                 return self.converted(self.apply(name, wide, "float32"), dtype, "float32")
             raise NotTensor(f"arithmetic on {dtype}")
-        if name == "sub" and FACTS[dtype].kind == "uint":  # the unit has no differences without sign
-            if FACTS[dtype].bits > 16:
-                raise NotTensor(f"a difference of {dtype}")
-            wide = [self._as(o, "int32", dtype) for o in operands]
-            return self.converted(self.apply(name, wide, "int32"), dtype, "int32")
         tiles = [o for o in operands if isinstance(o, Tile)]
         axes = frozenset().union(*(t.axes for t in tiles))
         made = to if to is not None else self.emit.new(axes, dtype)
@@ -232,7 +233,8 @@ class Values:
     def _operand(self, value: Value, axes: frozenset[str]) -> Any:
         return over(value, self.frame, axes) if isinstance(value, Tile) else value
 
-    def _as(self, value: Value, dtype: str, source: str) -> Value:
+    def as_type(self, value: Value, dtype: str, source: str) -> Value:
+        """A value of ``source`` in another dtype."""
         return self.converted(value, dtype, source) if isinstance(value, Tile) else cast(value, dtype)
 
     def converted(self, tile: Tile, dtype: str, source: str) -> Tile:
@@ -245,16 +247,24 @@ class Values:
             return self.selected(*node.args)
         if name == "tile.rounded":
             return self.value(node.args[0])
-        if name in _CALLED:
-            return self.binary(_CALLED[name], *node.args, dtype_of(node))
+        dtype = dtype_of(node)
+        if name in FLOAT_TESTS:
+            return self.selected(node, const(1, "uint8"), const(0, "uint8"))
+        if name == "reinterpret":
+            return self._reinterpreted(node.args[0], dtype)
         function = FUNCTIONS.get(name)
         if function is None:
             raise NotTensor(f"{name} is no function of the tensor unit")
-        dtype = dtype_of(node)
-        if dtype not in ("float32", "float16", "bfloat16"):
+        if FACTS[dtype].kind != "float" or FACTS[dtype].bits > 32:
             raise NotTensor(f"{name} of {dtype}")
         wide = [self.converted(self.tile(a), "float32", dtype_of(a)) for a in node.args]
         return self.converted(function(self, *wide), dtype, "float32")
+
+    def _reinterpreted(self, node: Any, dtype: str) -> Tile:
+        tile = self.tile(node)
+        if dtype not in FACTS or FACTS[dtype].bits != FACTS[tile.dtype].bits:
+            raise NotTensor(f"the bits of {tile.dtype} as {dtype}")
+        return same_bits(self, tile, dtype)
 
     # -- choices ------------------------------------------------------------------------------------------------
 
@@ -267,10 +277,5 @@ class Values:
 _BINARY: dict[str, str] = {
     "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Min": "min", "Max": "max",
 }  # fmt: skip
-_CALLED: dict[str, str] = {
-    "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "shift_left": "shift_left",
-    "shift_right": "shift_right",
-}  # fmt: skip
-_INTEGER_ONLY = frozenset(_CALLED.values())
 Function = Callable[..., Tile]
 __all__ = ["COMPUTED", "FloatImm", "IntImm", "Tile", "Value", "Values"]

@@ -6,13 +6,13 @@ import ctypes
 import functools
 import hashlib
 import os
-import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tile_tpu.toolchain.compile_errors import user_line
 from tilecore.errors import LaunchError
 from tilecore.simulate.build import content_key, kept, texts_digest
 from tilecore.simulate.compilers import HostCompiler, find_compiler
@@ -26,12 +26,11 @@ _SIMULATOR = (
     "-fno-trapping-math", "-fvisibility=hidden", "-pthread", "-w",
 )  # fmt: skip
 _KERNEL = (
-    "-x", "c", "-std=gnu11", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv", "-w",
+    "-x", "c", "-std=gnu11", "-O1", "-g1", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing", "-fwrapv",
     "-Werror=implicit-function-declaration", "-Werror=int-conversion", "-Werror=incompatible-pointer-types",
 )  # fmt: skip
 # kernels take the simulator's functions, not the same names of a vendor's runtime that the process has loaded too
 _OWN = getattr(os, "RTLD_DEEPBIND", 0)
-_PLACE = re.compile(r"//.*?([^\s:()'\"]+\.\w+:\d+)")
 
 
 def simulator_library(compiler: HostCompiler) -> Path:
@@ -89,12 +88,7 @@ class KernelLibrary:
 
     def user_line(self, line: int) -> str | None:
         """``file:line`` that a comment at this line of the source names, or the last one above it in its function."""
-        for text in reversed(self.source.splitlines()[:line]):
-            if found := _PLACE.search(text):
-                return found[1]
-            if text.startswith("}"):
-                return None
-        return None
+        return user_line(self.source.splitlines(), line) or None
 
 
 def compile_kernel(

@@ -159,4 +159,5 @@ def _fill(record: native.CTensor, block: Placed) -> None:
 
 def _counts(values: Any) -> CoreCounts:
     named = zip(native.COUNTS, values, strict=False)
-    return CoreCounts(**{name: int(value) if name in _WHOLE else float(value) for name, value in named})
+    counts: dict[str, Any] = {name: int(value) if name in _WHOLE else float(value) for name, value in named}
+    return CoreCounts(**counts)

@@ -13,7 +13,7 @@ KINDS = {
     "deadlock": "a core waits for others that have ended",
     "dtype": "a data type that the function or the unit has not",
     "extent": "an extent out of its range",
-    "hazard": "engines of one parallel region touch the same bytes, and one writes",
+    "hazard": "engines of one parallel region, or commands and the control core without a poll, touch the same bytes",
     "interrupted": "the run was interrupted",
     "lane": "an operand that starts in a lane where it must not",
     "out_of_bounds": "an access outside of a tensor, of L2 or of local memory",

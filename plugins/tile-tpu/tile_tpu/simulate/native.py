@@ -13,8 +13,8 @@ _i32, _u32, _u64, _double = ctypes.c_int32, ctypes.c_uint32, ctypes.c_uint64, ct
 _CORES = 8
 COUNTS = (
     "bytes_in", "bytes_out", "bytes_l2", "bytes_local", "commands", "bank_conflicts", "regions", "dma_cycles",
-    "vector_cycles", "matrix_cycles", "hau_cycles", "serial_cycles", "overlapped_cycles", "region_serial_cycles",
-    "wait_cycles", "total_cycles", "high_water",
+    "vector_cycles", "matrix_cycles", "conflict_cycles", "hau_cycles", "serial_cycles", "overlapped_cycles",
+    "region_serial_cycles", "wait_cycles", "total_cycles", "high_water",
 )  # fmt: skip
 
 

@@ -14,7 +14,8 @@ class CoreCounts:
 
     bytes_in, bytes_out: by DMA from and to DDR; bytes_l2: with L2 on a side; bytes_local: between local addresses.
     commands: that engines were given. bank_conflicts: commands of which two operands share a bank. regions: parallel.
-    dma_cycles, vector_cycles, matrix_cycles, hau_cycles: work of each engine.
+    dma_cycles, vector_cycles, matrix_cycles, hau_cycles: work of each engine. conflict_cycles: in which the tensor unit
+    waits for banks.
     serial_cycles: outside of regions. overlapped_cycles: of regions, each as long as its busiest engine;
     region_serial_cycles: what they would take one after the other. wait_cycles: in tpu_sync_all.
     total_cycles: serial + overlapped + wait. high_water: bytes of a lane's memory up to the last one used.
@@ -30,6 +31,7 @@ class CoreCounts:
     dma_cycles: float
     vector_cycles: float
     matrix_cycles: float
+    conflict_cycles: float
     hau_cycles: float
     serial_cycles: float
     overlapped_cycles: float
@@ -69,8 +71,8 @@ class Report:
 
     @property
     def tensor_bound(self) -> float:
-        """Cycles that the tensor unit alone takes, products and the rest: it does one thing at a time."""
-        return max(core.matrix_cycles + core.vector_cycles for core in self.cores)
+        """Cycles that the tensor unit alone takes, products, waits for banks and the rest: one thing at a time."""
+        return max(core.matrix_cycles + core.vector_cycles + core.conflict_cycles for core in self.cores)
 
     @property
     def bytes_moved(self) -> int:

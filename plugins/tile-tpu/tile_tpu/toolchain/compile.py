@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from tile_tpu.chips import Chip
+from tile_tpu.cmodel import FRAMES
 from tile_tpu.include import FOLDER
 from tile_tpu.toolchain import search
 from tile_tpu.toolchain.compile_errors import SOURCE, refused
@@ -42,10 +44,10 @@ def for_cmodel(
     require_same(files.include, chip, source)
     options = [
         *_COMMON, "-O2", "-g1", "-DUSING_CMODEL", *_includes(chip, files.include), *flags, SOURCE,
-        "-shared", "-o", "kernel.so", f"-L{files.device.parent}", f"-l:{files.device.name}", "-lm",
+        FRAMES.name, "-shared", "-o", "kernel.so", f"-L{files.device.parent}", f"-l:{files.device.name}", "-lm",
         "-Wl,-z,defs", "-Wl,-Bsymbolic",
     ]  # fmt: skip
-    return _built(host_compiler(), options, source, name)
+    return _built(host_compiler(), options, source, name, also=(FRAMES,))
 
 
 def for_card(source: str, chip: Chip, name: str, symbols: Sequence[str] = (), flags: Sequence[str] = ()) -> bytes:
@@ -110,9 +112,12 @@ def _includes(chip: Chip, vendor: Path) -> list[str]:
     return [*(f"-D{name}" for name in chip.defines), f"-I{vendor}", f"-I{FOLDER}"]
 
 
-def _built(compiler: Compiler, options: list[str], source: str, name: str) -> bytes:
+def _built(compiler: Compiler, options: list[str], source: str, name: str, also: Sequence[Path] = ()) -> bytes:
+    """also: files that ``options`` name beside the source."""
     with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
         Path(folder, SOURCE).write_text(source)
+        for path in also:
+            shutil.copy(path, folder)
         folders = [folder, *(option[2:] for option in options if option.startswith("-I"))]
         nameless = [f"-fdebug-prefix-map={place}=." for place in folders]  # the library is the same wherever it is made
         done, said = compiler.run([*nameless, *options], folder)

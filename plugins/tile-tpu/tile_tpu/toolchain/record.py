@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 from tile_tpu.adapter import CMODEL, FIRMWARE
 from tile_tpu.chips import Chip, chip_of
+from tile_tpu.cmodel import FRAMES
 from tile_tpu.include import FOLDER
+from tile_tpu.simulated import SimulatorAdapter
 from tile_tpu.toolchain import report
 from tile_tpu.toolchain.compile import for_card, for_cmodel
 from tile_tpu.toolchain.compilers import host_compiler
@@ -24,9 +26,22 @@ _CARD = ("tpurt", "torch_tpu")
 def build(request: BuildRequest) -> tuple[bytes, str]:
     """For the CModel or for a card, as the execution backend asks. Raises ToolchainError, UnsupportedError."""
     chip = chip_of(request.target)
-    make = for_card if request.adapter in _CARD else for_cmodel
-    binary = make(request.source, chip, request.name, request.symbols, request.flags)
-    return binary, FIRMWARE if request.adapter in _CARD else CMODEL
+    if request.adapter not in _CARD:
+        return for_cmodel(request.source, chip, request.name, request.symbols, request.flags), CMODEL
+    try:
+        return for_card(request.source, chip, request.name, request.symbols, request.flags), FIRMWARE
+    except ToolchainError as error:
+        raise ToolchainError(
+            error.message, found=error.found, expected=error.expected, location=error.location,
+            hint="; ".join(filter(None, (error.hint, _without_card(request.target)))),
+        ) from None  # fmt: skip
+
+
+def _without_card(target: Target) -> str:
+    """How kernels run without the tools for a card, for people."""
+    found = SimulatorAdapter().available(target)
+    need = "" if found.present else f", for which {found.detail}"
+    return f'without a card: execution_backend="sim"{need}'
 
 
 def version(target: Target) -> str:
@@ -36,9 +51,9 @@ def version(target: Target) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _headers() -> str:
-    """A digest of our own headers, which kernels include."""
+    """A digest of what of ours is built into kernels."""
     digest = hashlib.sha256()
-    for path in sorted(FOLDER.rglob("*.h")):
+    for path in [*sorted(FOLDER.rglob("*.h")), FRAMES]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -41,8 +41,9 @@ def _sdks(found: Search) -> Iterator[Found]:
         chips = ", ".join(sdk.chips())
         yield Found(f"SDK ({sdk.origin})", True, f"{sdk.root}: {chips}", sdk.version, "compile")
     if not found.sdks:
-        looked = "; ".join(found.looked) or "PPL_PROJECT_ROOT, SOPHGO_TPU_ROOT and TPUC_ROOT are not set"
-        yield Found("SDK", False, looked, "", "compile", f"{INSTALL}, or set PPL_PROJECT_ROOT")
+        looked = "; ".join(f"nothing at {place}" for place in found.looked)
+        unset = "PPL_PROJECT_ROOT, SOPHGO_TPU_ROOT and TPUC_ROOT are not set"
+        yield Found("SDK", False, looked or unset, "", "compile", f"{INSTALL}, or set PPL_PROJECT_ROOT")
     for error in found.problems:
         yield Found("SDK environment", False, f"{error.message}; {error.found}", "", "compile", error.hint or "")
     chip = found.variables.get("CHIP", "")
@@ -74,9 +75,8 @@ def _cmodels(found: Search) -> Iterator[Found]:
         if files is not None:
             yield Found(name, True, os.fspath(files.device), files.version, "simulate")
         else:
-            yield Found(
-                name, False, f"in none of {len(found.sdks)} SDKs, nor in {own_folder()}", "", "simulate", INSTALL
-            )
+            where = f"in none of {len(found.sdks)} SDKs" if found.sdks else "no SDK"
+            yield Found(name, False, f"{where}, nothing in {own_folder()}", "", "simulate", INSTALL)
 
 
 def _card(found: Search) -> Iterator[Found]:

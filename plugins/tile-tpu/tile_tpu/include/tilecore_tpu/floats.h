@@ -39,9 +39,10 @@ TC_FN uint32_t tc_rounded_bits(uint32_t magnitude, int fraction, int bias) {
   magnitude += (1u << (dropped - 1)) - 1 + ((magnitude >> dropped) & 1);
   return (magnitude >> dropped) - ((uint32_t)(127 - bias) << fraction);
 }
-/* The float of such a magnitude. */
+/* The float of such a magnitude; no subnormal float on the way, which a processor may take for 0 (that of the CModel). */
 TC_FN float tc_scaled(uint32_t magnitude, int fraction, int bias) {
-  return TC_BITS(float, magnitude << (23 - fraction)) * TC_BITS(float, (uint32_t)(254 - bias) << 23);
+  if (magnitude >> fraction == 0) return (float)magnitude * TC_BITS(float, (uint32_t)(128 - bias - fraction) << 23);
+  return TC_BITS(float, (magnitude << (23 - fraction)) + ((uint32_t)(127 - bias) << 23));
 }
 
 TC_FN tc_half tc_half_of(float value) {

@@ -10,11 +10,12 @@
 
 /* The control core's cache, whole lines of it: what it reads next is what is in memory; what it has written is there. */
 #define CACHE_LINE 64
+#define TC_BYTES_OF_LINES(first, bytes) (((bytes) + (first) % CACHE_LINE + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
 TC_FN void tc_invalidate_cache(system_addr_t first, long long bytes) {
-  if (bytes > 0) tpu_invalidate_cache(first / CACHE_LINE * CACHE_LINE, bytes + first % CACHE_LINE);
+  if (bytes > 0) tpu_invalidate_cache(first / CACHE_LINE * CACHE_LINE, TC_BYTES_OF_LINES(first, bytes));
 }
 TC_FN void tc_flush_cache(system_addr_t first, long long bytes) {
-  if (bytes > 0) tpu_flush_cache(first / CACHE_LINE * CACHE_LINE, bytes + first % CACHE_LINE);
+  if (bytes > 0) tpu_flush_cache(first / CACHE_LINE * CACHE_LINE, TC_BYTES_OF_LINES(first, bytes));
 }
 
 /* Atomics on global memory: a kernel that has some runs on one core, whose control core does one thing at a time. Each

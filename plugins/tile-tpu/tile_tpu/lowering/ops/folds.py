@@ -3,22 +3,57 @@ columns along the lanes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.ops.joins import Join
 from tile_tpu.lowering.ops.work import Work, known_shape
 from tile_tpu.lowering.regions import part
+from tilecore.ir.reductions import identity
 
 N, C, H, W = range(4)
 
 
-def along_columns(work: Work, join: Join, view: View, to: View | None = None) -> View:
-    """(n,c,h,w) joined to (n,c,h,1), values prepared. ``to``: where a pool may put the result."""
+def along_columns(work: Work, join: Join, view: View, to: View | None = None, spare: bool = False) -> View:
+    """(n,c,h,w) joined to (n,c,h,1), values prepared. ``to``: where a pool may put the result. spare: what lies between
+    the rows of the view may be written."""
     if join.pool is None:
         return halved(work, join, view, W)
     value = work.aligned_operand(view)
+    spare = spare or not value.buffer.same_as(view.buffer)
+    while _is_wide(known_shape(value), work.eu(value.dtype), spare):
+        value, spare = _by_units(work, join, value, spare), True
     n, c, h, _ = known_shape(value)
     made = to if to is not None else work.room((n, c, h, 1), join.total, "total")
     work.emit(join.pool, made, value)
+    return made
+
+
+def _is_wide(shape: tuple[int, int, int, int], units: int, spare: bool) -> bool:
+    """Do rows take fewer cycles in two pools? One pool of a row keeps one of a lane's units busy, a value a cycle."""
+    if shape[H] != 1:
+        return False
+    rows, rest = divmod(shape[W], units)
+    padding = 0 if not rest else 2 if spare else rows + 3  # the pool of one row more, the fill, the copy
+    return rows + padding + units < shape[W]
+
+
+def _by_units(work: Work, join: Join, value: View, spare: bool) -> View:
+    """An aligned (n,c,1,w) joined to (n,c,1,units): unit u of a lane joins the columns u, u + units, ..."""
+    units = work.eu(value.dtype)
+    n, c, _, width = known_shape(value)
+    missing = -width % units
+    if missing:
+        if not spare:
+            copied = work.room((n, c, 1, width), value.dtype, "padded")
+            work.emit("copy", copied, value)
+            value = copied
+        behind = replace(value, offset=value.offset + width, shape=(n, c, 1, missing))
+        work.emit("fill", behind, identity(join.kind, value.dtype))
+    rows = replace(value, shape=(n, c, (width + missing) // units, units), strides=(*value.strides[:2], units, 1))
+    made = work.room((n, c, 1, units), join.total, "parts")
+    assert join.pool is not None
+    work.emit(join.pool, made, rows)
     return made
 
 
@@ -53,7 +88,7 @@ def along_rows(work: Work, join: Join, view: View) -> View:
     results in between where there are more rows than lanes."""
     rows = known_shape(view)[C]
     value = view if rows <= work.chip.lanes else _one_group(work, join, view)
-    return along_columns(work, join, work.turned(work.aligned_operand(value)))
+    return along_columns(work, join, work.turned(work.aligned_operand(value)), spare=True)
 
 
 def _one_group(work: Work, join: Join, view: View) -> View:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_tpu.chips import chip_of
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.ops import byte_products, float_splits
 from tile_tpu.lowering.ops.products import Product, add_or_put, multiply, only_if
@@ -48,13 +47,7 @@ def _no_types(call: TileCall, env: PassEnv) -> str | None:
         return f"the matrix unit has no product of {a} and {b}"
     if c not in ("float32", *_HALVES):
         return f"the matrix unit has no result of {a} and {b} in {c}"
-    if (a in _FP8 or b in _FP8) and not has_fp8(env):
-        return f"{chip_of(env.target).name} has no fp8"
     return None
-
-
-def has_fp8(env: PassEnv) -> bool:
-    return chip_of(env.target).runtime == "tpurt"
 
 
 def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:

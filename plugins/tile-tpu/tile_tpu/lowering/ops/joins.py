@@ -1,8 +1,9 @@
 """How values are joined: the instruction of each kind of reduction, and what values go through before.
 
 The tensor unit's max and min are ``a > b ? a : b`` and ``a > b ? b : a`` (measured on the vendor's CModel): max with a
-number replaces NaN by it, min does so with the number as its first operand, and ``select_equal`` takes a NaN for equal
-to itself. A pool lets a NaN drop what came before it. So NaN is taken out first, and marked apart where it is to stay.
+number replaces NaN by it, min does so with the number as its first operand, and to ``select_less`` a NaN is less than
+minus infinity. A pool lets a NaN drop what came before it. So NaN is taken out first, and marked apart where it is to
+stay.
 """
 
 from __future__ import annotations
@@ -136,6 +137,6 @@ def nan_marks(work: Work, join: Join, view: View) -> View:
     """0 for each value, NaN for each NaN. view: the values as they are."""
     value = work.aligned_operand(work.converted(view, "float32"))
     clean = work.room(known_shape(value), "float32", "clean")
-    work.emit("max", clean, value, const(float("-inf"), "float32"))
-    work.emit("select_equal", clean, value, clean, const(0.0, "float32"), const(float("nan"), "float32"))
+    lowest = const(float("-inf"), "float32")
+    work.emit("select_less", clean, value, lowest, const(float("nan"), "float32"), const(0.0, "float32"))
     return clean

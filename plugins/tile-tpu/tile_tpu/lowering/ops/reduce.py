@@ -121,12 +121,13 @@ class _Reduction:
         work = self.work
         pooled = join.pool is not None and N not in self.along and (W in self.along or self._is_one_group())
         total = joins.prepare(work, join, view, None if pooled else join.total)
+        spare = not total.buffer.same_as(view.buffer)
         plain = join.plain()
         for axis in self.along:
             if axis == N:
                 total = halved(work, plain, total, N)
             elif axis == W:
-                total = along_columns(work, plain, total, place if len(self.along) == 1 else None)
+                total = along_columns(work, plain, total, place if len(self.along) == 1 else None, spare)
             else:
                 total = along_rows(work, plain, total)
         return total
@@ -153,6 +154,8 @@ class _Reduction:
         work, join = self.work, self.join
         old = self.target if constant(self.target.lane) == 0 else work.aligned_operand(self.target)
         before = work.converted(old, total.dtype)
+        if join.instruction == "min" and join.is_float:  # which the vendor's function keeps in this order
+            before = work.aligned_operand(before)
         first, second = (total, before) if join.instruction == "min" else (before, total)
         work.emit(join.instruction, total, first, second)
         if keeps_nan:

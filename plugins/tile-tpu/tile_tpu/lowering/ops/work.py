@@ -69,7 +69,10 @@ def view_of(region: TensorRegion, env: PassEnv) -> View:
 
 
 def why_no_view(env: PassEnv, *regions: TensorRegion) -> str | None:
-    """The reason why one of the regions is no view of known extents, or None."""
+    """The reason why one of the regions is no view of known extents that the unit can work on, or None."""
+    chip = chip_of(env.target)
+    if not chip.has_fp8 and any(str(region.source.dtype).startswith("float8") for region in regions):
+        return f"{chip.name} has no fp8"
     if LAYOUTS not in env.facts:
         return "tiles have no layouts"
     for region in regions:

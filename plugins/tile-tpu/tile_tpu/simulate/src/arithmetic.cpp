@@ -152,9 +152,17 @@ API(void, tpu_bdc_fp_mul, BINARY) COMMAND(tensor, { on_floats(TENSORS, Multiply(
 API(void, tpu_bdc_fp_mul_C, WITH_C) COMMAND(tensor, { on_floats(CONSTANT, Multiply()); })
 API(void, tpu_bdc_fp_diff_abs, BINARY) COMMAND(tensor, { on_floats(TENSORS, Difference()); })
 API(void, tpu_bdc_fp_diff_abs_C, WITH_C) COMMAND(tensor, { on_floats(CONSTANT, Difference()); })
-API(void, tpu_bdc_max, BINARY) COMMAND(tensor, { on_all(TENSORS, Largest()); })
+// The vendor's functions put the operand with strides of its own first (measured on BM1690's CModel).
+#define STRIDES_FIRST if (!src0_stride && src1_stride) std::swap(src0, src1), std::swap(src0_stride, src1_stride)
+API(void, tpu_bdc_max, BINARY) COMMAND(tensor, {
+  STRIDES_FIRST;
+  on_all(TENSORS, Largest());
+})
 API(void, tpu_bdc_max_C, WITH_C) COMMAND(tensor, { on_all(CONSTANT, Largest()); })
-API(void, tpu_bdc_min, BINARY) COMMAND(tensor, { on_all(TENSORS, Smallest()); })
+API(void, tpu_bdc_min, BINARY) COMMAND(tensor, {
+  STRIDES_FIRST;
+  on_all(TENSORS, Smallest());
+})
 API(void, tpu_bdc_min_C, WITH_C) COMMAND(tensor, { on_all(CONSTANT, Smallest()); })
 
 // Division iterates; kDivision is the factor of the default number of iterations.

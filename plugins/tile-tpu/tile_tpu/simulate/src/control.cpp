@@ -15,8 +15,7 @@ API(void, tpu_initialize, ()) QUERY({
 API(void, tpu_poll, ()) QUERY({
   if (core->now.in_region) fail("protocol", "tpu_poll() inside a parallel region", "", "tpu_parallel_end() before it");
   core->polled = true;
-  core->touched_system.clear();
-  core->alone_used = false;
+  core->waited();
 })
 
 API(void, tpu_hau_poll, ()) QUERY({
@@ -55,8 +54,7 @@ API(bool, tpu_is_parallel_state, ()) QUERY({ return core->now.in_region; })
 static void meet() {
   if (core->now.in_region)
     fail("protocol", "a barrier of the cores inside a parallel region", "", "tpu_parallel_end() before it");
-  core->touched_system.clear();
-  core->alone_used = false;
+  core->waited();
   meet_all();
 }
 API(void, tpu_sync_all, ()) QUERY({ meet(); })

@@ -212,6 +212,7 @@ void end_signals() { signals.reset(); }
 
 void check_call(const char* function, unsigned char chips) {
   if (device->stop) fail("stopped", "");
+  core->now.unwaited.check();
   if (!(chips >> device->chip.number & 1))
     fail("unavailable", text("%s is not there on %s", function, device->chip.name),
          chips ? "other chips have it" : "every chip's library has only a stub of it",
@@ -226,6 +227,8 @@ void begin_command(Engine engine, const char* function) {
   own.now.engine = engine;
   own.now.function = function;
   own.now.line = tpu_sim_line;
+  own.now.unwaited.forget_watched();
+  own.now.unwaited.command(function, tpu_sim_line);
   ++own.functions[function];
   if (++own.counts.commands > device->command_limit)
     fail("timeout", "too many commands", text("more than %llu", (unsigned long long)device->command_limit), "", "does a loop never end?");

@@ -42,6 +42,12 @@ Memory& Device::global(uint64_t first, uint64_t last) {
                 text("bytes 0 to %lld", (long long)nearest->bytes() - 1), "", nearest->name()};
 }
 
+void Core::waited() {
+  touched_system.clear();
+  alone_used = false;
+  now.unwaited.waited();
+}
+
 void spend(Engine engine, double cycles) {
   Counts& counts = core->counts;
   if (core->now.in_region) {

@@ -19,7 +19,7 @@ namespace sim {
 struct Counts {
   uint64_t bytes_in = 0, bytes_out = 0, bytes_l2 = 0, bytes_local = 0;  // by DMA: DDR to local, local to DDR, ...
   uint64_t commands = 0, bank_conflicts = 0, regions = 0;
-  double dma_cycles = 0, vector_cycles = 0, matrix_cycles = 0, hau_cycles = 0;
+  double dma_cycles = 0, vector_cycles = 0, matrix_cycles = 0, conflict_cycles = 0, hau_cycles = 0;
   double serial_cycles = 0, overlapped_cycles = 0, region_serial_cycles = 0, wait_cycles = 0, total_cycles = 0;
   uint64_t high_water = 0;  // of a lane's memory, in bytes
 };
@@ -37,6 +37,8 @@ struct Core {
   // Of system memory since the last tpu_poll: SDMA and HAU neither wait for others' commands nor are waited for.
   std::vector<Touch> touched_system;
   bool alone_used = false;
+
+  void waited();  // all commands have ended
 };
 
 struct Error {

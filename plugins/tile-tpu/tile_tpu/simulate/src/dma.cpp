@@ -106,9 +106,22 @@ static void move_row(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t 
   for (int i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, size);
 }
 
+// Along w DMA takes no steps longer than 128 bytes (tpu_gdma_move_max_wstride_byte_len) and none of 0.
+static void check_steps(const Side& side, int extent, int size) {
+  constexpr int kLongestStep = 128;
+  if (extent > 1 && (side.stride[3] < size || side.stride[3] > kLongestStep))
+    fail("stride", text("elements of %s are too far from each other along w", side.role),
+         text("%lld bytes apart", static_cast<long long>(side.stride[3])), text("%d to %d bytes", size, kLongestStep),
+         "let another axis have that stride, and w one element");
+}
+
 void move(Engine engine, const Side& to, const Side& from, const dim4& shape, const int (&order)[4], int size) {
   const int extents[4] = {shape.n, shape.c, shape.h, shape.w};
   const bool along_w = order[3] == 3;  // rows of one side are rows of the other
+  if (along_w) {
+    check_steps(to, extents[3], size);
+    check_steps(from, extents[3], size);
+  }
   const int64_t to_step = to.stride[3];
   Traffic traffic;
   int at[4] = {0, 0, 0, 0};

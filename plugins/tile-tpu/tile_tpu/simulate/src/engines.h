@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "unwaited.h"
+
 namespace sim {
 
 enum class Engine : uint8_t { tensor = 0, gdma = 1, sdma = 2, hau = 3 };
@@ -32,6 +34,7 @@ struct Running {
   int core = 0;
   bool in_region = false;
   std::vector<Touch> touched;  // in this region
+  Unwaited unwaited;
 };
 extern thread_local Running* running;
 

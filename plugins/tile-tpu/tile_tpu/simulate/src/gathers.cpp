@@ -25,6 +25,8 @@ struct Lines {
     check_shape(given);
     const dim4 from_shape{shape.n, shape.c, lines, shape.w}, flat{shape.n, shape.c, scatter ? lines : shape.h, 1};
     check_shape(&from_shape);
+    if (index_stride && index_stride->h != 1)  // asserted by BM1690's CModel
+      fail("stride", "the indices of a channel are no neighbours", text("a stride of %d along h", index_stride->h), "1");
     const dim4& out_shape = shape;
     out = places == S2L || places == L2L ? local_side("output", local_addr_t(output), out_shape, output_stride, type)
                                          : system_side("output", output, out_shape, output_stride, type, true);

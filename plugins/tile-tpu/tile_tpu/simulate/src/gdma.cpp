@@ -155,7 +155,11 @@ COPY(tpu_sdma_cpy_S2S, sdma, S2S, kStraight, system_addr_t, system_addr_t)
 
 API(void, tpu_gdma_channel_bcast_S2L,
     (local_addr_t dst, system_addr_t src, const dim4* shape, const dim4* dst_stride, const dim4* src_stride,
-     data_type_t type)) COMMAND(gdma, { broadcast(false, dst, src, shape, dst_stride, src_stride, type); })
+     data_type_t type)) COMMAND(gdma, {
+  if (src_stride && src_stride->w != 1)
+    fail("stride", "a broadcast of elements that are no neighbours", text("w stride %d", src_stride->w), "1");
+  broadcast(false, dst, src, shape, dst_stride, src_stride, type);
+})
 API(void, tpu_gdma_channel_bcast_L2L,
     (local_addr_t dst, local_addr_t src, const dim4* shape, const dim4* dst_stride, const dim4* src_stride,
      data_type_t type)) COMMAND(gdma, { broadcast(true, dst, src, shape, dst_stride, src_stride, type); })

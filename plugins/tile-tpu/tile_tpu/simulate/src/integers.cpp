@@ -51,6 +51,7 @@ void shift(const View& dst, const View& a, const View& by, rounding_mode_t mode,
   for (const View* view : {&dst, &a, &by}) want_integer(view->type);
   if (logical && (is_signed(a.type) || is_signed(dst.type)))
     fail("dtype", "a logical shift of a signed type", name_of(a.type), "an unsigned type of that size");
+  if (!is_signed(by.type)) fail("dtype", "a shift's amount has no sign", name_of(by.type), "a signed type");
   if (by.size > a.size) fail("dtype", "a shift's amount is wider than what it shifts", name_of(by.type), name_of(a.type));
   check_elementwise(dst, {&a, &by});
   const int width = a.size * 8;

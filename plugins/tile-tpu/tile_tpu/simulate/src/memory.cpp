@@ -123,11 +123,13 @@ void Memory::uninitialised(uint64_t offset, uint64_t bytes) const {
 void Memory::read_run(uint64_t offset, uint64_t bytes) {
   if (!all_valid(offset, bytes)) uninitialised(offset, bytes);
   if (!running) return;
+  if (lane_bytes_) running->unwaited.note(offset, bytes, false);
   if (running->in_region) mark_engine(offset, bytes, false);
   if (shared_) mark_core(offset, bytes, false);
 }
 
 void Memory::write_run(uint64_t offset, uint64_t bytes) {
+  if (running && lane_bytes_) running->unwaited.note(offset, bytes, true);
   if (running && running->in_region) mark_engine(offset, bytes, true);
   if (running && shared_) mark_core(offset, bytes, true);
   if (initialised_) return;

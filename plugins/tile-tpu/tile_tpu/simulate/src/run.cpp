@@ -37,6 +37,7 @@ void make_cores(const Launch& launch, Device& made) {
     own->index = i;
     own->local = std::make_unique<Memory>("local memory", 0, made.chip.local_bytes(), false);
     own->local->set_lanes(made.chip.lane_bytes);
+    own->now.unwaited = Unwaited(made.chip.lane_bytes);
     made.cores.push_back(std::move(own));
   }
 }
@@ -52,7 +53,8 @@ void watch(const Launch& launch) {
       device->error = {true,
                        {interrupted ? "interrupted" : "timeout",
                         interrupted ? "the run was interrupted" : "the kernel does not end",
-                        text("%.1f s", passed()), text("%.1f s", launch.seconds), "does a loop never end?", ""},
+                        text("%.1f s", passed()), text("at most %.1f s", launch.seconds),
+                        "does a loop never end? TILECORE_SIMULATE_TIMEOUT sets the limit", ""},
                        "", 0, 0};
       request_stop();
       stopped = passed();
@@ -66,9 +68,9 @@ void report_core(const Core& own, double (&to)[kCounts]) {
   const Counts& c = own.counts;
   const double all[kCounts] = {
       double(c.bytes_in), double(c.bytes_out), double(c.bytes_l2), double(c.bytes_local), double(c.commands),
-      double(c.bank_conflicts), double(c.regions), c.dma_cycles, c.vector_cycles, c.matrix_cycles, c.hau_cycles,
-      c.serial_cycles, c.overlapped_cycles, c.region_serial_cycles, c.wait_cycles, c.total_cycles,
-      double(c.high_water), 0};
+      double(c.bank_conflicts), double(c.regions), c.dma_cycles, c.vector_cycles, c.matrix_cycles,
+      c.conflict_cycles, c.hau_cycles, c.serial_cycles, c.overlapped_cycles, c.region_serial_cycles, c.wait_cycles,
+      c.total_cycles, double(c.high_water)};
   std::copy(std::begin(all), std::end(all), std::begin(to));
 }
 

@@ -8,16 +8,17 @@ using namespace sim;
 
 namespace {
 
-// commands: that the vendor's function expands to
-struct Greater { static constexpr int commands = 1; template <class T> bool operator()(T a, T b) const { return a > b; } };
-// NaN equals itself and is less than anything, and anything than it (measured on BM1690's CModel)
-struct Equal { static constexpr int commands = 1; template <class T> bool operator()(T a, T b) const { return a == b || (a != a && b != b); } };
-struct Less { static constexpr int commands = 1; template <class T> bool operator()(T a, T b) const { return !(a > b) && !Equal()(a, b); } };
-struct GreaterEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b) const { return a >= b; } };
-struct LessEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b) const { return a <= b; } };
-struct NotEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b) const { return a != b; } };
+// a, b: the values, of floats with subnormal ones as 0. same: their bits are. A NaN is greater than nothing and nothing
+// than it, less than anything and anything than it, unless their bits are the same; -0 is not equal to 0 (measured on
+// BM1690's CModel). commands: that the vendor's function expands to.
+struct Greater { static constexpr int commands = 1; template <class T> bool operator()(T a, T b, bool) const { return a > b; } };
+struct Equal { static constexpr int commands = 1; template <class T> bool operator()(T, T, bool same) const { return same; } };
+struct Less { static constexpr int commands = 1; template <class T> bool operator()(T a, T b, bool same) const { return !(a >= b) && !same; } };
+struct GreaterEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b, bool same) const { return a >= b || same; } };
+struct LessEqual { static constexpr int commands = 2; template <class T> bool operator()(T a, T b, bool) const { return !(a > b); } };
+struct NotEqual { static constexpr int commands = 2; template <class T> bool operator()(T, T, bool same) const { return !same; } };
 
-// dst[i] = holds(a[i], b[i]) ? yes[i] : no[i], elements of dst as bytes.
+// dst[i] = holds(a[i], b[i], whether their bits are the same) ? yes[i] : no[i], elements of dst as bytes.
 template <class T, class Op>
 void choose(const View& dst, const View& a, const View& b, const View& yes, const View& no, Op holds) {
   T x[kChunk], y[kChunk];
@@ -36,7 +37,8 @@ void choose(const View& dst, const View& a, const View& b, const View& yes, cons
       fetch(a, at_a, int(first), part, x);
       fetch(b, at_b, int(first), part, y);
       for (int i = 0; i < part; ++i) {
-        const uint8_t* from = holds(x[i], y[i]) ? element(yes, at_yes, first + i) : element(no, at_no, first + i);
+        const bool same = !std::memcmp(element(a, at_a, first + i), element(b, at_b, first + i), a.size);
+        const uint8_t* from = holds(x[i], y[i], same) ? element(yes, at_yes, first + i) : element(no, at_no, first + i);
         std::memmove(to + (first + i) * dst.stride.w * size, from, size);
       }
     }

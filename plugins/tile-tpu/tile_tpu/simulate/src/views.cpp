@@ -150,9 +150,18 @@ void no_partial_overlap(const View& dst, std::initializer_list<const View*> sour
   }
 }
 
+// Cycles in which a bank gives or takes all of a view, as much as the units take at once in each.
+static double bank_cycles(const View& view) {
+  const auto own = [](int extent, int stride) { return stride ? int64_t(extent) : 1; };
+  const int64_t bytes = own(view.shape.h, view.stride.h) * own(view.shape.w, view.stride.w) * view.size;
+  const int64_t at_once = device->chip.eu_bytes;
+  return double(own(view.shape.n, view.stride.n) * view.groups() * ((bytes + at_once - 1) / at_once));
+}
+
 void count_banks(std::initializer_list<const View*> views) {
   const uint64_t bank = uint64_t(device->chip.lane_bytes) / device->chip.banks;
   uint32_t used = 0;
+  double waits = 0;
   for (const View* view : views) {
     if (view->constant) continue;
     const int64_t last = int64_t(view->shape.n - 1) * view->stride.n + int64_t(view->groups() - 1) * view->stride.c +
@@ -160,12 +169,14 @@ void count_banks(std::initializer_list<const View*> views) {
     uint32_t own = 0;
     for (uint64_t b = view->byte / bank; b <= (view->byte + uint64_t(last + 1) * view->size - 1) / bank; ++b)
       own |= 1u << b;
-    if (used & own) {
-      ++core->counts.bank_conflicts;
-      return;
-    }
+    if (used & own) waits += bank_cycles(*view);
     used |= own;
   }
+  if (!waits) return;
+  waits *= device->chip.vector_cycle;
+  ++core->counts.bank_conflicts;
+  core->counts.conflict_cycles += waits;
+  spend(Engine::tensor, waits);
 }
 
 namespace {

@@ -1,4 +1,4 @@
-"""What these tests share lies in ``tests/vendor``. With ``no_sdk`` a test sees no SDK of this machine."""
+"""What several folders of tests share lies in ``tests/vendor``. With ``no_sdk`` a test sees no SDK of this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, os.fspath(Path(__file__).parent.parent / "vendor"))
+sys.path.insert(0, os.fspath(Path(__file__).parent / "vendor"))
 
 VARIABLES = ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_ROOT", "CROSS_TOOLCHAINS", "CHIP")
 

@@ -1,0 +1,72 @@
+"""Loops to pipeline, and a check that a pipelined kernel gives what it gave before, in any order of the engines."""
+
+from __future__ import annotations
+
+import numpy as np
+from by_hand import alloc, do, environment, kernel, local, loop, piece, run, tensor, tile
+from core_model import Machine
+from tile_tpu.lowering.order_engines import ORDER_ENGINES
+from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
+from tile_tpu.lowering.plan_local import PLAN_LOCAL
+
+from tilecore.ir.build import const
+from tilecore.ir.nodes import Var
+
+X, Y, Z = tensor("X"), tensor("Y"), tensor("Z")
+A, B, C, D = (local(n) for n in "abcd")
+K = Var("k", "int32")
+TILE = 4096
+ZERO = const(0.0, "float32")
+
+
+def at(tensor_, step, rows=64):
+    return piece(tensor_, step * TILE, rows)
+
+
+def pipelined(*body, extent=6, notes=None, var=K):
+    return loop("k", extent, *body, notes={"num_stages": 2} if notes is None else notes, var=var)
+
+
+def results(func, order=("tensor unit", "dma"), strict=False, values=()):
+    rng = np.random.default_rng(3)
+    memory = {n: rng.uniform(size=1 << 16) for n in "XYZ"}
+    machine = Machine(memory, order=order, strict=strict)
+    machine.values.update(values)
+    with np.errstate(all="ignore"):
+        machine.run(func.body)
+    return memory, machine
+
+
+def check(func, env=None, values=()):
+    """Runs before and after, with either engine first; the pipelined kernel and its machine."""
+    env = environment() if env is None else env
+    wanted, _ = results(func, values=values)
+    made = run(PIPELINE_DMA, func, env)
+    last = None
+    for order in (("tensor unit", "dma"), ("dma", "tensor unit")):
+        found, last = results(made, order, values=values)
+        for name in wanted:
+            assert np.array_equal(wanted[name], found[name], equal_nan=True), name
+    ready = run(ORDER_ENGINES, run(PLAN_LOCAL, made, env), env)
+    found, _ = results(ready, strict=True, values=values)
+    for name in wanted:
+        assert np.array_equal(wanted[name], found[name], equal_nan=True), name
+    return made, last, env
+
+
+def product(*, total=C):
+    return [
+        do("load", tile(A), at(X, K)),
+        do("load", tile(B), at(Y, K)),
+        do("mm", tile(total), tile(A), tile(B), const(1, "bool")),
+    ]
+
+
+def summed(*step, tiles=(A, C), params=(X, Y, Z), **options):
+    """A loop that adds to C, which is cleared before and stored after it."""
+    clear, keep = do("fill", tile(C), ZERO), do("store", at(Z, 0), tile(C))
+    return kernel(list(params), *alloc(*tiles), clear, pipelined(*step, **options), keep)
+
+
+def matmul(extent=6, **options):
+    return summed(*product(), tiles=(A, B, C), extent=extent, **options)

@@ -1,0 +1,70 @@
+"""Every operator and function on every element type: right, and done by whom the table says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from operations import DTYPES, OPERATIONS, table
+from samples import corners, differences, element, sample
+
+import tilecore
+import tilecore.language as T
+from tilecore.interpreter import interpret
+
+SHAPE = (5, 33)
+NEST = "# the nest of an operation"
+
+
+def kernel_of(dtype: str, chosen: list):
+    @T.prim_func
+    def kernel(A: T.Tensor(SHAPE, dtype), B: T.Tensor(SHAPE, dtype), Y: T.Tensor((len(chosen), *SHAPE), dtype)):
+        with T.Kernel(1):
+            a, b, y = (T.alloc_shared(SHAPE, dtype) for _ in range(3))
+            T.copy(A, a)
+            T.copy(B, b)
+            for number, operation in enumerate(chosen):
+                for i, j in T.Parallel(*SHAPE):  # the nest of an operation
+                    y[i, j] = operation.make(a[i, j], b[i, j])
+                T.copy(y, Y[number, :, :])
+
+    return kernel
+
+
+def on_core(compiled) -> list[bool]:
+    """Of each operation: whether the control core does it."""
+    lines = Path(__file__).read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if text.endswith(NEST) and "T.Parallel" in text)
+    return [row["by"] != "tensor unit" for row in compiled.explain().data["nests"] if row["line"] == line]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_operations(backend, dtype):
+    chosen = [operation for operation in OPERATIONS if dtype in operation.dtypes]
+    kernel = kernel_of(dtype, chosen)
+    compiled = tilecore.compile(kernel, target="tpu", execution_backend=backend)
+    assert on_core(compiled) == [operation.on_core for operation in chosen]
+    a, b = sample(dtype, SHAPE), sample(dtype, SHAPE, 1)
+    special = corners(dtype)[: a.size // 4]
+    a.ravel()[: special.size] = b.ravel()[-special.size :] = special
+    got, want = (np.zeros((len(chosen), *SHAPE), element(dtype)) for _ in range(2))
+    compiled(a, b, got)
+    with np.errstate(all="ignore"):
+        interpret(kernel.ir, a, b, want)
+    small = np.abs(a.astype(np.float64)) <= 20  # sin and cos of larger ones are further off
+    wrong = [
+        f"{operation.text}: {found}"
+        for number, operation in enumerate(chosen)
+        if (found := differences(*_seen(operation, small, got[number], want[number]), dtype, operation.exact))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _seen(operation, small, *results):
+    return [np.where(small, one, 0) if operation.text in ("sin", "cos") else one for one in results]
+
+
+def test_the_table_of_the_docs():
+    page = Path(__file__).parents[2] / "docs" / "operations.md"
+    assert table() in page.read_text(), f"{page.name} should have:\n{table()}"

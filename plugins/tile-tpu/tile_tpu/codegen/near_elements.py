@@ -1,0 +1,49 @@
+"""DMA moves elements along w that are at most 128 bytes apart (``tpu_gdma_move_max_wstride_byte_len``), and not the
+same one again and again. The other axes have no such limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_tpu.codegen.operands import size_of
+from tile_tpu.codegen.statements import ControlCode
+from tile_tpu.ir.instructions import Command
+from tile_tpu.ir.views import View
+from tilecore.codegen.refusal import refuse
+from tilecore.ir.build import constant
+
+LONGEST_STEP = 128  # bytes
+
+
+def near_elements(emit: ControlCode, command: Command) -> tuple[View, View]:
+    """dst and src, with w on another axis where a step along it is too long."""
+    dst, src = (_with_any_step(command.operands[name]) for name in ("dst", "src"))
+    if all(_is_near(view) for view in (dst, src)):
+        return dst, src
+    n, _, h, _ = (constant(extent) for extent in dst.shape)
+    if h == 1:
+        return _ordered(dst, (0, 1, 3)), _ordered(src, (0, 1, 3))
+    if n == 1:
+        return _ordered(dst, (2, 1, 3)), _ordered(src, (2, 1, 3))
+    refuse(
+        command,
+        emit.dialect.kind,
+        f"elements at most {LONGEST_STEP} bytes apart where all four axes of a move are longer than 1",
+        f"a move of elements that are {src.strides[3]} and {dst.strides[3]} elements apart",
+    )
+
+
+def _with_any_step(view: View) -> View:
+    """One element has no next one."""
+    return replace(view, strides=(*view.strides[:3], 1)) if constant(view.shape[3]) == 1 else view
+
+
+def _is_near(view: View) -> bool:
+    step = constant(view.strides[3])
+    return step is not None and 0 < step * size_of(view.dtype) <= LONGEST_STEP
+
+
+def _ordered(view: View, axes: tuple[int, int, int]) -> View:
+    """These axes as n, c, h, and a w of one element."""
+    shape, strides = ([numbers[axis] for axis in axes] for numbers in (view.shape, view.strides))
+    return replace(view, shape=(*shape, 1), strides=(*strides, 1))
