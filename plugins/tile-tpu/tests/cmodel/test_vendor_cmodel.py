@@ -231,3 +231,15 @@ def test_several_processes_at_once():
     for process in started:
         said, _ = process.communicate(timeout=300)
         assert said == "all right\n"
+
+
+@pytest.mark.parametrize("chip", ["bm1690", "sg2260e"], indirect=True)
+def test_any_number_of_kernels(chip, device):
+    """The CModel's table of them has an end, and it aborts there: a process that is near it makes room for another."""
+    source = '#include "tpu_kernel.h"\nint none(const void *p) { tpu_initialize(); tpu_poll(); return 0; }\n'
+    source += "TPUKERNEL_FUNC_REGISTER(none)\n"
+    binary = for_cmodel(source, chip, "none")
+    x, out = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    for number in range(210):
+        one = kernel_library("none", binary + number.to_bytes(2, "little"), source)
+        device.run(one, *call("none", x, out, 0))

@@ -54,7 +54,7 @@ class CModelDevice:
         slot = pool.slot(self._config(kernels))
         with slot.lock:
             try:
-                worker = slot.ready()
+                worker = slot.ready(kernels)
             except WorkerEnded as ended:
                 raise not_started(self.chip, self.files, ended) from None
             self._run(worker, kernels, blocks, launches)

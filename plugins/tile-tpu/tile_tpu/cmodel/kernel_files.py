@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,11 @@ class KernelLibrary:
     def firmware(self) -> Path:
         """The same file by the name that bmlib's CModel wants."""
         return self.path.parent / FIRMWARE
+
+    @functools.cached_property
+    def kernels(self) -> int:
+        """How many it registers."""
+        return len(set(re.findall(rb"tpu_kernel_register_(\w+)\0", self.binary)))
 
     def require(self, entry: str) -> None:
         """Raises LaunchError when it registers no such kernel: the vendor's runtime would be silent, or crash."""

@@ -9,10 +9,13 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
+from tile_tpu.cmodel.kernel_files import KernelLibrary
 from tile_tpu.cmodel.process import Worker, WorkerConfig, WorkerEnded
 
 MOST = 4  # processes that are kept; each has some 140 MB
+MOST_KERNELS = 150  # of a process: the CModel's table has room for 2048, and each kernel takes 10 places of it
 TRIES = 3  # to start one
 
 
@@ -23,17 +26,23 @@ class Slot:
         self.config = config
         self.lock = threading.Lock()
         self.worker: Worker | None = None
+        self.loaded: dict[Path, int] = {}  # libraries that the process has, and how many kernels they register
 
-    def ready(self) -> Worker:
-        """The process, started if there is none; raises WorkerEnded."""
+    def ready(self, kernels: KernelLibrary | None = None) -> Worker:
+        """The process, started if there is none, or none that has room for these kernels; raises WorkerEnded."""
         if self.worker is not None and not self.worker.alive:
             self.close()
+        if kernels is not None and kernels.path not in self.loaded:
+            if sum(self.loaded.values()) + kernels.kernels > MOST_KERNELS:
+                self.close()
+            self.loaded[kernels.path] = kernels.kernels
         if self.worker is None:
             self.worker = _started(self.config)
         return self.worker
 
     def close(self) -> None:
         worker, self.worker = self.worker, None
+        self.loaded.clear()
         if worker is not None:
             worker.close()
 

@@ -159,6 +159,19 @@ def _trunc(values: Values, x: Tile) -> Tile:
     return compare(values, "greater", x, const(0.0, "float32"), down, up, "float32")
 
 
+def _rsqrt_of_all(values: Values, x: Tile) -> Tile:
+    """The unit's own is wrong below 2^-125, where half of x is 0 to it."""
+    from tile_tpu.lowering.conditions import compare
+
+    own = _simple("rsqrt")
+    if values.emit.fast:
+        return own(values, x)
+    edge, shift = const(2.0**-100, "float32"), 24
+    more = compare(values, "greater", edge, x, _scaled(values, x, 2.0**shift), x, "float32")
+    made = own(values, more)
+    return compare(values, "greater", edge, x, _scaled(values, made, 2.0 ** (shift // 2)), made, "float32")
+
+
 FUNCTIONS: dict[str, Callable[..., Tile]] = {
     "exp": _exp,
     "exp2": _exp2,
@@ -173,7 +186,7 @@ FUNCTIONS: dict[str, Callable[..., Tile]] = {
     "tanh": _exact(_with_table("tanh")),
     "sigmoid": _exact(_with_table("sigmoid")),
     "sqrt": _exact(_simple("sqrt"), ("greater", _LARGEST, _INFINITE)),
-    "rsqrt": _exact(_simple("rsqrt")),
+    "rsqrt": _exact(_rsqrt_of_all),
     "fabs": _simple("abs"),
     "floor": _simple("floor"),
     "ceil": _simple("ceil"),
