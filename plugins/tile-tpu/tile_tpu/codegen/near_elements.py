@@ -1,5 +1,5 @@
-"""DMA moves elements along w that are at most 128 bytes apart (``tpu_gdma_move_max_wstride_byte_len``), and not the
-same one again and again. The other axes have no such limit."""
+"""DMA moves elements along w that are at most a beat of the bus apart (``tpu_gdma_move_max_wstride_byte_len``: 128
+bytes, 64 on BM1688), and not the same one again and again. The other axes have no such limit."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from tile_tpu.ir.views import View
 from tilecore.codegen.refusal import refuse
 from tilecore.ir.build import constant
 
-LONGEST_STEP = 128  # bytes
-
 
 def near_elements(emit: ControlCode, command: Command) -> tuple[View, View]:
     """dst and src, with w on another axis where a step along it is too long."""
     dst, src = (_with_any_step(command.operands[name]) for name in ("dst", "src"))
-    if all(_is_near(view) for view in (dst, src)):
+    longest = emit.chip.beat_bytes
+    if all(_is_near(view, longest) for view in (dst, src)):
         return dst, src
     n, _, h, _ = (constant(extent) for extent in dst.shape)
     if h == 1:
@@ -28,7 +27,7 @@ def near_elements(emit: ControlCode, command: Command) -> tuple[View, View]:
     refuse(
         command,
         emit.dialect.kind,
-        f"elements at most {LONGEST_STEP} bytes apart where all four axes of a move are longer than 1",
+        f"elements at most {longest} bytes apart where all four axes of a move are longer than 1",
         f"a move of elements that are {src.strides[3]} and {dst.strides[3]} elements apart",
     )
 
@@ -38,9 +37,9 @@ def _with_any_step(view: View) -> View:
     return replace(view, strides=(*view.strides[:3], 1)) if constant(view.shape[3]) == 1 else view
 
 
-def _is_near(view: View) -> bool:
+def _is_near(view: View, longest: int) -> bool:
     step = constant(view.strides[3])
-    return step is not None and 0 < step * size_of(view.dtype) <= LONGEST_STEP
+    return step is not None and 0 < step * size_of(view.dtype) <= longest
 
 
 def _ordered(view: View, axes: tuple[int, int, int]) -> View:

@@ -106,12 +106,12 @@ static void move_row(uint8_t* to, int64_t to_step, const uint8_t* from, int64_t 
   for (int i = 0; i < count; ++i) std::memcpy(to + i * to_step, from + i * from_step, size);
 }
 
-// Along w DMA takes no steps longer than 128 bytes (tpu_gdma_move_max_wstride_byte_len) and none of 0.
+// Along w DMA takes no steps longer than a beat (tpu_gdma_move_max_wstride_byte_len) and none of 0.
 static void check_steps(const Side& side, int extent, int size) {
-  constexpr int kLongestStep = 128;
-  if (extent > 1 && (side.stride[3] < size || side.stride[3] > kLongestStep))
+  const int longest = device->chip.beat_bytes;
+  if (extent > 1 && (side.stride[3] < size || side.stride[3] > longest))
     fail("stride", text("elements of %s are too far from each other along w", side.role),
-         text("%lld bytes apart", static_cast<long long>(side.stride[3])), text("%d to %d bytes", size, kLongestStep),
+         text("%lld bytes apart", static_cast<long long>(side.stride[3])), text("%d to %d bytes", size, longest),
          "let another axis have that stride, and w one element");
 }
 
