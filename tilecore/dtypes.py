@@ -28,6 +28,11 @@ class Facts:
     min_normal: float | None = None
     has_infinity: bool = True
 
+    def wrapped(self, value: int) -> int:
+        """An integer brought into the range of this integer type, modulo 2**bits."""
+        value %= 1 << self.bits
+        return value - (1 << self.bits) if self.kind == "int" and value >> (self.bits - 1) else value
+
 
 def _ints() -> dict[str, Facts]:
     table: dict[str, Facts] = {}

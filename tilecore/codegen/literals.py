@@ -18,9 +18,7 @@ _SUFFIX = {"uint32": "u", "int64": "ll", "uint64": "ull"}
 def integer(value: int, dtype: str) -> Text:
     """An integer constant of ``dtype``, wrapped into its range."""
     facts = FACTS[dtype]
-    value %= 1 << facts.bits
-    if facts.kind == "int" and value >= 1 << (facts.bits - 1):
-        value -= 1 << facts.bits
+    value = facts.wrapped(value)
     if dtype in _SUFFIX:
         if dtype == "int64" and value == -(2**63):
             return Text("(-9223372036854775807ll - 1)")

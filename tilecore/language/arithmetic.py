@@ -56,7 +56,7 @@ def binary(word: str, left: Any, right: Any) -> Expr:
     a, b = unify(left, right)
     kind = dtype(str(a.ty.dtype))
     if kind == "bool" and word in _NUMBERS:
-        a, b = convert(a, "int32"), convert(b, "int32")
+        a, b, kind = convert(a, "int32"), convert(b, "int32"), dtype("int32")
     if kind.is_float and word in _INTEGERS:
         raise LanguageError(
             f"`{SIGNS[word]}` of floats",
@@ -73,15 +73,8 @@ def binary(word: str, left: Any, right: Any) -> Expr:
     if word in ("floordiv", "mod") and isinstance(b, IntImm) and int(b) == 0:
         raise LanguageError("division by zero", found=f"{a} {SIGNS[word]} 0")
     if word in _WRAPPING and isinstance(a, IntImm) and isinstance(b, IntImm):
-        return _wrapped(_WRAPPING[word](int(a), int(b)), str(a.ty.dtype))
+        return convert(kind.facts.wrapped(_WRAPPING[word](int(a), int(b))), kind)  # TVM refuses what is out of range
     return _TVM[word](a, b)
-
-
-def _wrapped(value: int, kind: str) -> Expr:
-    """A number as an integer type has it; TVM refuses what is out of its range."""
-    facts = dtype(kind).facts
-    value %= 1 << facts.bits
-    return convert(value - (1 << facts.bits) if facts.kind == "int" and value >> (facts.bits - 1) else value, kind)
 
 
 def power(base: Any, exponent: Any) -> Expr:

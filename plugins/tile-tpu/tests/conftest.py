@@ -8,9 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from tilecore.plugins import manager
+
 sys.path.insert(0, os.fspath(Path(__file__).parent / "vendor"))
 
 VARIABLES = ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_ROOT", "CROSS_TOOLCHAINS", "CHIP")
+
+
+@pytest.fixture(scope="session", params=["sim", "cmodel"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """The name of a simulator's execution backend; skips, with the reason, where it cannot run here."""
+    joined, target = manager.resolve("tpu")
+    presence = joined.adapters[request.param].available(target)
+    if not presence.present:
+        pytest.skip(presence.detail)
+    return request.param
 
 
 @pytest.fixture

@@ -67,6 +67,10 @@ class Chip:
         """Of one bank of a lane."""
         return self.lane_bytes // self.banks
 
+    def lacks(self, dtype: str) -> bool:
+        """Whether its tensor unit only moves elements of this type, which others' work with."""
+        return not self.has_fp8 and dtype.startswith("float8")
+
     @property
     def launch_cores(self) -> int:
         """Cores that one launch of a kernel runs on. bmlib's ``tpu_kernel_launch`` runs on one."""

@@ -9,13 +9,10 @@ import sys
 import numpy as np
 import pytest
 import torch
-from tile_tpu.chips import BM1690
 from tile_tpu.cmodel import pool
-from tile_tpu.toolchain.search import find_cmodel
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import ToolchainError
 
 
 def product(m: int, n: int, k: int, tile: int = 32, depth: int = 32):
@@ -39,14 +36,9 @@ def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return a.float() @ b.float()
 
 
-@pytest.fixture(scope="module", params=["sim", "cmodel"])
-def backend(request):
-    if request.param == "cmodel":
-        try:
-            find_cmodel(BM1690)
-        except ToolchainError as error:
-            pytest.skip(f"{error.message}: {error.hint}")
-    yield request.param
+@pytest.fixture(scope="module")
+def backend(backend):
+    yield backend
     pool.close_all()
 
 

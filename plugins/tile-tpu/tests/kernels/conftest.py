@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tilecore.plugins import manager
-
 _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [os.fspath(_HERE), os.fspath(_HERE.parents[3] / "examples")]
 
@@ -21,12 +19,3 @@ def _private(tmp_path_factory: pytest.TempPathFactory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILECORE_CACHE_DIR", os.fspath(tmp_path_factory.mktemp("cache")))
         yield
-
-
-@pytest.fixture(params=["sim", "cmodel"])
-def backend(request: pytest.FixtureRequest) -> str:
-    joined, target = manager.resolve("tpu")
-    presence = joined.adapters[request.param].available(target)
-    if not presence.present:
-        pytest.skip(presence.detail)
-    return request.param

@@ -10,27 +10,18 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.plugins import manager
 
 torch = pytest.importorskip("torch")
 RNG = np.random.default_rng(0)
 SIZES = (65, 33, 40)  # M, N, K
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    """A folder of this module's own: the simulator is built once for all of its tests."""
-    return str(tmp_path_factory.mktemp("cache"))
-
-
-@pytest.fixture(params=["sim", "cmodel"])
-def backend(request, cache, monkeypatch):
-    monkeypatch.setenv("TILECORE_CACHE_DIR", cache)
-    joined, target = manager.resolve("tpu")
-    presence = joined.adapters[request.param].available(target)
-    if not presence.present:
-        pytest.skip(presence.detail)
-    return request.param
+@pytest.fixture(scope="module", autouse=True)
+def _private(tmp_path_factory):
+    """A cache of this module's own: the simulator is built once for all of its tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 def run(kernel, backend, *arrays):

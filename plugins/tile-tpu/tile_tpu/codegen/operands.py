@@ -36,7 +36,7 @@ def data_type(emit: ControlCode, dtype: str, node: Any = None) -> str:
     """``DT_FP32``; refuses types that the engines have not."""
     if dtype not in _TYPES:
         refuse(node, emit.dialect.kind, "one of " + ", ".join(_TYPES), f"a command on {dtype}")
-    if dtype.startswith("float8") and not emit.chip.has_fp8:
+    if emit.chip.lacks(dtype):
         return "DT_UINT8"  # it is moved only
     return _TYPES[dtype][0]
 

@@ -75,6 +75,11 @@ def aligned_strides(shape: Sequence[int], lanes: int, eu: int) -> tuple[int, int
     return -(-c // lanes) * step, step, w, 1
 
 
+def stored(dtype: str) -> str:
+    """The type of an element in memory: a bool is a byte."""
+    return "uint8" if dtype == "bool" else dtype
+
+
 def as_view(node: Any) -> View | None:
     """``node`` as a View, or None when it is none."""
     if not isinstance(node, Call) or getattr(node.op, "name", "") != VIEW:

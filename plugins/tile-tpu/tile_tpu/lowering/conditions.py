@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tile_tpu.ir.views import stored
+from tile_tpu.lowering.extremes import is_number
 from tile_tpu.lowering.frames import NotTensor, Tile
 from tile_tpu.lowering.functions import FLOAT_TESTS
 from tile_tpu.lowering.select_widths import of_one_width
@@ -77,19 +79,12 @@ def _equal(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str
 
 def _has_bits_of_its_own(value: Value) -> bool:
     """Is it a number that no other bits stand for?"""
-    number = _number(value)
-    return number is not None and number == number and number != 0
-
-
-def _number(value: Value) -> float | None:
-    return float(value.value) if isinstance(value, FloatImm) else None
+    return isinstance(value, FloatImm) and float(value.value) != 0 and float(value.value) == float(value.value)
 
 
 def _unless_nan(values: Values, a: Value, b: Value, yes: Value, no: Value, dtype: str, kind: str) -> Value:
     """``no`` where both may be NaN of the same bits."""
-    if FACTS[kind].kind != "float" or values.emit.fast:
-        return yes
-    if any(number is not None and number == number for number in map(_number, (a, b))):
+    if FACTS[kind].kind != "float" or values.emit.fast or is_number(values, a) or is_number(values, b):
         return yes
     return if_number(values, a if isinstance(a, Tile) else b, yes, no, dtype)
 
@@ -109,8 +104,7 @@ def _if_set(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -
 
 def if_zero(values: Values, x: Tile, yes: Value, no: Value, dtype: str) -> Tile:
     """NaN is none, nor is a subnormal number."""
-    if x.dtype not in _COMPARED:
-        x = values.converted(x, "float32", x.dtype)
+    x = _comparable(values, x)
     if FACTS[x.dtype].kind == "float":
         no = compare(values, "equal", x, const(-0.0, x.dtype), yes, no, dtype)
     return compare(values, "equal", x, const(0, x.dtype), yes, no, dtype)
@@ -119,9 +113,7 @@ def if_zero(values: Values, x: Tile, yes: Value, no: Value, dtype: str) -> Tile:
 def _float_test(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Tile:
     """isnan, isinf, isfinite."""
     (number,) = condition.args
-    x = values.tile(number)
-    if x.dtype not in _COMPARED:
-        x = values.converted(x, "float32", x.dtype)
+    x = _comparable(values, values.tile(number))
     if op_name(condition) == "isnan":
         return if_number(values, x, no, yes, dtype)
     size = values.emit.new(x.axes, x.dtype)
@@ -132,11 +124,15 @@ def _float_test(values: Values, condition: Any, yes: Value, no: Value, dtype: st
     return compare(values, "greater", infinite, size, yes, no, dtype)
 
 
+def _comparable(values: Values, x: Tile) -> Tile:
+    """Narrow floats are compared as float32."""
+    return x if x.dtype in _COMPARED else values.converted(x, "float32", x.dtype)
+
+
 def _compared(values: Values, a: Any, b: Any) -> tuple[Value, Value, str]:
     kind = dtype_of(a)
     first, second = values.value(a), values.value(b)
-    if kind == "bool":
-        kind = "uint8"
+    kind = stored(kind)
     if kind in _COMPARED:
         return first, second, kind
     if FACTS[kind].kind != "float" or FACTS[kind].bits > 16:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tile_tpu.ir.views import stored
 from tile_tpu.lowering.frames import NotTensor, Tile
 from tile_tpu.lowering.integers import same_bits
 from tilecore.dtypes import FACTS
@@ -25,7 +26,7 @@ def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     """Raises NotTensor for what the unit cannot convert."""
     if dtype == source:
         return tile
-    source = "uint8" if source == "bool" else source
+    source = stored(source)
     if dtype == source:
         return tile
     if dtype == "bool":
@@ -35,7 +36,7 @@ def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     for one in (dtype, source):
         if one not in FACTS or FACTS[one].bits not in (8, 16, 32) or one == "bool":
             raise NotTensor(f"a conversion from {source} to {dtype}")
-    if not values.emit.chip.has_fp8 and any(one.startswith("float8") for one in (dtype, source)):
+    if values.emit.chip.lacks(dtype) or values.emit.chip.lacks(source):
         raise NotTensor(f"{values.emit.chip.name} has no fp8")
     from_float, to_float = (FACTS[one].kind == "float" for one in (source, dtype))
     if not from_float and not to_float:

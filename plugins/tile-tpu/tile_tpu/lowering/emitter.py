@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_tpu.chips import Chip
 from tile_tpu.ir.instructions import command
-from tile_tpu.ir.views import LOCAL, View, aligned_strides
+from tile_tpu.ir.views import LOCAL, View, aligned_strides, stored
 from tile_tpu.lowering.frames import Frame, Tile, aligned_view, over
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import seq
@@ -70,7 +70,7 @@ class Emitter:
 
     def room(self, shape: tuple[int, int, int, int], dtype: str, name: str) -> View:
         """New local memory with the aligned layout of ``shape``; a bool is a uint8."""
-        dtype = "uint8" if dtype == "bool" else dtype
+        dtype = stored(dtype)
         step = aligned_strides(shape, self.chip.lanes, self.eu(dtype))[0]
         buffer = scratch(name, shape[0] * step, dtype)
         self.add(AllocBuffer(buffer))
@@ -101,6 +101,10 @@ class Emitter:
         made = self.new(axes, tile.dtype)
         self.emit("copy", made.view, over(tile, self.frame, axes))
         return made.view
+
+    def as_tile(self, value: Any, dtype: str) -> Tile:
+        """A value as a tile: an expression is the same number everywhere."""
+        return value if isinstance(value, Tile) else self.filled(value, frozenset(), dtype)
 
     def filled(self, value: Any, axes: frozenset[str], dtype: str) -> Tile:
         made = self.new(axes, dtype)

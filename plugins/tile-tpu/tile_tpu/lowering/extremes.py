@@ -25,7 +25,7 @@ def extreme(values: Values, name: str, a: Value, b: Value, dtype: str) -> Tile:
         first, second = (values.as_type(v, "float32", dtype) for v in (a, b))
         tests = (first, second) if name == "max" else (second, first)
         made = compare(values, "greater", *tests, a, b, dtype)
-        return if_number(values, _as_tile(values, second, "float32"), made, a, dtype)
+        return if_number(values, values.emit.as_tile(second, "float32"), made, a, dtype)
 
     if not isinstance(a, Tile) or is_number(values, a):
         a, b = b, a
@@ -38,7 +38,7 @@ def extreme(values: Values, name: str, a: Value, b: Value, dtype: str) -> Tile:
         tests = (a, b) if name == "max" else (b, a)
         made = compare(values, "greater", *tests, a, b, dtype)
         if not number:
-            made = if_number(values, _as_tile(values, b, dtype), made, a, dtype)
+            made = if_number(values, values.emit.as_tile(b, dtype), made, a, dtype)
     if number:
         values.numbers.add(made.view.buffer)
     return made
@@ -50,7 +50,3 @@ def is_number(values: Values, value: Value) -> bool:
         return value.view.buffer in values.numbers
     known = float(value.value) if isinstance(value, FloatImm) else constant(value)
     return known is not None and known == known
-
-
-def _as_tile(values: Values, value: Value, dtype: str) -> Tile:
-    return value if isinstance(value, Tile) else values.emit.filled(value, frozenset(), dtype)

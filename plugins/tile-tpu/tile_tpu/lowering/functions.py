@@ -10,7 +10,7 @@ from tile_tpu.lowering.frames import Tile
 from tilecore.ir.build import const
 
 if TYPE_CHECKING:
-    from tile_tpu.lowering.values import Values
+    from tile_tpu.lowering.values import Value, Values
 
 FLOAT_TESTS = ("isnan", "isinf", "isfinite")  # conditions.py chooses by them
 TABLES = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tanh": "exp", "sigmoid": "exp"}
@@ -93,18 +93,31 @@ def _scaled(values: Values, x: Tile, factor: float) -> Tile:
     return values.apply("mul", [x, const(factor, "float32")], "float32")
 
 
-def _log_of_all(values: Values, x: Tile) -> Tile:
-    """The unit's own gives -inf for the largest numbers, from about 2^127.4 on."""
+def _rescaled(
+    values: Values,
+    own: Callable[[Values, Tile], Tile],
+    x: Tile,
+    outside: tuple[Value, Value],
+    factor: float,
+    restored: Callable[[Tile], Tile],
+) -> Tile:
+    """The unit's own function of x; where the first of ``outside`` is greater than the second, ``restored`` of that of
+    x times ``factor``. With fast math the unit's own value stands there too."""
     from tile_tpu.lowering.conditions import compare
 
-    own = _with_table("log")
     if values.emit.fast:
         return own(values, x)
-    edge, shift = const(2.0**100, "float32"), 64
-    less = compare(values, "greater", x, edge, _scaled(values, x, 2.0**-shift), x, "float32")
-    made = own(values, less)
-    more = values.apply("add", [made, const(shift * log(2), "float32")], "float32")
-    return compare(values, "greater", x, edge, more, made, "float32")
+    made = own(values, compare(values, "greater", *outside, _scaled(values, x, factor), x, "float32"))
+    return compare(values, "greater", *outside, restored(made), made, "float32")
+
+
+def _log_of_all(values: Values, x: Tile) -> Tile:
+    """The unit's own gives -inf for the largest numbers, from about 2^127.4 on."""
+
+    def restored(made: Tile) -> Tile:
+        return values.apply("add", [made, const(64 * log(2), "float32")], "float32")
+
+    return _rescaled(values, _with_table("log"), x, (x, const(2.0**100, "float32")), 2.0**-64, restored)
 
 
 _log = _exact(_log_of_all, ("not greater", 0.0, -_INFINITE), ("less", 0.0, _NAN), ("greater", _LARGEST, _INFINITE))
@@ -161,15 +174,11 @@ def _trunc(values: Values, x: Tile) -> Tile:
 
 def _rsqrt_of_all(values: Values, x: Tile) -> Tile:
     """The unit's own is wrong below 2^-125, where half of x is 0 to it."""
-    from tile_tpu.lowering.conditions import compare
 
-    own = _simple("rsqrt")
-    if values.emit.fast:
-        return own(values, x)
-    edge, shift = const(2.0**-100, "float32"), 24
-    more = compare(values, "greater", edge, x, _scaled(values, x, 2.0**shift), x, "float32")
-    made = own(values, more)
-    return compare(values, "greater", edge, x, _scaled(values, made, 2.0 ** (shift // 2)), made, "float32")
+    def restored(made: Tile) -> Tile:
+        return _scaled(values, made, 2.0**12)
+
+    return _rescaled(values, _simple("rsqrt"), x, (const(2.0**-100, "float32"), x), 2.0**24, restored)
 
 
 FUNCTIONS: dict[str, Callable[..., Tile]] = {

@@ -32,7 +32,7 @@ def integer_operator(values: Values, node: Any, dtype: str) -> Value:
     a, b = values.value(node.a), values.value(node.b)
     if not name.endswith("Shift"):
         return values.apply(OPERATORS[name], [a, b], dtype)
-    a = a if isinstance(a, Tile) else values.emit.filled(a, frozenset(), dtype)
+    a = values.emit.as_tile(a, dtype)
     if isinstance(b, Tile):
         signed = dtype.removeprefix("u")
         b = same_bits(values, b, signed)

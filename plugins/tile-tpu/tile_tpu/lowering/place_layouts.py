@@ -11,6 +11,7 @@ from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
 from tile_tpu.ir.layouts import FLAT, LANE, ROW, SPREAD, TILE, TileLayout, flat_layout, tile_layout, vector_layout
+from tile_tpu.ir.views import stored
 from tile_tpu.lowering.emitter import scratch
 from tile_tpu.lowering.nests import is_parallel, nest_of, touched
 from tile_tpu.lowering.tensorize import LAYOUTS
@@ -63,8 +64,7 @@ def is_tile(buffer: Var) -> bool:
 
 def stored_type(buffer: Var) -> str:
     """Element type in memory."""
-    dtype = dtype_of(buffer)
-    return "uint8" if dtype == "bool" else dtype
+    return stored(dtype_of(buffer))
 
 
 def layout_of(buffer: Var, chip: Chip, flat: bool) -> TileLayout:

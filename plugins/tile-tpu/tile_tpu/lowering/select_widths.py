@@ -28,8 +28,7 @@ def of_one_width(values: Values, test: str, compared: Pair, chosen: Pair, kind: 
     bits, wide = f"uint{want}", f"int{have}"
 
     def widened(value: Value) -> Tile:
-        tile = value if isinstance(value, Tile) else values.emit.filled(value, frozenset(), dtype)
-        return cast(values, same_bits(values, tile, bits), wide)
+        return cast(values, same_bits(values, values.emit.as_tile(value, dtype), bits), wide)
 
     yes, no = map(widened, chosen)
     made = compare(values, test, *compared, yes, no, wide)

@@ -79,8 +79,7 @@ class Values:
 
     def tile(self, node: Any, dtype: str | None = None) -> Tile:
         """The value as a tile."""
-        made = self.value(node)
-        return made if isinstance(made, Tile) else self.emit.filled(made, frozenset(), dtype or dtype_of(node))
+        return self.emit.as_tile(self.value(node), dtype or dtype_of(node))
 
     def forget(self) -> None:
         """Memory was written: what was computed from it may not hold."""

@@ -63,10 +63,7 @@ def for_card(source: str, chip: Chip, name: str, symbols: Sequence[str] = (), fl
         compiler = card_compiler(chip, found.variables, [sdk.root for sdk in found.sdks])
     except ToolchainError as error:
         if check_for_card(source, chip, name, flags):
-            raise ToolchainError(
-                error.message, found=error.found, expected=error.expected,
-                hint=f"{error.hint}; the code of {name} does compile for the chip's control core",
-            ) from None  # fmt: skip
+            error.hint = f"{error.hint}; the code of {name} does compile for the chip's control core"
         raise
     require_same(files.include, chip, source)
     return _built(compiler, card_options(chip, files, flags), source, name)

@@ -31,10 +31,8 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
     try:
         return for_card(request.source, chip, request.name, request.symbols, request.flags), FIRMWARE
     except ToolchainError as error:
-        raise ToolchainError(
-            error.message, found=error.found, expected=error.expected, location=error.location,
-            hint="; ".join(filter(None, (error.hint, _without_card(request.target)))),
-        ) from None  # fmt: skip
+        error.hint = "; ".join(filter(None, (error.hint, _without_card(request.target))))
+        raise
 
 
 def _without_card(target: Target) -> str:

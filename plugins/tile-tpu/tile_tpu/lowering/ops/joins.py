@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_tpu.ir.views import View
+from tile_tpu.ir.views import View, stored
 from tile_tpu.lowering.ops.work import Work, known_shape
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const
@@ -66,11 +66,6 @@ class Join:
     def plain(self) -> Join:
         """That of values that are prepared already."""
         return replace(self, kind=joiner(self.kind), keeps_nan=False, fast=True)
-
-
-def stored(dtype: str) -> str:
-    """The element type in memory."""
-    return "uint8" if dtype == "bool" else dtype
 
 
 def declines(kind: str, source: str, target: str) -> str | None:

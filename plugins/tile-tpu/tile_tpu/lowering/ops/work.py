@@ -11,7 +11,7 @@ from tile_tpu.lowering.frames import Frame
 from tile_tpu.lowering.regions import NoView, region_view, settled
 from tile_tpu.lowering.tensorize import LAYOUTS
 from tilecore.dtypes import FACTS
-from tilecore.ir.build import constant
+from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Analyzer, TensorRegion
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.passes import PassEnv
@@ -71,7 +71,7 @@ def view_of(region: TensorRegion, env: PassEnv) -> View:
 def why_no_view(env: PassEnv, *regions: TensorRegion) -> str | None:
     """The reason why one of the regions is no view of known extents that the unit can work on, or None."""
     chip = chip_of(env.target)
-    if not chip.has_fp8 and any(str(region.source.dtype).startswith("float8") for region in regions):
+    if any(chip.lacks(dtype_of(region.source)) for region in regions):
         return f"{chip.name} has no fp8"
     if LAYOUTS not in env.facts:
         return "tiles have no layouts"
