@@ -1,5 +1,5 @@
 #include "tilecore_cuda.h"
-#include "tilecore_cuda/hopper.h"
+TC_WGMMA(256, 16, f16, f16, f32)
 
 // C = A * B, all row-major, fp16 with fp32 sums: 128 x 256 tiles by k 64, four slots. Warps 0 to 7 are two warpgroups
 // that each make 64 rows of a tile; warp 8 fills the slots. Each block walks over tiles, and stores one under the next.
@@ -68,17 +68,18 @@ extern "C" __global__ void __launch_bounds__(288, 1)
       tc_warpgroup_begin();
 #pragma unroll
       for (int part = 0; part < BK / 16; ++part)
-        tc_wgmma_m64n256k16_f16_f32<false, true>(C_local, tc_operand(A_shared + part * 32, 16, 1024, 1),
-                                                 tc_operand(B_shared + part * 2048, 8192, 1024, 1), step | part);
+        tc_wgmma_n256k16_f16_f16_f32<false, true>(C_local, tc_operand(A_shared + part * 32, 16, 1024, 1),
+                                                  tc_operand(B_shared + part * 2048, 8192, 1024, 1), step | part);
       tc_warpgroup_commit();
       if (step > 0) {  // the products of the step before are done
-        asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+        tc_warpgroup_wait<1>();
         if (lane == 0) tc_transaction_arrive(&empty[previous]);
       }
       previous = slot;
       if (++slot == SLOTS) slot = 0, parity ^= 1;
     }
-    tc_warpgroup_wait<0>(C_local);
+    tc_warpgroup_wait<0>();
+    tc_warpgroup_settle<BN / 2>(C_local);
     if (lane == 0) tc_transaction_arrive(&empty[previous]);
 
 #pragma unroll

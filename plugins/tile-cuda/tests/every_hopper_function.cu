@@ -1,28 +1,57 @@
 #include "tilecore_cuda.h"
-#include "tilecore_cuda/hopper.h"
+#if TC_ARCH >= 900
+TC_WGMMA(64, 16, f16, f16, f32)
+TC_WGMMA(128, 16, bf16, bf16, f32)
+TC_WGMMA(64, 16, f16, f16, f16)
+TC_WGMMA(32, 32, s8, u8, s32)
+#endif
 
 extern "C" __global__ void tensor_copies(const __grid_constant__ tc_tensor_map map, unsigned char* arena) {
 #if TC_ARCH >= 900
   tc_tensor_prefetch(&map);
-  tc_tensor_load(arena, &map, arena + 128, 1), tc_tensor_load(arena, &map, arena + 128, 1, 2);
-  tc_tensor_load(arena, &map, arena + 128, 1, 2, 3);
-  tc_tensor_store(&map, arena, 1, 2), tc_commit_stores(), tc_wait_stores_read<1>(), tc_wait_stores<0>();
+  void* barrier = arena + 128;
+  tc_tensor_load(arena, &map, barrier, 1), tc_tensor_load(arena, &map, barrier, 1, 2);
+  tc_tensor_load(arena, &map, barrier, 1, 2, 3), tc_tensor_load(arena, &map, barrier, 1, 2, 3, 4);
+  tc_tensor_load(arena, &map, barrier, 1, 2, 3, 4, 5);
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(TC_SIMULATE)  // ptxas warns of others
+  tc_tensor_load_multicast(arena, &map, barrier, 3, 1), tc_tensor_load_multicast(arena, &map, barrier, 3, 1, 2);
+  tc_tensor_load_multicast(arena, &map, barrier, 3, 1, 2, 3);
+  tc_tensor_load_multicast(arena, &map, barrier, 3, 1, 2, 3, 4);
+  tc_tensor_load_multicast(arena, &map, barrier, 3, 1, 2, 3, 4, 5);
+#endif
+  tc_tensor_store(&map, arena, 1), tc_tensor_store(&map, arena, 1, 2), tc_tensor_store(&map, arena, 1, 2, 3);
+  tc_tensor_store(&map, arena, 1, 2, 3, 4), tc_tensor_store(&map, arena, 1, 2, 3, 4, 5);
+  tc_tensor_add(&map, arena, 1), tc_tensor_add(&map, arena, 1, 2), tc_tensor_add(&map, arena, 1, 2, 3);
+  tc_tensor_add(&map, arena, 1, 2, 3, 4), tc_tensor_add(&map, arena, 1, 2, 3, 4, 5);
+  tc_commit_stores(), tc_wait_stores_read<1>(), tc_wait_stores<0>();
 #endif
 }
 
-extern "C" __global__ void warpgroups(float* f, unsigned char* arena) {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  float small[32] = {}, middle[64] = {}, large[128] = {};
-  const unsigned long long a = tc_operand(arena, 16, 1024, 1), b = tc_operand(arena + 8192, 8192, 1024, 1);
+extern "C" __global__ void clusters(unsigned char* arena, unsigned* r) {
+#if TC_ARCH >= 900
+  tc_cluster_arrive(), tc_cluster_wait(), tc_cluster_barrier();
+  tc_transaction_arrive_remote(arena, 1);
+  r[0] = *tc_remote_shared((unsigned*)arena, tc_cluster_rank() ^ 1);
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(128) warpgroups(float* f, unsigned char* arena) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(TC_SIMULATE)
+  tc_registers_acquire<240>(), tc_registers_release<40>();
+  float small[32] = {}, middle[64] = {};
+  alignas(4) tc_half halves[32] = {}, held[8] = {};
+  int whole[16] = {};
+  const tc_operand_t a = tc_operand(arena, 16, 1024, 1), b = tc_operand(arena + 8192, 8192, 1024, 1);
   tc_warpgroup_begin();
-  tc_wgmma_m64n64k16_f16_f32<false, false>(small, a, b, true);
-  tc_wgmma_m64n64k16_bf16_f32<false, true>(small, a, b, true);
-  tc_wgmma_m64n128k16_f16_f32<true, false>(middle, a, b, true);
-  tc_wgmma_m64n128k16_bf16_f32<true, true>(middle, a, b, true);
-  tc_wgmma_m64n256k16_f16_f32<false, true>(large, a, b, true);
-  tc_wgmma_m64n256k16_bf16_f32<false, true>(large, a, b, false);
+  tc_wgmma_n64k16_f16_f16_f32<false, false>(small, a, b, true);
+  tc_wgmma_held_n64k16_f16_f16_f32<true>(small, held, b, true);
+  tc_wgmma_n128k16_bf16_bf16_f32<true, true>(middle, a, b, false);
+  tc_wgmma_n64k16_f16_f16_f16<false, true>(halves, a, b, true);
+  tc_wgmma_n32k32_s8_u8_s32<false, false>(whole, a, b, true);
   tc_warpgroup_commit();
-  tc_warpgroup_wait<0>(small), tc_warpgroup_wait<0>(middle), tc_warpgroup_wait<0>(large);
-  f[0] = small[0] + middle[0] + large[0];
+  tc_warpgroup_wait<0>();
+  tc_warpgroup_settle<32>(small), tc_warpgroup_settle<64>(middle), tc_warpgroup_settle<32>(halves);
+  tc_warpgroup_settle<16>(whole);
+  f[0] = small[0] + middle[0] + float(halves[0]) + whole[0];
 #endif
 }

@@ -279,7 +279,6 @@ def test_a_failed_assertion(torch, tmp_path):
 
 # One box of 32 rows by 32 columns, from (y, x) of A, as it lies in shared memory.
 BOX = """#include "tilecore_cuda.h"
-#include "tilecore_cuda/hopper.h"
 extern "C" __global__ void box_kernel(const float* A, float* B, int x, int y,
                                       const __grid_constant__ tc_tensor_map map) {
   TC_SHARED(shared);

@@ -16,4 +16,11 @@
 #include "tilecore_cuda/atomics.h"
 #include "tilecore_cuda/asynchronous.h"
 #include "tilecore_cuda/matrix.h"
+#if TC_ARCH >= 900
+#include "tilecore_cuda/clusters.h"
+#include "tilecore_cuda/warpgroups.h"
+#include "tilecore_cuda/wgmma_registers.h"
+#include "tilecore_cuda/wgmma.h"
+#endif
+#include "tilecore_cuda/tensor_copies.h"
 #endif

@@ -76,21 +76,3 @@ TC_FN unsigned tc_active_mask() { return __activemask(); }
     }                                                                                                              \
   } while (0)
 #define tc_assume(CONDITION) __builtin_assume(CONDITION)
-
-// -- clusters (sm_90) ----------------------------------------------------------------------------------------------
-
-#if TC_ARCH >= 900
-TC_FN void tc_cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-TC_FN void tc_cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-TC_FN unsigned tc_cluster_rank() {
-  unsigned rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-// The address of another block's shared memory, as the instructions on shared::cluster take it.
-TC_FN unsigned tc_cluster_address(const void* own, unsigned rank) {
-  unsigned address;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(unsigned(__cvta_generic_to_shared(own))), "r"(rank));
-  return address;
-}
-#endif

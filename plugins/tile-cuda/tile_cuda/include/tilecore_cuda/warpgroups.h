@@ -1,0 +1,53 @@
+// What the four warps of a warpgroup (the first a multiple of four) do together: registers that they hand over, and the
+// frame of their matrix products (sm_90a). PTX ISA 8.7, sections "wgmma" and "setmaxnreg".
+#pragma once
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+// The warpgroup's threads have N registers from here on: fewer than before, or more, once others have released them.
+template <int N>
+TC_FN void tc_registers_release() {
+  static_assert(N >= 24 && N <= 256 && N % 8 == 0, "a thread has 24 to 256 registers, a multiple of 8");
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <int N>
+TC_FN void tc_registers_acquire() {
+  static_assert(N >= 24 && N <= 256 && N % 8 == 0, "a thread has 24 to 256 registers, a multiple of 8");
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
+
+using tc_operand_t = unsigned long long;
+// The description of an operand's tile in shared memory at a multiple of 16 bytes. leading, stride: bytes between its
+// parts, as the layout of the tile says ("Matrix Descriptor Format"); swizzle: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32.
+TC_FN tc_operand_t tc_operand(const void* tile, unsigned leading, unsigned stride, unsigned swizzle) {
+  const tc_operand_t address = tc_shared_address(tile);
+  return (address & 0x3ffff) >> 4 | tc_operand_t((leading & 0x3ffff) >> 4) << 16 |
+         tc_operand_t((stride & 0x3ffff) >> 4) << 32 | tc_operand_t(swizzle) << 62;
+}
+// Before the first product, and where other code has touched the sums or the registers of an operand.
+TC_FN void tc_warpgroup_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+// The products since the last commit become one group.
+TC_FN void tc_warpgroup_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// All groups but the last N are done: their sums may be read once they have settled, and their tiles written.
+template <int N>
+TC_FN void tc_warpgroup_wait() {
+  static_assert(N >= 0 && N <= 7, "a wait leaves at most seven groups");
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+}
+
+// After the wait for them, on each array of sums: the compiler moves no use of d[0] to d[Count - 1] in front of it.
+template <int Count>
+TC_FN void tc_warpgroup_settle(float* d) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(d[i]));
+}
+template <int Count>
+TC_FN void tc_warpgroup_settle(int* d) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(d[i]));
+}
+template <int Count>
+TC_FN void tc_warpgroup_settle(tc_half* d) {
+#pragma unroll
+  for (int i = 0; i < Count / 2; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned*>(d)[i]));
+}
+#endif
