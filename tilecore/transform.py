@@ -47,6 +47,9 @@ class PassConfigKey(str, Enum):
     TL_STORAGE_REWRITE_DETECT_INPLACE = "tl.storage_rewrite_detect_inplace"
     TL_PASS_PROFILE = "tl.pass_profile"
     TL_ALLOW_TF32 = "tl.allow_tf32"
+    TL_DISABLE_PERSISTENT_BLOCKS = "tl.disable_persistent_blocks"
+    TL_DISABLE_PRODUCT_OVERLAP = "tl.disable_product_overlap"
+    TL_DISABLE_TENSOR_STORE = "tl.disable_tensor_store"
 
     def __str__(self) -> str:
         return str(self.value)

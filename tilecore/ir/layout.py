@@ -12,7 +12,8 @@ class BufferLayout:
     """A rearrangement of a buffer. shape: of the buffer in memory; place: indices there for the indices of an element.
 
     name: says which one it is; two layouts of one name and shape are the same. encode, decode: how a value is kept in
-    memory, where that is not as it is.
+    memory, where that is not as it is. alignment: bytes that shared memory of this layout starts at a multiple of; 0:
+    the family's own choice.
     """
 
     name: str
@@ -20,6 +21,7 @@ class BufferLayout:
     place: Callable[[Sequence[Any]], list[Any]]
     encode: Callable[[Any], Any] = lambda value: value
     decode: Callable[[Any], Any] = lambda value: value
+    alignment: int = 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BufferLayout) and (self.name, self.shape) == (other.name, other.shape)

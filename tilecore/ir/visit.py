@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tilecore.ir.nodes import (
+    Bind,
     BufferStore,
     Expr,
+    For,
     IRModule,
     Stmt,
     TensorLoad,
@@ -25,6 +27,12 @@ def substitute(node: Any, values: Mapping[Var, Any]) -> Any:
     if not values:
         return node
     return structural_map(node, (Var, lambda var: values.get(var, var)))
+
+
+def renewed(node: Any) -> Any:
+    """``node`` with variables of its own for its loops and definitions: code that stands twice needs two of each."""
+    own = [loop.loop_var for loop in collect(node, For)] + [bind.var for bind in collect(node, Bind)]
+    return substitute(node, {var: Var(str(var.name), var.ty) for var in own})
 
 
 def collect(node: Any, *kinds: type) -> list[Any]:

@@ -28,7 +28,12 @@ def apply_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     layouts: dict[Var, BufferLayout] = env.facts.get("layouts", {})
     for buffer, layout in layouts.items():
         env.note("layouts", {"buffer": str(buffer.name), "layout": layout.name})
-    return func.with_body(_Rearrange(layouts).run(func.body)) if layouts else func
+    if not layouts:
+        return func
+    rearrange = _Rearrange(layouts)
+    aligned = {rearrange.made[buffer]: layout.alignment for buffer, layout in layouts.items() if layout.alignment}
+    env.facts.setdefault("shared_alignment", {}).update(aligned)
+    return func.with_body(rearrange.run(func.body))
 
 
 class _Rearrange:

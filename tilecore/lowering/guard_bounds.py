@@ -27,7 +27,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.ranges import binding_loops
+from tilecore.ir.ranges import binding_loops, known_range
 from tilecore.ir.scopes import is_global
 from tilecore.ir.visit import variables
 from tilecore.lowering.loops.prefetch import PREFETCH
@@ -67,6 +67,9 @@ class _Guard:
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
         if is_axis(node):
             self.analyzer.bind(node.node.var, Range.from_min_extent(const(0, dtype_of(node.node.var)), node.value))
+        known = known_range(node)
+        if known is not None:
+            self.analyzer.bind(*known, allow_override=True)
         return mutator.default_mutate(node)
 
     def branch(self, node: IfThenElse, mutator: Any) -> Any:

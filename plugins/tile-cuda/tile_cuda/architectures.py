@@ -25,6 +25,8 @@ _SHARED_BYTES = {
     120: 99 << 10,
     121: 99 << 10,
 }
+# compute capability -> multiprocessors of its largest usual device
+_MULTIPROCESSORS = {70: 80, 80: 108, 90: 132, 100: 148, 103: 148}
 # capability from which there is a feature
 _FEATURES = {
     "mma": 75,
@@ -66,6 +68,11 @@ class Architecture:
     def shared_bytes(self) -> int:
         """Most bytes of shared memory of one block."""
         return _SHARED_BYTES[self.capability]
+
+    @property
+    def multiprocessors(self) -> int:
+        """Of the largest usual device."""
+        return _MULTIPROCESSORS.get(self.capability, 64)
 
     def features(self) -> frozenset[str]:
         found = {name for name, least in _FEATURES.items() if self.capability >= least}

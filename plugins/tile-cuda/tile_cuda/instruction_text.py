@@ -53,6 +53,57 @@ def _prefetch(emit: Statements, node: Any) -> None:
     emit.line(f"tc_prefetch_l2({_operand(emit, node.value.args[0])});")
 
 
+def _described(emit: Statements, operands: Any) -> str:
+    """An operand in shared memory: its element, the distances and the swizzle."""
+    return f"tc_operand({', '.join(_operand(emit, o) for o in operands)})"
+
+
+def _wgmma(emit: Statements, node: Any) -> None:
+    name, by_m, by_n, sums, *rest = node.value.args
+    how = ", ".join("true" if constant(flag) else "false" for flag in (by_m, by_n))
+    operands = [_operand(emit, sums), _described(emit, rest[:4]), _described(emit, rest[4:8]), str(emit.value(rest[8]))]
+    emit.line(f"tc_wgmma_{name.value}<{how}>({', '.join(operands)});")
+
+
+def _wgmma_held(emit: Statements, node: Any) -> None:
+    name, by_n, sums, a, *rest = node.value.args
+    operands = [_operand(emit, sums), _operand(emit, a), _described(emit, rest[:4]), str(emit.value(rest[4]))]
+    emit.line(f"tc_wgmma_held_{name.value}<{'true' if constant(by_n) else 'false'}>({', '.join(operands)});")
+
+
+def _with_numbers(prefix: str) -> Callable[[Statements, Any], None]:
+    """``<prefix><name><numbers>()``."""
+
+    def emit_call(emit: Statements, node: Any) -> None:
+        name, *rest = node.value.args
+        numbers = [str(constant(n)) for n in rest if not isinstance(n, TensorLoad)]
+        template = f"<{', '.join(numbers)}>" if numbers else ""
+        emit.line(f"{prefix}{name.value}{template}();")
+
+    return emit_call
+
+
+def _settle(emit: Statements, node: Any) -> None:
+    count, sums = node.value.args
+    emit.line(f"tc_warpgroup_settle<{constant(count)}>({_operand(emit, sums)});")
+
+
+def _tensor_load(emit: Statements, node: Any) -> None:
+    name, to, barrier, *coordinates = node.value.args
+    places = [str(emit.value(c)) for c in coordinates]
+    emit.line(f"tc_tensor_load({', '.join([_operand(emit, to), f'&{name.value}', _operand(emit, barrier), *places])});")
+
+
+def _tensor_store(emit: Statements, node: Any) -> None:
+    name, source, *coordinates = node.value.args
+    places = [str(emit.value(c)) for c in coordinates]
+    emit.line(f"tc_tensor_store({', '.join([f'&{name.value}', _operand(emit, source), *places])});")
+
+
+def _fence_async(emit: Statements, node: Any) -> None:
+    emit.line("tc_fence_async();")
+
+
 STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.MMA: _mma,
     instructions.LDMATRIX: _matrix_move("ldmatrix"),
@@ -61,4 +112,13 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.BULK_COPY: _bulk_copy,
     instructions.ATOMIC_ADD_VECTOR: _atomic_add_vector,
     instructions.PREFETCH: _prefetch,
+    instructions.WGMMA: _wgmma,
+    instructions.WGMMA_HELD: _wgmma_held,
+    instructions.WARPGROUP: _with_numbers("tc_warpgroup_"),
+    instructions.STORES: _with_numbers("tc_"),
+    instructions.REGISTERS: _with_numbers("tc_registers_"),
+    instructions.SETTLE: _settle,
+    instructions.TENSOR_LOAD: _tensor_load,
+    instructions.TENSOR_STORE: _tensor_store,
+    instructions.FENCE_ASYNC: _fence_async,
 }

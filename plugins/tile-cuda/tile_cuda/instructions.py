@@ -6,6 +6,7 @@ byte of a row. Every function here returns a statement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tilecore.ir.build import const
@@ -24,6 +25,24 @@ BULK_COPY = register_call("cuda.bulk_copy")
 # (to, values, count): neighbouring elements of global memory, added at once
 ATOMIC_ADD_VECTOR = register_call("cuda.atomic_add_vector")
 PREFETCH = register_call("cuda.prefetch_l2")  # (element)
+# (instruction, a_by_m, b_by_n, sums, a, leading, stride, swizzle, b, leading, stride, swizzle, add)
+WGMMA = register_call("cuda.wgmma")
+# (instruction, b_by_n, sums, a, b, leading, stride, swizzle, add): A in registers
+WGMMA_HELD = register_call("cuda.wgmma_held")
+# (name, ...): the header's tc_warpgroup_<name>
+WARPGROUP = register_call("cuda.warpgroup")
+# (count, sums): the products into these registers are done
+SETTLE = register_call("cuda.settle")
+# (map, to, barrier, coordinates, the innermost axis first)
+TENSOR_LOAD = register_call("cuda.tensor_load")
+# (map, from, coordinates)
+TENSOR_STORE = register_call("cuda.tensor_store")
+# (name, groups, elements): the header's tc_<name> of stores
+STORES = register_call("cuda.stores")
+FENCE_ASYNC = register_call("cuda.fence_async")  # what this thread wrote is seen by copies and products
+# (barrier, converge, elements): the warp is done with a slot of a ring, of which these are the first elements
+RELEASE = register_call("cuda.release")
+REGISTERS = register_call("cuda.registers")  # (name, count): the header's tc_registers_<name>
 
 TRANSACTIONS = (
     "init drop arrive arrive_expect expect wait arrive_on_copies fence_init".split()
@@ -64,6 +83,59 @@ def atomic_add_vector(to: Any, values: Any, count: int, span: Any = None) -> Stm
 
 def prefetch_l2(element: Any, span: Any = None) -> Stmt:
     return _statement(PREFETCH, [element], span)
+
+
+def wgmma(name: str, a_by_m: bool, b_by_n: bool, *operands: Any, span: Any = None) -> Stmt:
+    """``sums (+)= a * b`` by the warpgroup, later: the header's ``tc_wgmma_<name>``. operands: the first of the sums; of
+    A and B each the first element, the leading and the stride distance in bytes and the swizzle; whether to add."""
+    return _statement(
+        WGMMA, [StringImm(name), const(int(a_by_m), "int32"), const(int(b_by_n), "int32"), *operands], span
+    )
+
+
+def wgmma_held(name: str, b_by_n: bool, *operands: Any, span: Any = None) -> Stmt:
+    """As :func:`wgmma`; of A the first register."""
+    return _statement(WGMMA_HELD, [StringImm(name), const(int(b_by_n), "int32"), *operands], span)
+
+
+def warpgroup(name: str, *operands: Any, span: Any = None) -> Stmt:
+    """``tc_warpgroup_<name>``: "begin" before a group of products, "commit" after it, "wait" with the number of groups
+    that may still be on their way."""
+    return _statement(WARPGROUP, [StringImm(name), *operands], span)
+
+
+def settle(sums: Any, count: int, span: Any = None) -> Stmt:
+    return _statement(SETTLE, [const(count, "int32"), sums], span)
+
+
+def tensor_load(tensor_map: str, to: Any, barrier: Any, coordinates: Sequence[Any], span: Any = None) -> Stmt:
+    """A box from global to shared memory; its bytes count on ``barrier``."""
+    return _statement(TENSOR_LOAD, [StringImm(tensor_map), to, barrier, *coordinates], span)
+
+
+def tensor_store(tensor_map: str, source: Any, coordinates: Sequence[Any], span: Any = None) -> Stmt:
+    return _statement(TENSOR_STORE, [StringImm(tensor_map), source, *coordinates], span)
+
+
+def stores(name: str, groups: int | None = None, memory: Sequence[Any] = (), span: Any = None) -> Stmt:
+    """Of this thread's tensor stores: "commit_stores", or "wait_stores", "wait_stores_read" of all groups but the last
+    ``groups``. memory: elements of what they read, which lives until then."""
+    return _statement(STORES, [StringImm(name), *([] if groups is None else [const(groups, "int32")]), *memory], span)
+
+
+def fence_async(span: Any = None) -> Stmt:
+    return _statement(FENCE_ASYNC, [], span)
+
+
+def release(barrier: Any, elements: Sequence[Any], converge: bool, span: Any = None) -> Stmt:
+    """The warp has read a slot of a ring. elements: the first of each of its tiles. converge: its threads read it
+    themselves, so that they must meet first."""
+    return _statement(RELEASE, [barrier, const(int(converge), "int32"), *elements], span)
+
+
+def registers(name: str, count: int, span: Any = None) -> Stmt:
+    """ "release" or "acquire": the threads of this warpgroup have ``count`` registers from here on."""
+    return _statement(REGISTERS, [StringImm(name), const(count, "int32")], span)
 
 
 def _statement(name: str, args: list[Any], span: Any) -> Stmt:

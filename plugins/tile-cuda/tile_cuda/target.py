@@ -38,6 +38,11 @@ def architecture_of(target: Target) -> architectures.Architecture:
     return architectures.parse(target.get("arch", architectures.DEFAULT))
 
 
+def multiprocessors_of(target: Target) -> int:
+    """How many multiprocessors kernels are laid out for."""
+    return int(target.get("multiprocessors") or 0) or architecture_of(target).multiprocessors
+
+
 def detect() -> Presence:
     devices, reason = visible_devices()
     if not devices:
@@ -67,6 +72,7 @@ SPEC = TargetSpec(
     resolve=resolve,
     attributes={
         "arch": AttributeSpec("architecture to compile for: sm_80, sm_90a, ...; auto: the first device's", "auto"),
+        "multiprocessors": AttributeSpec("multiprocessors to lay persistent kernels out for; 0: the usual number", 0),
         "max_registers": AttributeSpec("most registers of a thread; 0: the compiler's choice", 0),
     },
     aliases={"nvidia": {}},

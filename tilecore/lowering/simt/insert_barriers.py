@@ -43,6 +43,7 @@ from tilecore.lowering.threads.uniformity import Uniformity
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known
 NEST = "simt.nest"  # attribute of a statement that was a parallel nest
 BARRIER = "tile.sync_threads"
+BLOCKS = "simt.blocks"  # annotation of a loop whose steps are blocks of the user's grid: no step waits for another
 
 
 def insert_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -123,7 +124,10 @@ class _Inserter:
         if isinstance(node, For):
             self.meetings.around.append(node)
         _, after = self.statement(node.body, state)
-        entered = distinct([*state, *(carried(t, node) for t in after - state)])
+        new = after - state
+        if isinstance(node, For) and BLOCKS in node.annotations:
+            new = frozenset(t for t in new if not is_global(t.memory))
+        entered = distinct([*state, *(carried(t, node) for t in new)])
         body, after = self.statement(node.body, entered)
         if isinstance(node, For):
             self.meetings.around.pop()

@@ -71,8 +71,8 @@ class _Pipeline:
             if call is not None and _runs_ahead(call, node) and call.dst.source not in aliased | outside:
                 tile = call.dst.source
                 used_before = any(tile in inside[id(p)] for p in parts[:number])
-                written_again = any(_writes(p, tile) for p in parts if p is not part)
-                depends = any(_writes(p, call.src.source) for p in parts)
+                written_again = any(writes(p, tile) for p in parts if p is not part)
+                depends = any(writes(p, call.src.source) for p in parts)
                 if not (used_before or written_again or depends or tile in slots):
                     self.ahead.append(part)
                     tiles.append(tile)
@@ -99,7 +99,7 @@ class _Pipeline:
             [
                 wait(stages - 2),
                 self._start(following, _ring(number + const(stages - 1, dtype), stages)),
-                *(_slotted(p, self.slots, self.tiles, _ring(number, stages)) for p in self.rest),
+                *(on_slot(p, self.slots, self.tiles, _ring(number, stages)) for p in self.rest),
             ]
         )
         made = For(k, node.min, node.extent, node.kind, body, annotations=_plain(node), span=node.span)
@@ -110,7 +110,7 @@ class _Pipeline:
         node = self.node
         step = _simple(step)
         copies = [
-            _marked(_slotted(substitute(p, {node.loop_var: step}), self.slots, self.tiles, slot)) for p in self.ahead
+            _marked(on_slot(substitute(p, {node.loop_var: step}), self.slots, self.tiles, slot)) for p in self.ahead
         ]
         inside = _simple(step < node.min + node.extent)
         return seq([where([] if constant(inside) else [inside], seq(copies)), commit()])
@@ -153,7 +153,8 @@ def _uses_outside(func: PrimFunc, node: For) -> set[Var]:
     return {n.buffer if isinstance(n, BufferStore) else n.source for n in accesses}
 
 
-def _writes(part: Stmt, buffer: Var) -> bool:
+def writes(part: Stmt, buffer: Var) -> bool:
+    """Does a statement of tile IR write the buffer?"""
     if any(s.buffer.same_as(buffer) for s in collect(part, BufferStore)):
         return True
     for node in collect(part, Evaluate):
@@ -163,7 +164,7 @@ def _writes(part: Stmt, buffer: Var) -> bool:
     return False
 
 
-def _slotted(part: Stmt, slots: dict[Var, Var], tiles: list[Var], slot: Any) -> Stmt:
+def on_slot(part: Stmt, slots: dict[Var, Var], tiles: list[Var], slot: Any) -> Stmt:
     """``part`` on one slot of the tiles."""
 
     def load(node: TensorLoad, mutator: Any) -> Any:

@@ -35,10 +35,11 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
     offsets: dict[Var, tuple[int, int]] = {}
 
     names: set[str] = set()
+    alignment: dict[Var, int] = dict(env.facts.get("shared_alignment", {}))
 
     def plan(body: Stmt, threads: Threads) -> Stmt:
-        body = _renamed(body, names)
-        made = _Plan(body, env.facts.get("shared_alignment", {}))
+        body = _renamed(body, names, alignment)
+        made = _Plan(body, alignment)
         placed = made.placed
         offsets.update(placed)
         total = max((start + size for start, size in placed.values()), default=0)
@@ -61,7 +62,7 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(body)
 
 
-def _renamed(body: Stmt, names: set[str]) -> Stmt:
+def _renamed(body: Stmt, names: set[str], alignment: dict[Var, int]) -> Stmt:
     """Shared buffers get names of their own: the code generator finds their offsets by them."""
     renamed: dict[Var, Var] = {}
     for node in collect(body, AllocBuffer):
@@ -75,6 +76,8 @@ def _renamed(body: Stmt, names: set[str]) -> Stmt:
         if name != str(buffer.name):
             scope, shape = str(buffer.scope()), list(buffer.shape)
             renamed[buffer] = tirx.decl_buffer(shape, dtype_of(buffer), name, scope=scope, layout=None)
+            if buffer in alignment:
+                alignment[renamed[buffer]] = alignment[buffer]
     return with_buffers(body, renamed) if renamed else body
 
 

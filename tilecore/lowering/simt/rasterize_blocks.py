@@ -75,8 +75,13 @@ def _in_panels(kernel: AttrStmt, panels: Panels, env: PassEnv) -> AttrStmt:
 def _indices(across: AttrStmt, down: AttrStmt, fresh: dict[AttrStmt, Var], panels: Panels) -> list[Stmt]:
     """Definitions of the user's block indices by those of the hardware."""
     dtype = "int64" if "int64" in (dtype_of(across.node.var), dtype_of(down.node.var)) else "int32"
+    block = cast(fresh[down], dtype) * cast(across.value, dtype) + cast(fresh[across], dtype)
+    return in_panels(block, across, down, panels, dtype)
+
+
+def in_panels(block: Any, across: AttrStmt, down: AttrStmt, panels: Panels, dtype: str) -> list[Stmt]:
+    """Definitions of the block indices along two axes, x and y, of the user's grid for block number ``block``."""
     wide, high = cast(across.value, dtype), cast(down.value, dtype)
-    block = cast(fresh[down], dtype) * wide + cast(fresh[across], dtype)
     first, second = (across, down) if panels.by_rows else (down, across)
     made = _Definitions(dtype)
     length, depth = (wide, high) if panels.by_rows else (high, wide)

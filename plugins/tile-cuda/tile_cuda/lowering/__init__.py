@@ -17,14 +17,29 @@ def stand_in(target: Target) -> dict[str, Any]:
 def lowering() -> Lowering:
     from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
+    from tile_cuda.lowering.hopper.bulk_loads import BULK_LOAD
+    from tile_cuda.lowering.hopper.bulk_stores import BULK_STORE
+    from tile_cuda.lowering.hopper.describe_products import DESCRIBE_PRODUCTS
+    from tile_cuda.lowering.hopper.drain_stores import DRAIN_STORES
+    from tile_cuda.lowering.hopper.place_roles import PLACE_ROLES
+    from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
+    from tile_cuda.lowering.hopper.wait_products import WAIT_PRODUCTS
+    from tile_cuda.lowering.hopper.wgmma import WGMMA
     from tile_cuda.lowering.mma import MMA_SYNC
     from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
     from tile_cuda.lowering.schedule_products import SCHEDULE_PRODUCTS
 
     edits = (
+        PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
+        PassEdit("insert", "after_tile_ops", WAIT_PRODUCTS),
+        PassEdit("insert", "after_tile_ops", DRAIN_STORES),
         PassEdit("insert", "insert_barriers", SCHEDULE_PRODUCTS),
+        PassEdit("insert", "before_outline", PLACE_ROLES),
+        PassEdit("insert", "describe_hints", DESCRIBE_PRODUCTS),
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
     )
-    return Lowering(family="simt", stand_in=stand_in, implementations=(MMA_SYNC,), edits=edits)
+    return Lowering(
+        family="simt", stand_in=stand_in, implementations=(WGMMA, MMA_SYNC, BULK_LOAD, BULK_STORE), edits=edits
+    )

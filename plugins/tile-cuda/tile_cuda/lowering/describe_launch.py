@@ -5,24 +5,39 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tilecore.ir.nodes import IRModule, PrimFunc
+from tile_cuda import instructions
+from tile_cuda.lowering.hopper.bulk_loads import MAPS
+from tilecore.ir.build import op_name
+from tilecore.ir.nodes import Call, IRModule, PrimFunc
+from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
+
+_BY_MAP = (instructions.TENSOR_LOAD, instructions.TENSOR_STORE)
 
 
 def describe_launch(module: IRModule, env: PassEnv) -> IRModule:
     windows = env.facts.get("l2_windows", {})
     made = {}
     for number, (var, func) in enumerate(module.functions.items()):
-        made[str(var.name_hint)] = _with_facts(func, windows.get(number))
+        made[str(var.name_hint)] = _with_facts(func, windows.get(number), env)
     return IRModule(made)
 
 
-def _with_facts(func: PrimFunc, window: tuple[str, Any, float] | None) -> PrimFunc:
+def _with_facts(func: PrimFunc, window: tuple[str, Any, float] | None, env: PassEnv) -> PrimFunc:
     facts = json.loads(str(func.attrs.get("simt.launch") or "{}"))
     if window is not None:
         name, size, ratio = window
         slot = [str(param.name) for param in func.params].index(name)
         facts["l2_window"] = [slot, size, ratio]
+    names = dict.fromkeys(str(call.args[0].value) for call in collect(func.body, Call) if op_name(call) in _BY_MAP)
+    if names:
+        params = [str(param.name) for param in func.params]
+        found = env.facts[MAPS].found
+        facts["tensor_maps"] = [{**found[name], "slot": params.index(found[name]["tensor"])} for name in names]
+        stored = [str(c.args[0].value) for c in collect(func.body, Call) if op_name(c) == instructions.TENSOR_STORE]
+        written = {found[name]["tensor"] for name in stored}
+        access = {str(name): str(how) for name, how in func.attrs["simt.access"].items()}
+        func = func.with_attr("simt.access", {name: "w" if name in written else how for name, how in access.items()})
     return func.with_attr("simt.launch", json.dumps(facts, sort_keys=True)) if facts else func
 
 

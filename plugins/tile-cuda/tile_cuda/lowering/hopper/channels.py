@@ -1,0 +1,179 @@
+"""Which tiles warps of their own can fill, and between which statements others use them.
+
+A *fill* is a copy of a part of a tensor to a whole shared tile by a tensor map. Its users are the statements after it in
+the same block of code, up to the next fill of the tile. A *channel* is tiles that are filled and used together: a ring of
+slots, with one barrier of each slot for "full" and one for "empty".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_cuda.lowering.hopper.blocks import blocks_of
+from tile_cuda.lowering.hopper.tensor_maps import tiling_of
+from tilecore.ir.build import constant, dtype_of, statements_of
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    AttrStmt,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    Stmt,
+    TensorLoad,
+    TensorRegion,
+    Var,
+)
+from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_global, is_shared
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.visit import collect, variables
+from tilecore.lowering.simt.pipeline_loops import STAGES, writes
+
+
+@dataclass(eq=False)
+class Fill:
+    """node: the copy. owner: the statement whose block of code it is in, None for the kernel's own. users: in order."""
+
+    node: Evaluate
+    call: TileCall
+    owner: Any
+    users: list[Stmt] = field(default_factory=list)
+
+    @property
+    def stages(self) -> int:
+        return int(self.owner.annotations.get(STAGES, 0)) if isinstance(self.owner, For) else 0
+
+
+@dataclass(eq=False)
+class Channel:
+    """Tiles that are filled and used together. fills: for each time that they are, the fill of each tile."""
+
+    tiles: list[Var]
+    fills: list[list[Fill]]
+
+    @property
+    def slots(self) -> int:
+        return max(1, *(fill.stages for fills in self.fills for fill in fills))
+
+    @property
+    def name(self) -> str:
+        return "_".join(str(tile.name) for tile in self.tiles)
+
+
+def find_channels(body: Stmt, divisors: Mapping[Var, int]) -> tuple[list[Channel], dict[str, str]]:
+    """The channels of a kernel's code in the order of their first fills; and of further tiles that global memory is
+    copied to, by name, why they are none."""
+    scan = _Scan(body, divisors)
+    scan.block(body, None)
+    tiles = {tile: fills for tile, fills in scan.fills.items() if tile not in scan.refused}
+    for tile, fills in tiles.items():
+        if any(not fill.users for fill in fills):
+            scan.refused[tile] = "nothing uses it in the block of code that fills it"
+    groups: dict[Any, Channel] = {}
+    for tile, fills in tiles.items():
+        if tile in scan.refused:
+            continue
+        key = tuple((fill.owner, fill.users[0], fill.users[-1]) for fill in fills)
+        if key in groups:
+            groups[key].tiles.append(tile)
+            for together, fill in zip(groups[key].fills, fills, strict=True):
+                together.append(fill)
+        else:
+            groups[key] = Channel([tile], [[fill] for fill in fills])
+    return list(groups.values()), {str(tile.name): reason for tile, reason in scan.refused.items()}
+
+
+class _Scan:
+    def __init__(self, body: Stmt, divisors: Mapping[Var, int]) -> None:
+        self.divisors = divisors
+        self.fills: dict[Var, list[Fill]] = {}
+        self.refused: dict[Var, str] = {}
+        self.written = {store.buffer for store in collect(body, BufferStore)}
+        for node in collect(body, Evaluate):
+            call = as_tile_call(node)
+            if call is not None:
+                self.written |= {call.args[name].source for name in call.op.writes}
+        self.allocated = {alloc.buffer for alloc in collect(body, AllocBuffer)}
+        self.views = {decl.data.args[0] for decl in collect(body, DeclBuffer)}
+
+    def block(self, body: Stmt, owner: Any) -> set[Var]:
+        """Notes the fills in a block of code; the tiles that it uses before it fills them."""
+        exposed: set[Var] = set()
+        current: dict[Var, Fill] = {}
+        for statement in statements_of(body):
+            call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
+            if call is not None and self._is_fill(call):
+                fill = Fill(statement, call, owner)
+                current[call.dst.source] = fill
+                self.fills.setdefault(call.dst.source, []).append(fill)
+                continue
+            for tile in self._used(statement):
+                if tile in current:
+                    current[tile].users.append(statement)
+                else:
+                    exposed.add(tile)
+        for tile in exposed & set(self.fills):
+            if owner is None or tile in current:
+                self._refuse(tile, "it is used before it is filled")
+        return exposed
+
+    def _used(self, statement: Stmt) -> set[Var]:
+        """Shared tiles that a statement uses without having filled them."""
+        inner: list[Stmt] = []
+        if isinstance(statement, For) and statement.kind == ForKind.SERIAL:
+            inner = [statement.body]
+        elif isinstance(statement, IfThenElse):
+            inner = [s for s in (statement.then_case, statement.else_case) if s is not None]
+        elif isinstance(statement, AttrStmt):
+            inner = [statement.body]
+        if not inner:
+            touched = {v for v in variables(statement) if v in self.allocated and is_shared(v)}
+            for tile in touched:
+                if not isinstance(statement, AllocBuffer) and writes(statement, tile):
+                    self._refuse(tile, "threads write it too")
+            return touched if not isinstance(statement, AllocBuffer) else set()
+        before = {tile: len(fills) for tile, fills in self.fills.items()}
+        exposed = set().union(*(self.block(part, statement) for part in inner))
+        for tile in exposed:
+            if len(self.fills.get(tile, ())) > before.get(tile, 0) and isinstance(statement, For):
+                self._refuse(tile, "a step of a loop uses what the step before has filled")
+        return exposed
+
+    def _is_fill(self, call: TileCall) -> bool:
+        if call.op.name != "copy" or not is_global(call.src.source) or not is_shared(call.dst.source):
+            return False
+        tile = call.dst.source
+        if tile in self.refused:
+            return False
+        reason = self._fault(call)
+        if reason is not None:
+            self._refuse(tile, reason)
+        return reason is None
+
+    def _fault(self, call: TileCall) -> str | None:
+        tile = call.dst.source
+        if call.hints.get("disable_tma"):
+            return "disable_tma=True"
+        if tile not in self.allocated or tile in self.views:
+            return "it has views"
+        if not is_whole(call.dst):
+            return "a part of it is filled"
+        if dtype_of(tile) != dtype_of(call.src.source):
+            return "its element type is not the tensor's"
+        if call.src.source in self.written:
+            return f"the kernel writes {call.src.source.name}"
+        if any(
+            not is_global(load.source) for r in call.src.region for load in collect(r.min, TensorLoad, TensorRegion)
+        ):
+            return "where it comes from is known to threads only"
+        shape = tuple(int(constant(size) or 0) for size in tile.shape)
+        found = tiling_of(call.src, shape, blocks_of(tile), self.divisors)
+        return found if isinstance(found, str) else None
+
+    def _refuse(self, tile: Var, reason: str) -> None:
+        self.refused.setdefault(tile, reason)

@@ -1,0 +1,44 @@
+"""At the end of a kernel its warps wait for the tensor stores that they have started: what these read ends with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.architectures import WARP
+from tile_cuda.lowering.hopper.specialize_warps import ROLE
+from tilecore.ir.build import const, load, op_name, seq
+from tilecore.ir.nodes import EQ, Analyzer, AttrStmt, Call, IfThenElse, PrimFunc, Stmt, structural_mutate
+from tilecore.ir.visit import collect
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.threads.kernels import Threads, each_kernel
+
+
+def drain_stores(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    return func.with_body(each_kernel(func.body, _drained))
+
+
+def _drained(body: Stmt, threads: Threads) -> Stmt:
+    sources = [c.args[1] for c in collect(body, Call) if op_name(c) == instructions.TENSOR_STORE]
+    if not sources:
+        return body
+    memory = {element.source: element for element in sources}
+    first = [_first(element) for element in memory.values()]
+    lane = Analyzer().simplify(threads.number() % WARP)
+    wait = IfThenElse(EQ(lane, const(0, "int32")), instructions.stores("wait_stores", 0, first), None)
+    if not any(node.attr_key == ROLE for node in collect(body, AttrStmt)):
+        return seq([body, wait])
+
+    def role(node: AttrStmt, mutator: Any) -> Any:
+        if node.attr_key != ROLE or str(node.value.value) != "consumer":
+            return mutator.default_mutate(node)
+        return AttrStmt(node.node, node.attr_key, node.value, seq([node.body, wait]), span=node.span)
+
+    return structural_mutate(body, [(AttrStmt, role)])
+
+
+def _first(element: Any) -> Any:
+    return load(element.source, [const(0, "int32")] * len(element.indices))
+
+
+DRAIN_STORES = Pass("drain_stores", drain_stores)

@@ -1,0 +1,159 @@
+"""What one gemm asks of the products of warpgroups: the instruction, the sizes, the grid of groups; or why not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tile_cuda.architectures import WARP
+from tile_cuda.lowering.hopper.blocks import Blocks, blocks_of
+from tile_cuda.lowering.product import SUMS, allows_tf32
+from tile_cuda.lowering.shapes import SHORT, Shape, shape_of
+from tile_cuda.lowering.warps import FULL_COLUMN
+from tile_cuda.target import architecture_of
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, tiled
+from tilecore.ir.nodes import TensorRegion
+from tilecore.ir.scopes import is_shared
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.loops.matmul import gemm_sizes
+from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.simt.sums import is_held
+from tilecore.transform import PassConfigKey
+
+GROUP = 4 * WARP  # threads of a warpgroup
+ROWS = 64  # of an instruction
+DEPTH_BYTES = 32  # of an instruction along K
+MOST_COLUMNS = 256
+
+
+class GroupProduct(NamedTuple):
+    """m, n, k: the sizes of the block's product. along_m, along_n: warpgroups along them. columns: of an instruction.
+    shape: the instruction of one warp that has the same fragments (PTX ISA, "Register fragments for wgmma")."""
+
+    m: int
+    n: int
+    k: int
+    along_m: int
+    along_n: int
+    columns: int
+    shape: Shape
+
+    @property
+    def m_tiles(self) -> int:
+        """Instructions of a warpgroup along M."""
+        return self.m // (self.along_m * ROWS)
+
+    @property
+    def n_tiles(self) -> int:
+        return self.n // (self.along_n * self.columns)
+
+    @property
+    def steps(self) -> int:
+        return self.k // self.shape.depth
+
+    @property
+    def name(self) -> str:
+        """As the header calls it: n256k16_f16_f16_f32."""
+        words = ["tf32" if kind == "float32" else SHORT[kind] for kind in (self.shape.a, self.shape.b)]
+        return f"n{self.columns}k{self.shape.depth}_{'_'.join(words)}_{SHORT[self.shape.c]}"
+
+    @property
+    def sums(self) -> int:
+        """Registers of one instruction's result in a thread."""
+        return self.columns // 2
+
+    def layout_of_c(self) -> FragmentLayout:
+        along = [(1, self.columns // 8, REGISTER), (0, 4, THREAD), (1, self.n_tiles, REGISTER)]
+        across = [(0, self.m_tiles, REGISTER), (0, self.along_m, THREAD), (1, self.along_n, THREAD)]
+        return tiled(self.shape.accumulator, [*along, *across], (self.m, self.n))
+
+    def layout_of_a(self) -> FragmentLayout:
+        """Of an A in registers; groups along N hold copies."""
+        repeats = [(0, 4, THREAD), (1, self.steps, REGISTER), (0, self.m_tiles, REGISTER), (0, self.along_m, THREAD)]
+        return resized(tiled(self.shape.operand_a, repeats, (self.m, self.k)), GROUP * self.along_m * self.along_n)
+
+
+def group_product_of(call: TileCall, env: PassEnv, threads: int | None) -> GroupProduct | str:
+    """The product, or why it cannot be done so."""
+    if "wgmma" not in env.capabilities.features:
+        return f"{architecture_of(env.target).name} has no products of warpgroups"
+    if env.config.get(str(PassConfigKey.TL_DISABLE_WGMMA)):
+        return f"{PassConfigKey.TL_DISABLE_WGMMA.name} is set"
+    if any(constant(r.extent) is None for region in (call.a, call.b, call.c) for r in region.region[-2:]):
+        return "a tile size is not known when compiling"
+    groups, rest = divmod(threads or 0, GROUP)
+    if rest or not groups:
+        return f"{threads} threads are no whole number of warpgroups of {GROUP}"
+    m, n, k = gemm_sizes(call)
+    shape = _shape(call, env, k)
+    if isinstance(shape, str):
+        return shape
+    if m % ROWS:
+        return f"M is {m}, no multiple of {ROWS}"
+    ways = [(i, groups // i) for i in range(1, groups + 1) if groups % i == 0 and m % (ROWS * i) == 0]
+    ways = [(i, j) for i, j in ways if n % j == 0 and _columns(n // j, shape)]
+    if not ways:
+        return f"{groups} warpgroups cannot share {m} x {n} in parts of whole instructions"
+    along_m, along_n = min(ways) if int(call.policy) == FULL_COLUMN else max(ways)
+    made = GroupProduct(m, n, k, along_m, along_n, _columns(n // along_n, shape), shape)
+    return _operand_fault(call, made) or made
+
+
+def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
+    a, b, c = (dtype_of(r.source) for r in (call.a, call.b, call.c))
+    if a == b == "float32" and not allows_tf32(call, env):
+        return f"float32 is rounded to tf32 only where {PassConfigKey.TL_ALLOW_TF32.name} or annotations allow it"
+    for total in (c, *SUMS.get(c, ())):
+        shape = shape_of(a, b, total, k, 90)
+        if shape is not None and DType(a).bits <= 32 and total != "float64":
+            if shape.depth * DType(a).bytes == DEPTH_BYTES:
+                return shape
+            return f"K is {k}, no multiple of {DEPTH_BYTES // DType(a).bytes}"
+    return f"no instruction for {a}, {b} into {c}"
+
+
+def _columns(n: int, shape: Shape) -> int:
+    """The widest instruction that divides ``n`` columns; 0 for none."""
+    step = 8 if shape.c != "int32" else 16
+    fits = [c for c in range(step, MOST_COLUMNS + 1, step) if n % c == 0]
+    if shape.c == "int32":
+        fits += [c for c in (8, 24) if n % c == 0]
+    return max(fits, default=0)
+
+
+def _operand_fault(call: TileCall, p: GroupProduct) -> str | None:
+    if not is_held(call.a) or call.transpose_a:
+        fault = _shared_fault("A", call.a, not call.transpose_a, ROWS)
+        if fault:
+            return fault
+    one = p.along_n * p.n_tiles == 1
+    return _shared_fault("B", call.b, bool(call.transpose_b), 0 if one else p.columns)
+
+
+def _shared_fault(name: str, region: TensorRegion, along_k: bool, part: int) -> str | None:
+    """Why an operand in shared memory cannot be described. part: elements across K of each instruction, 0: all."""
+    if not is_shared(region.source):
+        return f"{name} is in {region.source.scope()} memory"
+    blocks = blocks_of(region.source)
+    if blocks is None:
+        return f"the rows of {name} are no multiple of 32 bytes, or not a multiple of 8"
+    if any(constant(r.min) != 0 or constant(r.extent) != constant(s) for r, s in _matrix(region)):
+        return f"{name} is a part of a tile"
+    if not along_k:
+        if DType(dtype_of(region.source)).bits != 16:
+            return f"{name} is not stored along K, which only types of 16 bits may be"
+        if part % blocks.columns:
+            return f"{name} is cut inside of its blocks of {blocks.columns} columns"
+    return None
+
+
+def _matrix(region: TensorRegion) -> list[tuple[object, object]]:
+    return list(zip(region.region[-2:], region.source.shape[-2:], strict=True))
+
+
+def operand_blocks(region: TensorRegion) -> Blocks:
+    """Of an operand in shared memory that :func:`group_product_of` accepted."""
+    found = blocks_of(region.source)
+    assert found is not None
+    return found

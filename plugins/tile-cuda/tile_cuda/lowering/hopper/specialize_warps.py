@@ -1,0 +1,124 @@
+"""Gives warps of a block roles: one warp fills rings of shared tiles by tensor maps, the others use them.
+
+It takes kernels with a T.Pipelined loop around a product whose tiles can be filled so; all others go the way of
+``pipeline_loops``. ``kernel.explain()`` says which, and why not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tile_cuda.architectures import WARP
+from tile_cuda.lowering.hopper.channels import find_channels
+from tile_cuda.lowering.hopper.overlap_products import overlapped
+from tile_cuda.lowering.hopper.persist_blocks import persisted
+from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, warps_of
+from tile_cuda.target import multiprocessors_of
+from tilecore.ir.build import const, seq
+from tilecore.ir.nodes import AttrStmt, Break, Continue, Evaluate, For, PrimFunc, SeqStmt, Stmt, StringImm, Var, While
+from tilecore.ir.tile_ops import as_tile_call, last_hint
+from tilecore.ir.visit import collect, renewed
+from tilecore.lowering.assumptions import assumed_divisors
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.read_layouts import follow
+from tilecore.lowering.threads.kernels import asks_for_threads, axes_and_code, is_axis, threads_in, threads_of
+from tilecore.transform import PassConfigKey
+
+ROLES = "cuda.roles"  # attribute: of a kernel's code; its value is the number of further threads
+ROLE = "cuda.role"  # attribute: one role's part of it: "init", "producer", "consumer"
+CHANNELS = "channels"  # the fact: {a tile's ring: the Ring}
+_OFF = (PassConfigKey.TL_DISABLE_WARP_SPECIALIZED, PassConfigKey.TL_DISABLE_TMA_LOWER)
+
+
+def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    env.facts[CHANNELS] = {}
+    if "wgmma" not in env.capabilities.features:
+        return func
+    env.facts["threads"] = threads_in(func.body)
+    divisors = assumed_divisors(func)
+
+    def change(body: Stmt) -> Stmt:
+        if isinstance(body, SeqStmt):
+            return SeqStmt([change(part) for part in body.seq], span=body.span)
+        if not is_axis(body):
+            return body
+        try:
+            return _Kernel(body, divisors, env).run()
+        except Declined as reason:
+            env.note("warp_roles", {"declined": str(reason)})
+            return body
+
+    return func.with_body(change(func.body))
+
+
+class _Kernel:
+    def __init__(self, kernel: AttrStmt, divisors: Mapping[Var, int], env: PassEnv) -> None:
+        self.kernel, self.env = kernel, env
+        self.levels, self.code = axes_and_code(kernel)
+        self.divisors = divisors
+        self.threads = threads_of(self.levels)
+
+    def run(self) -> Stmt:
+        self._check()
+        levels, code = self._persisted()
+        channels, refused = find_channels(code, self.divisors)
+        for name, reason in refused.items():
+            self.env.note("warp_roles", {"tile": name, "declined": f"threads fill it: {reason}"})
+        if not any(channel.slots > 1 for channel in channels):
+            raise Declined("no T.Pipelined loop fills tiles that a tensor map can fill")
+        rings = [Ring(channel) for channel in channels]
+        filling = renewed(Producer(rings, code).run())
+        using = Consumer(rings, code, self.env, lambda node: self._loop(node)).run()
+        for ring in rings:
+            for tile, slots in ring.slots.items():
+                self.env.facts[CHANNELS][slots] = ring
+                follow(self.env, tile, slots, ring.count)
+            self._note(ring)
+        init = seq([s for ring in rings for s in ring.init(warps_of(self.threads.count))])
+        roles = [_role(name, part) for name, part in (("init", init), ("producer", filling), ("consumer", using))]
+        made: Stmt = AttrStmt(const(0, "int32"), ROLES, const(WARP, "int32"), seq(roles))
+        made = seq([*(s for ring in rings for s in ring.allocations()), made])
+        for level in reversed(levels):
+            made = AttrStmt(level.node, level.attr_key, level.value, made, span=level.span)
+        return made
+
+    def _check(self) -> None:
+        for key in _OFF:
+            if self.env.config.get(str(key)):
+                raise Declined(f"{key.name} is set")
+        calls = [call for node in collect(self.code, Evaluate) if (call := as_tile_call(node)) is not None]
+        if not any(call.op.name == "gemm" for call in calls):
+            raise Declined("it multiplies no tiles")
+        if asks_for_threads(self.code, self.threads):
+            raise Declined("its code asks for threads")
+        if self.threads.count % WARP or self.threads.count + WARP > self.env.capabilities.max_threads:
+            raise Declined(f"{self.threads.count} threads")
+        if len(self.threads.active) > 1:
+            raise Declined("its threads stand along several axes")
+        if collect(self.code, Break, Continue, While):
+            raise Declined("its loops end early")
+        if last_hint(self.kernel, "cluster_dims") is not None:
+            raise Declined("it asks for clusters")
+
+    def _persisted(self) -> tuple[list[AttrStmt], Stmt]:
+        if self.env.config.get(str(PassConfigKey.TL_DISABLE_PERSISTENT_BLOCKS)):
+            return self.levels, self.code
+        blocks = multiprocessors_of(self.env.target)
+        self.env.note("blocks", {"order": f"{blocks} blocks that take the grid's in turn"})
+        return persisted(self.levels, self.code, blocks, self.kernel)
+
+    def _loop(self, node: For) -> Stmt:
+        if self.env.config.get(str(PassConfigKey.TL_DISABLE_PRODUCT_OVERLAP)):
+            return node
+        return overlapped(node, self.env)
+
+    def _note(self, ring: Ring) -> None:
+        names = ", ".join(str(tile.name) for tile in ring.channel.tiles)
+        self.env.note("pipelines", {"tiles": names, "stages": ring.count, "filled": "by a warp of its own"})
+
+
+def _role(name: str, body: Stmt) -> Stmt:
+    return AttrStmt(const(0, "int32"), ROLE, StringImm(name), body)
+
+
+SPECIALIZE_WARPS = Pass("specialize_warps", specialize_warps)

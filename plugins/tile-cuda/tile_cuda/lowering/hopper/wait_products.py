@@ -1,0 +1,239 @@
+"""Waits for products of warpgroups, each as late as may be.
+
+A group of products runs on its own from where it is issued. Until it is done nobody may touch its sums, write the
+registers or the tiles that it reads, or hand a slot of a ring that it reads back to who fills it; further products may
+be issued, also into the same sums. The wait stands in front of the first statement that does one of these, and leaves
+as many later groups running as it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.lowering.hopper.wgmma import PRODUCTS
+from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, with_body
+from tilecore.ir.nodes import (
+    Analyzer,
+    AttrStmt,
+    Bind,
+    BufferStore,
+    Call,
+    Evaluate,
+    FloorMod,
+    For,
+    IfThenElse,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    While,
+)
+from tilecore.ir.visit import collect, substitute, variables
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.threads.kernels import Threads, each_kernel
+
+MOST = 4  # groups that are told apart; what is older is taken for one of this age
+ROUNDS = 6  # of a loop that are looked at before the slots of its rings are taken for any
+_READING = (instructions.STMATRIX, instructions.TENSOR_STORE, "if_then_else")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Products on their way. sums: registers that they write. read: registers that they read. tiles: (tile, its first
+    index) in shared memory that they read; None for an index that is not known any more."""
+
+    sums: frozenset[Var] = frozenset()
+    read: frozenset[Var] = frozenset()
+    tiles: tuple[tuple[Var, Any], ...] = ()
+
+    def joined(self, other: Group) -> Group:
+        tiles = {(tile, str(slot)): (tile, slot) for tile, slot in (*self.tiles, *other.tiles)}
+        return Group(self.sums | other.sums, self.read | other.read, tuple(tiles.values()))
+
+    @property
+    def key(self) -> Any:
+        return self.sums, self.read, frozenset((tile, str(slot)) for tile, slot in self.tiles)
+
+
+State = tuple[Group, ...]  # the youngest first
+
+
+def wait_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    def change(body: Stmt, threads: Threads) -> Stmt:
+        if not any(node.attr_key == PRODUCTS for node in collect(body, AttrStmt)):
+            return body
+        made, state = _Waits().statement(body, ())
+        return seq([made, *_wait(state, 0)])
+
+    return func.with_body(each_kernel(func.body, change))
+
+
+class _Waits:
+    """Each method: (the statement with its waits, the groups that run after it)."""
+
+    def statement(self, node: Stmt, state: State) -> tuple[Stmt, State]:
+        if isinstance(node, SeqStmt):
+            parts = []
+            for part in node.seq:
+                made, state = self.statement(part, state)
+                parts.append(made)
+            return seq(parts), state
+        if isinstance(node, AttrStmt) and node.attr_key == PRODUCTS:
+            return self._issue(node, state)
+        if _is_leaf(node):
+            age = _first_met(node, state)
+            return seq([*_wait(state, age), node]), state[:age]
+        if isinstance(node, AttrStmt):
+            body, state = self.statement(node.body, state)
+            return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), state
+        return self._branch(node, state) if isinstance(node, IfThenElse) else self._loop(node, state)
+
+    def _issue(self, node: AttrStmt, state: State) -> tuple[Stmt, State]:
+        group = _group_of(node)
+        met = [age for age, g in enumerate(state) if group.read & g.sums or group.sums & g.read]
+        oldest = min(met, default=len(state))
+        waits, state = _wait(state, oldest), (group, *state[:oldest])
+        if len(state) > MOST:
+            state = (*state[: MOST - 1], state[MOST - 1].joined(state[MOST]))
+        return seq([*waits, node]), state
+
+    def _branch(self, node: IfThenElse, state: State) -> tuple[Stmt, State]:
+        age = _first_met(node.condition, state)
+        waits, state = _wait(state, age), state[:age]
+        then, after = self.statement(node.then_case, state)
+        other, after_other = None, state
+        if node.else_case is not None:
+            other, after_other = self.statement(node.else_case, state)
+        return seq([*waits, IfThenElse(node.condition, then, other, span=node.span)]), _merged(after, after_other)
+
+    def _loop(self, node: Any, state: State) -> tuple[Stmt, State]:
+        heads = [h for h in (getattr(node, name, None) for name in ("min", "extent", "condition")) if h is not None]
+        age = min((_first_met(head, state) for head in heads), default=len(state))
+        waits, state = _wait(state, age), state[:age]
+        entered, rounds = state, 0
+        while True:
+            body, after = self.statement(node.body, entered)
+            back = tuple(_carried(group, node, rounds > ROUNDS) for group in after)
+            merged = _merged(entered, back)
+            if [g.key for g in merged] == [g.key for g in entered]:
+                break
+            entered, rounds = merged, rounds + 1
+        made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
+        return seq([*waits, made]), _merged(state, tuple(_left(group, node) for group in after))
+
+
+def _is_leaf(node: Stmt) -> bool:
+    """A statement that no wait goes into: it issues nothing and releases nothing."""
+    if not isinstance(node, (For, While, IfThenElse, AttrStmt)):
+        return True
+    if isinstance(node, AttrStmt) and node.attr_key == NEST:
+        return True
+    if any(inner.attr_key == PRODUCTS for inner in collect(node, AttrStmt)):
+        return False
+    return not any(op_name(call) == instructions.RELEASE for call in collect(node, Call))
+
+
+def _group_of(node: AttrStmt) -> Group:
+    sums, read, tiles = set(), set(), []
+    for call in collect(node, Call):
+        name = op_name(call)
+        if name == instructions.WGMMA:
+            sums.add(call.args[3].source)
+            tiles += [call.args[4], call.args[8]]
+        elif name == instructions.WGMMA_HELD:
+            sums.add(call.args[2].source)
+            read.add(call.args[3].source)
+            tiles.append(call.args[4])
+    found = {(t.source, str(t.indices[0])): (t.source, t.indices[0]) for t in tiles}
+    return Group(frozenset(sums), frozenset(read), tuple(found.values()))
+
+
+# -- what meets ------------------------------------------------------------------------------------------------------
+
+
+def _first_met(node: Any, state: State) -> int:
+    """The age of the youngest group that must be done before ``node``; the number of groups for none."""
+    if not state:
+        return 0
+    if isinstance(node, Evaluate) and op_name(node.value) == instructions.RELEASE:
+        freed = [(e.source, e.indices[0]) for e in node.value.args[2:]]
+        return next((age for age, group in enumerate(state) if _holds(group, freed)), len(state))
+    touched = variables(node)
+    written = {store.buffer for store in collect(node, BufferStore)}
+    for call in collect(node, Call):  # a call may write what it names
+        if op_name(call) not in _READING:
+            written |= {element.source for element in call.args if isinstance(element, TensorLoad)}
+    for age, group in enumerate(state):
+        if group.sums & touched or group.read & written or any(tile in written for tile, _ in group.tiles):
+            return age
+    return len(state)
+
+
+def _holds(group: Group, freed: Iterable[tuple[Var, Any]]) -> bool:
+    return any(tile.same_as(other) and not _apart(slot, at) for other, at in freed for tile, slot in group.tiles)
+
+
+def _apart(a: Any, b: Any) -> bool:
+    """Are these slots of a ring, numbers or remainders, never the same?"""
+    if a is None or b is None:
+        return False
+    if constant(a) is not None and constant(b) is not None:
+        return constant(a) != constant(b)
+    if not (isinstance(a, FloorMod) and isinstance(b, FloorMod)) or constant(a.b) != constant(b.b):
+        return False
+    distance, size = constant(Analyzer().simplify(a.a - b.a)), constant(a.b)
+    return distance is not None and size is not None and distance % size != 0
+
+
+def _merged(a: State, b: State) -> State:
+    """What may run where two ways meet: by age, the youngest first."""
+    longest, other = (a, b) if len(a) >= len(b) else (b, a)
+    return tuple(g.joined(other[age]) if age < len(other) else g for age, g in enumerate(longest))
+
+
+def _carried(group: Group, node: Any, forget: bool) -> Group:
+    """A group of a step of a loop as the next step sees it."""
+    if forget or not isinstance(node, For):
+        return replace(group, tiles=tuple((tile, None) for tile, _ in group.tiles))
+    return _elsewhere(group, node, node.loop_var - const(1, dtype_of(node.loop_var)))
+
+
+def _left(group: Group, node: Any) -> Group:
+    """A group of a loop as what comes after the loop sees it."""
+    if not isinstance(node, For):
+        return _carried(group, node, True)
+    return _elsewhere(group, node, node.min + node.extent - const(1, dtype_of(node.loop_var)))
+
+
+def _elsewhere(group: Group, node: For, step: Any) -> Group:
+    own = {bind.var for bind in collect(node.body, Bind)} | {loop.loop_var for loop in collect(node.body, For)}
+    tiles = []
+    for tile, slot in group.tiles:
+        if slot is not None:
+            slot = Analyzer().simplify(substitute(slot, {node.loop_var: step}))
+            slot = None if variables(slot) & own else slot  # of something that each step defines anew
+        tiles.append((tile, slot))
+    return replace(group, tiles=tuple(tiles))
+
+
+# -- waits -----------------------------------------------------------------------------------------------------------
+
+
+def _wait(state: State, age: int) -> list[Stmt]:
+    """Statements after which only the ``age`` youngest groups run."""
+    if age >= len(state):
+        return []
+    running = {sums for group in state[:age] for sums in group.sums}
+    done = dict.fromkeys(sums for group in state[age:] for sums in group.sums if sums not in running)
+    made = [instructions.warpgroup("wait", const(age, "int32"))]
+    for sums in sorted(done, key=lambda v: str(v.name)):
+        made.append(instructions.settle(load(sums, [const(0, "int32")]), int(constant(sums.shape[0]) or 0)))
+    return made
+
+
+WAIT_PRODUCTS = Pass("wait_products", wait_products)
