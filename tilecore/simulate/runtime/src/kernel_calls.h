@@ -65,6 +65,16 @@ TC_SIM_EXPORT void tc_sim_matrix_rows(const void* const* rows, int line) {
   tcsim::check_matrix_rows(tcsim::here(), rows, tcsim::site_of_line(line));
 }
 
+TC_SIM_EXPORT void tc_sim_note_piece(void* to, const void* from, unsigned arrangement) {
+  tcsim::note_origin(*tcsim::here().block, to, from, tcsim::kPiece, arrangement);
+}
+TC_SIM_EXPORT unsigned tc_sim_arrangement(const void* piece) {
+  return tcsim::arrangement_of(*tcsim::here().block, reinterpret_cast<uintptr_t>(piece));
+}
+TC_SIM_EXPORT void tc_sim_mismatched_swizzle(const void* piece, const char* what, const char* message, int line) {
+  tcsim::mismatched_swizzle(tcsim::here(), piece, what, message, tcsim::site_of_line(line));
+}
+
 TC_SIM_EXPORT void tc_sim_barrier(int line) { tcsim::block_barrier(tcsim::here(), false, 0, line); }
 TC_SIM_EXPORT unsigned tc_sim_block_vote(int predicate, int kind, int line) {
   return static_cast<unsigned>(tcsim::block_barrier(tcsim::here(), predicate != 0, kind, line));
@@ -116,6 +126,10 @@ TC_SIM_EXPORT void tc_sim_async_reads(void* work, const void* from, size_t bytes
 }
 TC_SIM_EXPORT void tc_sim_async_writes(void* work, void* to, size_t bytes) {
   tcsim::declare_range(tcsim::here(), static_cast<tcsim::Operation*>(work), to, static_cast<unsigned>(bytes), true);
+}
+TC_SIM_EXPORT void tc_sim_async_updates(void* work, void* to, size_t bytes) {
+  tcsim::declare_range(tcsim::here(), static_cast<tcsim::Operation*>(work), to, static_cast<unsigned>(bytes), true,
+                       true);
 }
 TC_SIM_EXPORT void tc_sim_async_start(void* work, void (*body)(void*), const void* state, size_t bytes) {
   tcsim::start_operation(tcsim::here(), static_cast<tcsim::Operation*>(work), body, state, bytes);

@@ -138,6 +138,11 @@ struct Agent {
   uint32_t shared_read = 0;  // when it last read shared memory
 };
 
+struct Origin {
+  uintptr_t from = 0;  // 0: unknown
+  unsigned arrangement = 0;
+};
+
 struct Block {
   uint32_t tag = 0, threads = 0, live = 0;
   Index index;
@@ -156,7 +161,7 @@ struct Block {
   std::vector<Agent> agents;             // actor number minus threads
   std::vector<uint32_t> shared_readers;  // the agents that read shared memory
   SyncVariables sync;
-  std::vector<uintptr_t> origins;  // of the 16-byte pieces of shared memory that were copied from tensors; 0: unknown
+  std::vector<Origin> origins;  // of the 16-byte pieces of shared memory that were copied from tensors
   std::deque<Operation> landing;  // on transaction barriers
 };
 

@@ -28,6 +28,13 @@ void tc_sim_store(void* to, const void* from, unsigned bytes, unsigned alignment
 // The eight rows, 16 bytes each, of one matrix that is about to be read: they should come from one column of a tensor.
 void tc_sim_matrix_rows(const void* const* rows, int line);
 
+// Of a piece of 16 bytes of shared memory that lands: where from, null if that is no piece of a tensor; arrangement: how
+// the copy that it belongs to exchanges pieces, a number from 1 that means something to the backend. Plain stores
+// forget both. tc_sim_arrangement: of a piece, 0 where it is not known.
+void tc_sim_note_piece(void* to, const void* from, unsigned arrangement);
+unsigned tc_sim_arrangement(const void* piece);
+void tc_sim_mismatched_swizzle(const void* piece, const char* what, const char* message, int line);
+
 void tc_sim_barrier(int line);
 unsigned tc_sim_block_vote(int predicate, int kind, int line);  // 1 any, 2 all, 3 count
 void tc_sim_named_barrier(int id, unsigned threads, int waits, int line);
@@ -48,6 +55,7 @@ void* tc_sim_async_begin(unsigned channel, int line);
 void* tc_sim_async_begin_on(void* barrier, unsigned bytes, int line);
 void tc_sim_async_reads(void* work, const void* from, size_t bytes);
 void tc_sim_async_writes(void* work, void* to, size_t bytes);
+void tc_sim_async_updates(void* work, void* to, size_t bytes);  // atomically, so that updates race with no other
 void tc_sim_async_start(void* work, void (*body)(void* state), const void* state, size_t state_bytes);
 
 void tc_sim_transaction_init(void* barrier, unsigned count, int line);
