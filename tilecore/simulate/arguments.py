@@ -1,4 +1,4 @@
-"""Arguments of a kernel on the simulated device: tensors in host memory, scalars as 8-byte slots, records of several."""
+"""Arguments of a kernel on the simulated device: host tensors, scalars as 8-byte slots, records of several."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ inline void declare(Worker& worker, Operation& operation, uint32_t agent, uint32
   Fiber& fiber = *worker.actor;
   const uint64_t epoch = make_epoch(fiber.block->tag, agent, clock);
   const auto address = reinterpret_cast<uintptr_t>(pointer);
-  check(worker, address, bytes, {&fiber, epoch, site_of_line(operation.line), bytes, write, atomic, true});
+  check(worker, address, bytes, {&fiber, epoch, site_of_line(operation.line), bytes, write, atomic, true, operation.memo});
   Space* space = nullptr;
   if (find_space(worker, address, bytes, space) != Place::space) return;
   const bool shared = space->number == kShared;

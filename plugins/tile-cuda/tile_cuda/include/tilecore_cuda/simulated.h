@@ -129,3 +129,4 @@ TC_FN void tc_fence_async() { tc_sim_fence(0); }
 
 #include "tilecore_cuda/simulated_matrix.h"
 #include "tilecore_cuda/simulated_tensor.h"
+#include "tilecore_cuda/simulated_warpgroups.h"

@@ -58,6 +58,22 @@ void tc_sim_async_writes(void* work, void* to, size_t bytes);
 void tc_sim_async_updates(void* work, void* to, size_t bytes);  // atomically, so that updates race with no other
 void tc_sim_async_start(void* work, void (*body)(void* state), const void* state, size_t state_bytes);
 
+// Teams: neighbouring warps whose asynchronous work reads shared memory, and reads and writes arrays of the threads' own.
+// fence, commit and wait are of a warp. The others are called in the body of a collective of the team's threads: work
+// begins, says what each warp reads of shared memory and which registers each lane gives it (written: they are sums),
+// and starts; its body runs when a warp waits for it. The name is that of the operation, and outlives the run.
+void tc_sim_team_fence(int line);
+void tc_sim_team_commit(int line);
+void tc_sim_team_wait(unsigned remaining, int line);
+void* tc_sim_team_begin(const char* name, int line);
+void tc_sim_team_reads(void* work, unsigned warp, const void* from, size_t bytes);
+void tc_sim_team_registers(void* work, unsigned lane, const void* registers, size_t bytes, int written);
+void tc_sim_team_start(void* work, void (*body)(void* state), const void* state, size_t state_bytes);
+// For bodies: memory until the next call, and d (rows x columns) += a (rows x depth) * b (depth x columns), by rows.
+void* tc_sim_scratch(size_t bytes);
+void tc_sim_multiply_floats(float* d, const float* a, const float* b, size_t rows, size_t columns, size_t depth);
+void tc_sim_multiply_ints(int32_t* d, const int32_t* a, const int32_t* b, size_t rows, size_t columns, size_t depth);
+
 void tc_sim_transaction_init(void* barrier, unsigned count, int line);
 void tc_sim_transaction_drop(void* barrier, int line);
 unsigned tc_sim_transaction_arrive(void* barrier, unsigned arrivals, unsigned expected_bytes, int line);
