@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
 from tilecore.runtime.dims import evaluate
-from tilecore.simulate.arguments import Tensor
+from tilecore.simulate.arguments import Record, Tensor
 from tilecore.simulate.compilers import find_compiler
 from tilecore.simulate.device import SimulatedDevice
 from tilecore.simulate.library import KernelLibrary, compile_kernels
@@ -60,8 +60,16 @@ class SimulatedAdapter(KernelAdapter):
             )
         symbols = [entry.symbol for entry in artifact.entries]
         library = compile_kernels(artifact.source, symbols, self.include, self.flags)
-        launch = SimulatedLaunch(artifact, library, self.simulated)
+        launch = SimulatedLaunch(artifact, library, self.simulated, self.further_parameters)
         return LoadedKernel(launch, owner=library)
+
+    def further_parameters(
+        self, entry: Entry, arguments: Sequence[Tensor | int], symbols: Mapping[str, int]
+    ) -> Sequence[Record]:
+        """What the kernel takes behind its slots, made anew for every launch: as the backend's launcher would make it.
+
+        arguments: those in front, by slot. symbols: the call's. Raises LaunchError for what cannot be launched."""
+        return ()
 
     def largest_run(self) -> int | None:
         return 1 << 24
@@ -70,10 +78,14 @@ class SimulatedAdapter(KernelAdapter):
 class SimulatedLaunch:
     """``launch(slots_address, grids_address, stream)`` for the kernels of one artifact."""
 
-    def __init__(self, artifact: Artifact, library: KernelLibrary, device: SimulatedDevice) -> None:
+    def __init__(
+        self, artifact: Artifact, library: KernelLibrary, device: SimulatedDevice,
+        further: Callable[..., Sequence[Record]] = lambda entry, arguments, symbols: (),
+    ) -> None:  # fmt: skip
         self.artifact = artifact
         self.library = library
         self.device = device
+        self.further = further
         self.tensors: list[TensorParam] = [p for p in artifact.params if isinstance(p, TensorParam)]
         self.scalars = [p for p in artifact.params if isinstance(p, ScalarParam)]
 
@@ -89,10 +101,10 @@ class SimulatedLaunch:
             arguments[number] = _workspace(workspace, slots[number], symbols)
         grids = (ctypes.c_int64 * (4 * len(artifact.entries))).from_address(grids_address)
         for number, entry in enumerate(artifact.entries):
-            self._run(entry, list(grids[4 * number : 4 * number + 4]), arguments)
+            self._run(entry, list(grids[4 * number : 4 * number + 4]), arguments, symbols)
         return 0
 
-    def _run(self, entry: Entry, grid: list[int], arguments: list[Any]) -> None:
+    def _run(self, entry: Entry, grid: list[int], arguments: list[Any], symbols: dict[str, int]) -> None:
         cluster = entry.attributes.get("cluster", (1, 1, 1))
         if any(g % c for g, c in zip(grid, cluster, strict=False)):
             raise LaunchError(
@@ -100,7 +112,8 @@ class SimulatedLaunch:
                 found=f"a grid of {tuple(grid[:3])} blocks",
             )
         if 0 not in grid[:3]:
-            self.device.run(self.library, entry.symbol, grid[:3], entry.threads, arguments, grid[3])
+            given = [*arguments, *self.further(entry, arguments, symbols)]
+            self.device.run(self.library, entry.symbol, grid[:3], entry.threads, given, grid[3])
 
 
 def _tensor(param: TensorParam, address: int, symbols: dict[str, int]) -> Tensor:

@@ -1,4 +1,4 @@
-"""Arguments of a kernel on the simulated device: tensors in host memory, and scalars as 8-byte slots."""
+"""Arguments of a kernel on the simulated device: host tensors, scalars as 8-byte slots, records of several."""
 
 from __future__ import annotations
 
@@ -89,6 +89,14 @@ class Tensor:
         if shape and rest:
             index[-1] += rest
         return tuple(index)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A parameter that is passed whole: 8-byte words, of which (tensor, bytes) is an address that many bytes from the
+    tensor's element 0. The tensor is one of the kernel's arguments."""
+
+    words: tuple[int | tuple[Tensor, int], ...]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from tilecore import settings
 from tilecore.errors import LaunchError
 from tilecore.simulate import native
-from tilecore.simulate.arguments import Placed, Tensor, place
+from tilecore.simulate.arguments import Placed, Record, Tensor, place
 from tilecore.simulate.compilers import HostCompiler
 from tilecore.simulate.library import KernelLibrary, compile_kernels
 from tilecore.simulate.reports import BankConflict, bank_conflicts, simulation_error
@@ -68,11 +68,12 @@ class SimulatedDevice:
 
     def run(
         self, library: KernelLibrary, symbol: str, grid: Sequence[int], block: Sequence[int],
-        arguments: Sequence[Tensor | int], shared_bytes: int = 0, seed: int | None = None,
+        arguments: Sequence[Tensor | Record | int], shared_bytes: int = 0, seed: int | None = None,
     ) -> Run:  # fmt: skip
         """Run ``symbol`` over ``grid`` blocks of ``block`` threads (x, y, z; fewer mean 1).
 
-        arguments: in the order of the kernel's parameters; a number is an 8-byte slot (``arguments.slot_of``).
+        arguments: in the order of the kernel's parameters; a number is an 8-byte slot (``arguments.slot_of``), a record
+        takes one for each of its words.
         Tensors are copied to the device and, if all went well, back. Raises SimulationError.
         """
         blocks, threads = _extent(grid, "grid"), _extent(block, "block")
@@ -112,7 +113,7 @@ class _Launch:
 
     def __init__(
         self, device: SimulatedDevice, library: KernelLibrary, symbol: str, grid: tuple[int, int, int],
-        block: tuple[int, int, int], arguments: Sequence[Tensor | int], shared_bytes: int,
+        block: tuple[int, int, int], arguments: Sequence[Tensor | Record | int], shared_bytes: int,
     ) -> None:  # fmt: skip
         self.device = device
         self.library = library
@@ -163,7 +164,7 @@ class _Launch:
         launch.grid[:], launch.block[:] = self.sizes
         slots, tensors, pointers = self._slots()
         launch.slots, launch.tensors, launch.pointers = slots, tensors, pointers
-        launch.slot_count, launch.tensor_count = len(self.arguments), len(self.placed)
+        launch.slot_count, launch.tensor_count = len(slots), len(self.placed)
         launch.pointer_count = len(pointers) if self.placed else 0
         launch.warp, launch.workers, launch.most_resident = device.warp, device.workers, device.most_resident
         launch.allow_same_value, launch.count_banks = device.allow_same_value, device.count_banks
@@ -173,16 +174,19 @@ class _Launch:
         return launch
 
     def _slots(self) -> tuple[Any, Any, Any]:
-        slots = (ctypes.c_int64 * max(1, len(self.arguments)))()
         tensors = (native.CTensor * max(1, len(self.placed)))()
-        pointers = []
         for number, piece in enumerate(self.placed):
             tensors[number] = native.CTensor(piece.begin, piece.end - piece.begin, piece.item, piece.access, piece.row)
         homes = {id(tensor): number for number, piece in enumerate(self.placed) for tensor in piece.tensors}
-        for slot, argument in enumerate(self.arguments):
-            if isinstance(argument, Tensor):
-                number = homes[id(argument)]
-                pointers.append(native.CPointer(slot, number, argument.address - self.placed[number].begin))
-            else:
-                slots[slot] = argument
+        words: list[int] = []
+        pointers = []
+        for argument in self.arguments:
+            for word in argument.words if isinstance(argument, Record) else (argument,):
+                tensor, offset = word if isinstance(word, tuple) else (word, 0)
+                if isinstance(tensor, Tensor):
+                    number = homes[id(tensor)]
+                    offset += tensor.address - self.placed[number].begin
+                    pointers.append(native.CPointer(len(words), number, offset % 2**64))
+                words.append(0 if isinstance(tensor, Tensor) else tensor)
+        slots = (ctypes.c_int64 * max(1, len(words)))(*words)
         return slots, tensors, (native.CPointer * max(1, len(pointers)))(*pointers)

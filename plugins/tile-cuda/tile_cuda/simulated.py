@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tile_cuda.launch.entries import launch_entry
 from tilecore import debug
 from tilecore.errors import UnsupportedError
 from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact, Entry
+
+if TYPE_CHECKING:
+    from tilecore.simulate.arguments import Record, Tensor
 
 NAME = SIMULATED
 FORMAT = "simulation"  # of its binaries: the source itself
@@ -18,6 +23,7 @@ def simulated_adapter() -> KernelAdapter | None:
     """The adapter, or None while this tilecore has no simulated device."""
     if importlib.util.find_spec("tilecore.simulate") is None:
         return None
+    from tile_cuda.simulated_maps import simulated_map
     from tile_cuda.toolchain import INCLUDE
     from tilecore.simulate.adapter import SimulatedAdapter
     from tilecore.simulate.device import SimulatedDevice
@@ -30,17 +36,24 @@ def simulated_adapter() -> KernelAdapter | None:
                 _check_facts(entry)
             return super().load(artifact)
 
+        def further_parameters(
+            self, entry: Entry, arguments: Sequence[Tensor | int], symbols: Mapping[str, int]
+        ) -> Sequence[Record]:
+            maps = launch_entry(entry).tensor_maps
+            return [simulated_map(made, arguments, symbols, entry.symbol) for made in maps]
+
     # the language lets threads write one value to one place, as all threads of a row do after a reduction
     return CudaSimulatedAdapter(INCLUDE, device=SimulatedDevice(allow_same_value=True), name=NAME)
 
 
 def _check_facts(entry: Entry) -> None:
     facts = launch_entry(entry)
-    if facts.tensor_maps:
-        raise UnsupportedError(
-            f"{entry.symbol} copies by tensor maps, which the simulated device has not",
-            hint='run it on a GPU, or compile it for an architecture without them: target="cuda -arch=sm_80"',
-        )
+    for made in facts.tensor_maps:
+        if made.interleave != "none":
+            raise UnsupportedError(
+                f"{entry.symbol}: the tensor map of {made.name} interleaves, which the simulated device has not",
+                found=f"interleave {made.interleave!r}", expected="none",
+            )  # fmt: skip
     told = {
         "a window of L2": facts.window_slot >= 0,
         "a programmatic launch": facts.programmatic,

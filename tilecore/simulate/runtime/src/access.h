@@ -3,6 +3,7 @@
 #include "banks.h"
 #include "ordering.h"
 #include "origins.h"
+#include "registers.h"
 
 namespace tcsim {
 
@@ -12,6 +13,7 @@ struct Access {
   uint32_t site;
   unsigned size;
   bool write, atomic, agent;
+  Known* memo = nullptr;  // of an agent's own
 };
 
 void tick(Worker& worker);
@@ -107,8 +109,8 @@ inline uint32_t with_reader(Readers& readers, const Fiber& fiber, uint64_t epoch
 // The same for a plain read, which many cells have in common.
 inline uint32_t with_plain_reader(Space& space, const Access& access, uint32_t head) {
   Fiber& fiber = *access.fiber;
-  auto* memo = space.number == kShared ? fiber.shared_readers : fiber.global_readers;
-  Fiber::Known& known = memo[slot_of(head)];
+  auto* memo = access.memo ? access.memo : space.number == kShared ? fiber.shared_readers : fiber.global_readers;
+  Known& known = memo[slot_of(head)];
   if (known.made && known.parent == head && space.readers->live(known.made)) return known.made;
   known = {head, with_reader(*space.readers, fiber, access.epoch, access.site, false, head)};
   return known.made;
@@ -132,7 +134,7 @@ inline void read_cell(Worker& worker, Space& space, Cell& cell, uint32_t head, u
     if (readers[head].epoch == epoch && !readers[head].wrote) return;
     if (readers[head].some_wrote) check_readers(worker, space, head, access, address, size);
   }
-  const bool in_common = !access.agent && !access.atomic;
+  const bool in_common = (!access.agent || access.memo) && !access.atomic;
   cell.readers = in_common ? with_plain_reader(space, access, head)
                            : with_reader(readers, *access.fiber, epoch, access.site, false, head);
 }
@@ -246,7 +248,8 @@ __attribute__((noinline, cold)) inline void nowhere(Worker& worker, const Access
 inline void check(Worker& worker, uintptr_t address, unsigned size, const Access& access) {
   Space* space = nullptr;
   const Place place = find_space(worker, address, size, space);
-  if (place == Place::registers) return;
+  if (place == Place::registers)
+    return touch_registers(worker, reinterpret_cast<void*>(address), size, access.write, access.site);
   if (place == Place::nowhere) return nowhere(worker, access, address, size);
   if (address < space->begin || address + size > space->end) return outside(worker, *space, access, address, size);
   if (access.write) ++worker.progress;

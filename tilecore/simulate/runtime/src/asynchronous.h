@@ -28,11 +28,11 @@ inline Channel& channel_of(Worker& worker, Fiber& fiber, unsigned number, int li
 
 // A range that the operation will read or write.
 inline void declare(Worker& worker, Operation& operation, uint32_t agent, uint32_t clock, const void* pointer,
-                    uint32_t bytes, bool write) {
+                    uint32_t bytes, bool write, bool atomic = false) {
   Fiber& fiber = *worker.actor;
   const uint64_t epoch = make_epoch(fiber.block->tag, agent, clock);
   const auto address = reinterpret_cast<uintptr_t>(pointer);
-  check(worker, address, bytes, {&fiber, epoch, site_of_line(operation.line), bytes, write, false, true});
+  check(worker, address, bytes, {&fiber, epoch, site_of_line(operation.line), bytes, write, atomic, true, operation.memo});
   Space* space = nullptr;
   if (find_space(worker, address, bytes, space) != Place::space) return;
   const bool shared = space->number == kShared;
@@ -135,13 +135,15 @@ inline Operation* begin_transaction(Worker& worker, void* barrier, uint32_t byte
   return operation;
 }
 
-inline void declare_range(Worker& worker, Operation* operation, const void* pointer, uint32_t bytes, bool write) {
+inline void declare_range(Worker& worker, Operation* operation, const void* pointer, uint32_t bytes, bool write,
+                          bool atomic = false) {
   if (worker.deferred.bytes) flush_deferred(worker);
   if (operation->barrier)
-    return declare(worker, *operation, operation->barrier->agent, operation->agent_clock, pointer, bytes, write);
+    return declare(worker, *operation, operation->barrier->agent, operation->agent_clock, pointer, bytes, write,
+                   atomic);
   Channel& channel = *worker.actor->channels[operation->bytes];
-  declare(worker, *operation, write ? channel.write_agent : channel.read_agent, operation->group, pointer, bytes,
-          write);
+  declare(worker, *operation, write ? channel.write_agent : channel.read_agent, operation->group, pointer, bytes, write,
+          atomic);
 }
 
 inline void start_operation(Worker& worker, Operation* operation, void (*body)(void*), const void* state,

@@ -88,8 +88,12 @@ inline bool admit_block(Worker& worker) {
   return true;
 }
 
-// Copies out of the block that nobody has waited for: the memory that they read goes away.
-inline void require_stores_awaited(Worker& worker, Fiber& fiber) {
+// Copies out of the block, or a team's work, that nobody has waited for: the memory that they read goes away.
+inline void require_work_awaited(Worker& worker, Fiber& fiber) {
+  for (const Guard& guard : fiber.guards)
+    if (is_pending(fiber, guard))
+      return fail(worker, "missing_wait", site_of_line(guard.line), "the thread ends before %s is done%s", guard.name,
+                  guard.group >= fiber.team->open_group ? " (it has not been committed)" : "");
   for (const auto& channel : fiber.channels) {
     if (!channel) continue;
     for (const Operation& operation : channel->waiting)
@@ -110,6 +114,8 @@ inline void leave_block(Worker& worker, Block& block) {
   block.sync.clear();
   block.origins.clear();
   block.landing.clear();
+  block.team_warps.clear();
+  block.team_work.clear();
   for (auto& meetings : block.meetings) meetings.clear();
   if (worker.banks) worker.banks->finish_block();
   worker.block = nullptr;

@@ -15,7 +15,11 @@ template <unsigned Size, bool Write, bool Aligned>
 inline __attribute__((always_inline)) void instrumented(void* pointer, void* caller) {
   Worker* worker = current_worker;
   if (!worker || !worker->running) return;
-  if (reinterpret_cast<uintptr_t>(pointer) - worker->stacks_begin < worker->stacks_bytes) return;
+  if (reinterpret_cast<uintptr_t>(pointer) - worker->stacks_begin < worker->stacks_bytes) {
+    if (!worker->running->guards.empty() && !worker->meeting)
+      touch_registers(*worker, pointer, Size, Write, site_of_return(*worker, caller));
+    return;
+  }
   const uint32_t site = site_of_return(*worker, caller);
   constexpr unsigned alignment = Size < 8 ? Size : 8;  // compilers promise no more of wider ones
   if (Aligned && alignment > 1 && (reinterpret_cast<uintptr_t>(pointer) & (alignment - 1)))

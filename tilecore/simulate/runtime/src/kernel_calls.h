@@ -6,6 +6,8 @@
 #include "collectives.h"
 #include "instrumentation.h"
 #include "launch.h"
+#include "products.h"
+#include "teams.h"
 
 namespace tcsim {
 inline Worker& here() { return *current_worker; }
@@ -65,6 +67,16 @@ TC_SIM_EXPORT void tc_sim_matrix_rows(const void* const* rows, int line) {
   tcsim::check_matrix_rows(tcsim::here(), rows, tcsim::site_of_line(line));
 }
 
+TC_SIM_EXPORT void tc_sim_note_piece(void* to, const void* from, unsigned arrangement) {
+  tcsim::note_origin(*tcsim::here().block, to, from, tcsim::kPiece, arrangement);
+}
+TC_SIM_EXPORT unsigned tc_sim_arrangement(const void* piece) {
+  return tcsim::arrangement_of(*tcsim::here().block, reinterpret_cast<uintptr_t>(piece));
+}
+TC_SIM_EXPORT void tc_sim_mismatched_swizzle(const void* piece, const char* what, const char* message, int line) {
+  tcsim::mismatched_swizzle(tcsim::here(), piece, what, message, tcsim::site_of_line(line));
+}
+
 TC_SIM_EXPORT void tc_sim_barrier(int line) { tcsim::block_barrier(tcsim::here(), false, 0, line); }
 TC_SIM_EXPORT unsigned tc_sim_block_vote(int predicate, int kind, int line) {
   return static_cast<unsigned>(tcsim::block_barrier(tcsim::here(), predicate != 0, kind, line));
@@ -117,8 +129,42 @@ TC_SIM_EXPORT void tc_sim_async_reads(void* work, const void* from, size_t bytes
 TC_SIM_EXPORT void tc_sim_async_writes(void* work, void* to, size_t bytes) {
   tcsim::declare_range(tcsim::here(), static_cast<tcsim::Operation*>(work), to, static_cast<unsigned>(bytes), true);
 }
+TC_SIM_EXPORT void tc_sim_async_updates(void* work, void* to, size_t bytes) {
+  tcsim::declare_range(tcsim::here(), static_cast<tcsim::Operation*>(work), to, static_cast<unsigned>(bytes), true,
+                       true);
+}
 TC_SIM_EXPORT void tc_sim_async_start(void* work, void (*body)(void*), const void* state, size_t bytes) {
   tcsim::start_operation(tcsim::here(), static_cast<tcsim::Operation*>(work), body, state, bytes);
+}
+
+TC_SIM_EXPORT void tc_sim_team_fence(int line) { tcsim::team_fence(tcsim::here(), line); }
+TC_SIM_EXPORT void tc_sim_team_commit(int line) { tcsim::team_commit(tcsim::here(), line); }
+TC_SIM_EXPORT void tc_sim_team_wait(unsigned remaining, int line) { tcsim::team_wait(tcsim::here(), remaining, line); }
+TC_SIM_EXPORT void* tc_sim_team_begin(const char* name, int line) {
+  return tcsim::team_begin(tcsim::here(), name, line);
+}
+TC_SIM_EXPORT void tc_sim_team_reads(void* work, unsigned warp, const void* from, size_t bytes) {
+  tcsim::team_reads(tcsim::here(), static_cast<tcsim::TeamWork*>(work), warp, from, static_cast<uint32_t>(bytes));
+}
+TC_SIM_EXPORT void tc_sim_team_registers(void* work, unsigned lane, const void* registers, size_t bytes, int written) {
+  tcsim::team_registers(tcsim::here(), static_cast<tcsim::TeamWork*>(work), lane, registers, bytes, written != 0);
+}
+TC_SIM_EXPORT void tc_sim_team_start(void* work, void (*body)(void*), const void* state, size_t bytes) {
+  tcsim::team_start(tcsim::here(), static_cast<tcsim::TeamWork*>(work), body, state, bytes);
+}
+TC_SIM_EXPORT void* tc_sim_scratch(size_t bytes) {
+  auto& scratch = tcsim::here().scratch;
+  if (scratch.size() * sizeof(float) < bytes) scratch.resize((bytes + sizeof(float) - 1) / sizeof(float));
+  return scratch.data();
+}
+TC_SIM_EXPORT void tc_sim_multiply_floats(float* d, const float* a, const float* b, size_t rows, size_t columns,
+                                          size_t depth) {
+  tcsim::multiply_add(d, a, b, rows, columns, depth);
+}
+TC_SIM_EXPORT void tc_sim_multiply_ints(int32_t* d, const int32_t* a, const int32_t* b, size_t rows, size_t columns,
+                                        size_t depth) {
+  tcsim::multiply_add(reinterpret_cast<uint32_t*>(d), reinterpret_cast<const uint32_t*>(a),
+                      reinterpret_cast<const uint32_t*>(b), rows, columns, depth);
 }
 
 TC_SIM_EXPORT void tc_sim_transaction_init(void* barrier, unsigned count, int line) {

@@ -18,7 +18,7 @@ inline void start_fiber() {
   worker->launch->request->entry();
   worker = current_worker;
   if (worker->deferred.bytes) flush_deferred(*worker);
-  require_stores_awaited(*worker, *fiber);
+  require_work_awaited(*worker, *fiber);
   fiber->state = State::exited;
   switch_context(fiber->context, worker->scheduler);
   abort();

@@ -10,6 +10,7 @@ inline bool agent_done(const Fiber& fiber, uint32_t actor, uint32_t clock) {
     if (channel->write_agent == actor) return clock <= channel->writes_done;
     if (channel->read_agent == actor) return clock <= channel->reads_done;
   }
+  if (fiber.team && fiber.team->agent == actor) return clock <= fiber.team->done;
   return false;
 }
 
@@ -47,6 +48,7 @@ inline void publish_into(const Fiber& fiber, ClockSum& sum) {
       sum.add(channel->read_agent, channel->reads_done);
       sum.add(channel->write_agent, channel->writes_done);
     }
+  if (fiber.team) sum.add(fiber.team->agent, fiber.team->done);
 }
 
 inline Knowledge publish(Worker& worker, Fiber& fiber, bool device) {

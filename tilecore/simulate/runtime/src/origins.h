@@ -1,5 +1,5 @@
-// From where the 16-byte pieces of shared memory were copied. It shows a swizzle that the reader of a matrix does not
-// share with its writer: all bytes are there and in order, but each row's stand in another column.
+// From where the 16-byte pieces of shared memory were copied, and by a copy that arranged them how. It shows a swizzle
+// that a reader does not share with the writer: all bytes are there and in order, but each row's stand in another column.
 #pragma once
 #include "failure.h"
 
@@ -10,14 +10,21 @@ constexpr unsigned kPiece = 16, kMatrixRows = 8;
 inline void forget_origins(Block& block, uintptr_t address, unsigned size) {
   const uintptr_t first = (address - block.shared.begin) / kPiece;
   const uintptr_t last = (address + size - 1 - block.shared.begin) / kPiece;
-  for (uintptr_t i = first; i <= last && i < block.origins.size(); ++i) block.origins[i] = 0;
+  for (uintptr_t i = first; i <= last && i < block.origins.size(); ++i) block.origins[i] = Origin();
 }
 
-inline void note_origin(Block& block, const void* to, const void* from, unsigned bytes) {
+// arrangement: 0 not known, else a number of the copy's own.
+inline void note_origin(Block& block, const void* to, const void* from, unsigned bytes, unsigned arrangement = 0) {
   const uintptr_t offset = reinterpret_cast<uintptr_t>(to) - block.shared.begin;
   if (bytes != kPiece || offset >= block.shared.end - block.shared.begin) return;
   if (block.origins.size() <= offset / kPiece) block.origins.resize(offset / kPiece + 1);
-  block.origins[offset / kPiece] = reinterpret_cast<uintptr_t>(from);
+  block.origins[offset / kPiece] = {reinterpret_cast<uintptr_t>(from), arrangement};
+}
+
+// The arrangement that the piece at an address was copied in; 0: not known.
+inline unsigned arrangement_of(const Block& block, uintptr_t address) {
+  const uintptr_t piece = (address - block.shared.begin) / kPiece;
+  return piece < block.origins.size() ? block.origins[piece].arrangement : 0;
 }
 
 // The column of the tensor, counted in pieces, that a row of a matrix was copied from; false where it is not known.
@@ -25,7 +32,7 @@ inline bool column_of(const Worker& worker, const void* row, int& tensor, int64_
   const Block& block = *worker.block;
   const uintptr_t offset = reinterpret_cast<uintptr_t>(row) - block.shared.begin;
   if (offset % kPiece || offset / kPiece >= block.origins.size()) return false;
-  const uintptr_t origin = block.origins[offset / kPiece];
+  const uintptr_t origin = block.origins[offset / kPiece].from;
   const Launch& launch = *worker.launch;
   if (origin - launch.arena_begin >= launch.page_owner.size() << 12) return false;
   tensor = launch.page_owner[(origin - launch.arena_begin) >> 12];
@@ -58,6 +65,20 @@ inline bool is_swizzled(const int64_t* columns) {
   return false;
 }
 
+inline void mismatched_swizzle(Worker& worker, const void* piece, const char* what, const char* message,
+                               uint32_t site) {
+  if (worker.failed) return give_up(worker);
+  TcSimReport& report = worker.report;
+  report = TcSimReport{};
+  snprintf(report.kind, sizeof report.kind, "swizzle_mismatch");
+  snprintf(report.message, sizeof report.message, "%s", message);
+  describe(report.access, what, *worker.actor->block, worker.actor->thread, site);
+  report.space = kShared;
+  report.offset = static_cast<int64_t>(reinterpret_cast<uintptr_t>(piece) - worker.block->shared.begin);
+  report.size = kPiece;
+  give_up(worker);
+}
+
 // rows: the addresses of the eight rows of a matrix, 16 bytes each.
 inline void check_matrix_rows(Worker& worker, const void* const* rows, uint32_t site) {
   if (worker.quiet || worker.block->origins.empty()) return;
@@ -68,15 +89,7 @@ inline void check_matrix_rows(Worker& worker, const void* const* rows, uint32_t 
     if (!column_of(worker, rows[r], from, columns[r]) || (r && from != tensor)) return;
     tensor = from;
   }
-  if (!is_swizzled(columns) || worker.failed) return;
-  TcSimReport& report = worker.report;
-  report = TcSimReport{};
-  snprintf(report.kind, sizeof report.kind, "swizzle_mismatch");
-  describe(report.access, "read of a matrix", *worker.actor->block, worker.actor->thread, site);
-  report.space = kShared;
-  report.offset = static_cast<int64_t>(reinterpret_cast<uintptr_t>(rows[0]) - worker.block->shared.begin);
-  report.size = kPiece;
-  give_up(worker);
+  if (is_swizzled(columns)) mismatched_swizzle(worker, rows[0], "read of a matrix", "", site);
 }
 
 }  // namespace tcsim

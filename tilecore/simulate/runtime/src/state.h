@@ -43,6 +43,41 @@ struct Operation {
   struct Transaction* barrier = nullptr;
   struct Fiber* owner = nullptr;
   bool arrives = false;  // arrives on barrier when the owner's copies so far have landed
+  struct Known* memo = nullptr;  // of reader lists, while its reads are declared
+};
+
+// A reader list, and the one with one more reader.
+struct Known {
+  uint32_t parent, made;
+};
+constexpr unsigned kRemembered = 16;
+
+// Registers of a thread that a team's work uses.
+struct Guard {
+  uintptr_t begin, end;
+  const char* name;  // of the work that used them last
+  int line;
+  uint32_t group;
+  bool sums;     // the work writes them
+  bool touched;  // by the thread, since the last fence
+};
+
+// One warp of a team: its groups of work, and the agent that reads shared memory for it.
+struct TeamWarp {
+  uint32_t agent = 0, open_group = 1, done = 0;
+  Known memo[kRemembered];
+  uint32_t memo_group = 0;
+  int memo_line = 0;
+};
+
+// Work of a team that has not landed.
+struct TeamWork {
+  const char* name = nullptr;
+  int line = 0;
+  uint32_t first_thread = 0, first_warp = 0;
+  std::vector<uint32_t> groups;  // that it belongs to in each warp
+  void (*body)(void*) = nullptr;
+  std::vector<unsigned char> state;
 };
 
 // Asynchronous work of one thread that it waits for by groups. Its reads and writes are of two agents, actors that
@@ -73,10 +108,10 @@ struct Fiber {
   uintptr_t looked_at = 0;        // by its last atomic operation, which changed nothing
   uint64_t polled_at = 0;
   uint64_t result = 0;
-  struct Known {
-    uint32_t parent, made;
-  };
-  static constexpr unsigned kRemembered = 16;
+  TeamWarp* team = nullptr;  // once it has worked in one
+  std::vector<Guard> guards;
+  uintptr_t guards_begin = ~uintptr_t(0), guards_end = 0;  // of all of them
+  bool fenced_registers = false;                           // since it last waited for the team's work
   Known shared_readers[kRemembered], global_readers[kRemembered];
   uint32_t passed_shared[kRemembered], passed_global[kRemembered];  // reader lists that this thread is ordered after
 
@@ -138,6 +173,11 @@ struct Agent {
   uint32_t shared_read = 0;  // when it last read shared memory
 };
 
+struct Origin {
+  uintptr_t from = 0;  // 0: unknown
+  unsigned arrangement = 0;
+};
+
 struct Block {
   uint32_t tag = 0, threads = 0, live = 0;
   Index index;
@@ -156,8 +196,10 @@ struct Block {
   std::vector<Agent> agents;             // actor number minus threads
   std::vector<uint32_t> shared_readers;  // the agents that read shared memory
   SyncVariables sync;
-  std::vector<uintptr_t> origins;  // of the 16-byte pieces of shared memory that were copied from tensors; 0: unknown
+  std::vector<Origin> origins;  // of the 16-byte pieces of shared memory that were copied from tensors
   std::deque<Operation> landing;  // on transaction barriers
+  std::vector<TeamWarp> team_warps;
+  std::vector<std::unique_ptr<TeamWork>> team_work;
 };
 
 // Everything that the workers of one launch share.
@@ -202,6 +244,7 @@ struct Worker {
   TcSimReport report{};
   std::string printed;
   std::unique_ptr<BankCounter> banks;
+  std::vector<float> scratch;  // for the bodies of work that lands
   struct Deferred {
     unsigned bytes = 0;
     uintptr_t address = 0;

@@ -12,6 +12,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
+#define __grid_constant__
 #define blockIdx tc_sim_block_index()
 #define threadIdx tc_sim_thread_index()
 #define blockDim tc_sim_block_size()
@@ -127,3 +128,5 @@ TC_FN void tc_transaction_fence_init() {}
 TC_FN void tc_fence_async() { tc_sim_fence(0); }
 
 #include "tilecore_cuda/simulated_matrix.h"
+#include "tilecore_cuda/simulated_tensor.h"
+#include "tilecore_cuda/simulated_warpgroups.h"

@@ -38,6 +38,10 @@ class tc_async_work {
     tc_sim_async_writes(work_, to, bytes);
     return *this;
   }
+  TC_INLINE tc_async_work& updates(void* to, size_t bytes) {
+    tc_sim_async_updates(work_, to, bytes);
+    return *this;
+  }
   template <class Body>
   TC_INLINE void start(Body body) {
     static_assert(__is_trivially_copyable(Body), "the body of asynchronous work holds plain values only");

@@ -28,6 +28,13 @@ void tc_sim_store(void* to, const void* from, unsigned bytes, unsigned alignment
 // The eight rows, 16 bytes each, of one matrix that is about to be read: they should come from one column of a tensor.
 void tc_sim_matrix_rows(const void* const* rows, int line);
 
+// Of a piece of 16 bytes of shared memory that lands: where from, null if that is no piece of a tensor; arrangement: how
+// the copy that it belongs to exchanges pieces, a number from 1 that means something to the backend. Plain stores
+// forget both. tc_sim_arrangement: of a piece, 0 where it is not known.
+void tc_sim_note_piece(void* to, const void* from, unsigned arrangement);
+unsigned tc_sim_arrangement(const void* piece);
+void tc_sim_mismatched_swizzle(const void* piece, const char* what, const char* message, int line);
+
 void tc_sim_barrier(int line);
 unsigned tc_sim_block_vote(int predicate, int kind, int line);  // 1 any, 2 all, 3 count
 void tc_sim_named_barrier(int id, unsigned threads, int waits, int line);
@@ -48,7 +55,24 @@ void* tc_sim_async_begin(unsigned channel, int line);
 void* tc_sim_async_begin_on(void* barrier, unsigned bytes, int line);
 void tc_sim_async_reads(void* work, const void* from, size_t bytes);
 void tc_sim_async_writes(void* work, void* to, size_t bytes);
+void tc_sim_async_updates(void* work, void* to, size_t bytes);  // atomically, so that updates race with no other
 void tc_sim_async_start(void* work, void (*body)(void* state), const void* state, size_t state_bytes);
+
+// Teams: neighbouring warps whose asynchronous work reads shared memory, and reads and writes arrays of the threads' own.
+// fence, commit and wait are of a warp. The others are called in the body of a collective of the team's threads: work
+// begins, says what each warp reads of shared memory and which registers each lane gives it (written: they are sums),
+// and starts; its body runs when a warp waits for it. The name is that of the operation, and outlives the run.
+void tc_sim_team_fence(int line);
+void tc_sim_team_commit(int line);
+void tc_sim_team_wait(unsigned remaining, int line);
+void* tc_sim_team_begin(const char* name, int line);
+void tc_sim_team_reads(void* work, unsigned warp, const void* from, size_t bytes);
+void tc_sim_team_registers(void* work, unsigned lane, const void* registers, size_t bytes, int written);
+void tc_sim_team_start(void* work, void (*body)(void* state), const void* state, size_t state_bytes);
+// For bodies: memory until the next call, and d (rows x columns) += a (rows x depth) * b (depth x columns), by rows.
+void* tc_sim_scratch(size_t bytes);
+void tc_sim_multiply_floats(float* d, const float* a, const float* b, size_t rows, size_t columns, size_t depth);
+void tc_sim_multiply_ints(int32_t* d, const int32_t* a, const int32_t* b, size_t rows, size_t columns, size_t depth);
 
 void tc_sim_transaction_init(void* barrier, unsigned count, int line);
 void tc_sim_transaction_drop(void* barrier, int line);

@@ -1,4 +1,5 @@
-// How the runtime calls a kernel: arguments come as 8-byte slots, in the order of its parameters.
+// How the runtime calls a kernel: arguments come as 8-byte slots, in the order of its parameters; a record takes as many
+// as it has words.
 #pragma once
 #include "calls.h"
 
@@ -21,16 +22,26 @@ struct plain<const T> {
 };
 
 template <class T>
-inline typename plain<T>::type argument(unsigned number) {
-  static_assert(sizeof(T) <= 8, "a kernel parameter has at most 8 bytes");
-  const int64_t slot = tc_sim_slot(number);
+constexpr unsigned words_of() {
+  return (sizeof(T) + 7) / 8;
+}
+// The slots in front of a parameter.
+constexpr unsigned first_slot(const unsigned* words, unsigned long number) {
+  return number == 0 ? 0 : words[number - 1] + first_slot(words, number - 1);
+}
+
+template <class T>
+inline typename plain<T>::type argument(unsigned first) {
+  int64_t slots[words_of<T>()];
+  for (unsigned i = 0; i < words_of<T>(); ++i) slots[i] = tc_sim_slot(first + i);
   typename plain<T>::type value;
-  __builtin_memcpy(&value, &slot, sizeof(T));
+  __builtin_memcpy(&value, slots, sizeof(T));
   return value;
 }
 template <class... Parameters, unsigned long... I>
 inline void call(void (*kernel)(Parameters...), numbers<I...>) {
-  kernel(argument<Parameters>(I)...);
+  constexpr unsigned words[] = {words_of<Parameters>()..., 0};
+  kernel(argument<Parameters>(first_slot(words, I))...);
 }
 template <class... Parameters>
 inline void call(void (*kernel)(Parameters...)) {
