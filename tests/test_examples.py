@@ -1,9 +1,13 @@
-"""Every example runs, checks its result against torch, and says so."""
+"""Every example runs, checks its result against torch, and says so.
+
+TILECORE_TEST_TARGETS: targets to run them on, separated by commas; else cpu, and cuda where it is installed.
+"""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import shlex
 import subprocess
 import sys
@@ -12,23 +16,50 @@ from types import ModuleType
 
 import pytest
 
+from tilecore.plugins import manager
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FILES = sorted(EXAMPLES.glob("*.py"))
 
 # sizes at which no tile is full, and further options
 SIZES = {
+    "attention": [
+        "--length 100 --heads 2 --kv-heads 1 --causal --lse --block 32 --dim 64",
+        "--length 70 --heads 2 --block 32 --dim 64 --lse",
+        "--batch 2 --length 64 --heads 1 --block 32 --dim 64 --dtype bfloat16",
+        "--length 140 --heads 1 --causal",
+    ],
+    "attention_backward": [
+        "--length 100 --heads 2 --kv-heads 1 --dim 32 --causal",
+        "--batch 2 --length 70 --heads 1 --dim 64",
+    ],
+    "attention_varlen": [
+        "--lengths 70 5 33 --heads 2 --kv-heads 1 --dim 32 --causal",
+        "--lengths 70 5 64 --cached 3 100 0 --heads 2 --kv-heads 1 --dim 32 --causal",
+        "--lengths 70 5 64 --cached 3 100 0 --heads 2 --dim 32",
+    ],
     "autotune_matmul": ["--m 70 --n 45 --k 33"],
     "dequant_matmul": ["--m 33 --n 192 --k 96"],
     "dynamic_shapes": ["--columns 77"],
     "eager_add": ["--rows 65 --columns 130"],
-    "flash_attention": ["--heads 2 --length 100 --dim 32", "--batch 2 --heads 1 --length 70 --dim 32 --causal"],
     "gelu": ["--n 1500"],
     "matmul": ["--m 130 --n 70 --k 45"],
+    "mla_decode": [
+        "--heads 5 --length 70 --latent 64 --rotary 16 --splits 2 --block-heads 16",
+        "--batch 2 --heads 20 --length 40 --splits 8",
+    ],
+    "paged_attention": [
+        "--lengths 130 33 1 --heads 4 --kv-heads 2 --splits 2 --dim 32",
+        "--lengths 200 0 --heads 3 --kv-heads 1 --page-size 64 --splits 5 --dim 32",
+    ],
     "reduction": ["--rows 70 --columns 300"],
     "rms_norm": ["--rows 9 --columns 100"],
     "softmax": ["--rows 9 --columns 100", "--rows 3 --columns 9000"],
     "vector_add": ["--n 1500"],
 }
+TARGETS = os.environ.get("TILECORE_TEST_TARGETS", "").split(",")
+if TARGETS == [""]:
+    TARGETS = [kind for kind in manager.kinds() if kind in ("cpu", "cuda")]
 RUNS = [(name, words) for name, several in SIZES.items() for words in several]
 
 
@@ -60,8 +91,12 @@ def test_no_example_is_left_out():
 
 
 @pytest.mark.parametrize(("name", "words"), RUNS, ids=[f"{name} {words}" for name, words in RUNS])
-def test_example(name, words, monkeypatch, capsys):
+@pytest.mark.parametrize("target", TARGETS)
+def test_example(name, words, target, monkeypatch, capsys):
     import torch
+
+    if not target.startswith("cpu"):
+        monkeypatch.setenv("TILECORE_SIMULATE", "1")
 
     checked = []
     compare = torch.testing.assert_close
@@ -72,7 +107,7 @@ def test_example(name, words, monkeypatch, capsys):
 
     monkeypatch.setattr(torch.testing, "assert_close", counted)
     torch.manual_seed(0)
-    load(name).main(["--target", "cpu", *words.split()])
+    load(name).main(["--target", target, *words.split()])
     assert sum(checked) > 0, "the example compares nothing"
     assert f"{name}: " in capsys.readouterr().out
 
