@@ -1,6 +1,7 @@
 """Every example runs, checks its result against torch, and says so.
 
-TILECORE_TEST_TARGETS: targets to run them on, separated by commas; else cpu, and cuda where it is installed.
+TILECORE_TEST_TARGETS: targets to run them on, separated by commas; else cpu, and cuda (simulated where there is no GPU)
+if it is installed.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ SIZES = {
     "dequant_matmul": ["--m 33 --n 192 --k 96"],
     "dynamic_shapes": ["--columns 77"],
     "eager_add": ["--rows 65 --columns 130"],
+    "flash_attention": ["--heads 2 --length 100 --dim 32", "--batch 2 --heads 1 --length 70 --dim 32 --causal"],
     "gelu": ["--n 1500"],
     "matmul": ["--m 130 --n 70 --k 45"],
     "mla_decode": [
@@ -94,9 +96,6 @@ def test_no_example_is_left_out():
 @pytest.mark.parametrize("target", TARGETS)
 def test_example(name, words, target, monkeypatch, capsys):
     import torch
-
-    if not target.startswith("cpu"):
-        monkeypatch.setenv("TILECORE_SIMULATE", "1")
 
     checked = []
     compare = torch.testing.assert_close
