@@ -40,11 +40,38 @@ SIZES = {
         "--lengths 70 5 64 --cached 3 100 0 --heads 2 --dim 32",
     ],
     "autotune_matmul": ["--m 70 --n 45 --k 33"],
-    "dequant_matmul": ["--m 33 --n 192 --k 96"],
+    "conv2d": [
+        "--batch 2 --height 9 --width 7 --channels 5 --filters 10 --padding 1",
+        "--height 12 --width 13 --channels 16 --filters 64 --stride 2 --dilation 2 --padding 2",
+        "--height 5 --width 9 --channels 40 --filters 70 --kernel 1",
+    ],
+    "dequant_matmul": [
+        "--m 5 --n 70 --k 96 --group 32",
+        "--m 33 --n 192 --k 256 --group 128",
+        "--m 300 --n 130 --k 128 --group 64",
+    ],
     "dynamic_shapes": ["--columns 77"],
     "eager_add": ["--rows 65 --columns 130"],
     "flash_attention": ["--heads 2 --length 100 --dim 32", "--batch 2 --heads 1 --length 70 --dim 32 --causal"],
     "gelu": ["--n 1500"],
+    "gemm": [
+        "--m 130 --n 70 --k 100",
+        "--m 130 --n 72 --k 104 --layout NT --dtype bfloat16",
+        "--m 130 --n 70 --k 45 --layout TN --dtype tfloat32",
+        "--m 130 --n 72 --k 100 --layout TT --out-dtype float32",
+        "--m 17 --n 100 --k 40 --dtype float32",
+        "--m 70 --n 48 --k 208 --dtype int8 --layout TT",
+        "--m 70 --n 40 --k 200 --dtype float8_e4m3fn --layout NT",
+        "--m 70 --n 48 --k 208 --dtype float8_e5m2 --out-dtype float16",
+        "--m 5 --n 130 --k 400 --split-k 3 --block 16 64",
+        "--m 17 --n 1000 --k 400 --split-k 9 --block 16 64 --dtype int8",
+    ],
+    "grouped_gemm": ["--sizes 70 0 5 64 --n 70 --k 48", "--sizes 0 3 0 --n 130 --k 72"],
+    "layer_norm": ["--rows 9 --columns 100", "--rows 9 --columns 100 --rms"],
+    "linear_attention": [
+        "--heads 2 --length 100 --dim-k 32 --dim-v 80",
+        "--batch 2 --heads 1 --length 7 --dim-k 16 --dim-v 16",
+    ],
     "matmul": ["--m 130 --n 70 --k 45"],
     "mla_decode": [
         "--heads 5 --length 70 --latent 64 --rotary 16 --splits 2 --block-heads 16",
@@ -57,6 +84,7 @@ SIZES = {
     "reduction": ["--rows 70 --columns 300"],
     "rms_norm": ["--rows 9 --columns 100"],
     "softmax": ["--rows 9 --columns 100", "--rows 3 --columns 9000"],
+    "topk_gate": ["--tokens 45 --experts 20 --k 3", "--tokens 33 --experts 64 --k 8 --renormalize"],
     "vector_add": ["--n 1500"],
 }
 TARGETS = os.environ.get("TILECORE_TEST_TARGETS", "").split(",")
