@@ -21,7 +21,7 @@ import tilecore.language as T
 
 
 def attention_backward(
-    batch, heads, kv_heads, length, dim, is_causal=False, block_M=64, block_N=64, stages=2, threads=128,
+    batch, heads, kv_heads, length, dim, is_causal=False, block_M=64, block_N=128, stages=2, threads=256,
     dtype="float16",
 ):  # fmt: skip
     """Q, Out, dO, dQ [batch, length, heads, dim]; K, V, dK, dV [batch, length, kv_heads, dim]; Lse [batch, heads,
@@ -84,35 +84,35 @@ def attention_backward(
             # causal: queries before the keys see none of them
             first = key // block_M if is_causal else 0
             tiles = T.ceildiv(length, block_M) - first
-            # the query heads that share these keys, one after the other
-            for step in T.Pipelined(group * tiles, num_stages=stages):
-                h = h_kv * group + step // tiles
-                row = (first + step % tiles) * block_M
-                T.copy(Q[b, row : row + block_M, h, :], Q_shared)
-                T.copy(Lse[b, h, row : row + block_M], lse)
-                T.gemm(K_shared, Q_shared, P, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
-                for i, j in T.Parallel(block_N, block_M):
-                    P[i, j] = T.exp2(P[i, j] * to_log2 - lse[j] * log2_e)
-                if is_causal:
-                    if row < key + block_N:  # the diagonal
-                        for i, j in T.Parallel(block_N, block_M):
-                            P[i, j] = T.if_then_else(key + i <= row + j, P[i, j], 0)
-                elif length % block_N and key + block_N > length:  # keys past the end
+            for head in T.serial(group):  # the query heads that share these keys
+                h = h_kv * group + head
+                for step in T.Pipelined(tiles, num_stages=stages):
+                    row = (first + step) * block_M
+                    T.copy(Q[b, row : row + block_M, h, :], Q_shared)
+                    T.copy(Lse[b, h, row : row + block_M], lse)
+                    T.gemm(K_shared, Q_shared, P, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
                     for i, j in T.Parallel(block_N, block_M):
-                        P[i, j] = T.if_then_else(key + i < length, P[i, j], 0)
-                # queries past the end need no mask: their Q, dO and D are read as zeros
-                T.copy(dO[b, row : row + block_M, h, :], dO_shared)
-                T.copy(D[b, h, row : row + block_M], delta)
-                T.gemm(V_shared, dO_shared, dS, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
-                T.copy(P, P_narrow)
-                T.gemm(P_narrow, dO_shared, dV_sum, policy=T.GemmWarpPolicy.FullRow)
-                for i, j in T.Parallel(block_N, block_M):
-                    dS[i, j] = P[i, j] * (dS[i, j] - delta[j]) / dim**0.5
-                T.copy(dS, dS_narrow)
-                T.gemm(dS_narrow, Q_shared, dK_sum, policy=T.GemmWarpPolicy.FullRow)
-                T.copy(dS_narrow, dS_shared)
-                T.gemm(dS_shared, K_shared, dQ_part, transpose_A=True, clear_accum=True)
-                T.atomic_add(dQ_sum[b, row : row + block_M, h, :], dQ_part)
+                        P[i, j] = T.exp2(P[i, j] * to_log2 - lse[j] * log2_e)
+                    if is_causal:
+                        if row < key + block_N:  # the diagonal
+                            for i, j in T.Parallel(block_N, block_M):
+                                P[i, j] = T.if_then_else(key + i <= row + j, P[i, j], 0)
+                    elif length % block_N and key + block_N > length:  # keys past the end
+                        for i, j in T.Parallel(block_N, block_M):
+                            P[i, j] = T.if_then_else(key + i < length, P[i, j], 0)
+                    # queries past the end need no mask: their Q, dO and D are read as zeros
+                    T.copy(dO[b, row : row + block_M, h, :], dO_shared)
+                    T.copy(D[b, h, row : row + block_M], delta)
+                    T.gemm(V_shared, dO_shared, dS, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
+                    T.copy(P, P_narrow)
+                    T.gemm(P_narrow, dO_shared, dV_sum, policy=T.GemmWarpPolicy.FullRow)
+                    for i, j in T.Parallel(block_N, block_M):
+                        dS[i, j] = P[i, j] * (dS[i, j] - delta[j]) * dim**-0.5
+                    T.copy(dS, dS_narrow)
+                    T.gemm(dS_narrow, Q_shared, dK_sum, policy=T.GemmWarpPolicy.FullRow)
+                    T.copy(dS_narrow, dS_shared)
+                    T.gemm(dS_shared, K_shared, dQ_part, transpose_A=True, clear_accum=True)
+                    T.atomic_add(dQ_sum[b, row : row + block_M, h, :], dQ_part)
             T.copy(dK_sum, dK[b, key : key + block_N, h_kv, :])
             T.copy(dV_sum, dV[b, key : key + block_N, h_kv, :])
 

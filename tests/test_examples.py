@@ -32,7 +32,8 @@ SIZES = {
     ],
     "attention_backward": [
         "--length 100 --heads 2 --kv-heads 1 --dim 32 --causal",
-        "--batch 2 --length 70 --heads 1 --dim 64",
+        "--batch 2 --length 140 --heads 1 --dim 64",
+        "--length 150 --heads 1 --dim 64 --causal",
     ],
     "attention_varlen": [
         "--lengths 70 5 33 --heads 2 --kv-heads 1 --dim 32 --causal",
@@ -118,6 +119,12 @@ def command_in(path: Path) -> list[str]:
 
 def test_no_example_is_left_out():
     assert [path.stem for path in FILES] == sorted(SIZES)
+
+
+def test_the_readme_has_a_line_for_each():
+    lines = (EXAMPLES / "README.md").read_text().splitlines()
+    named = [line.split("`")[1] for line in lines if line.startswith("| `")]
+    assert sorted(named) == [path.name for path in FILES]
 
 
 @pytest.mark.parametrize(("name", "words"), RUNS, ids=[f"{name} {words}" for name, words in RUNS])
