@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "plugins" / "tile-tpu" / "tests" / "kernels")]
+sys.path[:0] = [str(ROOT / "plugins" / "tile-tpu" / "tests" / "kernels"), str(ROOT / "examples")]
 
 
 @dataclass(frozen=True)

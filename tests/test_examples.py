@@ -1,9 +1,14 @@
-"""Every example runs, checks its result against torch, and says so."""
+"""Every example runs, checks its result against torch, and says so.
+
+TILECORE_TEST_TARGETS: targets to run them on, separated by commas; else cpu, and cuda (simulated where there is no GPU)
+if it is installed.
+"""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import shlex
 import subprocess
 import sys
@@ -12,23 +17,80 @@ from types import ModuleType
 
 import pytest
 
+from tilecore.plugins import manager
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 FILES = sorted(EXAMPLES.glob("*.py"))
 
 # sizes at which no tile is full, and further options
 SIZES = {
+    "attention": [
+        "--length 100 --heads 2 --kv-heads 1 --causal --lse --block 32 --dim 64",
+        "--length 70 --heads 2 --block 32 --dim 64 --lse",
+        "--batch 2 --length 64 --heads 1 --block 32 --dim 64 --dtype bfloat16",
+        "--length 140 --heads 1 --causal",
+    ],
+    "attention_backward": [
+        "--length 100 --heads 2 --kv-heads 1 --dim 32 --causal",
+        "--batch 2 --length 140 --heads 1 --dim 64",
+        "--length 150 --heads 1 --dim 64 --causal",
+    ],
+    "attention_varlen": [
+        "--lengths 70 5 33 --heads 2 --kv-heads 1 --dim 32 --causal",
+        "--lengths 70 5 64 --cached 3 100 0 --heads 2 --kv-heads 1 --dim 32 --causal",
+        "--lengths 70 5 64 --cached 3 100 0 --heads 2 --dim 32",
+    ],
     "autotune_matmul": ["--m 70 --n 45 --k 33"],
-    "dequant_matmul": ["--m 33 --n 192 --k 96"],
+    "conv2d": [
+        "--batch 2 --height 9 --width 7 --channels 5 --filters 10 --padding 1",
+        "--height 12 --width 13 --channels 16 --filters 64 --stride 2 --dilation 2 --padding 2",
+        "--height 5 --width 9 --channels 40 --filters 70 --kernel 1",
+    ],
+    "dequant_matmul": [
+        "--m 5 --n 70 --k 96 --group 32",
+        "--m 33 --n 192 --k 256 --group 128",
+        "--m 300 --n 130 --k 128 --group 64",
+    ],
     "dynamic_shapes": ["--columns 77"],
     "eager_add": ["--rows 65 --columns 130"],
     "flash_attention": ["--heads 2 --length 100 --dim 32", "--batch 2 --heads 1 --length 70 --dim 32 --causal"],
     "gelu": ["--n 1500"],
+    "gemm": [
+        "--m 130 --n 70 --k 100",
+        "--m 130 --n 72 --k 104 --layout NT --dtype bfloat16",
+        "--m 130 --n 70 --k 45 --layout TN --dtype tfloat32",
+        "--m 130 --n 72 --k 100 --layout TT --out-dtype float32",
+        "--m 17 --n 100 --k 40 --dtype float32",
+        "--m 70 --n 48 --k 208 --dtype int8 --layout TT",
+        "--m 70 --n 40 --k 200 --dtype float8_e4m3fn --layout NT",
+        "--m 70 --n 48 --k 208 --dtype float8_e5m2 --out-dtype float16",
+        "--m 5 --n 130 --k 400 --split-k 3 --block 16 64",
+        "--m 17 --n 1000 --k 400 --split-k 9 --block 16 64 --dtype int8",
+    ],
+    "grouped_gemm": ["--sizes 70 0 5 64 --n 70 --k 48", "--sizes 0 3 0 --n 130 --k 72"],
+    "layer_norm": ["--rows 9 --columns 100", "--rows 9 --columns 100 --rms"],
+    "linear_attention": [
+        "--heads 2 --length 100 --dim-k 32 --dim-v 80",
+        "--batch 2 --heads 1 --length 7 --dim-k 16 --dim-v 16",
+    ],
     "matmul": ["--m 130 --n 70 --k 45"],
+    "mla_decode": [
+        "--heads 5 --length 70 --latent 64 --rotary 16 --splits 2 --block-heads 16",
+        "--batch 2 --heads 20 --length 40 --splits 8",
+    ],
+    "paged_attention": [
+        "--lengths 130 33 1 --heads 4 --kv-heads 2 --splits 2 --dim 32",
+        "--lengths 200 0 --heads 3 --kv-heads 1 --page-size 64 --splits 5 --dim 32",
+    ],
     "reduction": ["--rows 70 --columns 300"],
     "rms_norm": ["--rows 9 --columns 100"],
     "softmax": ["--rows 9 --columns 100", "--rows 3 --columns 9000"],
+    "topk_gate": ["--tokens 45 --experts 20 --k 3", "--tokens 33 --experts 64 --k 8 --renormalize"],
     "vector_add": ["--n 1500"],
 }
+TARGETS = os.environ.get("TILECORE_TEST_TARGETS", "").split(",")
+if TARGETS == [""]:
+    TARGETS = [kind for kind in manager.kinds() if kind in ("cpu", "cuda")]
 RUNS = [(name, words) for name, several in SIZES.items() for words in several]
 
 
@@ -59,8 +121,15 @@ def test_no_example_is_left_out():
     assert [path.stem for path in FILES] == sorted(SIZES)
 
 
+def test_the_readme_has_a_line_for_each():
+    lines = (EXAMPLES / "README.md").read_text().splitlines()
+    named = [line.split("`")[1] for line in lines if line.startswith("| `")]
+    assert sorted(named) == [path.name for path in FILES]
+
+
 @pytest.mark.parametrize(("name", "words"), RUNS, ids=[f"{name} {words}" for name, words in RUNS])
-def test_example(name, words, monkeypatch, capsys):
+@pytest.mark.parametrize("target", TARGETS)
+def test_example(name, words, target, monkeypatch, capsys):
     import torch
 
     checked = []
@@ -72,7 +141,7 @@ def test_example(name, words, monkeypatch, capsys):
 
     monkeypatch.setattr(torch.testing, "assert_close", counted)
     torch.manual_seed(0)
-    load(name).main(["--target", "cpu", *words.split()])
+    load(name).main(["--target", target, *words.split()])
     assert sum(checked) > 0, "the example compares nothing"
     assert f"{name}: " in capsys.readouterr().out
 

@@ -1,0 +1,151 @@
+"""Attention forward for large tiles: O = softmax(Q K^T / sqrt(dim)) V, plain or causal, heads in groups (GQA).
+
+A block of queries visits the keys tile by tile, from the last tile to the first: only the first tile visited can hold
+keys that must not be seen (the diagonal of causal attention, or keys past the end), so no other pays for a mask. The
+softmax is an online one (Dao et al., 2022): the largest score so far, the sum of the weights and the weighted sum of
+the values are kept, and both sums are rescaled whenever a larger score turns up. Tensors are [batch, length, heads,
+dim]; heads // kv_heads query heads share one head of keys and values. --lse returns log(sum(exp(scores))) too, which
+the backward pass needs.
+
+    python examples/attention.py --target cpu --heads 4 --kv-heads 2 --length 500 --dim 64 --causal
+"""
+
+import argparse
+import math
+
+import torch
+
+import tilecore
+import tilecore.language as T
+
+
+def attention(
+    batch, heads, kv_heads, length, dim, is_causal=False, with_lse=False, block_M=128, block_N=128, stages=2,
+    threads=256, dtype="float16",
+):  # fmt: skip
+    """Q, Out [batch, length, heads, dim]; K, V [batch, length, kv_heads, dim]; Lse [batch, heads, length], float32."""
+    if heads % kv_heads:
+        raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
+    if is_causal and block_N % block_M:
+        raise ValueError(f"causal: block_N ({block_N}) must be a multiple of block_M ({block_M}): one tile is masked")
+    group = heads // kv_heads
+    to_log2 = 1 / math.log(2) / dim**0.5  # exp(x / sqrt(dim)) = exp2(x * to_log2)
+    blocks = T.ceildiv(length, block_M)
+    q_type = T.Tensor((batch, length, heads, dim), dtype)
+    kv_type = T.Tensor((batch, length, kv_heads, dim), dtype)
+    lse_type = T.Tensor((batch, heads, length), "float32")
+
+    @T.macro
+    def block_of_queries(Q, K, V, Out, Lse, bx, h, b):
+        Q_shared = T.alloc_shared((block_M, dim), dtype)
+        K_shared = T.alloc_shared((block_N, dim), dtype)
+        V_shared = T.alloc_shared((block_N, dim), dtype)
+        scores = T.alloc_fragment((block_M, block_N), "float32")
+        weights = T.alloc_fragment((block_M, block_N), dtype)
+        out = T.alloc_fragment((block_M, dim), "float32")
+        largest = T.alloc_fragment((block_M,), "float32")
+        largest_before = T.alloc_fragment((block_M,), "float32")
+        rescale = T.alloc_fragment((block_M,), "float32")
+        tile_total = T.alloc_fragment((block_M,), "float32")
+        total = T.alloc_fragment((block_M,), "float32")
+
+        # causal: the last queries have the most keys, and start first, so that short blocks fill the end
+        row = (blocks - 1 - bx if is_causal else bx) * block_M
+        last = (row + block_M - 1) // block_N if is_causal else (length - 1) // block_N
+        T.copy(Q[b, row : row + block_M, h, :], Q_shared)
+        T.clear(out)
+        T.clear(total)
+        T.fill(largest, -T.infinity("float32"))
+        for k in T.Pipelined(last + 1, num_stages=stages):
+            key = (last - k) * block_N
+            T.copy(K[b, key : key + block_N, h // group, :], K_shared)
+            T.gemm(Q_shared, K_shared, scores, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
+            if (is_causal or length % block_N) and k == 0:
+                for i, j in T.Parallel(block_M, block_N):
+                    seen = key + j <= row + i if is_causal else key + j < length
+                    scores[i, j] = T.if_then_else(seen, scores[i, j], -T.infinity("float32"))
+
+            T.copy(largest, largest_before)
+            T.reduce_max(scores, largest, dim=1, clear=False)
+            for i in T.Parallel(block_M):
+                rescale[i] = T.exp2(largest_before[i] * to_log2 - largest[i] * to_log2)
+            for i, j in T.Parallel(block_M, block_N):
+                scores[i, j] = T.exp2(scores[i, j] * to_log2 - largest[i] * to_log2)
+            T.reduce_sum(scores, tile_total, dim=1)
+            for i in T.Parallel(block_M):
+                total[i] = total[i] * rescale[i] + tile_total[i]
+            for i, j in T.Parallel(block_M, dim):
+                out[i, j] *= rescale[i]
+
+            T.copy(scores, weights)
+            T.copy(V[b, key : key + block_N, h // group, :], V_shared)
+            T.gemm(weights, V_shared, out, policy=T.GemmWarpPolicy.FullRow)
+        for i, j in T.Parallel(block_M, dim):
+            out[i, j] /= total[i]
+        T.copy(out, Out[b, row : row + block_M, h, :])
+        if Lse is not None:
+            for i in T.Parallel(block_M):
+                total[i] = (T.log2(total[i]) + largest[i] * to_log2) * math.log(2)
+            T.copy(total, Lse[b, h, row : row + block_M])
+
+    @T.prim_func
+    def attention_kernel(Q: q_type, K: kv_type, V: kv_type, Out: q_type):
+        with T.Kernel(blocks, heads, batch, threads=threads) as (bx, h, b):
+            block_of_queries(Q, K, V, Out, None, bx, h, b)
+
+    @T.prim_func
+    def attention_with_lse_kernel(Q: q_type, K: kv_type, V: kv_type, Out: q_type, Lse: lse_type):
+        with T.Kernel(blocks, heads, batch, threads=threads) as (bx, h, b):
+            block_of_queries(Q, K, V, Out, Lse, bx, h, b)
+
+    return attention_with_lse_kernel if with_lse else attention_kernel
+
+
+def reference(q, k, v, is_causal):
+    """The output and the log of the sums of weights, by torch in float32."""
+    q, k, v = (x.float().transpose(1, 2) for x in (q, k, v))
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], dim=1) for x in (k, v))
+    scores = q @ k.transpose(2, 3) / q.shape[-1] ** 0.5
+    if is_causal:
+        scores.masked_fill_(torch.ones_like(scores[0, 0], dtype=torch.bool).triu(1), -torch.inf)
+    return (scores.softmax(dim=-1) @ v).transpose(1, 2), scores.logsumexp(dim=-1)
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--target", default="auto")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--heads", type=int, default=4)
+    parser.add_argument("--kv-heads", type=int, help="heads of K and V (default: as many as of Q)")
+    parser.add_argument("--length", type=int, default=512)
+    parser.add_argument("--dim", type=int, default=128)
+    parser.add_argument("--block", type=int, default=128, help="queries, and keys, of a tile")
+    parser.add_argument("--causal", action="store_true")
+    parser.add_argument("--lse", action="store_true")
+    parser.add_argument("--dtype", default="float16", choices=["float16", "bfloat16"])
+    options = parser.parse_args(words)
+    batch, heads, length, dim = options.batch, options.heads, options.length, options.dim
+    kv_heads = options.kv_heads or heads
+
+    outputs = [3, 4] if options.lse else [3]
+    kernel = tilecore.jit(attention, target=options.target, out_idx=outputs)(
+        batch, heads, kv_heads, length, dim, is_causal=options.causal, with_lse=options.lse,
+        block_M=options.block, block_N=options.block, dtype=options.dtype,
+    )  # fmt: skip
+    device, dtype = kernel.adapter.torch_device(), getattr(torch, options.dtype)
+    q = torch.randn(batch, length, heads, dim, device=device, dtype=dtype)
+    k, v = torch.randn(2, batch, length, kv_heads, dim, device=device, dtype=dtype)
+    expected, expected_lse = reference(q, k, v, options.causal)
+    tolerance = 2e-3 if options.dtype == "float16" else 2e-2
+    if options.lse:
+        out, lse = kernel(q, k, v)
+        torch.testing.assert_close(lse, expected_lse, rtol=1e-3, atol=1e-3)
+    else:
+        out = kernel(q, k, v)
+    torch.testing.assert_close(out.float(), expected, rtol=tolerance, atol=tolerance)
+    kind = "causal" if options.causal else "plain"
+    print(f"attention: {batch}x{length}x{heads}/{kv_heads}x{dim}, {kind}, right on {kernel.target.kind}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""C = A @ B for every element type and layout that matrix units have; matmul.py is the small one, to start with.
+
+Products are added up in float32, or int32 for int8. With few rows there are few tiles of C, too few for a large chip:
+--split-k N divides K over N times as many blocks, whose sums a second kernel adds.
+
+    python examples/gemm.py --target cpu --m 300 --n 200 --k 500 --layout NT --dtype bfloat16
+"""
+
+import argparse
+
+import torch
+
+import tilecore
+import tilecore.language as T
+
+OUT = {  # what C is made of unless asked otherwise
+    "float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "tfloat32": "float32",
+    "float8_e4m3fn": "bfloat16", "float8_e5m2": "bfloat16", "int8": "int32",
+}  # fmt: skip
+
+
+def gemm(
+    M, N, K, dtype="float16", out_dtype=None, layout="NN", block_M=128, block_N=128, block_K=None, stages=3,
+    threads=128, split_k=1, panel=8,
+):  # fmt: skip
+    """A [M, K], or [K, M] if layout begins with T; B [K, N], or [N, K] if it ends with T; C [M, N] of out_dtype.
+
+    block_K: 128 bytes of a row unless given. panel: rows of tiles whose blocks run together, so that they find in the
+    second-level cache what their neighbours have read; 0: row after row."""
+    if layout not in ("NN", "NT", "TN", "TT"):
+        raise ValueError(f"layout {layout!r} is none of NN, NT, TN, TT")
+    if split_k < 1:
+        raise ValueError(f"split_k ({split_k}) must be at least 1")
+    trans_A, trans_B = (letter == "T" for letter in layout)
+    out_dtype = out_dtype or OUT[dtype]
+    accum_dtype = "int32" if dtype == "int8" else "float32"
+    block_K = block_K or 128 // T.dtype(dtype).bytes
+    A_type = T.Tensor((K, M) if trans_A else (M, K), dtype)
+    B_type = T.Tensor((N, K) if trans_B else (K, N), dtype)
+    C_type = T.Tensor((M, N), out_dtype)
+    steps = T.ceildiv(K, block_K)
+
+    @T.macro
+    def multiply(A, B, C_local, bx, by, first, count):
+        """C_local = the tile (by, bx) of A @ B over ``count`` steps of block_K from ``first`` on."""
+        A_shared = T.alloc_shared((block_K, block_M) if trans_A else (block_M, block_K), dtype)
+        B_shared = T.alloc_shared((block_N, block_K) if trans_B else (block_K, block_N), dtype)
+        T.clear(C_local)
+        for step in T.Pipelined(count, num_stages=stages):
+            k = (first + step) * block_K
+            if trans_A:
+                T.copy(A[k, by * block_M], A_shared)
+            else:
+                T.copy(A[by * block_M, k], A_shared)
+            if trans_B:
+                T.copy(B[bx * block_N, k], B_shared)
+            else:
+                T.copy(B[k, bx * block_N], B_shared)
+            T.gemm(A_shared, B_shared, C_local, transpose_A=trans_A, transpose_B=trans_B)
+
+    @T.prim_func
+    def gemm_kernel(A: A_type, B: B_type, C: C_type):
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), threads=threads) as (bx, by):
+            C_local = T.alloc_fragment((block_M, block_N), accum_dtype)
+            T.use_swizzle(panel, enable=panel > 0)
+            multiply(A, B, C_local, bx, by, 0, steps)
+            T.copy(C_local, C[by * block_M, bx * block_N])
+
+    each = T.ceildiv(steps, split_k)
+    splits = T.ceildiv(steps, each)  # none of them without work
+
+    @T.prim_func
+    def gemm_split_kernel(A: A_type, B: B_type, C: C_type):
+        Part = T.alloc_global((splits, M, N), accum_dtype)
+        with T.Kernel(T.ceildiv(N, block_N), T.ceildiv(M, block_M), splits, threads=threads) as (bx, by, split):
+            C_local = T.alloc_fragment((block_M, block_N), accum_dtype)
+            multiply(A, B, C_local, bx, by, split * each, T.min(each, steps - split * each))
+            T.copy(C_local, Part[split, by * block_M : (by + 1) * block_M, bx * block_N : (bx + 1) * block_N])
+        with T.Kernel(T.ceildiv(N, 512), M, threads=128) as (bx, row):
+            total = T.alloc_fragment((512,), accum_dtype)
+            T.clear(total)
+            for split in T.serial(splits):
+                for j in T.Parallel(512):
+                    total[j] += Part[split, row, bx * 512 + j]
+            T.copy(total, C[row, bx * 512 : (bx + 1) * 512])
+
+    return gemm_split_kernel if split_k > 1 else gemm_kernel
+
+
+def sample(rows, columns, dtype, device):
+    if dtype == "int8":
+        return torch.randint(-128, 128, (rows, columns), device=device, dtype=torch.int8)
+    return torch.randn(rows, columns, device=device).to(getattr(torch, dtype.replace("tfloat32", "float32")))
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--target", default="auto")
+    parser.add_argument("--m", type=int, default=512)
+    parser.add_argument("--n", type=int, default=512)
+    parser.add_argument("--k", type=int, default=512)
+    parser.add_argument("--dtype", default="float16", choices=list(OUT))
+    parser.add_argument("--out-dtype", choices=["float16", "bfloat16", "float32", "int32"])
+    parser.add_argument("--layout", default="NN", choices=["NN", "NT", "TN", "TT"])
+    parser.add_argument("--split-k", type=int, default=1)
+    parser.add_argument("--block", type=int, nargs=2, default=[128, 128], metavar=("M", "N"), help="a tile of C")
+    parser.add_argument("--stages", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=128)
+    options = parser.parse_args(words)
+    M, N, K, dtype, layout = options.m, options.n, options.k, options.dtype, options.layout
+
+    kernel = tilecore.jit(gemm, target=options.target, out_idx=-1)(
+        M, N, K, dtype, options.out_dtype, layout, *options.block,
+        stages=options.stages, threads=options.threads, split_k=options.split_k,
+    )  # fmt: skip
+    device = kernel.adapter.torch_device()
+    a = sample(*((K, M) if layout[0] == "T" else (M, K)), dtype, device)
+    b = sample(*((N, K) if layout[1] == "T" else (K, N)), dtype, device)
+    c = kernel(a, b)
+    expected = (a.T if layout[0] == "T" else a).double() @ (b.T if layout[1] == "T" else b).double()
+    # sums of K products of size 1: how far they may be off is their own size times the precision of C, or of tf32
+    precision = {torch.float16: 1e-3, torch.bfloat16: 8e-3}.get(c.dtype, 1e-3 if dtype == "tfloat32" else 1e-5)
+    if dtype == "int8":
+        torch.testing.assert_close(c, expected.to(c.dtype), rtol=precision if c.is_floating_point() else 0, atol=0)
+    else:
+        torch.testing.assert_close(c.double(), expected, rtol=precision, atol=precision * K**0.5)
+    print(f"gemm: {M}x{N}x{K} {layout} {dtype} right on {kernel.target.kind}")
+
+
+if __name__ == "__main__":
+    main()

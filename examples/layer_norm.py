@@ -1,0 +1,111 @@
+"""Residual addition and normalisation in one kernel: S = X + R, Y = norm(S) * W + B for every row, read once.
+
+Blocks of transformers add what a layer computed to the stream beside it, keep the sum, and normalise it for the next
+layer. LayerNorm subtracts the mean and divides by the standard deviation; RMSNorm (--rms) divides by the root of the
+mean square and has no bias.
+
+    python examples/layer_norm.py --target cpu --rows 1000 --columns 768
+"""
+
+import argparse
+
+import torch
+
+import tilecore
+import tilecore.language as T
+
+
+def add_layer_norm(M, N, block_M=4, threads=128, eps=1e-5, dtype="float16"):
+    """X, R, S, Y [M, N]; W, B [N]. Computed in float32, from the sum as S keeps it."""
+
+    @T.prim_func
+    def add_layer_norm_kernel(
+        X: T.Tensor((M, N), dtype),
+        R: T.Tensor((M, N), dtype),
+        W: T.Tensor((N,), dtype),
+        B: T.Tensor((N,), dtype),
+        S: T.Tensor((M, N), dtype),
+        Y: T.Tensor((M, N), dtype),
+    ):
+        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            row = T.alloc_fragment((block_M, N), "float32")
+            squares = T.alloc_fragment((block_M, N), "float32")
+            mean = T.alloc_fragment((block_M,), "float32")
+            scale = T.alloc_fragment((block_M,), "float32")
+            for i, j in T.Parallel(block_M, N):
+                total = T.cast(X[bx * block_M + i, j] + R[bx * block_M + i, j], dtype)
+                S[bx * block_M + i, j] = total
+                row[i, j] = total
+            T.reduce_sum(row, mean, dim=1)
+            for i in T.Parallel(block_M):
+                mean[i] /= N
+            # the variance from the differences: the mean of squares less the squared mean would lose digits
+            for i, j in T.Parallel(block_M, N):
+                row[i, j] -= mean[i]
+                squares[i, j] = row[i, j] * row[i, j]
+            T.reduce_sum(squares, scale, dim=1)
+            for i in T.Parallel(block_M):
+                scale[i] = T.rsqrt(scale[i] / N + eps)
+            for i, j in T.Parallel(block_M, N):
+                Y[bx * block_M + i, j] = row[i, j] * scale[i] * T.cast(W[j], "float32") + T.cast(B[j], "float32")
+
+    return add_layer_norm_kernel
+
+
+def add_rms_norm(M, N, block_M=4, threads=128, eps=1e-5, dtype="float16"):
+    """X, R, S, Y [M, N]; W [N]. Computed in float32, from the sum as S keeps it."""
+
+    @T.prim_func
+    def add_rms_norm_kernel(
+        X: T.Tensor((M, N), dtype),
+        R: T.Tensor((M, N), dtype),
+        W: T.Tensor((N,), dtype),
+        S: T.Tensor((M, N), dtype),
+        Y: T.Tensor((M, N), dtype),
+    ):
+        with T.Kernel(T.ceildiv(M, block_M), threads=threads) as bx:
+            row = T.alloc_fragment((block_M, N), "float32")
+            squares = T.alloc_fragment((block_M, N), "float32")
+            scale = T.alloc_fragment((block_M,), "float32")
+            for i, j in T.Parallel(block_M, N):
+                total = T.cast(X[bx * block_M + i, j] + R[bx * block_M + i, j], dtype)
+                S[bx * block_M + i, j] = total
+                row[i, j] = total
+            for i, j in T.Parallel(block_M, N):
+                squares[i, j] = row[i, j] * row[i, j]
+            T.reduce_sum(squares, scale, dim=1)
+            for i in T.Parallel(block_M):
+                scale[i] = T.rsqrt(scale[i] / N + eps)
+            for i, j in T.Parallel(block_M, N):
+                Y[bx * block_M + i, j] = row[i, j] * scale[i] * T.cast(W[j], "float32")
+
+    return add_rms_norm_kernel
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--target", default="auto")
+    parser.add_argument("--rows", type=int, default=1000)
+    parser.add_argument("--columns", type=int, default=768)
+    parser.add_argument("--rms", action="store_true", help="RMSNorm instead of LayerNorm")
+    options = parser.parse_args(words)
+    rows, columns = options.rows, options.columns
+
+    factory, outputs = (add_rms_norm, [3, 4]) if options.rms else (add_layer_norm, [4, 5])
+    kernel = tilecore.jit(factory, target=options.target, out_idx=outputs)(rows, columns)
+    device = kernel.adapter.torch_device()
+    x, r = (3 + torch.randn(2, rows, columns, device=device)).half()
+    w, b = torch.randn(2, columns, device=device).half()
+    if options.rms:
+        s, y = kernel(x, r, w)
+        expected = torch.nn.functional.rms_norm((x + r).float(), (columns,), w.float(), 1e-5)
+    else:
+        s, y = kernel(x, r, w, b)
+        expected = torch.nn.functional.layer_norm((x + r).float(), (columns,), w.float(), b.float(), 1e-5)
+    torch.testing.assert_close(s, x + r, rtol=0, atol=0)
+    torch.testing.assert_close(y.float(), expected, rtol=2e-3, atol=2e-3)
+    print(f"layer_norm: {rows}x{columns}, {'rms' if options.rms else 'layer'}, right on {kernel.target.kind}")
+
+
+if __name__ == "__main__":
+    main()

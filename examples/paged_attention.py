@@ -1,0 +1,163 @@
+"""Decoding with a paged cache: one new query a sequence, whose keys and values lie in pages anywhere in memory.
+
+Table[b, p] is the page that holds tokens p * page_size to (p + 1) * page_size - 1 of sequence b. There are few queries
+and many keys, so the keys of a sequence are divided over ``splits`` blocks; each leaves its own softmax, unfinished:
+the weighted sum of values and the log of the sum of weights. A second kernel joins them (as Flash-Decoding does). The
+query heads that share keys are the rows of one product, so that the cache is read once for all of them.
+
+    python examples/paged_attention.py --target cpu --lengths 300 33 1 --heads 8 --kv-heads 2 --splits 3
+"""
+
+import argparse
+import math
+
+import torch
+
+import tilecore
+import tilecore.language as T
+
+
+def paged_attention(
+    batch, heads, kv_heads, dim, pages_each, page_size=16, splits=4, block_N=64, stages=2, threads=128, dtype="float16"
+):
+    """Q, Out [batch, heads, dim]; K, V [pages, page_size, kv_heads, dim]; Table [batch, pages_each], Length [batch],
+    int32: entries of Table behind the last token of a sequence may be anything. A length of 0 gives zeros."""
+    if heads % kv_heads:
+        raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
+    if block_N % page_size:
+        raise ValueError(f"a tile of {block_N} keys must be a whole number of pages of {page_size}")
+    group = heads // kv_heads
+    block_H = T.align_up(group, 16)  # rows of a product: the smallest that matrix instructions have
+    tile_pages = block_N // page_size
+    to_log2 = 1 / math.log(2) / dim**0.5  # exp(x / sqrt(dim)) = exp2(x * to_log2)
+    pages = T.dynamic("pages")
+
+    @T.prim_func
+    def paged_attention_kernel(
+        Q: T.Tensor((batch, heads, dim), dtype),
+        K: T.Tensor((pages, page_size, kv_heads, dim), dtype),
+        V: T.Tensor((pages, page_size, kv_heads, dim), dtype),
+        Table: T.Tensor((batch, pages_each), "int32"),
+        Length: T.Tensor((batch,), "int32"),
+        Out: T.Tensor((batch, heads, dim), dtype),
+    ):
+        Part = T.alloc_global((batch, heads, splits, dim), "float32")
+        Log = T.alloc_global((batch, heads, splits), "float32")  # to base 2
+
+        with T.Kernel(splits, kv_heads, batch, threads=threads) as (split, h_kv, b):
+            Q_shared = T.alloc_shared((block_H, dim), dtype)
+            K_shared = T.alloc_shared((block_N, dim), dtype)
+            V_shared = T.alloc_shared((block_N, dim), dtype)
+            scores = T.alloc_fragment((block_H, block_N), "float32")
+            weights = T.alloc_fragment((block_H, block_N), dtype)
+            out = T.alloc_fragment((block_H, dim), "float32")
+            largest = T.alloc_fragment((block_H,), "float32")
+            largest_before = T.alloc_fragment((block_H,), "float32")
+            rescale = T.alloc_fragment((block_H,), "float32")
+            tile_total = T.alloc_fragment((block_H,), "float32")
+            total = T.alloc_fragment((block_H,), "float32")
+
+            length = Length[b]
+            tiles = T.ceildiv(length, block_N)
+            each = T.ceildiv(tiles, splits)
+            first = split * each
+            T.copy(Q[b, h_kv * group : h_kv * group + block_H, :], Q_shared)  # rows from group on are not used
+            T.clear(out)
+            T.clear(total)
+            T.fill(largest, -T.infinity("float32"))
+            for k in T.Pipelined(T.max(T.min(each, tiles - first), 0), num_stages=stages):
+                key = (first + k) * block_N
+                for p in T.unroll(tile_pages):
+                    at = key // page_size + p
+                    page = T.if_then_else(at * page_size < length, Table[b, at], 0)
+                    T.copy(K[page, :, h_kv, :], K_shared[p * page_size : (p + 1) * page_size, :])
+                    T.copy(V[page, :, h_kv, :], V_shared[p * page_size : (p + 1) * page_size, :])
+                T.gemm(Q_shared, K_shared, scores, transpose_B=True, clear_accum=True)
+                for i, j in T.Parallel(block_H, block_N):
+                    scores[i, j] = T.if_then_else(key + j < length, scores[i, j], -T.infinity("float32"))
+
+                T.copy(largest, largest_before)
+                T.reduce_max(scores, largest, dim=1, clear=False)
+                for i in T.Parallel(block_H):
+                    rescale[i] = T.exp2(largest_before[i] * to_log2 - largest[i] * to_log2)
+                for i, j in T.Parallel(block_H, block_N):
+                    scores[i, j] = T.exp2(scores[i, j] * to_log2 - largest[i] * to_log2)
+                T.reduce_sum(scores, tile_total, dim=1)
+                for i in T.Parallel(block_H):
+                    total[i] = total[i] * rescale[i] + tile_total[i]
+                for i, j in T.Parallel(block_H, dim):
+                    out[i, j] *= rescale[i]
+                T.copy(scores, weights)
+                T.gemm(weights, V_shared, out)
+            # a split without keys has weight 2 ** -infinity = 0 below
+            for i, j in T.Parallel(block_H, dim):
+                if i < group:
+                    Part[b, h_kv * group + i, split, j] = T.if_then_else(total[i] > 0, out[i, j] / total[i], 0)
+            for i in T.Parallel(block_H):
+                if i < group:
+                    Log[b, h_kv * group + i, split] = T.log2(total[i]) + largest[i] * to_log2
+
+        with T.Kernel(heads, batch, threads=threads) as (h, b):
+            parts = T.alloc_fragment((splits, dim), "float32")
+            shares = T.alloc_fragment((splits,), "float32")
+            most = T.alloc_fragment((1,), "float32")
+            whole = T.alloc_fragment((1,), "float32")
+            out = T.alloc_fragment((dim,), "float32")
+            T.copy(Log[b, h, :], shares)
+            T.reduce_max(shares, most, dim=0)
+            for s in T.Parallel(splits):
+                shares[s] = T.if_then_else(Length[b] > 0, T.exp2(shares[s] - most[0]), 1)
+            T.reduce_sum(shares, whole, dim=0)
+            for s, j in T.Parallel(splits, dim):
+                parts[s, j] = Part[b, h, s, j] * (shares[s] / whole[0])
+            T.reduce_sum(parts, out, dim=0)
+            T.copy(out, Out[b, h, :])
+
+    return paged_attention_kernel
+
+
+def reference(q, k_cache, v_cache, table, lengths):
+    """Sequence by sequence, by torch in float32: its pages are gathered first."""
+    rows = []
+    for one, pages, length in zip(q.float(), table, lengths, strict=True):
+        used = pages[: -(-length // k_cache.shape[1])].long()
+        k, v = (cache[used].flatten(0, 1)[:length].float().transpose(0, 1) for cache in (k_cache, v_cache))
+        k, v = (x.repeat_interleave(q.shape[1] // k_cache.shape[2], dim=0) for x in (k, v))
+        scores = one[:, None] @ k.transpose(1, 2) / q.shape[-1] ** 0.5
+        rows.append((scores.softmax(dim=-1) @ v)[:, 0])
+    return torch.stack(rows)
+
+
+def main(words=None):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--target", default="auto")
+    parser.add_argument("--lengths", type=int, nargs="+", default=[300, 33, 1], help="tokens of each sequence so far")
+    parser.add_argument("--heads", type=int, default=8)
+    parser.add_argument("--kv-heads", type=int, default=2)
+    parser.add_argument("--dim", type=int, default=64)
+    parser.add_argument("--page-size", type=int, default=16)
+    parser.add_argument("--splits", type=int, default=3)
+    options = parser.parse_args(words)
+    heads, kv_heads, dim, lengths, size = (
+        options.heads, options.kv_heads, options.dim, options.lengths, options.page_size
+    )  # fmt: skip
+    pages_each = -(-max(lengths) // size)
+
+    kernel = tilecore.jit(paged_attention, target=options.target, out_idx=-1)(
+        len(lengths), heads, kv_heads, dim, pages_each, page_size=size, splits=options.splits
+    )
+    device = kernel.adapter.torch_device()
+    q = torch.randn(len(lengths), heads, dim, device=device).half()
+    pages = len(lengths) * pages_each + 3
+    k_cache, v_cache = torch.randn(2, pages, size, kv_heads, dim, device=device).half()
+    table = torch.randperm(pages, device=device)[: len(lengths) * pages_each].view(len(lengths), pages_each)
+    used = torch.arange(pages_each) * size < torch.tensor(lengths)[:, None]
+    table = torch.where(used.to(device), table, -1).to(torch.int32)  # pages that no token needs are not there
+    out = kernel(q, k_cache, v_cache, table, torch.tensor(lengths, dtype=torch.int32, device=device))
+    expected = reference(q, k_cache, v_cache, table, lengths)
+    torch.testing.assert_close(out.float(), expected, rtol=2e-3, atol=2e-3)
+    print(f"paged_attention: {len(lengths)} sequences in {pages} pages right on {kernel.target.kind}")
+
+
+if __name__ == "__main__":
+    main()
