@@ -1,7 +1,8 @@
 """Puts the roles of a block's warps into one kernel: who does what is decided by the thread's number.
 
 The barriers are made ready, all threads meet, and from there on the producer's warp, which comes after the user's
-threads, and these have no barrier of the whole block in common.
+threads, and these have no barrier of the whole block in common. Where the user's threads need more registers than an
+equal share, the producer is a whole warpgroup, which gives most of its own away (PTX ISA, "setmaxnreg").
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
+from tile_cuda.lowering.hopper.group_product import GROUP
 from tile_cuda.lowering.hopper.specialize_warps import ROLE, ROLES
-from tilecore.ir.build import const, constant, op_name, seq
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import const, constant, dtype_of, op_name, seq
 from tilecore.ir.nodes import (
     EQ,
+    AllocBuffer,
     AttrStmt,
     Call,
     Evaluate,
@@ -36,6 +40,10 @@ from tilecore.lowering.threads.kernels import axes_and_code, is_axis
 
 NAMED_BARRIER = register_call("simt.named_barrier")
 WARP_BARRIER = register_call("simt.warp_barrier")
+REGISTERS = 65536  # of a multiprocessor
+MOST = 255  # of a thread
+OTHERS = 32  # of a thread, for addresses and what else is no array
+FEW, ACQUIRED = 24, 240  # of a producer's thread; at most of a consumer's
 CONSUMERS = 1  # the number of the consumers' named barrier; 0 is the block's
 
 
@@ -54,18 +62,17 @@ def _placed(kernel: AttrStmt, env: PassEnv) -> Stmt:
     levels, code = axes_and_code(kernel)
     axis = next(level for level in levels if str(level.node.thread_tag) == "threadIdx.x")
     threads, thread = int(constant(axis.value) or 0), axis.node.var
-    more = 0
+    shares = shares_of(code, threads)
+    more = GROUP if shares else WARP
 
     def roles(node: AttrStmt, mutator: Any) -> Any:
-        nonlocal more
         if node.attr_key != ROLES:
             return mutator.default_mutate(node)
-        more = int(constant(node.value) or 0)
-        return _Roles(node.body, thread, threads).run()
+        return _Roles(node.body, thread, threads, shares).run()
 
     made = structural_mutate(code, [(AttrStmt, roles)])
     made = structural_map(made, (Evaluate, lambda node: _released(node, thread)))
-    env.note("warp_roles", {"producer": f"{more // WARP} warp", "consumers": f"{threads // WARP} warps"})
+    _note(threads, shares, env)
     for level in reversed(levels):
         if level.same_as(axis):
             count = const(threads + more, "int32")
@@ -77,9 +84,28 @@ def _placed(kernel: AttrStmt, env: PassEnv) -> Stmt:
     return made
 
 
+def shares_of(code: Stmt, threads: int) -> tuple[int, int] | None:
+    """Registers of the producer's and the user's threads, where equal shares are too small for what these hold."""
+    local = [a.buffer for a in collect(code, AllocBuffer) if str(a.buffer.scope()) == "local"]
+    words = sum(-(-int(constant(b.shape[0]) or 0) * DType(dtype_of(b)).bits // 32) for b in local)
+    groups = -(-threads // GROUP)
+    equal = REGISTERS // ((groups + 1) * GROUP) // 8 * 8
+    if words + OTHERS <= min(equal, MOST) or threads % GROUP:
+        return None
+    most = (REGISTERS // GROUP - FEW) // groups // 8 * 8
+    return FEW, min(most, ACQUIRED)
+
+
+def _note(threads: int, shares: tuple[int, int] | None, env: PassEnv) -> None:
+    facts = {"producer": "1 warp", "consumers": f"{threads // WARP} warps"}
+    if shares:
+        facts["registers"] = f"{shares[0]} of the producer's, {shares[1]} of the consumers' threads"
+    env.note("warp_roles", facts)
+
+
 class _Roles:
-    def __init__(self, body: Stmt, thread: Var, threads: int) -> None:
-        self.thread, self.threads = thread, threads
+    def __init__(self, body: Stmt, thread: Var, threads: int, shares: tuple[int, int] | None) -> None:
+        self.thread, self.threads, self.shares = thread, threads, shares
         found = {str(n.value.value): n.body for n in collect(body, AttrStmt) if n.attr_key == ROLE}
         self.init, self.producer, self.consumer = (found[name] for name in ("init", "producer", "consumer"))
 
@@ -88,6 +114,10 @@ class _Roles:
         consumer = structural_map(self.consumer, (Evaluate, self._barrier))
         filling = IfThenElse(self._is(self.threads), self.producer, None)
         inside = self.thread < const(self.threads, "int32")
+        if self.shares:
+            few, many = self.shares
+            filling = seq([instructions.registers("release", few), filling])
+            consumer = seq([instructions.registers("acquire", many), consumer])
         return seq([first, tile_statement("sync_threads", []), IfThenElse(inside, consumer, filling)])
 
     def _is(self, number: int) -> Any:
