@@ -86,12 +86,13 @@ def _sentence(kind: str, report: native.CReport, access: Touch | None, place: st
     said = report.message.decode(errors="replace")
     what = (access.what if access else "") or "access"
     bits = f"{report.size}-byte {what}"
+    what = f"an {what}" if what.startswith("a") else f"a {what}"
     texts = {
         "out_of_bounds": f"a {bits} of {place}, which is out of bounds",
         "uninitialised": f"a {bits} of {place}, which nobody has written",
-        "race": f"a {what} of {place} and an earlier {report.other.what.decode()} are not ordered",
+        "race": f"{what} of {place} and an earlier {report.other.what.decode()} are not ordered",
         "swizzle_mismatch": f"the rows of a matrix at {place} were copied from different columns of a tensor",
-        "missing_wait": f"a {what} of {place} while an {report.other.what.decode()} may still be going on",
+        "missing_wait": f"{what} of {place} while an {report.other.what.decode()} may still be going on",
     }
     if said:
         return f"{said} ({place})" if place else said
