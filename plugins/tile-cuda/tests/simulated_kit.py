@@ -42,7 +42,7 @@ def run(
     given = [Tensor.of(*a) if isinstance(a, tuple) else int(a) for a in arguments]
     records = [simulated_map(made, given, {}, symbol) for made in maps]
     launch = {name: options.pop(name) for name in ("cluster",) if name in options}
-    device = SimulatedDevice(**{"seconds": 60.0, "allow_same_value": True, **options})
+    device = SimulatedDevice(**{"seconds": 60.0, "allow_same_value": True, "own_proxy": True, **options})
     library = compiled(source, symbol)
     return device.run(library, symbol, grid, (threads,), [*given, *records], shared, seed, **launch)
 

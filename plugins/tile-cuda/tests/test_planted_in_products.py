@@ -10,7 +10,8 @@ pytestmark = needs_compiler
 
 # C = A B of 64 x 64 by 256: two slots of k 64 that one thread of warp 4 fills, and products of warps 0 to 3.
 LOOP = """TC_WGMMA(64, 16, f16, f16, f32)
-extern "C" __global__ void loop(const tc_half* A, const tc_half* B, float* C, const __grid_constant__ tc_tensor_map A_map,
+extern "C" __global__ void loop(const tc_half* A, const tc_half* B, float* C,
+                                const __grid_constant__ tc_tensor_map A_map,
                                 const __grid_constant__ tc_tensor_map B_map) {
   TC_SHARED(shared);
   unsigned long long* full = (unsigned long long*)(shared + 32768);
@@ -128,10 +129,7 @@ def test_sums_touched_after_the_fence():
 
 
 def test_fewer_warps_than_a_warpgroup():
-    source = planted(LOOP, "  for (int step = 0; step < 4; ++step) {\n    unsigned char* slot = shared + step % 2 * 16384;\n"
-                     "    tc_transaction_wait(&full",
-                     "  if (tx < 32) return;\n  for (int step = 0; step < 4; ++step) {\n"
-                     "    unsigned char* slot = shared + step % 2 * 16384;\n    tc_transaction_wait(&full")  # fmt: skip
+    source = planted(LOOP, "  float sums[32];\n", "  float sums[32];\n  if (tx < 32) return;\n")
     assert error_of(source).kind == "mismatched_collective"
     small = LOOP.replace(">= 128", ">= 96").replace("== 128", "== 96")
     error = error_of(small, threads=128)
@@ -144,7 +142,8 @@ extern "C" __global__ void few(float* C) {
   TC_SHARED(shared);
   float sums[32];
   tc_warpgroup_begin();
-  tc_wgmma_n64k16_f16_f16_f32<false, true>(sums, tc_operand(shared, 16, 1024, 1), tc_operand(shared, 0, 1024, 1), false);
+  tc_operand_t tile = tc_operand(shared, 16, 1024, 1);
+  tc_wgmma_n64k16_f16_f16_f32<false, false>(sums, tile, tile, false);
 }
 """
     error = caught(source, "few", 64, ("C", np.zeros(4, np.float32), "w"), shared=16384)
@@ -233,8 +232,8 @@ def test_held_registers():
     run(read, "held", 128, *tensors, shared=256)
     unfenced = planted(HELD, "  tc_warpgroup_begin();\n", "  tc_warpgroup_begin();\n  a[0] = a[1];\n")
     run(unfenced, "held", 128, *tensors, shared=256)  # the device does not see what was touched before it is used
-    again = planted(HELD, "  for (int step = 0; step < 2; ++step) {\n",
-                    "  for (int step = 0; step < 2; ++step) {\n    tc_warpgroup_wait<0>();\n    a[3] = a[step];\n")  # fmt: skip
+    start = "  for (int step = 0; step < 2; ++step) {\n"
+    again = planted(HELD, start, start + "    tc_warpgroup_wait<0>();\n    a[3] = a[step];\n")
     assert caught(again, "held", 128, *tensors, shared=256).kind == "missing_fence"
 
 
@@ -250,3 +249,85 @@ def test_work_that_outlives_its_thread():
 
 def test_it_compiles_once():
     assert compiled(LOOP, "loop") is compiled(LOOP, "loop")
+
+
+# -- the proxy of asynchronous work -----------------------------------------------------------------------------------
+
+WRITTEN = """TC_WGMMA(8, 16, f16, f16, f32)
+extern "C" __global__ void written(const tc_half* A, float* C) {
+  TC_SHARED(shared);
+  const int tx = threadIdx.x;
+  tc_half* tile = (tc_half*)shared;
+  for (int i = 0; i < 9; ++i) STORE
+  FENCE_OF_WRITERS
+  tc_barrier();
+  FENCE_OF_READERS
+  float sums[4];
+  const tc_operand_t b = tc_operand(shared + 2048, 128, 256, 0);
+  tc_warpgroup_begin();
+  tc_wgmma_n8k16_f16_f16_f32<false, false>(sums, tc_operand(shared, 128, 256, 0), b, false);
+  tc_warpgroup_commit();
+  tc_warpgroup_wait<0>();
+  tc_warpgroup_settle<4>(sums);
+  for (int i = 0; i < 4; ++i) C[tx * 4 + i] = sums[i];
+}
+"""
+STORES = {
+    "plain": "tile[i * 128 + tx] = A[i * 128 + tx];",
+    "copies": "if (tx < 16) tc_copy_async<16>(tile + i * 128 + tx * 8, A + i * 128 + tx * 8);\n"
+    "  tc_commit_async();\n  tc_wait_async<0>();",
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_written_tiles_want_a_fence(store):
+    a, c = np.random.default_rng(0).integers(-3, 4, 9 * 128).astype(np.float16), np.zeros(512, np.float32)
+    tensors = ("A", a, "r"), ("C", c, "w")
+
+    def source(writers: str, readers: str) -> str:
+        text = WRITTEN.replace("STORE", STORES[store])
+        return text.replace("FENCE_OF_WRITERS", writers).replace("FENCE_OF_READERS", readers)
+
+    fence = "tc_fence_async();"
+    for writers, readers in ((fence, ""), ("", fence), (fence, fence)):
+        run(source(writers, readers), "written", 128, *tensors, shared=4096)
+    error = caught(source("", ""), "written", 128, *tensors, shared=4096)
+    assert error.kind == "missing_proxy_fence"
+    assert error.line == line_of(source("", ""), "tc_wgmma_n8")
+    if store == "plain":
+        late = source(fence + " if (tx == 77) tile[77] = A[77];", "")
+        assert caught(late, "written", 128, *tensors, shared=4096).kind == "missing_proxy_fence"
+    some = source("if (tx != 10) tc_fence_async();", "")
+    error = caught(some, "written", 128, *tensors, shared=4096)
+    assert error.kind == "missing_proxy_fence"
+    assert error.other.thread == (10 if store == "plain" else None)
+
+
+STORED = """
+extern "C" __global__ void stored(float* B, const __grid_constant__ tc_tensor_map map) {
+  TC_SHARED(shared);
+  ((float*)shared)[threadIdx.x] = float(threadIdx.x);
+  tc_fence_async();
+  tc_barrier();
+  if (threadIdx.x == 0) {
+    tc_tensor_store(&map, shared, 0, 0);
+    tc_commit_stores();
+    tc_wait_stores<0>();
+  }
+}
+"""
+
+
+def test_stored_tiles_want_a_fence():
+    b = aligned(np.zeros((8, 8), np.float32))
+    facts = {"maps": [map_of(0, b, (8, 8))], "shared": 1024}
+    run(STORED, "stored", 64, ("B", b, "w"), **facts)
+    np.testing.assert_array_equal(b.ravel(), np.arange(64))
+    error = caught(planted(STORED, "  tc_fence_async();\n"), "stored", 64, ("B", b, "w"), **facts)
+    assert error.kind == "missing_proxy_fence"
+
+
+def test_barriers_want_a_fence():
+    error = error_of(planted(LOOP, "    tc_transaction_fence_init();\n"))
+    assert error.kind == "missing_proxy_fence"
+    assert "initialised" in str(error)

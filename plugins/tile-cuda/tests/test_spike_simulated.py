@@ -1,4 +1,4 @@
-"""The GEMM by hand of benchmarks/spikes on the simulated device: right at small sizes, and wrong where a part is dropped."""
+"""The GEMM by hand of benchmarks/spikes on the simulated device: right at small sizes, caught where a part is gone."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ DROPPED = {
     "a wait for a slot": ("      tc_transaction_wait(&full[slot], parity);\n", "", "missing_wait|uninitialised|race"),
     "a slot that is free": ("          tc_transaction_wait(&empty[slot], parity ^ 1);\n", "",
                            "missing_wait|race|invalid_operation"),
-    "a parity": ("tc_transaction_wait(&empty[slot], parity ^ 1)", "tc_transaction_wait(&empty[slot], parity)", "deadlock"),
+    "a parity": ("wait(&empty[slot], parity ^ 1)", "wait(&empty[slot], parity)", "deadlock"),
     "the fence before products": ("      tc_warpgroup_begin();\n", "", "missing_fence"),
     "a commit": ("      tc_warpgroup_commit();\n", "", "missing_wait"),
     "the last wait": ("    tc_warpgroup_wait<0>();\n", "", "missing_wait"),
-    "one group too many": ("        tc_warpgroup_wait<1>();\n", "        tc_warpgroup_wait<2>();\n", "missing_wait|race"),
+    "one group too many": ("tc_warpgroup_wait<1>()", "tc_warpgroup_wait<2>()", "missing_wait|race"),
     "an arrival": ("        if (lane == 0) tc_transaction_arrive(&empty[previous]);\n", "", "deadlock"),
     "a swizzle": ("tc_operand(A_shared + part * 32, 16, 1024, 1)", "tc_operand(A_shared + part * 32, 16, 1024, 2)",
                   "swizzle_mismatch"),
@@ -69,8 +69,10 @@ DROPPED = {
                                                         "missing_wait"),
     "the commit of a store": ("        tc_commit_stores();\n", "", "missing_wait"),
     "the last wait of stores": ("  if (lane == 0) tc_wait_stores<0>();\n", "", "missing_wait"),
-    "a warp barrier before the store": ("      tc_fence_async();\n      tc_warp_barrier();\n", "      tc_fence_async();\n",
-                                        "race|uninitialised|missing_proxy_fence"),
+    "a warp barrier before the store": ("tc_fence_async();\n      tc_warp_barrier();\n", "tc_fence_async();\n",
+                                        "race|uninitialised"),
+    "the fence before the store": ("      tc_fence_async();\n", "", "missing_proxy_fence"),
+    "the fence of barriers": ("    tc_transaction_fence_init();\n", "", "missing_proxy_fence"),
 }  # fmt: skip
 
 
