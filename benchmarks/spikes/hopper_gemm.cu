@@ -8,10 +8,21 @@ constexpr int A_BYTES = BM * BK * 2, SLOT_BYTES = A_BYTES + BK * BN * 2;
 constexpr int C_BYTES = 16 * 64 * 2;  // 16 rows by 64 columns of one warp; it has two of them
 constexpr int C_AT = SLOTS * SLOT_BYTES, BARRIERS_AT = C_AT + 8 * 2 * C_BYTES;
 
+// Two sums as halves in one word.
+TC_FN unsigned packed(float low, float high) {
+#ifdef TC_SIMULATE
+  return unsigned(tc_half(high).bits) << 16 | tc_half(low).bits;
+#else
+  unsigned word;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+  return word;
+#endif
+}
+
 // The place of a tile: groups of GROUP rows of tiles, walked down the rows.
 TC_FN void tile_at(int tile, int rows, int cols, int& m0, int& n0) {
   const int group = tile / (GROUP * cols), first = group * GROUP;
-  const int height = min(GROUP, rows - first), inside = tile - group * GROUP * cols;
+  const int height = tc_min(GROUP, rows - first), inside = tile - group * GROUP * cols;
   m0 = (first + inside % height) * BM;
   n0 = inside / height * BN;
 }
@@ -94,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(288, 1)
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const float* pair = &C_local[32 * part + 8 * q + 2 * i];
-          asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(words[i]) : "f"(pair[1]), "f"(pair[0]));
+          words[i] = packed(pair[0], pair[1]);
         }
         tc_stmatrix_x4(C_shared + row * 128 + ((2 * q + lane / 16) ^ (row & 7)) * 16, words);
       }

@@ -113,7 +113,7 @@ class SimulatedLaunch:
             )
         if 0 not in grid[:3]:
             given = [*arguments, *self.further(entry, arguments, symbols)]
-            self.device.run(self.library, entry.symbol, grid[:3], entry.threads, given, grid[3])
+            self.device.run(self.library, entry.symbol, grid[:3], entry.threads, given, grid[3], cluster=cluster)
 
 
 def _tensor(param: TensorParam, address: int, symbols: dict[str, int]) -> Tensor:

@@ -40,6 +40,8 @@ class SimulatedDevice:
     workers: host threads; with more than one, only accesses within a block are checked for order, and first writes of
     global memory are not looked at.
     allow_same_value: threads may write one value to one place without order. count_banks: costs time.
+    own_proxy: asynchronous work, but for plain copies, has a way of its own to shared memory: what threads wrote there
+    is seen by it after a fence only.
     most_resident: blocks that wait for each other at once. seconds: longest run, 0: no limit.
     """
 
@@ -50,6 +52,7 @@ class SimulatedDevice:
     workers: int = 1
     allow_same_value: bool = False
     count_banks: bool = False
+    own_proxy: bool = False
     most_resident: int = 64
     seconds: float = 600.0
 
@@ -69,19 +72,26 @@ class SimulatedDevice:
     def run(
         self, library: KernelLibrary, symbol: str, grid: Sequence[int], block: Sequence[int],
         arguments: Sequence[Tensor | Record | int], shared_bytes: int = 0, seed: int | None = None,
+        cluster: Sequence[int] = (1, 1, 1),
     ) -> Run:  # fmt: skip
         """Run ``symbol`` over ``grid`` blocks of ``block`` threads (x, y, z; fewer mean 1).
 
         arguments: in the order of the kernel's parameters; a number is an 8-byte slot (``arguments.slot_of``), a record
         takes one for each of its words.
+        cluster: blocks (x, y, z) that run together and see each other's shared memory; the grid is a multiple of it.
         Tensors are copied to the device and, if all went well, back. Raises SimulationError.
         """
-        blocks, threads = _extent(grid, "grid"), _extent(block, "block")
+        blocks, threads, together = _extent(grid, "grid"), _extent(block, "block"), _extent(cluster, "cluster")
         self._check(symbol, threads, shared_bytes)
+        if 0 in together or any(b % c for b, c in zip(blocks, together, strict=True)):
+            raise LaunchError(
+                f"{symbol}: the grid is no multiple of its clusters of {together} blocks",
+                found=f"a grid of {blocks} blocks",
+            )
         if 0 in blocks:
             return Run({})
         with _LOCK:
-            return _Launch(self, library, symbol, blocks, threads, arguments, shared_bytes).run(
+            return _Launch(self, library, symbol, blocks, threads, arguments, shared_bytes, together).run(
                 _seed(self.seed if seed is None else seed)
             )
 
@@ -114,11 +124,13 @@ class _Launch:
     def __init__(
         self, device: SimulatedDevice, library: KernelLibrary, symbol: str, grid: tuple[int, int, int],
         block: tuple[int, int, int], arguments: Sequence[Tensor | Record | int], shared_bytes: int,
+        cluster: tuple[int, int, int],
     ) -> None:  # fmt: skip
         self.device = device
         self.library = library
         self.symbol = symbol
         self.sizes = grid, block
+        self.cluster = cluster
         self.shared_bytes = shared_bytes
         self.arguments = arguments
         self.placed: list[Placed] = place([a for a in arguments if isinstance(a, Tensor)])
@@ -168,6 +180,7 @@ class _Launch:
         launch.pointer_count = len(pointers) if self.placed else 0
         launch.warp, launch.workers, launch.most_resident = device.warp, device.workers, device.most_resident
         launch.allow_same_value, launch.count_banks = device.allow_same_value, device.count_banks
+        launch.own_proxy, launch.cluster[:] = device.own_proxy, self.cluster
         launch.shared_bytes, launch.shared_limit = self.shared_bytes, device.shared_limit
         launch.seed, launch.seconds = seed & (2**64 - 1), device.seconds
         launch.interrupt = ctypes.pointer(self.interrupt)

@@ -30,7 +30,11 @@ class CLaunch(ctypes.Structure):
         *((name, _u32) for name in ("slot_count", "tensor_count", "pointer_count")),
         ("grid", _u32 * 3),
         ("block", _u32 * 3),
-        *((name, _u32) for name in ("warp", "workers", "most_resident", "allow_same_value", "count_banks")),
+        *(
+            (name, _u32)
+            for name in ("warp", "workers", "most_resident", "allow_same_value", "count_banks", "own_proxy")
+        ),
+        ("cluster", _u32 * 3),
         *((name, _u64) for name in ("shared_bytes", "shared_limit", "seed")),
         ("seconds", ctypes.c_double),
         ("interrupt", ctypes.POINTER(ctypes.c_int32)),

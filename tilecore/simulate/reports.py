@@ -18,6 +18,8 @@ _HINTS = {
     "race": "a barrier (or an atomic with release and acquire) must stand between the two",
     "uninitialised": "nothing has written this memory; is a fill, a copy or a barrier missing?",
     "swizzle_mismatch": "the swizzle of the copy into shared memory and that of the reads differ: give both one layout",
+    "missing_fence": "fence the registers between the threads' own use of them and the next product on them",
+    "missing_proxy_fence": "fence after the writes, in the threads that wrote (a barrier follows) or in the starting one",
     "missing_wait": "wait for the asynchronous work (and let a barrier follow, where another thread started it)",
     "divergent_barrier": "every thread of the block must reach the same barrier",
     "mismatched_collective": "all lanes of the warp must reach the same operation",
@@ -86,12 +88,14 @@ def _sentence(kind: str, report: native.CReport, access: Touch | None, place: st
     said = report.message.decode(errors="replace")
     what = (access.what if access else "") or "access"
     bits = f"{report.size}-byte {what}"
+    what = f"an {what}" if what.startswith("a") else f"a {what}"
     texts = {
         "out_of_bounds": f"a {bits} of {place}, which is out of bounds",
         "uninitialised": f"a {bits} of {place}, which nobody has written",
-        "race": f"a {what} of {place} and an earlier {report.other.what.decode()} are not ordered",
+        "race": f"{what} of {place} and an earlier {report.other.what.decode()} are not ordered",
         "swizzle_mismatch": f"the rows of a matrix at {place} were copied from different columns of a tensor",
-        "missing_wait": f"a {what} of {place} while an {report.other.what.decode()} may still be going on",
+        "missing_proxy_fence": f"{what} of {place}, with no fence for asynchronous work since a thread wrote it",
+        "missing_wait": f"{what} of {place} while an {report.other.what.decode()} may still be going on",
     }
     if said:
         return f"{said} ({place})" if place else said

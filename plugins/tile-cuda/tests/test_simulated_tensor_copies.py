@@ -229,6 +229,7 @@ extern "C" __global__ void both(const float* A, float* B, const __grid_constant_
   TC_SHARED(shared);
   void* barrier = shared + 4096;
   tc_transaction_init(barrier, 1);
+  tc_transaction_fence_init();
   tc_transaction_arrive_expect(barrier, 4096);
   tc_tensor_load(shared, &from, barrier, 0, 0);
   tc_transaction_wait(barrier, 0);
@@ -258,6 +259,7 @@ extern "C" __global__ void rows(const tc_half* A, tc_half* B, const __grid_const
   const int lane = threadIdx.x;
   if (lane == 0) {
     tc_transaction_init(barrier, 1);
+    tc_transaction_fence_init();
     tc_transaction_arrive_expect(barrier, 2048);
     tc_tensor_load(shared, &map, barrier, 0, 0);
   }

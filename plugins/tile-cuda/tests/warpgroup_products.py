@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(128) u_{product.name}({d}* out, con
 """
 
 
-# -- products of given numbers: tiles laid out here, by the manual's canonical layouts ------------------------------------
+# -- products of given numbers: tiles laid out here, by the manual's canonical layouts ---------------------------------
 
 
 @dataclass(frozen=True)
@@ -176,8 +176,8 @@ extern "C" __global__ void __launch_bounds__(128) {symbol}(
 
 
 NUMPY = {
-    "f16": "float16", "bf16": "bfloat16", "tf32": "float32", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2", "s8": "int8",
-    "u8": "uint8", "f32": "float32", "s32": "int32",
+    "f16": "float16", "bf16": "bfloat16", "tf32": "float32", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2",
+    "s8": "int8", "u8": "uint8", "f32": "float32", "s32": "int32",
 }  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def simulated_adapter() -> KernelAdapter | None:
             return [simulated_map(made, arguments, symbols, entry.symbol) for made in maps]
 
     # the language lets threads write one value to one place, as all threads of a row do after a reduction
-    return CudaSimulatedAdapter(INCLUDE, device=SimulatedDevice(allow_same_value=True), name=NAME)
+    return CudaSimulatedAdapter(INCLUDE, device=SimulatedDevice(allow_same_value=True, own_proxy=True), name=NAME)
 
 
 def _check_facts(entry: Entry) -> None:

@@ -14,6 +14,7 @@ struct Access {
   unsigned size;
   bool write, atomic, agent;
   Known* memo = nullptr;  // of an agent's own
+  bool proxy = false;     // by a way of its own to shared memory, which must have been told of writes
 };
 
 void tick(Worker& worker);
@@ -91,6 +92,28 @@ __attribute__((noinline, cold)) inline void unwritten(Worker& worker, const Spac
   give_up(worker);
 }
 
+// A write that the thread knows of, but not the asynchronous work that it starts.
+inline bool is_unproxied(const Fiber& fiber, uint64_t write) {
+  const Block& block = *fiber.block;
+  const uint32_t actor = epoch_actor(write);
+  if (epoch_block(write) != block.tag || (actor >= block.threads && !block.agents[actor - block.threads].plain))
+    return false;
+  return fiber.proxied.at(actor) < epoch_clock(write);
+}
+
+__attribute__((noinline, cold)) inline void unproxied(Worker& worker, const Space& space, const Access& access,
+                                                      const Cell& cell, uintptr_t address) {
+  if (worker.failed) return give_up(worker);
+  TcSimReport& report = worker.report;
+  report = TcSimReport{};
+  snprintf(report.kind, sizeof report.kind, "missing_proxy_fence");
+  describe(report.access, name_of(access), *access.fiber->block, access.fiber->thread, access.site);
+  describe(report.other, "write", *access.fiber->block, epoch_actor(cell.write), cell.site);
+  if (epoch_actor(cell.write) >= access.fiber->block->threads) report.other.thread = ~uint32_t(0);
+  locate(report, space, address, access.size);
+  give_up(worker);
+}
+
 inline uint32_t slot_of(uint32_t id) { return (id * 2654435761u) >> 28; }
 
 // The list of readers with one more at its head, unless it is there or all of the list is ordered before the thread.
@@ -163,6 +186,8 @@ inline void check_cell(Worker& worker, Space& space, Cell& cell, const Access& a
       if (!access.write && space.poison) unwritten(worker, space, access, address);
     } else if (!(access.atomic && (cell.write & kAtomic)) && !ordered(*access.fiber, cell.write)) {
       conflict(worker, space, access, cell.write, cell.site, true, address, size);
+    } else if (access.proxy && is_unproxied(*access.fiber, cell.write)) {
+      unproxied(worker, space, access, cell, address);
     }
   }
   const uint32_t head = space.readers->live(cell.readers);

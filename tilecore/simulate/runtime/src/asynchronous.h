@@ -22,6 +22,8 @@ inline Channel& channel_of(Worker& worker, Fiber& fiber, unsigned number, int li
     channel = std::make_unique<Channel>();
     channel->read_agent = new_agent(worker, *fiber.block);
     channel->write_agent = new_agent(worker, *fiber.block);
+    fiber.block->agents[channel->write_agent - fiber.block->threads].plain = number == 0;
+    fiber.block->agents[channel->read_agent - fiber.block->threads].plain = number == 0;
   }
   return *channel;
 }
@@ -32,7 +34,9 @@ inline void declare(Worker& worker, Operation& operation, uint32_t agent, uint32
   Fiber& fiber = *worker.actor;
   const uint64_t epoch = make_epoch(fiber.block->tag, agent, clock);
   const auto address = reinterpret_cast<uintptr_t>(pointer);
-  check(worker, address, bytes, {&fiber, epoch, site_of_line(operation.line), bytes, write, atomic, true, operation.memo});
+  const bool proxy = !write && worker.launch->request->own_proxy && !fiber.block->agents[agent - fiber.block->threads].plain;
+  check(worker, address, bytes,
+        {&fiber, epoch, site_of_line(operation.line), bytes, write, atomic, true, operation.memo, proxy});
   Space* space = nullptr;
   if (find_space(worker, address, bytes, space) != Place::space) return;
   const bool shared = space->number == kShared;
@@ -126,6 +130,7 @@ inline Operation* begin_operation(Worker& worker, unsigned number, int line) {
 
 inline Operation* begin_transaction(Worker& worker, void* barrier, uint32_t bytes, int line) {
   Transaction& transaction = find_transaction(worker, barrier, line);
+  require_published(worker, transaction, line);
   auto* operation = new Operation;
   operation->barrier = &transaction;
   operation->agent_clock = ++transaction.agent_clock;

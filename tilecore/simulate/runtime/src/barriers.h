@@ -60,9 +60,10 @@ inline uint64_t block_barrier(Worker& worker, bool predicate, int kind, int line
 }
 
 inline void release_named(Worker& worker, NamedBarrier& barrier) {
-  const Clock total = barrier.known.total();
+  const Clock total = barrier.known.total(), proxied = barrier.proxied.total();
   for (Fiber* fiber : barrier.waiting) {
     learn(*fiber, total);
+    fiber->proxied = join(fiber->proxied, proxied);
     fiber->foreign = join(fiber->foreign, barrier.foreign);
     if (fiber != worker.running) wake(worker, fiber);
   }
@@ -83,6 +84,7 @@ inline void named_barrier(Worker& worker, int id, uint32_t threads, bool waits, 
          barrier.line);
   }
   publish_into(fiber, barrier.known);
+  barrier.proxied.add(fiber.proxied);
   barrier.foreign = join(barrier.foreign, fiber.foreign);
   next_time(fiber);
   ++barrier.arrived;

@@ -123,6 +123,7 @@ struct Knowledge {
   Clock clock;
   Foreign foreign;
   bool device = true;
+  Clock proxied;  // as Fiber has it
 };
 
 // An access is known by an epoch: who (block tag, actor) at which of its times. Zero: nobody.

@@ -137,6 +137,12 @@ TC_SIM_EXPORT void tc_sim_async_start(void* work, void (*body)(void*), const voi
   tcsim::start_operation(tcsim::here(), static_cast<tcsim::Operation*>(work), body, state, bytes);
 }
 
+TC_SIM_EXPORT void tc_sim_fence_proxy() {
+  tcsim::fence_proxy(tcsim::here(), *tcsim::here().actor);
+  tcsim::publish_transactions(tcsim::here());
+}
+TC_SIM_EXPORT void tc_sim_publish_transactions() { tcsim::publish_transactions(tcsim::here()); }
+
 TC_SIM_EXPORT void tc_sim_team_fence(int line) { tcsim::team_fence(tcsim::here(), line); }
 TC_SIM_EXPORT void tc_sim_team_commit(int line) { tcsim::team_commit(tcsim::here(), line); }
 TC_SIM_EXPORT void tc_sim_team_wait(unsigned remaining, int line) { tcsim::team_wait(tcsim::here(), remaining, line); }

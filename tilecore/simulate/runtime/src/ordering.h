@@ -54,7 +54,7 @@ inline void publish_into(const Fiber& fiber, ClockSum& sum) {
 inline Knowledge publish(Worker& worker, Fiber& fiber, bool device) {
   worker.sum.clear();
   publish_into(fiber, worker.sum);
-  Knowledge made{fiber.block->tag, worker.sum.total(), fiber.foreign, device};
+  Knowledge made{fiber.block->tag, worker.sum.total(), fiber.foreign, device, fiber.proxied};
   next_time(fiber);
   return made;
 }
@@ -63,6 +63,7 @@ inline void acquire(Fiber& fiber, const Knowledge& knowledge) {
   const uint32_t own = fiber.block->tag;
   if (knowledge.block == own) {
     learn(fiber, knowledge.clock);
+    fiber.proxied = join(fiber.proxied, knowledge.proxied);
   } else if (knowledge.device) {
     fiber.foreign = with_block(fiber.foreign, knowledge.block, knowledge.clock);
     fiber.forget_passed();
@@ -74,18 +75,29 @@ inline void acquire(Fiber& fiber, const Knowledge& knowledge) {
   }
 }
 
+// What the thread has written and knows to be written is seen by asynchronous work from here on.
+inline void fence_proxy(Worker& worker, Fiber& fiber) {
+  worker.sum.clear();
+  publish_into(fiber, worker.sum);
+  fiber.proxied = join(fiber.proxied, worker.sum.total());
+  next_time(fiber);
+}
+
 // Everybody in the list learns what all of them know.
 template <class Fibers>
 inline void synchronise(Worker& worker, const Fibers& fibers) {
   worker.sum.clear();
+  worker.proxied_sum.clear();
   Foreign foreign;
   for (const Fiber* fiber : fibers) {
     publish_into(*fiber, worker.sum);
+    worker.proxied_sum.add(fiber->proxied);
     foreign = join(foreign, fiber->foreign);
   }
-  const Clock total = worker.sum.total();
+  const Clock total = worker.sum.total(), proxied = worker.proxied_sum.total();
   for (Fiber* fiber : fibers) {
     fiber->known = total;
+    fiber->proxied = proxied;
     fiber->foreign = foreign;
     next_time(*fiber);
   }

@@ -25,7 +25,8 @@ struct TcSimLaunch {
   uint32_t slot_count, tensor_count, pointer_count;
   uint32_t grid[3], block[3];
   uint32_t warp, workers, most_resident;
-  uint32_t allow_same_value, count_banks;
+  uint32_t allow_same_value, count_banks, own_proxy;
+  uint32_t cluster[3];
   uint64_t shared_bytes, shared_limit;
   uint64_t seed;
   double seconds;                     // 0: no limit

@@ -100,6 +100,7 @@ struct Fiber {
   uint64_t epoch = 0;
   uint32_t clock = 1;
   Clock known;
+  Clock proxied;  // writes up to there are seen by asynchronous work that has a way to memory of its own
   Foreign foreign;
   std::unique_ptr<Channel> channels[kChannels];
   bool fenced = false;
@@ -135,7 +136,7 @@ struct BlockBarrier {
 struct NamedBarrier {
   uint32_t threads = 0, arrived = 0;
   int line = 0;
-  ClockSum known;
+  ClockSum known, proxied;
   Foreign foreign;
   std::vector<Fiber*> waiting;
 };
@@ -155,10 +156,12 @@ struct Transaction {
   int64_t pending = 0, bytes = 0;
   uint32_t phase = 0;  // phases completed
   uint32_t agent = 0, agent_clock = 0;
-  ClockSum arriving;
+  ClockSum arriving, arriving_proxied;
   Foreign arriving_foreign, done_foreign;
-  Clock done;
+  Clock done, done_proxied;
   Clock memo_before, memo_after;
+  uint32_t initialiser = 0;  // the thread
+  bool published = false;    // to asynchronous work, after it was initialised
   std::vector<std::pair<Fiber*, uint32_t>> waiting;  // with the parity of the phase
 };
 
@@ -171,6 +174,7 @@ using SyncVariables = std::unordered_map<uintptr_t, SyncVariable>;
 struct Agent {
   uint32_t landed = 0;       // its work up to this clock is done
   uint32_t shared_read = 0;  // when it last read shared memory
+  bool plain = false;        // its accesses are as those of threads
 };
 
 struct Origin {
@@ -239,7 +243,7 @@ struct Worker {
   std::vector<std::unique_ptr<Block>> resident, spare;
   Readers global_readers;
   SyncVariables sync;
-  ClockSum sum;
+  ClockSum sum, proxied_sum;
   TcSimCounts counts{};
   TcSimReport report{};
   std::string printed;

@@ -28,6 +28,7 @@ inline void initialise_transaction(Worker& worker, void* pointer, uint32_t count
   made->count = count;
   made->pending = count;
   made->agent = new_agent(worker, block);
+  made->initialiser = worker.actor->thread;
   block.transactions[made->address] = std::move(made);
 }
 
@@ -35,6 +36,20 @@ inline void drop_transaction(Worker& worker, void* pointer, int line) {
   Transaction& transaction = find_transaction(worker, pointer, line);
   touch(worker, pointer, 8, true, false, site_of_line(line));
   worker.actor->block->transactions.erase(transaction.address);
+}
+
+// Barriers that the thread has initialised are seen by asynchronous work from here on.
+inline void publish_transactions(Worker& worker) {
+  for (auto& entry : worker.actor->block->transactions)
+    if (entry.second->initialiser == worker.actor->thread) entry.second->published = true;
+}
+
+inline void require_published(Worker& worker, const Transaction& transaction, int line) {
+  if (!worker.launch->request->own_proxy || transaction.published) return;
+  fail(worker, "missing_proxy_fence", site_of_line(line),
+       "asynchronous work completes on the barrier at byte %lld of shared memory, which no fence stands behind since "
+       "thread %u has initialised it",
+       static_cast<long long>(transaction.address - worker.actor->block->shared.begin), transaction.initialiser);
 }
 
 inline void learn_phase(Fiber& fiber, Transaction& transaction) {
@@ -47,6 +62,7 @@ inline void learn_phase(Fiber& fiber, Transaction& transaction) {
     transaction.memo_before = before;
     transaction.memo_after = fiber.known;
   }
+  fiber.proxied = join(fiber.proxied, transaction.done_proxied);
   if (transaction.done_foreign) fiber.foreign = join(fiber.foreign, transaction.done_foreign);
 }
 
@@ -64,6 +80,9 @@ inline void settle(Worker& worker, Transaction& transaction, int line) {
   transaction.arriving.add(transaction.done);
   transaction.done = transaction.arriving.total();
   transaction.arriving.clear();
+  transaction.arriving_proxied.add(transaction.done_proxied);
+  transaction.done_proxied = transaction.arriving_proxied.total();
+  transaction.arriving_proxied.clear();
   transaction.done_foreign = join(transaction.done_foreign, transaction.arriving_foreign);
   transaction.memo_before = transaction.memo_after = Clock();
   transaction.pending = transaction.count;
@@ -89,6 +108,7 @@ inline uint32_t arrive(Worker& worker, void* pointer, uint32_t arrivals, uint32_
   transaction.pending -= arrivals;
   if (arrivals) {
     publish_into(fiber, transaction.arriving);
+    transaction.arriving_proxied.add(fiber.proxied);
     transaction.arriving_foreign = join(transaction.arriving_foreign, fiber.foreign);
     next_time(fiber);
   }

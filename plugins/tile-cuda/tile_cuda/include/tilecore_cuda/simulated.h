@@ -124,8 +124,8 @@ TC_FN unsigned tc_match_all(T value, int line = TC_LINE) {
   return same == all ? all : 0;
 }
 
-TC_FN void tc_transaction_fence_init() {}
-TC_FN void tc_fence_async() { tc_sim_fence(0); }
+TC_FN void tc_transaction_fence_init() { tc_sim_publish_transactions(); }
+TC_FN void tc_fence_async() { tc_sim_fence_proxy(); }
 
 #include "tilecore_cuda/simulated_matrix.h"
 #include "tilecore_cuda/simulated_tensor.h"

@@ -58,6 +58,11 @@ void tc_sim_async_writes(void* work, void* to, size_t bytes);
 void tc_sim_async_updates(void* work, void* to, size_t bytes);  // atomically, so that updates race with no other
 void tc_sim_async_start(void* work, void (*body)(void* state), const void* state, size_t state_bytes);
 
+// Where asynchronous work sees shared memory by a way of its own (SimulatedDevice.own_proxy): what this thread has
+// written, and what it knows others to have written, is seen by it; the transaction barriers that it has initialised are.
+void tc_sim_fence_proxy();
+void tc_sim_publish_transactions();
+
 // Teams: neighbouring warps whose asynchronous work reads shared memory, and reads and writes arrays of the threads' own.
 // fence, commit and wait are of a warp. The others are called in the body of a collective of the team's threads: work
 // begins, says what each warp reads of shared memory and which registers each lane gives it (written: they are sums),
