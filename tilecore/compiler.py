@@ -91,7 +91,7 @@ def build(
     flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get("tile.compile_flags", ()))
     symbols = tuple(str(v.name_hint) for v in module.functions)
     name = str(func.attrs["global_symbol"])
-    request = BuildRequest(name, source, symbols, target, flags, options.verbose, adapter)
+    request = BuildRequest(name, source, symbols, target, flags, options.verbose, adapter, options.pass_configs)
     binary, binary_format = backend.toolchain.build(request)
     debug.dump("binary", binary, "o" if binary_format == "object" else binary_format)
     return binary, binary_format

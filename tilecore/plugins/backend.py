@@ -127,8 +127,8 @@ class Found:
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """What a toolchain gets: ``source`` of format ``Codegen.emits`` with these entry symbols, the user's flags, and the
-    execution backend that will load the binary."""
+    """What a toolchain gets: ``source`` of format ``Codegen.emits`` with these entry symbols, the user's flags, the
+    execution backend that will load the binary, and the pass configuration by key."""
 
     name: str
     source: str
@@ -137,6 +137,7 @@ class BuildRequest:
     flags: tuple[str, ...] = ()
     verbose: bool = False
     adapter: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def build(module: Any, target: str) -> dict[str, str]:
 @functools.cache
 def dialect() -> Dialect:
     """CUDA C++ as the emitter writes it."""
-    from tile_cuda.instruction_text import STATEMENTS
+    from tile_cuda.instruction_text import STATEMENTS, VALUES
     from tilecore.codegen.dialect import Dialect
 
     return Dialect(
@@ -46,6 +46,7 @@ def dialect() -> Dialect:
         block_index=("blockIdx.x", "blockIdx.y", "blockIdx.z"),
         thread_index=("threadIdx.x", "threadIdx.y", "threadIdx.z"),
         statements=STATEMENTS,
+        values=VALUES,
         reserved=_RESERVED,
     )
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_cuda import instructions
+from tilecore.codegen.expressions import Expressions
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.statements import Statements
+from tilecore.codegen.text import Text
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import TensorLoad
 
@@ -53,22 +55,27 @@ def _prefetch(emit: Statements, node: Any) -> None:
     emit.line(f"tc_prefetch_l2({_operand(emit, node.value.args[0])});")
 
 
-def _described(emit: Statements, operands: Any) -> str:
-    """An operand in shared memory: its element, the distances and the swizzle."""
-    return f"tc_operand({', '.join(_operand(emit, o) for o in operands)})"
-
-
 def _wgmma(emit: Statements, node: Any) -> None:
     name, by_m, by_n, sums, *rest = node.value.args
     how = ", ".join("true" if constant(flag) else "false" for flag in (by_m, by_n))
-    operands = [_operand(emit, sums), _described(emit, rest[:4]), _described(emit, rest[4:8]), str(emit.value(rest[8]))]
-    emit.line(f"tc_wgmma_{name.value}<{how}>({', '.join(operands)});")
+    operands = ", ".join([_operand(emit, sums), *(str(emit.value(value)) for value in rest)])
+    emit.line(f"tc_wgmma_{name.value}<{how}>({operands});")
 
 
 def _wgmma_held(emit: Statements, node: Any) -> None:
     name, by_n, sums, a, *rest = node.value.args
-    operands = [_operand(emit, sums), _operand(emit, a), _described(emit, rest[:4]), str(emit.value(rest[4]))]
-    emit.line(f"tc_wgmma_held_{name.value}<{'true' if constant(by_n) else 'false'}>({', '.join(operands)});")
+    operands = ", ".join([_operand(emit, sums), _operand(emit, a), *(str(emit.value(value)) for value in rest)])
+    emit.line(f"tc_wgmma_held_{name.value}<{'true' if constant(by_n) else 'false'}>({operands});")
+
+
+def _operand_value(emit: Expressions, node: Any) -> Text:
+    element, *numbers = node.args
+    return Text(f"tc_operand({', '.join([emit.place(element), *(str(constant(n)) for n in numbers)])})")
+
+
+def _operand_at(emit: Expressions, node: Any) -> Text:
+    tile, pieces = node.args
+    return Text(f"tc_operand_at({emit.value(tile)}, {constant(pieces)})")
 
 
 def _with_numbers(prefix: str) -> Callable[[Statements, Any], None]:
@@ -121,4 +128,10 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.TENSOR_LOAD: _tensor_load,
     instructions.TENSOR_STORE: _tensor_store,
     instructions.FENCE_ASYNC: _fence_async,
+}
+
+VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
+    instructions.OPERAND: _operand_value,
+    instructions.OPERAND_AT: _operand_at,
+    instructions.UNIFORM: lambda emit, node: Text(f"tc_uniform({emit.value(node.args[0])})"),
 }

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore.ir.build import const
-from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm
+from tilecore.ir.nodes import Call, Evaluate, Expr, Stmt, StringImm
 from tilecore.ir.register_call import register_call
 
 # (instruction, d, a, b): the header's tc_mma_<instruction>, such as m16n8k16_f16_f32
@@ -25,11 +25,15 @@ BULK_COPY = register_call("cuda.bulk_copy")
 # (to, values, count): neighbouring elements of global memory, added at once
 ATOMIC_ADD_VECTOR = register_call("cuda.atomic_add_vector")
 PREFETCH = register_call("cuda.prefetch_l2")  # (element)
-# (instruction, a_by_m, b_by_n, sums, a, leading, stride, swizzle, b, leading, stride, swizzle, add)
+# (instruction, a_by_m, b_by_n, sums, a, b, add); a, b: descriptions of operands
 WGMMA = register_call("cuda.wgmma")
-# (instruction, b_by_n, sums, a, b, leading, stride, swizzle, add): A in registers
+# (instruction, b_by_n, sums, a, b, add): A in registers
 WGMMA_HELD = register_call("cuda.wgmma_held")
 # (name, ...): the header's tc_warpgroup_<name>
+# (element, leading, stride, swizzle), (description, pieces): values, descriptions of operands
+OPERAND = register_call("cuda.operand", pure=True)
+OPERAND_AT = register_call("cuda.operand_at", pure=True)
+UNIFORM = register_call("cuda.uniform", pure=True)  # (value): the same in all lanes, and the compiler shall know
 WARPGROUP = register_call("cuda.warpgroup")
 # (count, sums): the products into these registers are done
 SETTLE = register_call("cuda.settle")
@@ -86,11 +90,26 @@ def prefetch_l2(element: Any, span: Any = None) -> Stmt:
 
 
 def wgmma(name: str, a_by_m: bool, b_by_n: bool, *operands: Any, span: Any = None) -> Stmt:
-    """``sums (+)= a * b`` by the warpgroup, later: the header's ``tc_wgmma_<name>``. operands: the first of the sums; of
-    A and B each the first element, the leading and the stride distance in bytes and the swizzle; whether to add."""
-    return _statement(
-        WGMMA, [StringImm(name), const(int(a_by_m), "int32"), const(int(b_by_n), "int32"), *operands], span
-    )
+    """``sums (+)= a * b`` by the warpgroup, later: the header's ``tc_wgmma_<name>``. operands: the first of the sums, the
+    descriptions of A and B, whether to add."""
+    flags = [const(int(flag), "int32") for flag in (a_by_m, b_by_n)]
+    return _statement(WGMMA, [StringImm(name), *flags, *operands], span)
+
+
+def operand(element: Any, leading: int, stride: int, swizzle: int) -> Expr:
+    """The description of a tile in shared memory from ``element`` on (uint64). leading, stride: in bytes."""
+    numbers = [const(number, "int32") for number in (leading, stride, swizzle)]
+    return Call(OPERAND, [element, *numbers], ret_ty="uint64")
+
+
+def uniform(value: Any) -> Expr:
+    """``value`` (int32), which is the same in all lanes of a warp."""
+    return Call(UNIFORM, [value], ret_ty="int32")
+
+
+def operand_at(tile: Any, pieces: int) -> Expr:
+    """The description of what lies ``pieces`` times 16 bytes behind."""
+    return tile if pieces == 0 else Call(OPERAND_AT, [tile, const(pieces, "int32")], ret_ty="uint64")
 
 
 def wgmma_held(name: str, b_by_n: bool, *operands: Any, span: Any = None) -> Stmt:

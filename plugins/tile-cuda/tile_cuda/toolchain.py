@@ -10,7 +10,7 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tilecore import debug
 from tilecore.errors import ToolchainError
 from tilecore.plugins.backend import BuildRequest, Found, Toolchain
 from tilecore.target import Target
+from tilecore.transform import PassConfigKey
 
 INCLUDE = (Path(__file__).parent / "include", Path(tilecore.codegen.__file__).parent / "include")
 _LEVEL = re.compile(r"-?-O\d")
@@ -97,10 +98,17 @@ def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
     registers = int(request.target.get("max_registers") or 0)
     if registers:
         flags.insert(0, f"-maxrregcount={registers}")
+    if fast_math(request.config):
+        flags.insert(0, "--use_fast_math")
     if for_nvrtc:
         kept = [f for f in flags if not _LEVEL.fullmatch(f)]  # it optimises without being told
         return [f"--gpu-architecture={arch.name}", "--std=c++17", *kept]
     return [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", *flags]
+
+
+def fast_math(config: Mapping[str, Any]) -> bool:
+    """Functions, divisions and square roots by their quick forms, numbers below the normal range as 0?"""
+    return bool(config.get(str(PassConfigKey.TL_ENABLE_FAST_MATH)))
 
 
 def find() -> Sequence[Found]:

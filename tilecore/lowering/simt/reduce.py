@@ -1,20 +1,30 @@
-"""reduce on fragments: every thread joins its own elements, then the threads that share a result join theirs."""
+"""reduce on fragments: every thread joins its own elements, then the threads that share a result join theirs.
+
+A long chain of additions or comparisons waits for itself: a thread's few results are worked at side by side, and each by
+its even and its odd elements.
+"""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
-from tilecore.ir.build import all_of, cast, const, dtype_of, load, seq, store
+from tilecore.ir.build import all_of, cast, const, dtype_of, load, loop, seq, store
 from tilecore.ir.fragments import THREAD, FragmentLayout
-from tilecore.ir.nodes import AllocBuffer, Stmt, tirx
-from tilecore.ir.reductions import accumulator, element, identity, join, join_number, joiner
+from tilecore.ir.nodes import AllocBuffer, ForKind, Stmt, tirx
+from tilecore.ir.reductions import accumulator, element, identity, join_number, joiner
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.simt.binding import Binding
 from tilecore.lowering.simt.following import widened
 from tilecore.lowering.simt.shares import is_there, steps_of, unrolled
+
+MANY = 16  # elements of a result in a thread, from which on they are joined side by side
+MOST_RESULTS = 8  # of a thread
+MOST_WAYS = 4
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
@@ -39,40 +49,79 @@ def relate(call: TileCall, known: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
-    binding = env.facts["binding"]
-    source, target = call.src.source, call.dst.source
-    layout: FragmentLayout = binding.layout(source)
-    kind = joiner(call.kind) + (".nan" if call.nan_propagate and joiner(call.kind) in ("max", "min") else "")
-    total_dtype = accumulator(dtype_of(target))
-    total = tirx.decl_buffer([1], total_dtype, "total", scope="local", layout=None)
-    zero = const(0, "int32")
+    return _Lowering(call, env.facts["binding"]).run()
 
-    steps = steps_of(layout, "r")
-    inner = {d: var for d, var in steps.items() if d.axis == call.dim}
-    outer = {d: var for d, var in steps.items() if d.axis != call.dim}
-    places = [
-        const(p, "int32") if isinstance(p, int) else p for p in layout.indices(binding.thread, list(steps.values()))
-    ]
-    value = element(call.kind, cast(load(source, places, call.span), total_dtype))
-    there = is_there(layout, places)
-    if there:
-        value = tirx.if_then_else(all_of(there), value, identity(call.kind, total_dtype))
-    step = store(total, join_number(kind, load(total, [zero]), value), [zero], call.span)
-    joined = load(total, [zero])
-    for stride, extent in _groups(layout, call.dim):
-        joined = tile_call("allreduce", [joined, kind, extent, stride], dtype=total_dtype)
-    where = _target(call, places)
-    if not call.clear:
-        joined = join(kind, joined, cast(load(target, where, call.span), total_dtype))
-    body = seq(
-        [
-            AllocBuffer(total),
-            store(total, identity(call.kind, total_dtype), [zero], call.span),
-            unrolled(inner, step, call.span),
-            store(target, cast(joined, dtype_of(target)), where, call.span),
-        ]
-    )
-    return unrolled(outer, body, call.span)
+
+class _Lowering:
+    """A thread's totals: ``ways`` of each result that it has a part in, which do not wait for each other."""
+
+    def __init__(self, call: TileCall, binding: Binding) -> None:
+        self.call = call
+        self.source, self.target = call.src.source, call.dst.source
+        self.layout: FragmentLayout = binding.layout(self.source)
+        nan = call.nan_propagate and joiner(call.kind) in ("max", "min")
+        self.kind = joiner(call.kind) + (".nan" if nan else "")
+        self.dtype = accumulator(dtype_of(self.target))
+        self.steps = steps_of(self.layout, "r")
+        self.inner = {d: var for d, var in self.steps.items() if d.axis == call.dim}
+        self.outer = {d: var for d, var in self.steps.items() if d.axis != call.dim}
+        places = self.layout.indices(binding.thread, list(self.steps.values()))
+        self.places = [const(p, "int32") if isinstance(p, int) else p for p in places]
+        self.results = prod(d.extent for d in self.outer)
+        self.side_by_side = self.results <= MOST_RESULTS and prod(d.extent for d in self.inner) >= MANY
+        self.fastest = next((d for d in reversed(self.inner) if self.side_by_side and d.extent <= MOST_WAYS), None)
+        self.ways = self.fastest.extent if self.fastest is not None else 1
+        count = self.results * self.ways if self.side_by_side else 1
+        self.totals = tirx.decl_buffer([count], self.dtype, "total", scope="local", layout=None)
+
+    def run(self) -> Stmt:
+        span = self.call.span
+        first = store(self.totals, identity(self.call.kind, self.dtype), [const(0, "int32")], span)
+        if not self.side_by_side:
+            body = [AllocBuffer(self.totals), first, unrolled(self.inner, self._step(), span), self._result()]
+            return unrolled(self.outer, seq(body), span)
+        count = const(self.results * self.ways, "int32")
+        clear = loop(
+            count, lambda i: store(self.totals, identity(self.call.kind, self.dtype), [i]), kind=ForKind.UNROLLED
+        )
+        steps = unrolled({**self.inner, **self.outer}, self._step(), span)
+        return seq([AllocBuffer(self.totals), clear, steps, unrolled(self.outer, self._result(), span)])
+
+    def _step(self) -> Stmt:
+        value = element(self.call.kind, cast(load(self.source, self.places, self.call.span), self.dtype))
+        there = is_there(self.layout, self.places)
+        if there:
+            value = tirx.if_then_else(all_of(there), value, identity(self.call.kind, self.dtype))
+        way = self.inner[self.fastest] if self.fastest is not None else const(0, "int32")
+        at = [self._place(way)]
+        return store(self.totals, join_number(self.kind, load(self.totals, at), value), at, self.call.span)
+
+    def _place(self, way: Any) -> Any:
+        """Which of the totals belongs to the result of the loops around, and this way."""
+        if not self.side_by_side:
+            return const(0, "int32")
+        number: Any = const(0, "int32")
+        for digit, var in self.outer.items():
+            number = number * const(digit.extent, "int32") + var
+        return number * const(self.ways, "int32") + way
+
+    def _result(self) -> Stmt:
+        made: list[Stmt] = []
+        at = [self._place(const(0, "int32"))]
+        for way in range(1, self.ways):
+            other = load(self.totals, [self._place(const(way, "int32"))])
+            made.append(store(self.totals, join_number(self.kind, load(self.totals, at), other), at))
+        joined = load(self.totals, at)
+        for stride, extent in _groups(self.layout, self.call.dim):
+            made.append(store(self.totals, self._of_threads(joined, stride, extent), at))
+        where = _target(self.call, self.places)
+        if not self.call.clear:
+            old = cast(load(self.target, where, self.call.span), self.dtype)
+            joined = join_number(self.kind, joined, old)
+        return seq([*made, store(self.target, cast(joined, dtype_of(self.target)), where, self.call.span)])
+
+    def _of_threads(self, value: Any, stride: int, extent: int) -> Any:
+        return tile_call("allreduce", [value, self.kind, extent, stride], dtype=self.dtype)
 
 
 def _groups(layout: FragmentLayout, axis: int) -> list[tuple[int, int]]:

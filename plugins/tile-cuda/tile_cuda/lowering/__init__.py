@@ -21,6 +21,8 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.bulk_stores import BULK_STORE
     from tile_cuda.lowering.hopper.describe_products import DESCRIBE_PRODUCTS
     from tile_cuda.lowering.hopper.drain_stores import DRAIN_STORES
+    from tile_cuda.lowering.hopper.fence_writes import FENCE_WRITES
+    from tile_cuda.lowering.hopper.number_groups import NUMBER_GROUPS
     from tile_cuda.lowering.hopper.place_roles import PLACE_ROLES
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
     from tile_cuda.lowering.hopper.wait_products import WAIT_PRODUCTS
@@ -33,9 +35,11 @@ def lowering() -> Lowering:
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
-        PassEdit("insert", "after_tile_ops", WAIT_PRODUCTS),
         PassEdit("insert", "after_tile_ops", DRAIN_STORES),
+        PassEdit("insert", "after_tile_ops", NUMBER_GROUPS),
         PassEdit("insert", "insert_barriers", SCHEDULE_PRODUCTS),
+        PassEdit("insert", "insert_barriers", FENCE_WRITES),
+        PassEdit("insert", "insert_barriers", WAIT_PRODUCTS),
         PassEdit("insert", "before_outline", PLACE_ROLES),
         PassEdit("insert", "describe_hints", DESCRIBE_PRODUCTS),
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),

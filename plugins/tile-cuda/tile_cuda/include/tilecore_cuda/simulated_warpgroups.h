@@ -12,6 +12,9 @@ TC_FN tc_operand_t tc_operand(const void* tile, unsigned leading, unsigned strid
   return (address & 0x3ffff) >> 4 | tc_operand_t((leading & 0x3ffff) >> 4) << 16 |
          tc_operand_t((stride & 0x3ffff) >> 4) << 32 | tc_operand_t(swizzle) << 62;
 }
+TC_FN tc_operand_t tc_operand_at(tc_operand_t tile, unsigned pieces) {
+  return (tile & 0xffffffff00000000ull) | (unsigned(tile) + pieces);
+}
 
 // -- layouts -----------------------------------------------------------------------------------------------------------
 

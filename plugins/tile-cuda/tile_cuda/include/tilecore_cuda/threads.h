@@ -76,3 +76,5 @@ TC_FN unsigned tc_active_mask() { return __activemask(); }
     }                                                                                                              \
   } while (0)
 #define tc_assume(CONDITION) __builtin_assume(CONDITION)
+// A value that is the same in all lanes, so that the compiler keeps it once a warp.
+TC_FN int tc_uniform(int value) { return __shfl_sync(0xffffffffu, value, 0); }

@@ -23,6 +23,10 @@ TC_FN tc_operand_t tc_operand(const void* tile, unsigned leading, unsigned strid
   return (address & 0x3ffff) >> 4 | tc_operand_t((leading & 0x3ffff) >> 4) << 16 |
          tc_operand_t((stride & 0x3ffff) >> 4) << 32 | tc_operand_t(swizzle) << 62;
 }
+// The same tile, some pieces of 16 bytes further on.
+TC_FN tc_operand_t tc_operand_at(tc_operand_t tile, unsigned pieces) {
+  return (tile & 0xffffffff00000000ull) | (unsigned(tile) + pieces);
+}
 // Before the first product, and where other code has touched the sums or the registers of an operand.
 TC_FN void tc_warpgroup_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 // The products since the last commit become one group.

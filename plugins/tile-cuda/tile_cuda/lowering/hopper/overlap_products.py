@@ -169,7 +169,18 @@ def _decided(statement: Stmt, analyzer: Analyzer) -> Stmt:
         taken = node.then_case if known else node.else_case
         return seq([]) if taken is None else mutator.mutate(taken)
 
-    return structural_mutate(statement, [(For, loop), (IfThenElse, branch)])
+    def product(node: Evaluate, mutator: Any) -> Any:
+        call = as_tile_call(node)
+        if call is None or call.op.name != "gemm":
+            return node
+        at = call.op.operand_names().index("clear_accum")
+        args = list(call.call.args)
+        args[at] = analyzer.simplify(args[at])
+        known = constant(args[at])
+        args[at] = args[at] if known is None else const(known, "int32")
+        return call.rebuilt(args)
+
+    return structural_mutate(statement, [(For, loop), (IfThenElse, branch), (Evaluate, product)])
 
 
 def _simple(value: Any) -> Any:

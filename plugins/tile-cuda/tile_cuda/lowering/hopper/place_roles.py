@@ -42,6 +42,7 @@ NAMED_BARRIER = register_call("simt.named_barrier")
 WARP_BARRIER = register_call("simt.warp_barrier")
 REGISTERS = 65536  # of a multiprocessor
 MOST = 255  # of a thread
+LARGE = 16  # words of an array that lives long; smaller ones come and go
 OTHERS = 32  # of a thread, for addresses and what else is no array
 FEW, ACQUIRED = 24, 240  # of a producer's thread; at most of a consumer's
 CONSUMERS = 1  # the number of the consumers' named barrier; 0 is the block's
@@ -87,7 +88,8 @@ def _placed(kernel: AttrStmt, env: PassEnv) -> Stmt:
 def shares_of(code: Stmt, threads: int) -> tuple[int, int] | None:
     """Registers of the producer's and the user's threads, where equal shares are too small for what these hold."""
     local = [a.buffer for a in collect(code, AllocBuffer) if str(a.buffer.scope()) == "local"]
-    words = sum(-(-int(constant(b.shape[0]) or 0) * DType(dtype_of(b)).bits // 32) for b in local)
+    sizes = [-(-int(constant(b.shape[0]) or 0) * DType(dtype_of(b)).bits // 32) for b in local]
+    words = sum(size for size in sizes if size >= LARGE)
     groups = -(-threads // GROUP)
     equal = REGISTERS // ((groups + 1) * GROUP) // 8 * 8
     if words + OTHERS <= min(equal, MOST) or threads % GROUP:

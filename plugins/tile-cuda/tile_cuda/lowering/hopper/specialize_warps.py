@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.channels import find_channels
+from tile_cuda.lowering.hopper.fold_clears import fold_clears
 from tile_cuda.lowering.hopper.overlap_products import overlapped
 from tile_cuda.lowering.hopper.persist_blocks import persisted
 from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, warps_of
@@ -54,7 +55,8 @@ def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
 class _Kernel:
     def __init__(self, kernel: AttrStmt, divisors: Mapping[Var, int], env: PassEnv) -> None:
         self.kernel, self.env = kernel, env
-        self.levels, self.code = axes_and_code(kernel)
+        self.levels, code = axes_and_code(kernel)
+        self.code = fold_clears(code, env)
         self.divisors = divisors
         self.threads = threads_of(self.levels)
 

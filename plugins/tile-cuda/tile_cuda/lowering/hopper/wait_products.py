@@ -3,7 +3,8 @@
 A group of products runs on its own from where it is issued. Until it is done nobody may touch its sums, write the
 registers or the tiles that it reads, or hand a slot of a ring that it reads back to who fills it; further products may
 be issued, also into the same sums. The wait stands in front of the first statement that does one of these, and leaves
-as many later groups running as it can.
+as many later groups running as it can. A tile that threads write is free for them after a barrier: products that read it
+are done before that.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ from tilecore.ir.nodes import (
     Var,
     While,
 )
+from tilecore.ir.scopes import is_shared
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.asynchronous import COPY
+from tilecore.lowering.simt.insert_barriers import BARRIER, NEST
 from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 MOST = 4  # groups that are told apart; what is older is taken for one of this age
@@ -67,7 +70,7 @@ def wait_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
         if not any(node.attr_key == PRODUCTS for node in collect(body, AttrStmt)):
             return body
-        made, state = _Waits().statement(body, ())
+        made, state = _Waits(body).statement(body, ())
         return seq([made, *_wait(state, 0)])
 
     return func.with_body(each_kernel(func.body, change))
@@ -75,6 +78,9 @@ def wait_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 class _Waits:
     """Each method: (the statement with its waits, the groups that run after it)."""
+
+    def __init__(self, body: Stmt) -> None:
+        self.written = written_by_threads(body)
 
     def statement(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         if isinstance(node, SeqStmt):
@@ -86,7 +92,7 @@ class _Waits:
         if isinstance(node, AttrStmt) and node.attr_key == PRODUCTS:
             return self._issue(node, state)
         if _is_leaf(node):
-            age = _first_met(node, state)
+            age = self._first_met(node, state)
             return seq([*_wait(state, age), node]), state[:age]
         if isinstance(node, AttrStmt):
             body, state = self.statement(node.body, state)
@@ -102,8 +108,15 @@ class _Waits:
             state = (*state[: MOST - 1], state[MOST - 1].joined(state[MOST]))
         return seq([*waits, node]), state
 
+    def _first_met(self, node: Any, state: State) -> int:
+        """The age of the youngest group that must be done before ``node``; the number of groups for none."""
+        if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
+            shared = (age for age, group in enumerate(state) if any(tile in self.written for tile, _ in group.tiles))
+            return next(shared, len(state))
+        return _first_met(node, state)
+
     def _branch(self, node: IfThenElse, state: State) -> tuple[Stmt, State]:
-        age = _first_met(node.condition, state)
+        age = self._first_met(node.condition, state)
         waits, state = _wait(state, age), state[:age]
         then, after = self.statement(node.then_case, state)
         other, after_other = None, state
@@ -113,7 +126,7 @@ class _Waits:
 
     def _loop(self, node: Any, state: State) -> tuple[Stmt, State]:
         heads = [h for h in (getattr(node, name, None) for name in ("min", "extent", "condition")) if h is not None]
-        age = min((_first_met(head, state) for head in heads), default=len(state))
+        age = min((self._first_met(head, state) for head in heads), default=len(state))
         waits, state = _wait(state, age), state[:age]
         entered, rounds = state, 0
         while True:
@@ -135,20 +148,30 @@ def _is_leaf(node: Stmt) -> bool:
         return True
     if any(inner.attr_key == PRODUCTS for inner in collect(node, AttrStmt)):
         return False
-    return not any(op_name(call) == instructions.RELEASE for call in collect(node, Call))
+    return not any(op_name(call) in (instructions.RELEASE, BARRIER) for call in collect(node, Call))
+
+
+def written_by_threads(body: Stmt) -> set[Var]:
+    """Shared tiles that threads store to or copy to, rather than tensor maps."""
+    found = {s.buffer for s in collect(body, BufferStore)}
+    for call in collect(body, Call):
+        if op_name(call) == COPY:
+            found.add(call.args[0].source)
+        elif op_name(call) == instructions.STMATRIX:
+            found.add(call.args[2].source)
+    return {buffer for buffer in found if is_shared(buffer)}
 
 
 def _group_of(node: AttrStmt) -> Group:
-    sums, read, tiles = set(), set(), []
+    sums, read = set(), set()
     for call in collect(node, Call):
         name = op_name(call)
         if name == instructions.WGMMA:
             sums.add(call.args[3].source)
-            tiles += [call.args[4], call.args[8]]
         elif name == instructions.WGMMA_HELD:
             sums.add(call.args[2].source)
             read.add(call.args[3].source)
-            tiles.append(call.args[4])
+    tiles = [call.args[0] for call in collect(node, Call) if op_name(call) == instructions.OPERAND]
     found = {(t.source, str(t.indices[0])): (t.source, t.indices[0]) for t in tiles}
     return Group(frozenset(sums), frozenset(read), tuple(found.values()))
 

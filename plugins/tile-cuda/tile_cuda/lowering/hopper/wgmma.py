@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.blocks import CODES
+from tile_cuda.lowering.hopper.blocks import CODES, PIECE
 from tile_cuda.lowering.hopper.group_product import GROUP, ROWS, GroupProduct, group_product_of, operand_blocks
-from tilecore.ir.build import const, constant, load, loop, seq
-from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, ForKind, Stmt, TensorRegion, tirx
+from tilecore.ir.build import const, constant, load, seq
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, Bind, Expr, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.regions import element_indices
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
@@ -55,64 +55,77 @@ class _Lowering:
         found = group_product_of(call, env, self.binding.threads)
         assert isinstance(found, GroupProduct)
         self.p = p = found
-        group = self.binding.thread // GROUP
+        group = instructions.uniform(self.binding.thread // GROUP)
         self.row = group % p.along_m * (p.m_tiles * ROWS) if p.along_m > 1 else const(0, "int32")
         part = group // p.along_m if p.along_m > 1 else group
         self.column = part * (p.n_tiles * p.columns) if p.along_n > 1 else const(0, "int32")
+        a_held = is_held(call.a) and not call.transpose_a
+        self.a = None if a_held else self._operand("a_tile", call.a, not call.transpose_a, self.row)
+        self.b = self._operand("b_tile", call.b, bool(call.transpose_b), self.column)
         held = self.binding.registers[call.c.source] if is_held(call.c) else None
         self.sums = Sums(call, p.layout_of_c(), self.binding.thread, held, p.shape.c)
 
+    def _operand(self, name: str, region: TensorRegion, along_k: bool, across: Any) -> _Operand:
+        return _Operand(name, region, along_k, across, self.p.shape.depth, self.call.span)
+
     def run(self) -> Stmt:
         before: list[Stmt] = [AllocBuffer(self.sums.registers)] if self.sums.is_apart else []
-        group = seq([instructions.warpgroup("begin"), self._steps(), instructions.warpgroup("commit")])
-        whole = AttrStmt(
-            const(0, "int32"), NEST, const(1, "int32"), group, span=self.call.span
-        )  # no barrier goes inside
+        described = [bind for operand in (self.a, self.b) if operand is not None for bind in operand.bind()]
+        group = seq([instructions.warpgroup("begin"), *self._products(), instructions.warpgroup("commit")])
+        whole = AttrStmt(const(0, "int32"), NEST, const(1, "int32"), seq([*described, group]), span=self.call.span)
         issued = AttrStmt(const(0, "int32"), PRODUCTS, const(1, "int32"), whole, span=self.call.span)
-        return seq([*before, issued, *self.sums.after()])
+        return seq([*before, issued, *self.sums.after()])  # within NEST no barrier is put
 
-    def _steps(self) -> Stmt:
+    def _products(self) -> list[Stmt]:
         p = self.p
+        places = [(step, i, j) for step in range(p.steps) for i in range(p.m_tiles) for j in range(p.n_tiles)]
+        return [self._one(*place) for place in places]
 
-        def tiles(step: Any, rows: Any) -> Stmt:
-            count = const(p.n_tiles, "int32")
-            return loop(count, lambda j: self._one(step, rows, j), name="j", kind=ForKind.UNROLLED)
-
-        def step_of(step: Any) -> Stmt:
-            return loop(const(p.m_tiles, "int32"), lambda i: tiles(step, i), name="i", kind=ForKind.UNROLLED)
-
-        return loop(const(p.steps, "int32"), step_of, name="step", kind=ForKind.UNROLLED)
-
-    def _one(self, step: Any, i: Any, j: Any) -> Stmt:
+    def _one(self, step: int, i: int, j: int) -> Stmt:
         p, call = self.p, self.call
-        sums = load(self.sums.registers, [(i * p.n_tiles + j) * p.sums])
-        depth = step * p.shape.depth
-        b = self._operand(call.b, bool(call.transpose_b), self.column + j * p.columns, depth)
+        sums = load(self.sums.registers, [const((i * p.n_tiles + j) * p.sums, "int32")])
+        b = self.b.at(step, j * p.columns)
         add, b_by_n = self._adds(step), not call.transpose_b
-        if is_held(call.a) and not call.transpose_a:
+        if self.a is None:
             held = self.binding.registers[call.a.source]
-            a = load(held, [(i * p.steps + step) * p.shape.operand_a.registers])
-            return instructions.wgmma_held(p.name, b_by_n, sums, a, *b, add, span=call.span)
-        a = self._operand(call.a, not call.transpose_a, self.row + i * ROWS, depth)
-        return instructions.wgmma(p.name, bool(call.transpose_a), b_by_n, sums, *a, *b, add, span=call.span)
+            a = load(held, [const((i * p.steps + step) * p.shape.operand_a.registers, "int32")])
+            return instructions.wgmma_held(p.name, b_by_n, sums, a, b, add, span=call.span)
+        a = self.a.at(step, i * ROWS)
+        return instructions.wgmma(p.name, bool(call.transpose_a), b_by_n, sums, a, b, add, span=call.span)
 
-    def _adds(self, step: Any) -> Expr:
+    def _adds(self, step: int) -> Expr:
         """Does the instruction add to what is there? The first does not where the sums start from zero."""
-        clear = constant(self.call.clear_accum)
-        if self.sums.is_apart:
-            clear = 1
-        if clear == 0:
+        clear = 1 if self.sums.is_apart else constant(self.call.clear_accum)
+        if step > 0 or clear == 0:
             return const(1, "bool")
-        later = step > 0 if not isinstance(step, int) else const(step > 0, "bool")
-        return later if clear else tirx.Or(later, tirx.Not(self.call.clear_accum))
+        return const(0, "bool") if clear else tirx.Not(self.call.clear_accum)
 
-    def _operand(self, region: TensorRegion, along_k: bool, across: Any, along: Any) -> list[Expr]:
-        """Its first element, and the description's leading and stride distances and swizzle."""
-        blocks = operand_blocks(region)
-        places = (across, along) if along_k else (along, across)
-        element = load(region.source, element_indices(region, *places), self.call.span)
-        leading = 16 if along_k else blocks.bytes  # along K a step lies within a block
-        return [element, *(const(n, "int32") for n in (leading, 8 * blocks.span, CODES[blocks.span]))]
+
+class _Operand:
+    """A tile in shared memory, described once; instructions look at it some pieces of 16 bytes further on.
+
+    across: where the warpgroup's part begins along M or N.
+    """
+
+    def __init__(self, name: str, region: TensorRegion, along_k: bool, across: Any, depth: int, span: Any) -> None:
+        self.region, self.along_k, self.across, self.depth, self.span = region, along_k, across, depth, span
+        self.blocks = operand_blocks(region)
+        self.var = Var(name, "uint64")
+
+    def bind(self) -> list[Stmt]:
+        zero = const(0, "int32")
+        places = (self.across, zero) if self.along_k else (zero, self.across)
+        element = load(self.region.source, element_indices(self.region, *places), self.span)
+        leading = 16 if self.along_k else self.blocks.bytes  # along K an instruction's part lies within a block
+        return [Bind(self.var, instructions.operand(element, leading, 8 * self.blocks.span, CODES[self.blocks.span]))]
+
+    def at(self, step: int, across: int) -> Expr:
+        """The part of an instruction: step ``step`` along K, ``across`` elements further along M or N."""
+        row, column = (across, step * self.depth) if self.along_k else (step * self.depth, across)
+        blocks = self.blocks
+        inside = column % blocks.columns * blocks.span // blocks.columns
+        offset = column // blocks.columns * blocks.bytes + row * blocks.span + inside
+        return instructions.operand_at(self.var, offset // PIECE)
 
 
 WGMMA = TileOpImpl(

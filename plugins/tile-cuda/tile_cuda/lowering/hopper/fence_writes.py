@@ -1,0 +1,73 @@
+"""Makes what threads write to shared memory seen by products of warpgroups, which read it in another way.
+
+PTX ISA, "Proxies": a thread's own writes are ordered before the asynchronous reads of others by a fence of the thread and
+a barrier after it. The fence stands in front of every barrier that follows such a write.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.lowering.hopper.wait_products import written_by_threads
+from tile_cuda.lowering.hopper.wgmma import PRODUCTS
+from tilecore.ir.build import op_name, seq, with_body
+from tilecore.ir.nodes import AttrStmt, Call, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, TensorLoad, Var, While
+from tilecore.ir.visit import collect, variables
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.insert_barriers import BARRIER
+from tilecore.lowering.threads.kernels import Threads, each_kernel
+
+
+def fence_writes(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    return func.with_body(each_kernel(func.body, _fenced))
+
+
+def _fenced(body: Stmt, threads: Threads) -> Stmt:
+    groups = [node for node in collect(body, AttrStmt) if node.attr_key == PRODUCTS]
+    read = {element.source for group in groups for element in collect(group, TensorLoad)}
+    tiles = read & written_by_threads(body)
+    if not tiles:
+        return body
+    made, _ = _Fences(tiles).statement(body, False)
+    return made
+
+
+class _Fences:
+    """Each method: (the statement with its fences, whether something was written since the last one)."""
+
+    def __init__(self, tiles: set[Var]) -> None:
+        self.tiles = tiles
+
+    def statement(self, node: Stmt, dirty: bool) -> tuple[Stmt, bool]:
+        if isinstance(node, SeqStmt):
+            parts = []
+            for part in node.seq:
+                made, dirty = self.statement(part, dirty)
+                parts.append(made)
+            return seq(parts), dirty
+        if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
+            return (seq([instructions.fence_async(), node]) if dirty else node), False
+        if not any(op_name(call) == BARRIER for call in collect(node, Call)):
+            return node, dirty or self._writes(node)
+        return self._compound(node, dirty)
+
+    def _compound(self, node: Any, dirty: bool) -> tuple[Stmt, bool]:
+        if isinstance(node, (For, While)):
+            body, after = self.statement(node.body, dirty or self._writes(node.body))
+            made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
+            return made, dirty or after
+        if isinstance(node, IfThenElse):
+            then, after = self.statement(node.then_case, dirty)
+            other, after_other = None, dirty
+            if node.else_case is not None:
+                other, after_other = self.statement(node.else_case, dirty)
+            return IfThenElse(node.condition, then, other, span=node.span), after or after_other
+        body, dirty = self.statement(node.body, dirty)
+        return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), dirty
+
+    def _writes(self, node: Stmt) -> bool:
+        return bool(written_by_threads(node) & self.tiles & variables(node))
+
+
+FENCE_WRITES = Pass("fence_writes", fence_writes)

@@ -1,0 +1,78 @@
+"""T.clear in front of a loop of products becomes part of the first of them, which then does not add but replaces.
+
+The sums would be written twice, and the compiler would put the zeros between the products.
+"""
+
+from __future__ import annotations
+
+from tile_cuda.lowering.hopper.group_product import group_product_of
+from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
+from tilecore.ir.nodes import EQ, Analyzer, AttrStmt, Evaluate, FloatImm, For, ForKind, Stmt, Var
+from tilecore.ir.regions import is_whole
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.visit import variables
+from tilecore.lowering.passes import PassEnv
+
+
+def fold_clears(body: Stmt, env: PassEnv) -> Stmt:
+    """The code of a kernel, without the clears that products can do."""
+    return seq(_block(statements_of(body), env))
+
+
+def _block(statements: list[Stmt], env: PassEnv) -> list[Stmt]:
+    made = [_inside(statement, env) for statement in statements]
+    for number, statement in enumerate(made):
+        sums = _cleared(statement)
+        if sums is None:
+            continue
+        following = next((n for n in range(number + 1, len(made)) if sums in variables(made[n])), None)
+        folded = None if following is None else _folded(made[following], sums, env)
+        if following is not None and folded is not None:
+            made[following] = folded
+            made[number] = seq([])
+    return made
+
+
+def _inside(node: Stmt, env: PassEnv) -> Stmt:
+    if isinstance(node, For) and node.kind == ForKind.SERIAL:
+        return with_body(node, fold_clears(node.body, env))
+    if isinstance(node, AttrStmt):
+        return AttrStmt(node.node, node.attr_key, node.value, fold_clears(node.body, env), span=node.span)
+    return node
+
+
+def _cleared(statement: Stmt) -> Var | None:
+    """The buffer that the statement fills with zeros."""
+    call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
+    if call is None or call.op.name != "fill" or not is_whole(call.dst):
+        return None
+    value = call.value
+    is_zero = constant(value) == 0 or (isinstance(value, FloatImm) and float(value.value) == 0.0)
+    return call.dst.source if is_zero else None
+
+
+def _folded(node: Stmt, sums: Var, env: PassEnv) -> Stmt | None:
+    """The loop with a first product that replaces ``sums``; None where that is not what it begins with."""
+    if not isinstance(node, For) or node.kind != ForKind.SERIAL:
+        return None
+    if not constant(Analyzer().simplify(node.extent > 0)):
+        return None
+    steps = statements_of(node.body)
+    first = next((n for n, step in enumerate(steps) if sums in variables(step)), None)
+    call = as_tile_call(steps[first]) if first is not None and isinstance(steps[first], Evaluate) else None
+    if first is None or call is None or not _adds_to(call, sums, env):
+        return None
+    names = call.op.operand_names()
+    args = list(call.call.args)
+    args[names.index("clear_accum")] = EQ(node.loop_var, node.min.astype(dtype_of(node.loop_var)))
+    steps[first] = call.rebuilt(args)
+    return with_body(node, seq(steps))
+
+
+def _adds_to(call: TileCall, sums: Var, env: PassEnv) -> bool:
+    if call.op.name != "gemm" or constant(call.clear_accum) != 0 or not is_whole(call.c):
+        return False
+    others = (call.a.source, call.b.source)
+    if not call.c.source.same_as(sums) or any(sums.same_as(other) for other in others):
+        return False
+    return not isinstance(group_product_of(call, env, env.facts["threads"]), str)
