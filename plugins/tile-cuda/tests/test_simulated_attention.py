@@ -1,4 +1,4 @@
-"""Attention by hand, with all that sm_90a has for it, on the simulated device: right, and caught where a part is gone."""
+"""Attention by hand, with what sm_90a has for it, on the simulated device: right, and caught where a part is gone."""
 
 from __future__ import annotations
 
