@@ -70,7 +70,7 @@ __attribute__((noinline, cold)) inline void conflict(Worker& worker, const Space
   report.other.known = 1;
   locate(report, space, address, access.size);
   const bool may_agree = worker.launch->request->allow_same_value && access.write && before_write && !by_agent &&
-                         !access.agent && size <= sizeof worker.deferred.before;
+                         !access.agent && !access.atomic && size <= sizeof worker.deferred.before;
   if (may_agree) {  // decided when the store is done
     worker.deferred.report = report;
     worker.deferred.bytes = size;
@@ -129,10 +129,16 @@ inline uint32_t with_reader(Readers& readers, const Fiber& fiber, uint64_t epoch
   return readers.add(epoch, all_ordered ? 0 : head, site, wrote);
 }
 
+// Not the shared memory of another block, whose lists of readers have numbers of their own.
+inline bool is_near(const Fiber& fiber, const Space& space) {
+  return space.number != kShared || space.readers == &fiber.block->readers;
+}
+
 // The same for a plain read, which many cells have in common.
 inline uint32_t with_plain_reader(Space& space, const Access& access, uint32_t head) {
   Fiber& fiber = *access.fiber;
   auto* memo = access.memo ? access.memo : space.number == kShared ? fiber.shared_readers : fiber.global_readers;
+  if (!is_near(fiber, space)) return with_reader(*space.readers, fiber, access.epoch, access.site, false, head);
   Known& known = memo[slot_of(head)];
   if (known.made && known.parent == head && space.readers->live(known.made)) return known.made;
   known = {head, with_reader(*space.readers, fiber, access.epoch, access.site, false, head)};
@@ -167,8 +173,9 @@ inline void write_cell(Worker& worker, Space& space, Cell& cell, uint32_t head, 
   if (head) {
     Fiber& fiber = *access.fiber;
     uint32_t& passed = (space.number == kShared ? fiber.passed_shared : fiber.passed_global)[slot_of(head)];
-    if (passed != head) check_readers(worker, space, head, access, address, size);
-    if (!access.atomic) passed = head;
+    const bool near = is_near(fiber, space);
+    if (!near || passed != head) check_readers(worker, space, head, access, address, size);
+    if (!access.atomic && near) passed = head;
   }
   if (!access.atomic)
     cell.readers = 0;
@@ -242,6 +249,20 @@ __attribute__((noinline, cold)) inline void outside(Worker& worker, const Space&
   give_up(worker);
 }
 
+// The block of the running one's cluster in whose shared memory the address is; null: none.
+inline Block* find_in_cluster(Worker& worker, uintptr_t address) {
+  if (!worker.block || !worker.block->cluster) return nullptr;
+  for (Block* block : worker.block->cluster->blocks)
+    if (address - block->memory_begin < block->memory_bytes) return block;
+  return nullptr;
+}
+
+inline void require_running(Worker& worker, const Block& block, uint32_t site) {
+  if (block.ended)
+    fail(worker, "ended_block", site, "the shared memory of block (%u, %u, %u) of the cluster, which has ended",
+         block.index.x, block.index.y, block.index.z);
+}
+
 // The memory that an address belongs to, or would but for being out of bounds; null: none (an error, but for the
 // stacks of the block's threads and the kernel's own constants, which are not looked at).
 enum class Place { space, registers, nowhere };
@@ -257,6 +278,10 @@ inline Place find_space(Worker& worker, uintptr_t address, unsigned size, Space*
     return Place::space;
   }
   if (address - worker.stacks_begin < worker.stacks_bytes) return Place::registers;
+  if (Block* other = find_in_cluster(worker, address)) {
+    space = &other->shared;
+    return Place::space;
+  }
   const Launch& launch = *worker.launch;
   if (address >= launch.module_begin && address + size <= launch.module_end) return Place::registers;
   return Place::nowhere;
@@ -280,8 +305,13 @@ inline void check(Worker& worker, uintptr_t address, unsigned size, const Access
   if (access.write) ++worker.progress;
   if (space->number == kShared) {
     ++(access.write ? worker.counts.shared_writes : worker.counts.shared_reads);
-    if (access.write && !worker.block->origins.empty()) forget_origins(*worker.block, address, size);
-    if (worker.banks) worker.banks->note(*access.fiber, address - space->begin, size, access.site);
+    Block& owner = space == &worker.block->shared ? *worker.block : *find_in_cluster(worker, address);
+    if (&owner != access.fiber->block) {
+      require_running(worker, owner, access.site);
+      if (!access.write) owner.read_by_others = true;
+    }
+    if (access.write && !owner.origins.empty()) forget_origins(owner, address, size);
+    if (worker.banks && &owner == worker.block) worker.banks->note(*access.fiber, address - space->begin, size, access.site);
   } else {
     ++(access.write ? worker.counts.global_writes : worker.counts.global_reads);
     if (access.write && !space->writable)

@@ -32,9 +32,10 @@ inline Channel& channel_of(Worker& worker, Fiber& fiber, unsigned number, int li
 inline void declare(Worker& worker, Operation& operation, uint32_t agent, uint32_t clock, const void* pointer,
                     uint32_t bytes, bool write, bool atomic = false) {
   Fiber& fiber = *worker.actor;
-  const uint64_t epoch = make_epoch(fiber.block->tag, agent, clock);
+  Block& block = operation.home ? *operation.home : *fiber.block;
+  const uint64_t epoch = make_epoch(block.tag, agent, clock);
   const auto address = reinterpret_cast<uintptr_t>(pointer);
-  const bool proxy = !write && worker.launch->request->own_proxy && !fiber.block->agents[agent - fiber.block->threads].plain;
+  const bool proxy = !write && worker.launch->request->own_proxy && !block.agents[agent - block.threads].plain;
   check(worker, address, bytes,
         {&fiber, epoch, site_of_line(operation.line), bytes, write, atomic, true, operation.memo, proxy});
   Space* space = nullptr;
@@ -42,7 +43,6 @@ inline void declare(Worker& worker, Operation& operation, uint32_t agent, uint32
   const bool shared = space->number == kShared;
   if (write && !shared) operation.writes_global = true;
   if (write || !shared) return;
-  Block& block = *fiber.block;
   Agent& reader = block.agents[agent - block.threads];
   if (reader.shared_read == 0) block.shared_readers.push_back(agent);
   reader.shared_read = clock;
@@ -131,8 +131,10 @@ inline Operation* begin_operation(Worker& worker, unsigned number, int line) {
 inline Operation* begin_transaction(Worker& worker, void* barrier, uint32_t bytes, int line) {
   Transaction& transaction = find_transaction(worker, barrier, line);
   require_published(worker, transaction, line);
+  touch(worker, barrier, 8, true, true, site_of_line(line));
   auto* operation = new Operation;
   operation->barrier = &transaction;
+  operation->home = transaction.block;
   operation->agent_clock = ++transaction.agent_clock;
   operation->line = line;
   operation->owner = worker.actor;
@@ -158,7 +160,7 @@ inline void start_operation(Worker& worker, Operation* operation, void (*body)(v
   const auto* from = static_cast<const unsigned char*>(state);
   operation->state.assign(from, from + bytes);
   if (operation->barrier) {
-    operation->owner->block->landing.push_back(std::move(*operation));
+    operation->home->landing.push_back(std::move(*operation));
   } else {
     worker.actor->channels[operation->bytes]->waiting.push_back(std::move(*operation));
   }

@@ -13,6 +13,7 @@ inline std::vector<Fiber*> all_fibers(Block& block) {
 // After a barrier of the whole block everybody is ordered after all readers of shared memory, but for asynchronous work
 // that nobody has waited for.
 inline bool readers_are_done(const Block& block) {
+  if (block.read_by_others) return false;
   const Clock& known = block.fibers.front().known;
   for (uint32_t agent : block.shared_readers)
     if (known.at(agent) < block.agents[agent - block.threads].shared_read) return false;

@@ -27,6 +27,11 @@ inline void enter_block(Worker& worker, Block& block) {
   worker.stacks_bytes = block.stacks_bytes;
 }
 
+inline uint32_t cluster_size(const Launch& launch) {
+  const uint32_t* extent = launch.request->cluster;
+  return extent[0] * extent[1] * extent[2];
+}
+
 // Memory of a block's own; kept for the blocks after it.
 inline bool furnish(Worker& worker, Block& block) {
   const TcSimLaunch& request = *worker.launch->request;
@@ -62,18 +67,15 @@ inline void prepare_fibers(Worker& worker, Block& block) {
   }
 }
 
-// Starts the next block of the launch; false when there is none left.
-inline bool admit_block(Worker& worker) {
+inline Block* start_block(Worker& worker, uint32_t turn) {
   Launch& launch = *worker.launch;
-  const uint32_t turn = launch.next_block.fetch_add(1);
-  if (turn >= launch.order.size()) return false;
   if (worker.spare.empty()) worker.spare.push_back(std::make_unique<Block>());
   std::unique_ptr<Block> block = std::move(worker.spare.back());
   worker.spare.pop_back();
   if (!furnish(worker, *block)) {
     worker.actor = nullptr;
     fail(worker, "out_of_memory", 0, "the host has no memory left for the stacks of another block");
-    return true;
+    return nullptr;
   }
   block->tag = launch.order[turn] + 1;
   block->index = block_index(launch, block->tag);
@@ -85,6 +87,25 @@ inline bool admit_block(Worker& worker) {
   prepare_fibers(worker, *block);
   ++worker.counts.blocks;
   worker.resident.push_back(std::move(block));
+  return worker.resident.back().get();
+}
+
+// Starts the next block of the launch, with all of its cluster; false when there is none left.
+inline bool admit_block(Worker& worker) {
+  Launch& launch = *worker.launch;
+  const uint32_t size = cluster_size(launch);
+  const uint32_t turn = launch.next_block.fetch_add(size);
+  if (turn >= launch.order.size()) return false;
+  const auto cluster = size > 1 ? std::make_shared<Cluster>() : nullptr;
+  for (uint32_t i = 0; i < size; ++i) {
+    Block* block = start_block(worker, turn + i);
+    if (!block) return true;
+    block->cluster = cluster;
+    block->rank = i;
+    if (!cluster) continue;
+    cluster->blocks.push_back(block);
+    cluster->missing += block->threads;
+  }
   return true;
 }
 
@@ -103,8 +124,31 @@ inline void require_work_awaited(Worker& worker, Fiber& fiber) {
   }
 }
 
+// What others still write to a block that ends: its memory goes away.
+inline void require_nothing_lands(Worker& worker, const Block& block) {
+  for (const Operation& operation : block.landing) {
+    if (operation.owner->block == &block) continue;
+    worker.actor = operation.owner;
+    return fail(worker, "ended_block", site_of_line(operation.line),
+                "block (%u, %u, %u) of the cluster ends before asynchronous work of another block has landed in it",
+                block.index.x, block.index.y, block.index.z);
+  }
+}
+
+inline void clear_block(Worker& worker, Block& block);
+
+// A block of a cluster stays until all of them have ended, so that what comes too late is seen.
 inline void leave_block(Worker& worker, Block& block) {
   if (--block.live) return;
+  const std::shared_ptr<Cluster> cluster = block.cluster;
+  if (!cluster) return clear_block(worker, block);
+  block.ended = true;
+  require_nothing_lands(worker, block);
+  if (++cluster->ended < cluster->blocks.size() || worker.failed) return;
+  for (Block* member : cluster->blocks) clear_block(worker, *member);
+}
+
+inline void clear_block(Worker& worker, Block& block) {
   block.statics.clear();
   block.barrier = BlockBarrier();
   block.named.clear();
@@ -114,6 +158,11 @@ inline void leave_block(Worker& worker, Block& block) {
   block.sync.clear();
   block.origins.clear();
   block.landing.clear();
+  block.cluster.reset();
+  block.cluster_done = block.cluster_done_proxied = Clock();
+  block.read_by_others = block.ended = false;
+  block.team_registers.clear();
+  block.wanted_registers.clear();
   block.team_warps.clear();
   block.team_work.clear();
   for (auto& meetings : block.meetings) meetings.clear();

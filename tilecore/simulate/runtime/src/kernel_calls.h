@@ -143,6 +143,16 @@ TC_SIM_EXPORT void tc_sim_fence_proxy() {
 }
 TC_SIM_EXPORT void tc_sim_publish_transactions() { tcsim::publish_transactions(tcsim::here()); }
 
+TC_SIM_EXPORT void tc_sim_cluster_arrive(int line) { tcsim::cluster_arrive(tcsim::here(), line); }
+TC_SIM_EXPORT void tc_sim_cluster_wait(int line) { tcsim::cluster_wait(tcsim::here(), line); }
+TC_SIM_EXPORT unsigned tc_sim_cluster_rank() { return tcsim::here().actor->block->rank; }
+TC_SIM_EXPORT void* tc_sim_remote_shared(const void* own, unsigned rank, int line) {
+  return tcsim::remote_shared(tcsim::here(), own, rank, line);
+}
+TC_SIM_EXPORT void tc_sim_team_limit(unsigned width, unsigned registers, int grows, int line) {
+  tcsim::limit_registers(tcsim::here(), width, registers, grows != 0, line);
+}
+
 TC_SIM_EXPORT void tc_sim_team_fence(int line) { tcsim::team_fence(tcsim::here(), line); }
 TC_SIM_EXPORT void tc_sim_team_commit(int line) { tcsim::team_commit(tcsim::here(), line); }
 TC_SIM_EXPORT void tc_sim_team_wait(unsigned remaining, int line) { tcsim::team_wait(tcsim::here(), remaining, line); }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "asynchronous.h"
+#include "clusters.h"
 #include "signals.h"
 #include "tensors.h"
 
@@ -19,6 +20,7 @@ inline void start_fiber() {
   worker = current_worker;
   if (worker->deferred.bytes) flush_deferred(*worker);
   require_work_awaited(*worker, *fiber);
+  leave_cluster(*worker, *fiber);
   fiber->state = State::exited;
   switch_context(fiber->context, worker->scheduler);
   abort();
@@ -83,13 +85,21 @@ inline void run_workers(std::vector<std::unique_ptr<Worker>>& workers) {
     if (started[i]) pthread_join(threads[i], nullptr);
 }
 
+// Blocks by the turn in which they run, those of a cluster one after another in the order of their ranks.
 inline void order_blocks(Launch& launch) {
-  const uint32_t* grid = launch.request->grid;
-  launch.order.resize(size_t(grid[0]) * grid[1] * grid[2]);
-  for (uint32_t i = 0; i < launch.order.size(); ++i) launch.order[i] = i;
+  const uint32_t *grid = launch.request->grid, *cluster = launch.request->cluster;
+  const uint32_t across = grid[0] / cluster[0], down = grid[1] / cluster[1], deep = grid[2] / cluster[2];
+  std::vector<uint32_t> clusters(size_t(across) * down * deep);
+  for (uint32_t i = 0; i < clusters.size(); ++i) clusters[i] = i;
   Worker shuffler;
   shuffler.random = mix(~launch.request->seed);
-  for (size_t i = launch.order.size(); i > 1; --i) std::swap(launch.order[i - 1], launch.order[shuffler.draw(i)]);
+  for (size_t i = clusters.size(); i > 1; --i) std::swap(clusters[i - 1], clusters[shuffler.draw(i)]);
+  for (const uint32_t number : clusters)
+    for (uint32_t z = 0; z < cluster[2]; ++z)
+      for (uint32_t y = 0; y < cluster[1]; ++y)
+        for (uint32_t x = 0; x < cluster[0]; ++x)
+          launch.order.push_back(((number / across / down * cluster[2] + z) * grid[1] +
+                                  number / across % down * cluster[1] + y) * grid[0] + number % across * cluster[0] + x);
 }
 
 inline void add_counts(TcSimCounts& total, const TcSimCounts& part) {

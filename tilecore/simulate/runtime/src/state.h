@@ -28,7 +28,7 @@ struct Index {
   uint32_t x = 0, y = 0, z = 0;
 };
 
-enum class State : uint8_t { ready, running, barrier, named_barrier, collective, transaction, polling, exited };
+enum class State : uint8_t { ready, running, barrier, named_barrier, collective, transaction, cluster, polling, exited };
 
 // A piece of work that lands later, on behalf of the thread that started it.
 struct Operation {
@@ -42,6 +42,7 @@ struct Operation {
   std::vector<unsigned char> state;  // of body
   struct Transaction* barrier = nullptr;
   struct Fiber* owner = nullptr;
+  struct Block* home = nullptr;  // whose agent it is of; null: the owner's
   bool arrives = false;  // arrives on barrier when the owner's copies so far have landed
   struct Known* memo = nullptr;  // of reader lists, while its reads are declared
 };
@@ -109,7 +110,8 @@ struct Fiber {
   uintptr_t looked_at = 0;        // by its last atomic operation, which changed nothing
   uint64_t polled_at = 0;
   uint64_t result = 0;
-  TeamWarp* team = nullptr;  // once it has worked in one
+  uint32_t cluster_phase = 0, cluster_waits = 0;  // of the cluster's barrier: arrived at, waited for
+  TeamWarp* team = nullptr;                       // once it has worked in one
   std::vector<Guard> guards;
   uintptr_t guards_begin = ~uintptr_t(0), guards_end = 0;  // of all of them
   bool fenced_registers = false;                           // since it last waited for the team's work
@@ -151,6 +153,7 @@ struct Meeting {
 };
 
 struct Transaction {
+  struct Block* block = nullptr;
   uintptr_t address = 0;
   uint32_t count = 0;
   int64_t pending = 0, bytes = 0;
@@ -175,6 +178,14 @@ struct Agent {
   uint32_t landed = 0;       // its work up to this clock is done
   uint32_t shared_read = 0;  // when it last read shared memory
   bool plain = false;        // its accesses are as those of threads
+};
+
+// Blocks that run side by side, by rank; missing: threads that have not arrived at their barrier.
+struct Cluster {
+  std::vector<struct Block*> blocks;
+  uint32_t phase = 0, missing = 0, ended = 0;
+  Foreign arriving_foreign, foreign;
+  std::vector<Fiber*> waiting;
 };
 
 struct Origin {
@@ -202,7 +213,15 @@ struct Block {
   SyncVariables sync;
   std::vector<Origin> origins;  // of the 16-byte pieces of shared memory that were copied from tensors
   std::deque<Operation> landing;  // on transaction barriers
+  std::shared_ptr<Cluster> cluster;  // null: the block is alone
+  uint32_t rank = 0;
+  ClockSum cluster_arriving, cluster_arriving_proxied;
+  Clock cluster_done, cluster_done_proxied;
+  bool read_by_others = false, ended = false;
   std::vector<TeamWarp> team_warps;
+  std::vector<uint32_t> team_registers;  // of a thread, by team
+  std::vector<uint32_t> wanted_registers;
+  uint64_t free_registers = 0;
   std::vector<std::unique_ptr<TeamWork>> team_work;
 };
 

@@ -25,6 +25,8 @@ inline std::string text_of(const WaitPlace& place) {
       return "at named barrier " + std::to_string(place.name) + at;
     case State::collective:
       return "for the other lanes" + at;
+    case State::cluster:
+      return "at the cluster's barrier" + at;
     case State::transaction:
       return "for a transaction barrier" + at;
     default:
@@ -44,7 +46,10 @@ inline const char* kind_of(const std::map<WaitPlace, std::vector<uint32_t>>& pla
 
 inline void report_stuck(Worker& worker) {
   std::map<WaitPlace, std::vector<uint32_t>> places;
-  Block& block = *worker.resident.front();
+  Block* waiting = worker.resident.front().get();
+  for (auto& resident : worker.resident)
+    if (waiting->live == 0) waiting = resident.get();
+  Block& block = *waiting;
   for (const Fiber& fiber : block.fibers)
     places[{fiber.state, fiber.state == State::exited ? 0 : fiber.line, fiber.barrier_name}].push_back(fiber.thread);
   std::string text;

@@ -81,6 +81,73 @@ inline void team_wait(Worker& worker, uint32_t remaining, int line) {
   });
 }
 
+constexpr uint32_t kRegisters = 64 * 1024;  // of a block
+
+// What a thread has when the block starts: an equal share, in steps of eight.
+inline uint32_t registers_at_start(const Block& block) {
+  const uint32_t share = kRegisters / block.threads / 8 * 8;
+  return share < 256 ? share : 256;
+}
+
+inline void take_registers(Worker& worker, Block& block, uint32_t team, uint32_t width) {
+  const uint32_t wanted = block.wanted_registers[team];
+  const uint64_t more = uint64_t(wanted - block.team_registers[team]) * width;
+  if (wanted == 0 || more > block.free_registers) return;
+  block.free_registers -= more;
+  block.team_registers[team] = wanted;
+  block.wanted_registers[team] = 0;
+  ++worker.progress;
+}
+
+// The running team asks for its registers, once all of its threads are here.
+inline void ask_for_registers(Worker& worker, uint32_t width, uint32_t registers, bool grows, int line) {
+  Block& block = *worker.running->block;
+  if (block.team_registers.empty()) {
+    const uint32_t teams = (block.threads + width - 1) / width;
+    block.team_registers.assign(teams, registers_at_start(block));
+    block.wanted_registers.assign(teams, 0);
+    block.free_registers = 0;
+  }
+  const uint32_t team = worker.meeting->first / width, now = block.team_registers[team];
+  for (void* lane : worker.meeting->operands)
+    if (!lane)
+      return fail(worker, "mismatched_collective", site_of_line(line), "registers are asked for by less than a team");
+  if (grows ? registers < now : registers > now)
+    return fail(worker, "invalid_operation", site_of_line(line), "the team has %u registers a thread, and %s %u", now,
+                grows ? "asks for only" : "releases all but", registers);
+  if (!grows) {
+    block.free_registers += uint64_t(now - registers) * width;
+    block.team_registers[team] = registers;
+    ++worker.progress;
+    return;
+  }
+  block.wanted_registers[team] = registers;
+  take_registers(worker, block, team, width);
+}
+
+inline void limit_registers(Worker& worker, uint32_t width, uint32_t registers, bool grows, int line) {
+  struct Asked {
+    Worker* worker;
+    uint32_t width, registers;
+    bool grows;
+    int line;
+  } asked{&worker, width, registers, grows, line};
+  int nothing = 0;
+  collective(
+      worker, grows ? "a team that acquires registers" : "a team that releases registers", width, 0, &nothing,
+      [](void* const*, unsigned, void* context) {
+        const auto& asked = *static_cast<Asked*>(context);
+        ask_for_registers(*asked.worker, asked.width, asked.registers, asked.grows, asked.line);
+      },
+      &asked, false, line);
+  Block& block = *worker.running->block;
+  const uint32_t team = worker.running->thread / width;
+  while (block.wanted_registers[team]) {
+    take_registers(worker, block, team, width);
+    if (block.wanted_registers[team]) poll(worker, line);
+  }
+}
+
 // Inside of the body of a collective, whose threads are the team.
 inline TeamWork* team_begin(Worker& worker, const char* name, int line) {
   const uint32_t width = worker.launch->request->warp;

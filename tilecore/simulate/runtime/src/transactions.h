@@ -7,8 +7,10 @@ namespace tcsim {
 uint32_t new_agent(Worker& worker, Block& block);
 
 inline Transaction& find_transaction(Worker& worker, void* pointer, int line) {
-  Block& block = *worker.actor->block;
   const auto address = reinterpret_cast<uintptr_t>(pointer);
+  Block* other = find_in_cluster(worker, address);
+  Block& block = other ? *other : *worker.actor->block;
+  require_running(worker, block, site_of_line(line));
   auto found = block.transactions.find(address);
   if (found == block.transactions.end()) {
     fail(worker, "uninitialised_barrier", site_of_line(line),
@@ -24,6 +26,7 @@ inline void initialise_transaction(Worker& worker, void* pointer, uint32_t count
   touch(worker, pointer, 8, true, false, site_of_line(line));
   Block& block = *worker.actor->block;
   auto made = std::make_unique<Transaction>();
+  made->block = &block;
   made->address = reinterpret_cast<uintptr_t>(pointer);
   made->count = count;
   made->pending = count;
@@ -63,7 +66,10 @@ inline void learn_phase(Fiber& fiber, Transaction& transaction) {
     transaction.memo_after = fiber.known;
   }
   fiber.proxied = join(fiber.proxied, transaction.done_proxied);
-  if (transaction.done_foreign) fiber.foreign = join(fiber.foreign, transaction.done_foreign);
+  if (transaction.done_foreign) {
+    fiber.foreign = join(fiber.foreign, transaction.done_foreign);
+    fiber.forget_passed();
+  }
 }
 
 // Has the phase of this parity ended?
@@ -99,6 +105,20 @@ inline void settle(Worker& worker, Transaction& transaction, int line) {
   }
 }
 
+inline void publish_arrival(Worker& worker, Fiber& fiber, Transaction& transaction) {
+  Foreign foreign = fiber.foreign;
+  if (fiber.block == transaction.block) {
+    publish_into(fiber, transaction.arriving);
+    transaction.arriving_proxied.add(fiber.proxied);
+  } else {
+    worker.sum.clear();
+    publish_into(fiber, worker.sum);
+    foreign = with_block(foreign, fiber.block->tag, worker.sum.total());
+    if (const Clock* about_us = find_block(fiber.foreign, transaction.block->tag)) transaction.arriving.add(*about_us);
+  }
+  transaction.arriving_foreign = join(transaction.arriving_foreign, foreign);
+}
+
 inline uint32_t arrive(Worker& worker, void* pointer, uint32_t arrivals, uint32_t bytes, int line) {
   Transaction& transaction = find_transaction(worker, pointer, line);
   touch(worker, pointer, 8, true, true, site_of_line(line));
@@ -107,9 +127,7 @@ inline uint32_t arrive(Worker& worker, void* pointer, uint32_t arrivals, uint32_
   transaction.bytes += bytes;
   transaction.pending -= arrivals;
   if (arrivals) {
-    publish_into(fiber, transaction.arriving);
-    transaction.arriving_proxied.add(fiber.proxied);
-    transaction.arriving_foreign = join(transaction.arriving_foreign, fiber.foreign);
+    publish_arrival(worker, fiber, transaction);
     next_time(fiber);
   }
   settle(worker, transaction, line);
@@ -122,8 +140,14 @@ inline void complete_bytes(Worker& worker, void* pointer, uint32_t bytes, int li
   settle(worker, transaction, line);
 }
 
+inline void require_own(Worker& worker, const Transaction& transaction, int line) {
+  if (transaction.block != worker.actor->block)
+    fail(worker, "invalid_operation", site_of_line(line), "a wait for a transaction barrier of another block");
+}
+
 inline bool try_wait(Worker& worker, void* pointer, uint32_t parity, int line) {
   Transaction& transaction = find_transaction(worker, pointer, line);
+  require_own(worker, transaction, line);
   touch(worker, pointer, 8, false, true, site_of_line(line));
   if (!phase_ended(transaction, parity)) poll(worker, line);
   if (!phase_ended(transaction, parity)) return false;
@@ -133,6 +157,7 @@ inline bool try_wait(Worker& worker, void* pointer, uint32_t parity, int line) {
 
 inline void wait_phase(Worker& worker, void* pointer, uint32_t parity, int line) {
   Transaction& transaction = find_transaction(worker, pointer, line);
+  require_own(worker, transaction, line);
   touch(worker, pointer, 8, false, true, site_of_line(line));
   if (!phase_ended(transaction, parity)) {
     transaction.waiting.emplace_back(worker.running, parity);

@@ -167,6 +167,15 @@ inline void tc_load_box(void* to, const tc_tensor_map* map, void* barrier, int r
   work.start([=] { tc_land_box(box); });
 }
 
+inline void tc_load_box_multicast(void* to, const tc_tensor_map* map, void* barrier, unsigned mask, int rank,
+                                  const int* at, int line) {
+  if (mask == 0) tc_sim_fail("invalid_operation", "a tensor copy to no block of the cluster", line);
+  for (unsigned block = 0; block < 16; ++block)
+    if (mask >> block & 1)
+      tc_load_box(tc_sim_remote_shared(to, block, line), map, tc_sim_remote_shared(barrier, block, line), rank, at,
+                  line);
+}
+
 inline void tc_store_box(const tc_tensor_map* map, const void* from, bool adds, int rank, const int* at, int line) {
   const tc_box box = tc_box_of(map, from, rank, at, line);
   if (adds && (map->dtype < 2 || map->dtype > 9))
@@ -188,6 +197,11 @@ inline void tc_store_box(const tc_tensor_map* map, const void* from, bool adds, 
                             tc_called_at at = {TC_LINE}) {                                                        \
     const int places[] = {TC_PACK AT};                                                                                      \
     tc_load_box(to, map, barrier, RANK, places, at.line);                                                         \
+  }                                                                                                               \
+  TC_FN void tc_tensor_load_multicast(void* to, const tc_tensor_map* map, void* barrier, unsigned short mask,     \
+                                      TC_PACK PLACES, tc_called_at at = {TC_LINE}) {                              \
+    const int places[] = {TC_PACK AT};                                                                            \
+    tc_load_box_multicast(to, map, barrier, mask, RANK, places, at.line);                                         \
   }                                                                                                               \
   TC_FN void tc_tensor_store(const tc_tensor_map* map, const void* from, TC_PACK PLACES,                          \
                              tc_called_at at = {TC_LINE}) {                                                       \

@@ -227,6 +227,17 @@ using tc_element_s32 = int;
         "tc_wgmma_n" #N "k" #K, d, a, 0, b, add, line);                                                            \
   }
 
+template <int N>
+TC_FN void tc_registers_release(int line = TC_LINE) {
+  static_assert(N >= 24 && N <= 256 && N % 8 == 0, "a thread has 24 to 256 registers, a multiple of 8");
+  tc_sim_team_limit(tc_team, N, 0, line);
+}
+template <int N>
+TC_FN void tc_registers_acquire(int line = TC_LINE) {
+  static_assert(N >= 24 && N <= 256 && N % 8 == 0, "a thread has 24 to 256 registers, a multiple of 8");
+  tc_sim_team_limit(tc_team, N, 1, line);
+}
+
 TC_FN void tc_warpgroup_begin(int line = TC_LINE) { tc_sim_team_fence(line); }
 TC_FN void tc_warpgroup_commit(int line = TC_LINE) { tc_sim_team_commit(line); }
 template <int N>

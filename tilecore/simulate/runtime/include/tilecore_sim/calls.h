@@ -63,6 +63,16 @@ void tc_sim_async_start(void* work, void (*body)(void* state), const void* state
 void tc_sim_fence_proxy();
 void tc_sim_publish_transactions();
 
+// Clusters of blocks: a barrier of all their threads, and the same place in another block's shared memory, which plain
+// accesses, transaction barriers (but for waits) and asynchronous work take.
+void tc_sim_cluster_arrive(int line);
+void tc_sim_cluster_wait(int line);
+unsigned tc_sim_cluster_rank();
+void* tc_sim_remote_shared(const void* own, unsigned rank, int line);
+
+// The threads of a team of `width` have as many registers from here on, fewer than before or more (it waits for them).
+void tc_sim_team_limit(unsigned width, unsigned registers, int grows, int line);
+
 // Teams: neighbouring warps whose asynchronous work reads shared memory, and reads and writes arrays of the threads' own.
 // fence, commit and wait are of a warp. The others are called in the body of a collective of the team's threads: work
 // begins, says what each warp reads of shared memory and which registers each lane gives it (written: they are sums),

@@ -1,0 +1,17 @@
+// Clusters of blocks on the simulated device.
+#pragma once
+
+TC_FN void tc_cluster_arrive(int line = TC_LINE) { tc_sim_cluster_arrive(line); }
+TC_FN void tc_cluster_wait(int line = TC_LINE) { tc_sim_cluster_wait(line); }
+TC_FN void tc_cluster_barrier(int line = TC_LINE) {
+  tc_sim_cluster_arrive(line);
+  tc_sim_cluster_wait(line);
+}
+TC_FN unsigned tc_cluster_rank() { return tc_sim_cluster_rank(); }
+template <class T>
+TC_FN T* tc_remote_shared(T* own, unsigned rank, int line = TC_LINE) {
+  return static_cast<T*>(tc_sim_remote_shared(own, rank, line));
+}
+TC_FN void tc_transaction_arrive_remote(void* barrier, unsigned rank, int line = TC_LINE) {
+  tc_sim_transaction_arrive(tc_sim_remote_shared(barrier, rank, line), 1, 0, line);
+}
