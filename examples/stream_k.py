@@ -19,6 +19,8 @@ def stream_k(
     M, N, K, blocks=132, block_M=128, block_N=128, block_K=64, stages=3, threads=128, dtype="float16"
 ):  # fmt: skip
     """A [M, K], B [K, N], C [M, N]. blocks: how many run, best as many as fit on the chip at a time."""
+    if min(M, N, K, blocks) < 1:
+        raise ValueError(f"no work to divide: M {M}, N {N}, K {K}, blocks {blocks}")
     steps, columns = T.ceildiv(K, block_K), T.ceildiv(N, block_N)
     tiles = T.ceildiv(M, block_M) * columns
     each = T.ceildiv(tiles * steps, blocks)  # steps of a block
