@@ -147,6 +147,24 @@ def test_example(name, words, target, monkeypatch, capsys):
     assert f"{name}: " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "match"),
+    [
+        ("attention", "--heads 3 --kv-heads 2", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
+        ("attention_backward", "--heads 3 --kv-heads 2", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
+        ("conv2d", "--height 2 --kernel 5", "a window of 5 does not fit into 2 x 28"),
+        ("dequant_matmul", "--k 100 --group 64", r"K \(100\) must be a whole number of groups \(64\)"),
+        ("mla_decode", "--length 0", "length must be at least 1"),
+        ("paged_attention", "--page-size 48", "a tile of 64 keys must be a whole number of pages of 48"),
+        ("stream_k", "--blocks 0", "no work to divide"),
+        ("topk_gate", "--k 9 --experts 8", r"k \(9\) must be from 1 to the number of experts \(8\)"),
+    ],
+)
+def test_sizes_that_an_example_can_not_do(name, words, match):
+    with pytest.raises(ValueError, match=match):
+        load(name).main(["--target", "cpu", *words.split()])
+
+
 class Interpreted:
     """Stands for tilecore in an example: its kernels run by definition: bounds, races, unwritten memory.
 
