@@ -25,6 +25,7 @@ def attention_varlen(
     """Q, Out [all queries, heads, dim]; K, V [all keys, kv_heads, dim]; QStart, KStart [batch + 1], int32.
 
     No sequence has more than ``longest`` queries. Each has a key at least; causal: as many keys as queries at least.
+    Values are finite: a tile may reach into the next sequence, whose values get the weight 0.
     """
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")

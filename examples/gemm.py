@@ -66,8 +66,11 @@ def gemm(
             multiply(A, B, C_local, bx, by, 0, steps)
             T.copy(C_local, C[by * block_M, bx * block_N])
 
-    each = T.ceildiv(steps, split_k)
-    splits = T.ceildiv(steps, each)  # none of them without work
+    if split_k == 1:
+        return gemm_kernel
+
+    each = max(T.ceildiv(steps, split_k), 1)
+    splits = max(T.ceildiv(steps, each), 1)  # none of them without work
 
     @T.prim_func
     def gemm_split_kernel(A: A_type, B: B_type, C: C_type):
@@ -84,7 +87,7 @@ def gemm(
                     total[j] += Part[split, row, bx * 512 + j]
             T.copy(total, C[row, bx * 512 : (bx + 1) * 512])
 
-    return gemm_split_kernel if split_k > 1 else gemm_kernel
+    return gemm_split_kernel
 
 
 def sample(rows, columns, dtype, device):

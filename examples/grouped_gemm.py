@@ -44,15 +44,17 @@ def grouped_gemm(experts, N, K, block_M=64, block_N=128, block_K=32, stages=2, t
                     end = Start[e + 1]
                 tiles_before += tiles
 
+            # numbers now, no longer variables: copies of later steps may run ahead of the product
+            which, token = expert, row
             if end > 0:
                 T.clear(Y_local)
                 for k in T.Pipelined(T.ceildiv(K, block_K), num_stages=stages):
-                    T.copy(X[row, k * block_K], X_shared)  # may reach into the next expert's tokens
-                    T.copy(W[expert, k * block_K : (k + 1) * block_K, bx * block_N : (bx + 1) * block_N], W_shared)
+                    T.copy(X[token, k * block_K], X_shared)  # may reach into the next expert's tokens
+                    T.copy(W[which, k * block_K : (k + 1) * block_K, bx * block_N : (bx + 1) * block_N], W_shared)
                     T.gemm(X_shared, W_shared, Y_local)
                 for i, j in T.Parallel(block_M, block_N):
-                    if row + i < end:  # whose results are not stored
-                        Y[row + i, bx * block_N + j] = Y_local[i, j]
+                    if token + i < end:  # whose results are not stored
+                        Y[token + i, bx * block_N + j] = Y_local[i, j]
 
     return grouped_gemm_kernel
 

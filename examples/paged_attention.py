@@ -21,7 +21,8 @@ def paged_attention(
     batch, heads, kv_heads, dim, pages_each, page_size=16, splits=4, block_N=64, stages=2, threads=128, dtype="float16"
 ):
     """Q, Out [batch, heads, dim]; K, V [pages, page_size, kv_heads, dim]; Table [batch, pages_each], Length [batch],
-    int32: entries of Table behind the last token of a sequence may be anything. A length of 0 gives zeros."""
+    int32. Entries of Table, and slots of pages, behind the last token of a sequence may hold anything. A length of 0
+    gives zeros."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
     if block_N % page_size:
@@ -88,6 +89,10 @@ def paged_attention(
                 for i, j in T.Parallel(block_H, dim):
                     out[i, j] *= rescale[i]
                 T.copy(scores, weights)
+                if key + block_N > length:
+                    # slots that no token has been written to may hold NaN, and 0 * NaN is NaN
+                    for i, j in T.Parallel(block_N, dim):
+                        V_shared[i, j] = T.if_then_else(key + i < length, V_shared[i, j], 0)
                 T.gemm(weights, V_shared, out)
             # a split without keys has weight 2 ** -infinity = 0 below
             for i, j in T.Parallel(block_H, dim):
@@ -153,6 +158,10 @@ def main(words=None):
     table = torch.randperm(pages, device=device)[: len(lengths) * pages_each].view(len(lengths), pages_each)
     used = torch.arange(pages_each) * size < torch.tensor(lengths)[:, None]
     table = torch.where(used.to(device), table, -1).to(torch.int32)  # pages that no token needs are not there
+    for pages_of_one, length in zip(table, lengths, strict=True):
+        if length % size:  # slots that no token has been written to
+            k_cache[pages_of_one[length // size], length % size :] = torch.nan
+            v_cache[pages_of_one[length // size], length % size :] = torch.nan
     out = kernel(q, k_cache, v_cache, table, torch.tensor(lengths, dtype=torch.int32, device=device))
     expected = reference(q, k_cache, v_cache, table, lengths)
     torch.testing.assert_close(out.float(), expected, rtol=2e-3, atol=2e-3)

@@ -85,6 +85,7 @@ SIZES = {
     "reduction": ["--rows 70 --columns 300"],
     "rms_norm": ["--rows 9 --columns 100"],
     "softmax": ["--rows 9 --columns 100", "--rows 3 --columns 9000"],
+    "stream_k": ["--m 130 --n 140 --k 300 --blocks 3", "--m 30 --n 140 --k 130 --blocks 100"],
     "topk_gate": ["--tokens 45 --experts 20 --k 3", "--tokens 33 --experts 64 --k 8 --renormalize"],
     "vector_add": ["--n 1500"],
 }
@@ -144,6 +145,81 @@ def test_example(name, words, target, monkeypatch, capsys):
     load(name).main(["--target", target, *words.split()])
     assert sum(checked) > 0, "the example compares nothing"
     assert f"{name}: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "match"),
+    [
+        ("attention", "--heads 3 --kv-heads 2", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
+        ("attention_backward", "--heads 3 --kv-heads 2", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
+        ("conv2d", "--height 2 --kernel 5", "a window of 5 does not fit into 2 x 28"),
+        ("dequant_matmul", "--k 100 --group 64", r"K \(100\) must be a whole number of groups \(64\)"),
+        ("mla_decode", "--length 0", "length must be at least 1"),
+        ("paged_attention", "--page-size 48", "a tile of 64 keys must be a whole number of pages of 48"),
+        ("stream_k", "--blocks 0", "no work to divide"),
+        ("topk_gate", "--k 9 --experts 8", r"k \(9\) must be from 1 to the number of experts \(8\)"),
+    ],
+)
+def test_sizes_that_an_example_can_not_do(name, words, match):
+    with pytest.raises(ValueError, match=match):
+        load(name).main(["--target", "cpu", *words.split()])
+
+
+class Interpreted:
+    """Stands for tilecore in an example: its kernels run by definition: bounds, races, unwritten memory.
+
+    Outputs get their shapes from the kernel on cpu."""
+
+    @staticmethod
+    def jit(factory, target, out_idx=None):
+        return lambda *words, **options: Interpreted.compile(factory(*words, **options), target, out_idx)
+
+    @staticmethod
+    def compile(func, target, out_idx=None):
+        import torch
+
+        import tilecore
+        from tilecore.interpreter import interpret
+
+        kernel = tilecore.compile(func, target=target, out_idx=out_idx)
+
+        def call(*given):
+            made = kernel(*(x.clone() for x in given))
+            fresh = [torch.empty_like(x) for x in ([] if made is None else [made] if torch.is_tensor(made) else made)]
+            places = [out_idx] if isinstance(out_idx, int) else out_idx or []
+            arguments = list(given)
+            for place, tensor in zip(places, fresh, strict=True):
+                arguments.insert(place if place >= 0 else len(given), tensor)
+            interpret(func.ir, *map(as_array, arguments))
+            return fresh if len(fresh) > 1 else fresh[0] if fresh else None
+
+        call.adapter, call.target = kernel.adapter, kernel.target
+        return call
+
+
+def as_array(tensor):
+    """The same memory; numpy has no bfloat16 and no 8-bit floats of its own."""
+    import ml_dtypes
+    import torch
+
+    if tensor.dtype in (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2):
+        bits = tensor.view(torch.int16 if tensor.dtype == torch.bfloat16 else torch.uint8).numpy()
+        return bits.view(getattr(ml_dtypes, str(tensor.dtype).removeprefix("torch.")))
+    return tensor.numpy()
+
+
+# of the others the kernels are not made by calls of tilecore.jit or tilecore.compile
+BY_DEFINITION = [(n, w) for n, w in RUNS if n not in ("autotune_matmul", "eager_add")]
+
+
+@pytest.mark.parametrize(("name", "words"), BY_DEFINITION, ids=[f"{name} {words}" for name, words in BY_DEFINITION])
+def test_example_by_definition(name, words, monkeypatch):
+    import torch
+
+    torch.manual_seed(0)
+    module = load(name)
+    monkeypatch.setattr(module, "tilecore", Interpreted)
+    module.main(["--target", "cpu", *words.split()])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

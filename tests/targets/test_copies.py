@@ -279,6 +279,32 @@ def test_views_of_parameters(target):
         same(y.reshape(size, 4), x[:, ::-1])
 
 
+def test_views_before_the_kernels(target):
+    """T.reshape and T.view of tensors and workspaces, and of views, shared by two kernels and by a copy."""
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n, 10), "float32"), Y: T.Tensor((n * 10,), "float32"), B: T.Tensor((n, 10), "int32")):
+        W = T.alloc_global((n, 5, 2), "float32")
+        x, w = T.reshape(X, (n * 10,)), T.view(W, (n, 10))
+        flat = T.reshape(w, (n * 10,))
+        bits = T.view(w, dtype="int32")
+        with T.Kernel(T.ceildiv(n * 10, 32), threads=32) as b:
+            for i in T.Parallel(32):
+                flat[b * 32 + i] = x[b * 32 + i] + 1
+        with T.Kernel(T.ceildiv(n, 4), threads=32) as b:
+            tile = T.alloc_shared((4, 10), "int32")
+            T.copy(bits[b * 4, 0], tile)
+            T.copy(tile, B[b * 4, 0])
+            for i in T.Parallel(40):
+                Y[b * 40 + i] = flat[b * 40 + i] * x[b * 40 + i]
+
+    x = sample("float32", (7, 10))
+    y, bits = check(kernel, target, x, zeros("float32", 70), zeros("int32", (7, 10)))[1:]
+    np.testing.assert_array_equal(y, (x + np.float32(1)).ravel() * x.ravel())
+    np.testing.assert_array_equal(bits.view("float32"), x + np.float32(1))
+
+
 def test_a_copy_within_one_buffer_reads_before_it_writes(target):
     """Source and destination overlap."""
 
