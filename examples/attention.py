@@ -29,6 +29,8 @@ def attention(
     if is_causal and block_N % block_M:
         raise ValueError(f"causal: block_N ({block_N}) must be a multiple of block_M ({block_M}): one tile is masked")
     group = heads // kv_heads
+    # blocks that run side by side should share keys and values in the last-level cache
+    panel = 16 if is_causal else 4
     to_log2 = 1 / math.log(2) / dim**0.5  # exp(x / sqrt(dim)) = exp2(x * to_log2)
     blocks = T.ceildiv(length, block_M)
     q_type = T.Tensor((batch, length, heads, dim), dtype)
@@ -38,6 +40,7 @@ def attention(
     @T.macro
     def block_of_queries(Q, K, V, Out, Lse, bx, h, b):
         Q_shared = T.alloc_shared((block_M, dim), dtype)
+        Q_local = T.alloc_fragment((block_M, dim), dtype)
         K_shared = T.alloc_shared((block_N, dim), dtype)
         V_shared = T.alloc_shared((block_N, dim), dtype)
         scores = T.alloc_fragment((block_M, block_N), "float32")
@@ -53,13 +56,14 @@ def attention(
         row = (blocks - 1 - bx if is_causal else bx) * block_M
         last = (row + block_M - 1) // block_N if is_causal else (length - 1) // block_N
         T.copy(Q[b, row : row + block_M, h, :], Q_shared)
+        T.copy(Q_shared, Q_local)  # every product reads it
         T.clear(out)
         T.clear(total)
         T.fill(largest, -T.infinity("float32"))
         for k in T.Pipelined(last + 1, num_stages=stages):
             key = (last - k) * block_N
             T.copy(K[b, key : key + block_N, h // group, :], K_shared)
-            T.gemm(Q_shared, K_shared, scores, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
+            T.gemm(Q_local, K_shared, scores, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
             if (is_causal or length % block_N) and k == 0:
                 for i, j in T.Parallel(block_M, block_N):
                     seen = key + j <= row + i if is_causal else key + j < length
@@ -80,8 +84,10 @@ def attention(
             T.copy(scores, weights)
             T.copy(V[b, key : key + block_N, h // group, :], V_shared)
             T.gemm(weights, V_shared, out, policy=T.GemmWarpPolicy.FullRow)
+        for i in T.Parallel(block_M):
+            rescale[i] = 1 / total[i]
         for i, j in T.Parallel(block_M, dim):
-            out[i, j] /= total[i]
+            out[i, j] *= rescale[i]
         T.copy(out, Out[b, row : row + block_M, h, :])
         if Lse is not None:
             for i in T.Parallel(block_M):
@@ -90,13 +96,15 @@ def attention(
 
     @T.prim_func
     def attention_kernel(Q: q_type, K: kv_type, V: kv_type, Out: q_type):
-        with T.Kernel(blocks, heads, batch, threads=threads) as (bx, h, b):
-            block_of_queries(Q, K, V, Out, None, bx, h, b)
+        with T.Kernel(heads * batch, blocks, threads=threads) as (head, bx):
+            T.use_swizzle(panel, order="column")
+            block_of_queries(Q, K, V, Out, None, bx, head % heads, head // heads)
 
     @T.prim_func
     def attention_with_lse_kernel(Q: q_type, K: kv_type, V: kv_type, Out: q_type, Lse: lse_type):
-        with T.Kernel(blocks, heads, batch, threads=threads) as (bx, h, b):
-            block_of_queries(Q, K, V, Out, Lse, bx, h, b)
+        with T.Kernel(heads * batch, blocks, threads=threads) as (head, bx):
+            T.use_swizzle(panel, order="column")
+            block_of_queries(Q, K, V, Out, Lse, bx, head % heads, head // heads)
 
     return attention_with_lse_kernel if with_lse else attention_kernel
 

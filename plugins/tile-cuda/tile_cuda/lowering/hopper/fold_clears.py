@@ -14,30 +14,30 @@ from tilecore.ir.visit import variables
 from tilecore.lowering.passes import PassEnv
 
 
-def fold_clears(body: Stmt, env: PassEnv) -> Stmt:
-    """The code of a kernel, without the clears that products can do."""
-    return seq(_block(statements_of(body), env))
+def fold_clears(body: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
+    """The code of a kernel, without the clears that products can do. analyzer: knows the ranges of block indices."""
+    return seq(_block(statements_of(body), env, analyzer))
 
 
-def _block(statements: list[Stmt], env: PassEnv) -> list[Stmt]:
-    made = [_inside(statement, env) for statement in statements]
+def _block(statements: list[Stmt], env: PassEnv, analyzer: Analyzer) -> list[Stmt]:
+    made = [_inside(statement, env, analyzer) for statement in statements]
     for number, statement in enumerate(made):
         sums = _cleared(statement)
         if sums is None:
             continue
         following = next((n for n in range(number + 1, len(made)) if sums in variables(made[n])), None)
-        folded = None if following is None else _folded(made[following], sums, env)
+        folded = None if following is None else _folded(made[following], sums, env, analyzer)
         if following is not None and folded is not None:
             made[following] = folded
             made[number] = seq([])
     return made
 
 
-def _inside(node: Stmt, env: PassEnv) -> Stmt:
+def _inside(node: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
     if isinstance(node, For) and node.kind == ForKind.SERIAL:
-        return with_body(node, fold_clears(node.body, env))
+        return with_body(node, fold_clears(node.body, env, analyzer))
     if isinstance(node, AttrStmt):
-        return AttrStmt(node.node, node.attr_key, node.value, fold_clears(node.body, env), span=node.span)
+        return AttrStmt(node.node, node.attr_key, node.value, fold_clears(node.body, env, analyzer), span=node.span)
     return node
 
 
@@ -51,11 +51,11 @@ def _cleared(statement: Stmt) -> Var | None:
     return call.dst.source if is_zero else None
 
 
-def _folded(node: Stmt, sums: Var, env: PassEnv) -> Stmt | None:
+def _folded(node: Stmt, sums: Var, env: PassEnv, analyzer: Analyzer) -> Stmt | None:
     """The loop with a first product that replaces ``sums``; None where that is not what it begins with."""
     if not isinstance(node, For) or node.kind != ForKind.SERIAL:
         return None
-    if not constant(Analyzer().simplify(node.extent > 0)):
+    if not constant(analyzer.simplify(node.extent > 0)):
         return None
     steps = statements_of(node.body)
     first = next((n for n, step in enumerate(steps) if sums in variables(step)), None)

@@ -15,8 +15,22 @@ from tile_cuda.lowering.hopper.overlap_products import overlapped
 from tile_cuda.lowering.hopper.persist_blocks import persisted
 from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, warps_of
 from tile_cuda.target import multiprocessors_of
-from tilecore.ir.build import const, seq
-from tilecore.ir.nodes import AttrStmt, Break, Continue, Evaluate, For, PrimFunc, SeqStmt, Stmt, StringImm, Var, While
+from tilecore.ir.build import const, dtype_of, seq
+from tilecore.ir.nodes import (
+    Analyzer,
+    AttrStmt,
+    Break,
+    Continue,
+    Evaluate,
+    For,
+    PrimFunc,
+    Range,
+    SeqStmt,
+    Stmt,
+    StringImm,
+    Var,
+    While,
+)
 from tilecore.ir.tile_ops import as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
 from tilecore.lowering.assumptions import assumed_divisors
@@ -28,6 +42,8 @@ from tilecore.transform import PassConfigKey
 ROLES = "cuda.roles"  # attribute: of a kernel's code; its value is the number of further threads
 ROLE = "cuda.role"  # attribute: one role's part of it: "init", "producer", "consumer"
 CHANNELS = "channels"  # the fact: {a tile's ring: the Ring}
+OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its rings
+REGISTERS, USUAL_REGISTERS = 65536, 168  # of a multiprocessor; of a thread
 _OFF = (PassConfigKey.TL_DISABLE_WARP_SPECIALIZED, PassConfigKey.TL_DISABLE_TMA_LOWER)
 
 
@@ -56,7 +72,11 @@ class _Kernel:
     def __init__(self, kernel: AttrStmt, divisors: Mapping[Var, int], env: PassEnv) -> None:
         self.kernel, self.env = kernel, env
         self.levels, code = axes_and_code(kernel)
-        self.code = fold_clears(code, env)
+        analyzer = Analyzer()
+        for level in self.levels:
+            zero = const(0, dtype_of(level.node.var))
+            analyzer.bind(level.node.var, Range.from_min_extent(zero, level.value))
+        self.code = fold_clears(code, env, analyzer)
         self.divisors = divisors
         self.threads = threads_of(self.levels)
 
@@ -105,9 +125,17 @@ class _Kernel:
     def _persisted(self) -> tuple[list[AttrStmt], Stmt]:
         if self.env.config.get(str(PassConfigKey.TL_DISABLE_PERSISTENT_BLOCKS)):
             return self.levels, self.code
-        blocks = multiprocessors_of(self.env.target)
+        blocks = multiprocessors_of(self.env.target) * self._blocks_at_once()
         self.env.note("blocks", {"order": f"{blocks} blocks that take the grid's in turn"})
         return persisted(self.levels, self.code, blocks, self.kernel)
+
+    def _blocks_at_once(self) -> int:
+        """How many blocks a multiprocessor holds, by what their rings take of its memory and their threads of its
+        registers."""
+        channels, _ = find_channels(self.code, self.divisors)
+        taken = sum(Ring(channel).bytes * channel.slots for channel in channels) + OTHER_BYTES
+        by_threads = REGISTERS // ((self.threads.count + WARP) * USUAL_REGISTERS)
+        return max(1, min(self.env.capabilities.shared_bytes // taken, by_threads))
 
     def _loop(self, node: For) -> Stmt:
         if self.env.config.get(str(PassConfigKey.TL_DISABLE_PRODUCT_OVERLAP)):
