@@ -90,8 +90,8 @@ def prefetch_l2(element: Any, span: Any = None) -> Stmt:
 
 
 def wgmma(name: str, a_by_m: bool, b_by_n: bool, *operands: Any, span: Any = None) -> Stmt:
-    """``sums (+)= a * b`` by the warpgroup, later: the header's ``tc_wgmma_<name>``. operands: the first of the sums, the
-    descriptions of A and B, whether to add."""
+    """``sums (+)= a * b`` by the warpgroup, later: the header's ``tc_wgmma_<name>``. operands: the first of the sums,
+    the descriptions of A and B, whether to add."""
     flags = [const(int(flag), "int32") for flag in (a_by_m, b_by_n)]
     return _statement(WGMMA, [StringImm(name), *flags, *operands], span)
 

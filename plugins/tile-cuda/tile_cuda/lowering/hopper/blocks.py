@@ -1,7 +1,7 @@
 """Layouts of shared tiles that bulk copies write and products of warpgroups read.
 
-A tile [..., rows, columns] is cut into blocks of as many columns as fit into 128 (64, 32) bytes, block after block, each
-row by row. In a block the pieces of 16 bytes of a row change places by the row's number: PTX ISA, "Tensor copies:
+A tile [..., rows, columns] is cut into blocks of as many columns as fit into 128 (64, 32) bytes, block after block,
+each row by row. In a block the pieces of 16 bytes of a row change places by the row's number: PTX ISA, "Tensor copies:
 swizzling modes" and "Asynchronous warpgroup level matrix shared memory layout" are one and the same here.
 """
 

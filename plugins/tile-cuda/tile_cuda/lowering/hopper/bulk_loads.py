@@ -10,6 +10,7 @@ from tile_cuda.lowering.hopper.roles import BULK
 from tile_cuda.lowering.hopper.specialize_warps import CHANNELS
 from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
 from tilecore.ir.build import const, constant, load, seq
+from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Stmt, TensorRegion
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.assumptions import DIVISORS
@@ -24,8 +25,10 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
-    blocks = blocks_of(call.dst.source)
-    return {} if blocks is None else {call.dst.source: blocks.layout}
+    ring = call.dst.source
+    blocks = blocks_of(ring)
+    shape = tuple(int(constant(size) or 0) for size in ring.shape)
+    return {ring: BufferLayout("row by row", shape, list) if blocks is None else blocks.layout}
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:

@@ -1,8 +1,8 @@
 """Which tiles warps of their own can fill, and between which statements others use them.
 
-A *fill* is a copy of a part of a tensor to a whole shared tile by a tensor map. Its users are the statements after it in
-the same block of code, up to the next fill of the tile. A *channel* is tiles that are filled and used together: a ring of
-slots, with one barrier of each slot for "full" and one for "empty".
+A *fill* is a copy of a part of a tensor to a whole shared tile by a tensor map. Its users are the statements after it
+in the same block of code, up to the next fill of the tile. A *channel* is tiles that are filled and used together: a
+ring of slots, with one barrier of each slot for "full" and one for "empty".
 """
 
 from __future__ import annotations

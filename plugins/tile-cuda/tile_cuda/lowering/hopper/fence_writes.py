@@ -1,7 +1,7 @@
 """Makes what threads write to shared memory seen by products of warpgroups, which read it in another way.
 
-PTX ISA, "Proxies": a thread's own writes are ordered before the asynchronous reads of others by a fence of the thread and
-a barrier after it. The fence stands in front of every barrier that follows such a write.
+PTX ISA, "Proxies": a thread's own writes are ordered before the asynchronous reads of others by a fence of the thread
+and a barrier after it. The fence stands in front of every barrier that follows such a write.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ class _Parts:
             while _is_wait(steps[start - 1]):
                 start -= 1
             middle = steps[first + 1 : start]
-            late = [s for s in steps[start : last + 1]]
+            late = steps[start : last + 1]
             freed = steps[last + 1 :]
         if (not freed and not late) or not all(_is_release(s) for s in freed):
             return "more follows its last product"

@@ -25,7 +25,7 @@ MOST_IN_BOX = 256  # elements along an axis
 
 @dataclass(frozen=True)
 class Axis:
-    """size: elements of the tensor. stride: elements between neighbours. box: of the tile. at: where the tile begins."""
+    """size: elements of the tensor. stride: elements between neighbours. box: of the tile. at: where that begins."""
 
     size: Any
     stride: Any

@@ -3,8 +3,8 @@
 A group of products runs on its own from where it is issued. Until it is done nobody may touch its sums, write the
 registers or the tiles that it reads, or hand a slot of a ring that it reads back to who fills it; further products may
 be issued, also into the same sums. The wait stands in front of the first statement that does one of these, and leaves
-as many later groups running as it can. A tile that threads write is free for them after a barrier: products that read it
-are done before that.
+as many later groups running as it can. A tile that threads write is free for them after a barrier: products that read
+it are done before that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.wgmma import PRODUCTS
-from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, with_body
+from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
     Analyzer,
     AttrStmt,
@@ -100,13 +100,16 @@ class _Waits:
         return self._branch(node, state) if isinstance(node, IfThenElse) else self._loop(node, state)
 
     def _issue(self, node: AttrStmt, state: State) -> tuple[Stmt, State]:
+        before, state = self.statement(seq(statements_of(node.body)[:-1]), state)  # a barrier may have been put there
+        whole = statements_of(node.body)[-1]
+        node = AttrStmt(node.node, node.attr_key, node.value, whole, span=node.span)
         group = _group_of(node)
         met = [age for age, g in enumerate(state) if group.read & g.sums or group.sums & g.read]
         oldest = min(met, default=len(state))
         waits, state = _wait(state, oldest), (group, *state[:oldest])
         if len(state) > MOST:
             state = (*state[: MOST - 1], state[MOST - 1].joined(state[MOST]))
-        return seq([*waits, node]), state
+        return seq([before, *waits, node]), state
 
     def _first_met(self, node: Any, state: State) -> int:
         """The age of the youngest group that must be done before ``node``; the number of groups for none."""
