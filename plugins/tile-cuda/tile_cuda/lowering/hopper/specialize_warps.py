@@ -7,6 +7,7 @@ It takes kernels with a T.Pipelined loop around a product whose tiles can be fil
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.channels import find_channels
@@ -15,8 +16,10 @@ from tile_cuda.lowering.hopper.overlap_products import overlapped
 from tile_cuda.lowering.hopper.persist_blocks import persisted
 from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, warps_of
 from tile_cuda.target import multiprocessors_of
-from tilecore.ir.build import const, dtype_of, seq
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import (
+    AllocBuffer,
     Analyzer,
     AttrStmt,
     Break,
@@ -31,6 +34,7 @@ from tilecore.ir.nodes import (
     Var,
     While,
 )
+from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
 from tilecore.lowering.assumptions import assumed_divisors
@@ -43,7 +47,8 @@ ROLES = "cuda.roles"  # attribute: of a kernel's code; its value is the number o
 ROLE = "cuda.role"  # attribute: one role's part of it: "init", "producer", "consumer"
 CHANNELS = "channels"  # the fact: {a tile's ring: the Ring}
 OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its rings
-REGISTERS, USUAL_REGISTERS = 65536, 168  # of a multiprocessor; of a thread
+REGISTERS = 65536  # of a multiprocessor
+MOST_REGISTERS, OTHERS = 168, 40  # of a thread; beside its fragments
 _OFF = (PassConfigKey.TL_DISABLE_WARP_SPECIALIZED, PassConfigKey.TL_DISABLE_TMA_LOWER)
 
 
@@ -134,7 +139,10 @@ class _Kernel:
         registers."""
         channels, _ = find_channels(self.code, self.divisors)
         taken = sum(Ring(channel).bytes * channel.slots for channel in channels) + OTHER_BYTES
-        by_threads = REGISTERS // ((self.threads.count + WARP) * USUAL_REGISTERS)
+        held = [a.buffer for a in collect(self.code, AllocBuffer) if is_fragment(a.buffer)]
+        words = sum(prod(int(constant(s) or 0) for s in b.shape) * DType(dtype_of(b)).bits // 32 for b in held)
+        registers = min(MOST_REGISTERS, words // self.threads.count + OTHERS)
+        by_threads = REGISTERS // ((self.threads.count + WARP) * registers)
         return max(1, min(self.env.capabilities.shared_bytes // taken, by_threads))
 
     def _loop(self, node: For) -> Stmt:
