@@ -50,6 +50,7 @@ class PassConfigKey(str, Enum):
     TL_DISABLE_PERSISTENT_BLOCKS = "tl.disable_persistent_blocks"
     TL_DISABLE_PRODUCT_OVERLAP = "tl.disable_product_overlap"
     TL_DISABLE_TENSOR_STORE = "tl.disable_tensor_store"
+    TL_DISABLE_KERNEL_OVERLAP = "tl.disable_kernel_overlap"
 
     def __str__(self) -> str:
         return str(self.value)

@@ -38,6 +38,7 @@ _FEATURES = {
     "stmatrix": 90,
     "clusters": 90,
     "bulk_copy": 90,
+    "programmatic_launch": 90,
 }
 # capability from which architectures have a form with their own instructions (a), or their family's (f)
 _SUFFIXES = {"a": 90, "f": 100}

@@ -123,6 +123,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.WGMMA_HELD: _wgmma_held,
     instructions.WARPGROUP: _with_numbers("tc_warpgroup_"),
     instructions.STORES: _with_numbers("tc_"),
+    instructions.GRID: _with_numbers("tc_grid_"),
     instructions.REGISTERS: _with_numbers("tc_registers_"),
     instructions.SETTLE: _settle,
     instructions.TENSOR_LOAD: _tensor_load,

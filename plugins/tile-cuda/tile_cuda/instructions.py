@@ -46,6 +46,7 @@ STORES = register_call("cuda.stores")
 FENCE_ASYNC = register_call("cuda.fence_async")  # what this thread wrote is seen by copies and products
 # (barrier, converge, elements): the warp is done with a slot of a ring, of which these are the first elements
 RELEASE = register_call("cuda.release")
+GRID = register_call("cuda.grid")  # (name): the header's tc_grid_<name>
 REGISTERS = register_call("cuda.registers")  # (name, count): the header's tc_registers_<name>
 
 TRANSACTIONS = (
@@ -155,6 +156,11 @@ def release(barrier: Any, elements: Sequence[Any], converge: bool, span: Any = N
 def registers(name: str, count: int, span: Any = None) -> Stmt:
     """ "release" or "acquire": the threads of this warpgroup have ``count`` registers from here on."""
     return _statement(REGISTERS, [StringImm(name), const(count, "int32")], span)
+
+
+def grid(name: str, span: Any = None) -> Stmt:
+    """"wait" until the kernel in front of this one has ended; "release": the kernel behind may be started."""
+    return _statement(GRID, [StringImm(name)], span)
 
 
 def _statement(name: str, args: list[Any], span: Any) -> Stmt:

@@ -1,7 +1,7 @@
 """reduce on fragments: every thread joins its own elements, then the threads that share a result join theirs.
 
-A long chain of additions or comparisons waits for itself: a thread's few results are worked at side by side, and each by
-its even and its odd elements.
+A long chain of additions or comparisons waits for itself: a thread's few results are worked at side by side, and each
+by its even and its odd elements.
 """
 
 from __future__ import annotations

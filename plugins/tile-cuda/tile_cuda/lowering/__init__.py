@@ -19,6 +19,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
     from tile_cuda.lowering.hopper.bulk_loads import BULK_LOAD
     from tile_cuda.lowering.hopper.bulk_stores import BULK_STORE
+    from tile_cuda.lowering.hopper.chain_kernels import CHAIN_KERNELS
     from tile_cuda.lowering.hopper.describe_products import DESCRIBE_PRODUCTS
     from tile_cuda.lowering.hopper.drain_stores import DRAIN_STORES
     from tile_cuda.lowering.hopper.fence_writes import FENCE_WRITES
@@ -42,6 +43,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "insert_barriers", WAIT_PRODUCTS),
         PassEdit("insert", "before_outline", PLACE_ROLES),
         PassEdit("insert", "describe_hints", DESCRIBE_PRODUCTS),
+        PassEdit("insert", "describe_kernels", CHAIN_KERNELS),
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
     )
     return Lowering(

@@ -78,6 +78,10 @@ TC_FN bool tc_transaction_try_wait(void* barrier, unsigned parity) {
       : "memory");
   return done != 0;
 }
+// The kernel in front of this one has ended, and what it wrote is seen.
+TC_FN void tc_grid_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+// As far as this thread goes, the kernel behind may be started.
+TC_FN void tc_grid_release() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 // Barriers that were just made are seen by the copy engine and, with a cluster, by other blocks.
 TC_FN void tc_transaction_fence_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 // What this thread wrote to shared memory is seen by the copy engine and the matrix units.

@@ -124,6 +124,8 @@ TC_FN unsigned tc_match_all(T value, int line = TC_LINE) {
   return same == all ? all : 0;
 }
 
+TC_FN void tc_grid_wait() {}
+TC_FN void tc_grid_release() {}
 TC_FN int tc_uniform(int value) { return value; }
 TC_FN void tc_transaction_fence_init() { tc_sim_publish_transactions(); }
 TC_FN void tc_fence_async() { tc_sim_fence_proxy(); }
