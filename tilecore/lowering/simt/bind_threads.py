@@ -20,10 +20,13 @@ from tilecore.ir.nodes import (
     Bind,
     BufferStore,
     Evaluate,
+    FloorDiv,
+    FloorMod,
     For,
     ForKind,
     IfThenElse,
     PrimFunc,
+    Range,
     SeqStmt,
     Stmt,
     Var,
@@ -34,7 +37,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_own
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import substitute
+from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
 from tilecore.lowering.simt.binding import Binding, Places, registers_of
@@ -144,11 +147,27 @@ class _Binder:
             inner = self._inside(nest, inner, partition)
         body = where(is_there(partition, nest.variables), inner)
         values = {var: _as_expr(place, var) for var, place in zip(nest.variables, places, strict=True)}
-        made = substitute(body, values)
+        made = self._divided(substitute(body, values), steps)
         for digit, step in reversed(steps.items()):
             made = _step_loop(step, digit, made, partition, nest)
         value = ASYNC_NEST if ASYNC in nest.node.annotations else 1
         return AttrStmt(const(0, "int32"), NEST, const(value, "int32"), made, span=nest.node.span)
+
+    def _divided(self, body: Stmt, steps: dict[Digit, Var]) -> Stmt:
+        """Quotients and remainders of a thread's places as short as they can be: where a lane stands often decides."""
+        divisions = collect(body, FloorDiv, FloorMod)
+        if not divisions:
+            return body
+        analyzer = Analyzer()
+        for axis in self.threads.axes:
+            _bind(analyzer, axis.var, axis.extent)
+        for digit, var in steps.items():
+            _bind(analyzer, var, digit.extent)
+
+        def short(node: Any, mutator: Any) -> Any:
+            return analyzer.simplify(node) if dtype_of(node) == "int32" else mutator.default_mutate(node)
+
+        return structural_mutate(body, [(FloorDiv, short), (FloorMod, short)])
 
     def _inside(self, nest: Nest, body: Stmt, partition: FragmentLayout) -> Stmt:
         """Where several threads have the same iteration, one of them does what others see."""
@@ -189,6 +208,10 @@ class _Binder:
         turns = (total + (self.binding.threads - 1)) // self.binding.threads
         made = For(turn, const(0, "int32"), turns, ForKind.SERIAL, body, span=nest.node.span)
         return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), made, span=nest.node.span)
+
+
+def _bind(analyzer: Analyzer, var: Var, extent: int) -> None:
+    analyzer.bind(var, Range.from_min_extent(const(0, dtype_of(var)), const(extent, dtype_of(var))))
 
 
 def _one_by_one(node: For) -> For:

@@ -1,0 +1,52 @@
+"""Cases of benchmarks/h200.py: attention forward, beside cuDNN and torch's flash attention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from h200_measure import Case, example
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+import tilecore
+
+
+def of_torch(backend: SDPBackend, q: Any, k: Any, v: Any, causal: bool) -> Callable[[], Any]:
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+
+    def run() -> Any:
+        with sdpa_kernel(backend):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+    return run
+
+
+def attention(batch: int, heads: int, length: int, dim: int, causal: bool) -> Case:
+    module = example("attention")
+    q, k, v = torch.randn(3, batch, length, heads, dim, device="cuda", dtype=torch.float16)
+    out = torch.empty_like(q)
+    peers = {
+        "cudnn": of_torch(SDPBackend.CUDNN_ATTENTION, q, k, v, causal),
+        "torch flash": of_torch(SDPBackend.FLASH_ATTENTION, q, k, v, causal),
+    }
+    want = peers["cudnn"]().transpose(1, 2).float()
+    ours = {"128 x 128, 2 stages": lambda: module.attention(batch, heads, heads, length, dim, is_causal=causal)}
+    amount = 4.0 * batch * heads * length * length * dim * (0.5 if causal else 1)
+    name = f"attention B{batch} H{heads} S{length} D{dim}{' causal' if causal else ''}"
+    options = {"pass_configs": {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}}
+    return Case(
+        name, "TFLOP/s", amount, (q, k, v, out), ours, peers, want, 4e-3, "cudnn", {"row": 2, "single": 1}, options
+    )
+
+
+SHAPES = (
+    (4, 32, 4096, 128, False),
+    (4, 32, 4096, 128, True),
+    (2, 32, 8192, 128, False),
+    (8, 32, 2048, 64, True),
+    (2, 16, 4000, 128, False),  # the last tile of queries and of keys is no whole one
+    (2, 16, 4000, 128, True),
+)
+CASES = {"attention": [(attention, shape) for shape in SHAPES]}

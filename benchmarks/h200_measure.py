@@ -1,0 +1,117 @@
+"""What benchmarks/h200.py measures a case with: checks against the right output, rounds in random order, three clocks.
+
+clock "cold": single launches with the second-level cache filled with something else before, as triton.testing.do_bench
+does. "row": several launches one after the other. "single": one launch after the device has been idle for 8 ms.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import tilecore
+from tilecore.errors import TilecoreError
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+FLUSHED = 256 << 20  # bytes written between launches
+IDLE = 0.008  # seconds
+
+
+def example(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@dataclass
+class Case:
+    """One piece of work. amount: bytes moved, or operations. ours: factories of a T.prim_func by configuration;
+    args: of the kernel, its output last. peers: calls by name, of which ``base`` is what ratios are to; want: the right
+    output. tolerance: largest error over the largest value. clocks: how many launches one after the other each of the
+    clocks "cold", "row", "single" takes. options: of tilecore.compile."""
+
+    name: str
+    unit: str
+    amount: float
+    args: tuple[Any, ...]
+    ours: dict[str, Callable[[], Any]]
+    peers: dict[str, Callable[[], Any]]
+    want: Any
+    tolerance: float
+    base: str = "torch"
+    clocks: Mapping[str, int] = field(default_factory=lambda: {"cold": 1})
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def out(self) -> Any:
+        return self.args[-1]
+
+    def kernels(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        for name, make in self.ours.items():
+            try:
+                kernel = tilecore.compile(make(), target="cuda", **self.options)
+                self.out.fill_(float("nan"))
+                kernel(*self.args)
+                error = ((self.out.float() - self.want).abs().max() / self.want.abs().max()).item()
+            except TilecoreError as failure:
+                print(f"{self.name}, {name}: {failure}", flush=True)
+                continue
+            if not error <= self.tolerance:
+                print(f"{self.name}, {name}: WRONG, error {error:.2e}", flush=True)
+                continue
+            yield name, lambda kernel=kernel: kernel(*self.args)
+
+    def measure(self, rounds: int) -> list[dict[str, Any]]:
+        works = {f"tilecore: {name}": work for name, work in self.kernels()} | self.peers
+        rows = []
+        for clock, launches in self.clocks.items():
+            rows += self._rows(clock, interleaved(works, rounds, clock, launches))
+        return rows
+
+    def _rows(self, clock: str, times: dict[str, list[float]]) -> list[dict[str, Any]]:
+        scale = self.amount / 1e9  # of milliseconds
+        reached = {name: scale / statistics.median(found) for name, found in times.items()}
+        rows = []
+        for name in sorted(reached, key=lambda n: -reached[n]):
+            ratio, us = reached[name] / reached[self.base], statistics.median(times[name]) * 1e3
+            row = {"case": self.name, "clock": clock, "who": name, self.unit: reached[name], "us": us}
+            rows.append({**row, f"of {self.base}": ratio})
+            text = f"{self.name:34} {clock:6} {name:44} {reached[name]:8.3f} {self.unit}  {us:9.1f} us  {ratio:.3f}"
+            print(text, flush=True)
+        return rows
+
+
+def interleaved(works: dict[str, Callable[[], Any]], rounds: int, clock: str, launches: int) -> dict[str, list[float]]:
+    """Milliseconds of a launch on the device, by name: every round in another order."""
+    cache = torch.empty(FLUSHED, dtype=torch.uint8, device="cuda")
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for work in works.values():
+        work()
+    torch.cuda.synchronize()
+    for _ in range(rounds):
+        for name in random.sample(list(works), len(works)):
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            if clock == "cold":
+                cache.zero_()
+            elif clock == "single":
+                time.sleep(IDLE)
+            else:
+                works[name]()
+            start.record()
+            for _ in range(launches):
+                works[name]()
+            end.record()
+            torch.cuda.synchronize()
+            times[name].append(start.elapsed_time(end) / launches)
+    return times
