@@ -1,6 +1,6 @@
 """Attention forward for large tiles: O = softmax(Q K^T / sqrt(dim)) V, plain or causal, heads in groups (GQA).
 
-A block of queries visits the keys tile by tile, from the last tile to the first: only the first tile visited can hold
+A block of queries visits the keys tile by tile, from the last tile to the first: only the first tiles visited can hold
 keys that must not be seen (the diagonal of causal attention, or keys past the end), so no other pays for a mask. The
 softmax is an online one (Dao et al., 2022): the largest score so far, the sum of the weights and the weighted sum of
 the values are kept, and both sums are rescaled whenever a larger score turns up. Tensors are [batch, length, heads,
@@ -21,13 +21,14 @@ import tilecore.language as T
 
 def attention(
     batch, heads, kv_heads, length, dim, is_causal=False, with_lse=False, block_M=128, block_N=128, stages=2,
-    threads=256, dtype="float16",
+    threads=256, dtype="float16", q_in_registers=True,
 ):  # fmt: skip
     """Q, Out [batch, length, heads, dim]; K, V [batch, length, kv_heads, dim]; Lse [batch, heads, length], float32."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
-    if is_causal and block_N % block_M:
-        raise ValueError(f"causal: block_N ({block_N}) must be a multiple of block_M ({block_M}): one tile is masked")
+    # so many tiles, from the last one down, can hold keys that a query of the block must not see
+    rows = range(0, math.lcm(block_M, block_N), block_M)
+    masked = max((r + block_M - 1) // block_N - (r + 1) // block_N + 1 for r in rows) if is_causal else 1
     group = heads // kv_heads
     # blocks that run side by side should share keys and values in the last-level cache
     panel = 16 if is_causal else 4
@@ -56,15 +57,17 @@ def attention(
         row = (blocks - 1 - bx if is_causal else bx) * block_M
         last = (row + block_M - 1) // block_N if is_causal else (length - 1) // block_N
         T.copy(Q[b, row : row + block_M, h, :], Q_shared)
-        T.copy(Q_shared, Q_local)  # every product reads it
+        if q_in_registers:  # where there is room: every product reads it
+            T.copy(Q_shared, Q_local)
         T.clear(out)
         T.clear(total)
-        T.fill(largest, -T.infinity("float32"))
+        T.fill(largest, T.min_value("float32"))  # finite: a query may see none of the first tile's keys
         for k in T.Pipelined(last + 1, num_stages=stages):
             key = (last - k) * block_N
             T.copy(K[b, key : key + block_N, h // group, :], K_shared)
-            T.gemm(Q_local, K_shared, scores, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
-            if (is_causal or length % block_N) and k == 0:
+            queries = Q_local if q_in_registers else Q_shared
+            T.gemm(queries, K_shared, scores, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
+            if (is_causal or length % block_N) and k < masked:
                 for i, j in T.Parallel(block_M, block_N):
                     seen = key + j <= row + i if is_causal else key + j < length
                     scores[i, j] = T.if_then_else(seen, scores[i, j], -T.infinity("float32"))

@@ -13,7 +13,7 @@ class BufferLayout:
 
     name: says which one it is; two layouts of one name and shape are the same. encode, decode: how a value is kept in
     memory, where that is not as it is. alignment: bytes that shared memory of this layout starts at a multiple of; 0:
-    the family's own choice.
+    the family's own choice. alone: it shares its memory with no other buffer, wherever they live.
     """
 
     name: str
@@ -22,6 +22,7 @@ class BufferLayout:
     encode: Callable[[Any], Any] = lambda value: value
     decode: Callable[[Any], Any] = lambda value: value
     alignment: int = 0
+    alone: bool = False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BufferLayout) and (self.name, self.shape) == (other.name, other.shape)

@@ -24,6 +24,9 @@ def joiner(kind: str) -> str:
     return _JOINED.get(kind, kind)
 
 
+NUMBERS = ".numbers"  # behind a kind: no partial result is a NaN
+
+
 def element(kind: str, value: Expr) -> Expr:
     """What is joined for one element: its absolute value, or itself."""
     return tirx.abs(value) if kind in _JOINED and not str(value.ty.dtype).startswith(("uint", "bool")) else value
@@ -56,6 +59,8 @@ def identity(kind: str, dtype: str) -> Expr:
 
 def join(kind: str, total: Expr, value: Expr) -> Expr:
     """``total`` joined with one more value (vectors: lane by lane). A NaN in max and min is passed over."""
+    if kind.endswith(NUMBERS):
+        return join_number(kind.removesuffix(NUMBERS), total, value)
     kind = joiner(kind)
     dtype = str(total.ty.dtype)
     value = cast(value, dtype)

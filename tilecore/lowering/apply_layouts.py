@@ -33,6 +33,9 @@ def apply_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     rearrange = _Rearrange(layouts)
     aligned = {rearrange.made[buffer]: layout.alignment for buffer, layout in layouts.items() if layout.alignment}
     env.facts.setdefault("shared_alignment", {}).update(aligned)
+    env.facts.setdefault("shared_alone", set()).update(
+        rearrange.made[b] for b, layout in layouts.items() if layout.alone
+    )
     return func.with_body(rearrange.run(func.body))
 
 

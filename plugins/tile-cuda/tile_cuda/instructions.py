@@ -159,7 +159,7 @@ def registers(name: str, count: int, span: Any = None) -> Stmt:
 
 
 def grid(name: str, span: Any = None) -> Stmt:
-    """"wait" until the kernel in front of this one has ended; "release": the kernel behind may be started."""
+    """ "wait" until the kernel in front of this one has ended; "release": the kernel behind may be started."""
     return _statement(GRID, [StringImm(name)], span)
 
 

@@ -36,10 +36,11 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     names: set[str] = set()
     alignment: dict[Var, int] = dict(env.facts.get("shared_alignment", {}))
+    alone: set[Var] = set(env.facts.get("shared_alone", ()))
 
     def plan(body: Stmt, threads: Threads) -> Stmt:
-        body = _renamed(body, names, alignment)
-        made = _Plan(body, alignment)
+        body = _renamed(body, names, alignment, alone)
+        made = _Plan(body, alignment, alone)
         placed = made.placed
         offsets.update(placed)
         total = max((start + size for start, size in placed.values()), default=0)
@@ -62,7 +63,7 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(body)
 
 
-def _renamed(body: Stmt, names: set[str], alignment: dict[Var, int]) -> Stmt:
+def _renamed(body: Stmt, names: set[str], alignment: dict[Var, int], alone: set[Var]) -> Stmt:
     """Shared buffers get names of their own: the code generator finds their offsets by them."""
     renamed: dict[Var, Var] = {}
     for node in collect(body, AllocBuffer):
@@ -78,6 +79,8 @@ def _renamed(body: Stmt, names: set[str], alignment: dict[Var, int]) -> Stmt:
             renamed[buffer] = tirx.decl_buffer(shape, dtype_of(buffer), name, scope=scope, layout=None)
             if buffer in alignment:
                 alignment[renamed[buffer]] = alignment[buffer]
+            if buffer in alone:
+                alone.add(renamed[buffer])
     return with_buffers(body, renamed) if renamed else body
 
 
@@ -85,8 +88,8 @@ class _Plan:
     """Lives as intervals of statements, counted through the code; a buffer used in a loop lives through all of it,
     unless it is allocated in there."""
 
-    def __init__(self, body: Stmt, alignment: dict[Var, int]) -> None:
-        self.alignment = alignment
+    def __init__(self, body: Stmt, alignment: dict[Var, int], alone: set[Var]) -> None:
+        self.alignment, self.alone = alignment, alone
         self.roots = memory_roots(body)
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
         self.lives: dict[Var, list[int]] = {}
@@ -149,7 +152,7 @@ class _Plan:
         return placed
 
     def _meet(self, a: Var, b: Var) -> bool:
-        if min(size_of(a), size_of(b)) <= SMALL:
+        if min(size_of(a), size_of(b)) <= SMALL or a in self.alone or b in self.alone:
             return True
         mine, other = self.lives[a], self.lives[b]
         return mine[0] <= other[1] and other[0] <= mine[1]

@@ -12,7 +12,7 @@ from typing import Any
 from tilecore.ir.build import all_of, cast, const, dtype_of, load, loop, seq, store
 from tilecore.ir.fragments import THREAD, FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, ForKind, Stmt, tirx
-from tilecore.ir.reductions import accumulator, element, identity, join_number, joiner
+from tilecore.ir.reductions import NUMBERS, accumulator, element, identity, join_number, joiner
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, tile_call
@@ -121,7 +121,8 @@ class _Lowering:
         return seq([*made, store(self.target, cast(joined, dtype_of(self.target)), where, self.call.span)])
 
     def _of_threads(self, value: Any, stride: int, extent: int) -> Any:
-        return tile_call("allreduce", [value, self.kind, extent, stride], dtype=self.dtype)
+        kind = self.kind + (NUMBERS if self.kind in ("max", "min") else "")  # a NaN was passed over already
+        return tile_call("allreduce", [value, kind, extent, stride], dtype=self.dtype)
 
 
 def _groups(layout: FragmentLayout, axis: int) -> list[tuple[int, int]]:

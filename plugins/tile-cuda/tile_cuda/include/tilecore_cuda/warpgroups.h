@@ -20,12 +20,14 @@ using tc_operand_t = unsigned long long;
 // parts, as the layout of the tile says ("Matrix Descriptor Format"); swizzle: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32.
 TC_FN tc_operand_t tc_operand(const void* tile, unsigned leading, unsigned stride, unsigned swizzle) {
   const tc_operand_t address = tc_shared_address(tile);
-  return (address & 0x3ffff) >> 4 | tc_operand_t((leading & 0x3ffff) >> 4) << 16 |
-         tc_operand_t((stride & 0x3ffff) >> 4) << 32 | tc_operand_t(swizzle) << 62;
+  tc_operand_t made = (address & 0x3ffff) >> 4 | tc_operand_t((leading & 0x3ffff) >> 4) << 16 |
+                      tc_operand_t((stride & 0x3ffff) >> 4) << 32 | tc_operand_t(swizzle) << 62;
+  asm("" : "+l"(made));  // else the compiler takes it apart again for every product
+  return made;
 }
 // The same tile, some pieces of 16 bytes further on.
 TC_FN tc_operand_t tc_operand_at(tc_operand_t tile, unsigned pieces) {
-  return (tile & 0xffffffff00000000ull) | (unsigned(tile) + pieces);
+  return tile + pieces;
 }
 // Before the first product, and where other code has touched the sums or the registers of an operand.
 TC_FN void tc_warpgroup_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }

@@ -7,6 +7,7 @@ go on under the products of the block's next tile. What lies outside of the tens
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tile_cuda import instructions
@@ -15,6 +16,7 @@ from tile_cuda.lowering.hopper.blocks import Blocks
 from tile_cuda.lowering.hopper.bulk_loads import MAPS
 from tile_cuda.lowering.hopper.group_product import GROUP, ROWS, GroupProduct, group_product_of
 from tile_cuda.lowering.hopper.place_roles import WARP_BARRIER
+from tile_cuda.lowering.hopper.specialize_warps import TENSORS
 from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, seq, store
@@ -61,6 +63,8 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
         return "it does not take a fragment to global memory"
     if dtype_of(call.dst.source) not in _TYPES:
         return f"{dtype_of(call.dst.source)} is not stored by matrices"
+    if call.dst.source not in env.facts[TENSORS]:
+        return f"{call.dst.source.name} is a view"
     product = _product_into(call.src.source, env)
     if isinstance(product, str):
         return product
@@ -94,7 +98,7 @@ class _Lowering:
         shape = (self.binding.threads // WARP, self.slabs, AT_ONCE, self.width)
         self.blocks = _blocks(shape, self.dtype)
         self.memory = tirx.decl_buffer(list(shape), self.dtype, "stored", scope="shared", layout=None)
-        env.facts["layouts"][self.memory] = self.blocks.layout
+        env.facts["layouts"][self.memory] = replace(self.blocks.layout, alone=True)  # stores read it late
 
     def run(self) -> Stmt:
         made: list[Stmt] = [AllocBuffer(self.memory)]

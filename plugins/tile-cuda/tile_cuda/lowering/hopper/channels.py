@@ -65,10 +65,10 @@ class Channel:
         return "_".join(str(tile.name) for tile in self.tiles)
 
 
-def find_channels(body: Stmt, divisors: Mapping[Var, int]) -> tuple[list[Channel], dict[str, str]]:
+def find_channels(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) -> tuple[list[Channel], dict[str, str]]:
     """The channels of a kernel's code in the order of their first fills; and of further tiles that global memory is
-    copied to, by name, why they are none."""
-    scan = _Scan(body, divisors)
+    copied to, by name, why they are none. tensors: that a launch can make maps of."""
+    scan = _Scan(body, tensors, divisors)
     scan.block(body, None)
     tiles = {tile: fills for tile, fills in scan.fills.items() if tile not in scan.refused}
     for tile, fills in tiles.items():
@@ -89,8 +89,8 @@ def find_channels(body: Stmt, divisors: Mapping[Var, int]) -> tuple[list[Channel
 
 
 class _Scan:
-    def __init__(self, body: Stmt, divisors: Mapping[Var, int]) -> None:
-        self.divisors = divisors
+    def __init__(self, body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) -> None:
+        self.tensors, self.divisors = tensors, divisors
         self.fills: dict[Var, list[Fill]] = {}
         self.refused: dict[Var, str] = {}
         self.written = {store.buffer for store in collect(body, BufferStore)}
@@ -165,6 +165,8 @@ class _Scan:
             return "a part of it is filled"
         if dtype_of(tile) != dtype_of(call.src.source):
             return "its element type is not the tensor's"
+        if call.src.source not in self.tensors:
+            return f"{call.src.source.name} is a view"
         if call.src.source in self.written:
             return f"the kernel writes {call.src.source.name}"
         if any(

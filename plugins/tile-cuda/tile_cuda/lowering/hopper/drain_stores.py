@@ -1,4 +1,7 @@
-"""At the end of a kernel its warps wait for the tensor stores that they have started: what these read ends with it."""
+"""At the end of a kernel its warps wait for the tensor stores that they have started: what these read ends with it.
+
+That memory is theirs all the time, so it is allocated in front of all code.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,19 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.specialize_warps import ROLE
-from tilecore.ir.build import const, load, op_name, seq
-from tilecore.ir.nodes import EQ, Analyzer, AttrStmt, Call, IfThenElse, PrimFunc, Stmt, structural_mutate
+from tilecore.ir.build import const, load, nothing, op_name, seq
+from tilecore.ir.nodes import (
+    EQ,
+    AllocBuffer,
+    Analyzer,
+    AttrStmt,
+    Call,
+    IfThenElse,
+    PrimFunc,
+    Stmt,
+    structural_map,
+    structural_mutate,
+)
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.threads.kernels import Threads, each_kernel
@@ -24,15 +38,17 @@ def _drained(body: Stmt, threads: Threads) -> Stmt:
         return body
     memory = {element.source: element for element in sources}
     first = [_first(element) for element in memory.values()]
+    own = [node for node in collect(body, AllocBuffer) if node.buffer in memory]
+    body = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in memory else node))
     lane = Analyzer().simplify(threads.number() % WARP)
     wait = IfThenElse(EQ(lane, const(0, "int32")), instructions.stores("wait_stores", 0, first), None)
     if not any(node.attr_key == ROLE for node in collect(body, AttrStmt)):
-        return seq([body, wait])
+        return seq([*own, body, wait])
 
     def role(node: AttrStmt, mutator: Any) -> Any:
         if node.attr_key != ROLE or str(node.value.value) != "consumer":
             return mutator.default_mutate(node)
-        return AttrStmt(node.node, node.attr_key, node.value, seq([node.body, wait]), span=node.span)
+        return AttrStmt(node.node, node.attr_key, node.value, seq([*own, node.body, wait]), span=node.span)
 
     return structural_mutate(body, [(AttrStmt, role)])
 

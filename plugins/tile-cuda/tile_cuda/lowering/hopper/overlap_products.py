@@ -10,7 +10,7 @@ becomes
 
 so that a softmax in MIDDLE runs beside the product of the step before, and tensor units never wait for a ring to be
 released. What the TAIL releases is released where its product must be done anyway. The first step apart also decides
-what a kernel asks of it (``if k == 0``).
+what a kernel asks of it (``if k == 0``); for ``if k < 2`` the second step stands apart too, and so on.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, renewed, substitute, variables
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.pipeline_loops import writes
+
+MOST_APART = 3  # steps
 
 
 def overlapped(node: For, env: PassEnv) -> Stmt:
@@ -88,12 +90,19 @@ class _Parts:
         begin = self._middle_after()
         middle = [*self.middle[:begin], *_at(self.freed, var, var - one), *self.middle[begin:]]
         body = seq([*self.head, *_at(self.late, var, var - one), *middle])
-        rest = For(var, _simple(node.min + one), _simple(node.extent - one), node.kind, body, None, node.annotations)
+        apart = [renewed(_decided(seq(_at([*self.head, *self.middle], var, node.min)), Analyzer()))]
+        count = 1
+        while count < MOST_APART and _asks_below(body, var, node.min, count):
+            step = renewed(_decided(seq(_at([body], var, _simple(node.min + count))), Analyzer()))
+            apart.append(where(_doubt(node, count), step))
+            count += 1
+        begin = const(count, dtype_of(var))
+        rest = For(
+            var, _simple(node.min + begin), _simple(node.extent - begin), node.kind, body, None, node.annotations
+        )
         rest = renewed(_decided(rest, Analyzer()))
-        first = renewed(_decided(seq(_at([*self.head, *self.middle], var, node.min)), Analyzer()))
         end = _at([*self.late, *self.freed], var, _simple(node.min + node.extent - one))
-        whole = seq([first, rest, *end])
-        return where(_doubt(node), whole)
+        return where(_doubt(node, 0), seq([*apart, rest, *end]))
 
     def _middle_after(self) -> int:
         """Where in MIDDLE the late products must be done."""
@@ -149,10 +158,19 @@ def _at(statements: Sequence[Stmt], var: Var, value: Any) -> list[Stmt]:
     return [substitute(s, {var: value}) for s in statements]
 
 
-def _doubt(node: For) -> list[Any]:
-    """The condition that there is a step at all, unless that is known."""
-    condition = _simple(node.extent > const(0, dtype_of(node.extent)))
+def _doubt(node: For, count: int) -> list[Any]:
+    """The condition that there are more than so many steps, unless that is known."""
+    condition = _simple(node.extent > const(count, dtype_of(node.extent)))
     return [] if constant(condition) else [condition]
+
+
+def _asks_below(body: Stmt, var: Var, first: Any, count: int) -> bool:
+    """Is there a condition that is one thing in step ``count`` and may be another in all after it?"""
+    analyzer = Analyzer()
+    begin = _simple(first + const(count, dtype_of(var)))
+    analyzer.bind(var, Range.from_min_extent(begin, const(1 << 30, dtype_of(var))))
+    asked = [node.condition for node in collect(body, IfThenElse) if variables(node.condition) == {var}]
+    return any(constant(analyzer.simplify(condition)) is None for condition in asked)
 
 
 def _decided(statement: Stmt, analyzer: Analyzer) -> Stmt:

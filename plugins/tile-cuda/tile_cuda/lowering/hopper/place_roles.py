@@ -92,7 +92,7 @@ def shares_of(code: Stmt, threads: int) -> tuple[int, int] | None:
     words = sum(size for size in sizes if size >= LARGE)
     groups = -(-threads // GROUP)
     equal = REGISTERS // ((groups + 1) * GROUP) // 8 * 8
-    if words + OTHERS <= min(equal, MOST) or threads % GROUP:
+    if words + OTHERS <= min(equal, MOST) or threads % GROUP or equal >= ACQUIRED:
         return None
     most = (REGISTERS // GROUP - FEW) // groups // 8 * 8
     return FEW, min(most, ACQUIRED)

@@ -33,8 +33,9 @@ from tilecore.ir.nodes import (
     StringImm,
     Var,
     While,
+    is_buffer_var,
 )
-from tilecore.ir.scopes import is_fragment
+from tilecore.ir.scopes import is_fragment, is_global
 from tilecore.ir.tile_ops import as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
 from tilecore.lowering.assumptions import assumed_divisors
@@ -49,11 +50,14 @@ CHANNELS = "channels"  # the fact: {a tile's ring: the Ring}
 OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its rings
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS, OTHERS = 168, 40  # of a thread; beside its fragments
+TENSORS = "tensors"  # the fact: buffers that a launch can make tensor maps of
 _OFF = (PassConfigKey.TL_DISABLE_WARP_SPECIALIZED, PassConfigKey.TL_DISABLE_TMA_LOWER)
 
 
 def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
     env.facts[CHANNELS] = {}
+    env.facts[TENSORS] = {param for param in func.params if is_buffer_var(param)}
+    env.facts[TENSORS] |= {a.buffer for a in collect(func.body, AllocBuffer) if is_global(a.buffer)}
     if "wgmma" not in env.capabilities.features:
         return func
     env.facts["threads"] = threads_in(func.body)
@@ -88,7 +92,7 @@ class _Kernel:
     def run(self) -> Stmt:
         self._check()
         levels, code = self._persisted()
-        channels, refused = find_channels(code, self.divisors)
+        channels, refused = find_channels(code, self.env.facts[TENSORS], self.divisors)
         for name, reason in refused.items():
             self.env.note("warp_roles", {"tile": name, "declined": f"threads fill it: {reason}"})
         if not any(channel.slots > 1 for channel in channels):
@@ -137,7 +141,7 @@ class _Kernel:
     def _blocks_at_once(self) -> int:
         """How many blocks a multiprocessor holds, by what their rings take of its memory and their threads of its
         registers."""
-        channels, _ = find_channels(self.code, self.divisors)
+        channels, _ = find_channels(self.code, self.env.facts[TENSORS], self.divisors)
         taken = sum(Ring(channel).bytes * channel.slots for channel in channels) + OTHER_BYTES
         held = [a.buffer for a in collect(self.code, AllocBuffer) if is_fragment(a.buffer)]
         words = sum(prod(int(constant(s) or 0) for s in b.shape) * DType(dtype_of(b)).bits // 32 for b in held)
