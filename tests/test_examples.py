@@ -17,6 +17,7 @@ from types import ModuleType
 
 import pytest
 
+import tilecore
 from tilecore.plugins import manager
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -170,15 +171,16 @@ class Interpreted:
 
     Outputs get their shapes from the kernel on cpu."""
 
-    @staticmethod
-    def jit(factory, target, out_idx=None):
-        return lambda *words, **options: Interpreted.compile(factory(*words, **options), target, out_idx)
+    PassConfigKey = tilecore.PassConfigKey
 
     @staticmethod
-    def compile(func, target, out_idx=None):
+    def jit(factory, **how):
+        return lambda *words, **options: Interpreted.compile(factory(*words, **options), **how)
+
+    @staticmethod
+    def compile(func, target, out_idx=None, pass_configs=None):
         import torch
 
-        import tilecore
         from tilecore.interpreter import interpret
 
         kernel = tilecore.compile(func, target=target, out_idx=out_idx)
