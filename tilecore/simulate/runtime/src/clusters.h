@@ -1,5 +1,5 @@
-// Clusters: blocks that run side by side, see each other's shared memory, and have a barrier of all their threads, which
-// a thread arrives at and waits for in two steps.
+// Clusters: blocks that run side by side, see each other's shared memory, and have a barrier of all their threads,
+// which a thread arrives at and waits for in two steps.
 #pragma once
 #include "transactions.h"
 
