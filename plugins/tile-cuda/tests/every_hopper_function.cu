@@ -30,6 +30,7 @@ extern "C" __global__ void tensor_copies(const __grid_constant__ tc_tensor_map m
 extern "C" __global__ void clusters(unsigned char* arena, unsigned* r) {
 #if TC_ARCH >= 900
   tc_cluster_arrive(), tc_cluster_wait(), tc_cluster_barrier();
+  tc_grid_wait(), tc_grid_release();
   tc_transaction_arrive_remote(arena, 1);
   r[0] = *tc_remote_shared((unsigned*)arena, tc_cluster_rank() ^ 1);
 #endif
