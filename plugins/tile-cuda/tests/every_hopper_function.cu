@@ -30,6 +30,7 @@ extern "C" __global__ void tensor_copies(const __grid_constant__ tc_tensor_map m
 extern "C" __global__ void clusters(unsigned char* arena, unsigned* r) {
 #if TC_ARCH >= 900
   tc_cluster_arrive(), tc_cluster_wait(), tc_cluster_barrier();
+  tc_grid_wait(), tc_grid_release();
   tc_transaction_arrive_remote(arena, 1);
   r[0] = *tc_remote_shared((unsigned*)arena, tc_cluster_rank() ^ 1);
 #endif
@@ -47,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(128) warpgroups(float* f, unsigned 
   tc_wgmma_held_n64k16_f16_f16_f32<true>(small, held, b, true);
   tc_wgmma_n128k16_bf16_bf16_f32<true, true>(middle, a, b, false);
   tc_wgmma_n64k16_f16_f16_f16<false, true>(halves, a, b, true);
-  tc_wgmma_n32k32_s8_u8_s32<false, false>(whole, a, b, true);
+  tc_wgmma_n32k32_s8_u8_s32<false, false>(whole, tc_operand_at(a, 2), b, true);
   tc_warpgroup_commit();
   tc_warpgroup_wait<0>();
   tc_warpgroup_settle<32>(small), tc_warpgroup_settle<64>(middle), tc_warpgroup_settle<32>(halves);

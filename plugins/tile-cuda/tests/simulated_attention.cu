@@ -1,9 +1,9 @@
 #include "tilecore_cuda.h"
 TC_WGMMA(64, 16, f16, f16, f32)
 
-// O = softmax(scale Q K^T) V by tiles of 128 rows, 64 wide, on S keys: warps 0 to 3 fill rings of two slots for K and V,
-// warps 4 to 11 are two warpgroups of 64 rows each. Q and the exponentials are held in registers; the products of the
-// next scores go on under the softmax of these. Blocks walk over tiles.
+// O = softmax(scale Q K^T) V by tiles of 128 rows, 64 wide, on S keys: warps 0 to 3 fill rings of two slots for K and
+// V, warps 4 to 11 are two warpgroups of 64 rows each. Q and the exponentials are held in registers; the products of
+// the next scores go on under the softmax of these. Blocks walk over tiles.
 constexpr int ROWS = 128, KEYS = 64, WIDE = 64, SLOTS = 2;
 constexpr int Q_BYTES = ROWS * WIDE * 2, KV_BYTES = KEYS * WIDE * 2;
 constexpr int K_AT = Q_BYTES, V_AT = K_AT + SLOTS * KV_BYTES, BARRIERS_AT = V_AT + SLOTS * KV_BYTES;
@@ -110,8 +110,8 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     tc_transaction_wait(&k_full[k.slot], k.parity);
     tc_warpgroup_begin();
     for (int part = 0; part < 4; ++part)
-      tc_wgmma_held_n64k16_f16_f16_f32<false>(s, q[part], tc_operand(k_tiles + k.slot * KV_BYTES + part * 32, 16, 1024, 1),
-                                              part);
+      tc_wgmma_held_n64k16_f16_f16_f32<false>(
+          s, q[part], tc_operand(k_tiles + k.slot * KV_BYTES + part * 32, 16, 1024, 1), part);
     tc_warpgroup_commit();
     tc_warpgroup_wait<0>();
     tc_warpgroup_settle<KEYS / 2>(s);

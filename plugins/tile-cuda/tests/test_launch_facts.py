@@ -102,11 +102,13 @@ def test_tensor_maps_are_the_last_parameters():
     )
 
 
-def test_tensor_maps_are_not_simulated():
+def test_interleaved_tensor_maps_are_not_simulated():
     from tile_cuda.simulated import _check_facts
 
-    made = TensorMap(0, "float16", (64,), (), (64,))
-    with pytest.raises(UnsupportedError, match="gemm_k copies by tensor maps"):
+    plain = TensorMap(0, "float16", (64,), (), (64,))
+    _check_facts(Entry("gemm_k", (1, 1, 1), attributes={"tensor_maps": [plain.to_json()]}))
+    made = TensorMap(0, "float16", (8, 64, 4), (128, 8192), (8, 64, 1), interleave="16B", name="A")
+    with pytest.raises(UnsupportedError, match="gemm_k: the tensor map of A interleaves"):
         _check_facts(Entry("gemm_k", (1, 1, 1), attributes={"tensor_maps": [made.to_json()]}))
 
 

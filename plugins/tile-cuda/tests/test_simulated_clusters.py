@@ -84,10 +84,14 @@ def test_a_block_that_the_cluster_has_not():
     assert "rank 2" in str(error)
 
 
-def test_a_launch_without_the_cluster():
+def test_a_block_alone_is_a_cluster():
     error = pairs(SHARED_LOADS, caught, cluster=(1, 1, 1))
     assert error.kind == "invalid_operation"
-    assert "without clusters" in str(error)
+    assert "rank 1 of a cluster of 1" in str(error)
+    alone = SHARED_LOADS.replace("full, 3, 0", "full, 1, 0").replace("if (tx < 2)", "if (tx < 1)")
+    alone = alone.replace("init(empty, 2)", "init(empty, 1)").replace("expect(full, 4096)", "expect(full, 2048)")
+    a, b = pairs(alone.replace("row < 32", "row < 16"), cluster=(1, 1, 1), blocks=3)
+    np.testing.assert_array_equal(b, np.tile(a.reshape(3, 32, 32)[:, :16].sum((0, 1)), (3, 1)))
 
 
 def test_a_grid_that_is_no_multiple():

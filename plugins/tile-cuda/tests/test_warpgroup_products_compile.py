@@ -1,11 +1,12 @@
-"""Every matrix product of a warpgroup compiles for sm_90a, to the instruction that its name says."""
+"""The header's functions for sm_90a compile, to the instructions that their names say."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
-from test_header import compiler
+from test_header import SOURCES, compiler
 from tile_cuda import nvcc, nvrtc, toolchain
 from warpgroup_products import Product, compiled_kernel, sizes_of, types
 
@@ -22,6 +23,50 @@ def test_every_size_compiles(kind):
         source_of(products), toolchain.headers(), ["--gpu-architecture=sm_90a", "--std=c++17"]
     )
     assert binary is not None, said[:3000]
+
+
+def ptx_of(source: str, folder) -> str:
+    """What nvcc hands to the assembler."""
+    path, made = folder / "kernel.cu", folder / "kernel.ptx"
+    path.write_text(source)
+    command = [str(compiler(nvcc, "sm_90a").path), "-ptx", "-arch=sm_90a", "-std=c++17", str(path), "-o", str(made)]
+    ended = subprocess.run([*command, *(f"-I{p}" for p in toolchain.INCLUDE)], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr[:3000]
+    return made.read_text()
+
+
+def test_names_say_the_instruction(tmp_path):
+    """With the number of its registers, and of the values behind them."""
+    products = [Product(n, *kind) for kind in types() for n in (8, 256)]
+    text = ptx_of(source_of(products), tmp_path)
+    found = re.findall(r"wgmma\.mma_async\.sync\.aligned\.([\w.]+) \{([^}]*)\}, (.*?);", text, re.DOTALL)
+    assert {shape for shape, _, _ in found} == {f"m64n{p.n}k{p.k}.{p.c}.{p.a}.{p.b}" for p in products}
+    for name, sums, rest in found:
+        shape, c, a, _ = name.split(".")
+        n, held = int(re.findall(r"\d+", shape)[1]), rest.startswith("{")
+        assert sums.count("%") == n // (4 if c == "f16" else 2)
+        assert not held or rest.partition("}")[0].count("%") == 4
+        turned = (1 if held else 2) if a in ("f16", "bf16") else 0
+        scales = 0 if a in ("s8", "u8") else 2
+        assert rest.rpartition(" p")[2].count(",") == scales + turned, (name, rest)
+
+
+FUNCTIONS = (
+    "prefetch.tensormap", "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [",
+    "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [",
+    "cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group", "cp.async.bulk.wait_group.read 1",
+    "cp.reduce.async.bulk.tensor.4d.global.shared::cta.add.tile.bulk_group", "cp.async.bulk.wait_group 0",
+    "barrier.cluster.arrive.release.aligned", "barrier.cluster.wait.acquire.aligned", "mapa.u64",
+    "mbarrier.arrive.shared::cluster.b64 _, [", "setmaxnreg.inc.sync.aligned.u32 240",
+    "setmaxnreg.dec.sync.aligned.u32 40", "wgmma.fence.sync.aligned", "wgmma.commit_group.sync.aligned",
+    "wgmma.wait_group.sync.aligned 0",
+)  # fmt: skip
+
+
+def test_functions_are_their_instructions(tmp_path):
+    text = ptx_of(SOURCES["every_hopper_function"], tmp_path)
+    assert not [name for name in FUNCTIONS if name not in text]
+    assert "release.cluster" not in text.replace("fence.mbarrier_init.release.cluster", "")
 
 
 def test_nothing_serializes_a_plain_loop():

@@ -194,7 +194,7 @@ def test_the_source_of_a_copy_is_overwritten_early():
     assert error.kind == "missing_wait"
     assert error.line == line_of(source, "= 0.0f")
     assert error.other.line == line_of(source, "tc_bulk_copy")
-    assert "asynchronous copy from it" in str(error)
+    assert "asynchronous read" in str(error)
 
 
 def test_a_copy_out_of_the_block_that_nobody_waits_for():

@@ -1,5 +1,5 @@
-// Clusters: blocks that run side by side, see each other's shared memory, and have a barrier of all their threads, which
-// a thread arrives at and waits for in two steps.
+// Clusters: blocks that run side by side, see each other's shared memory, and have a barrier of all their threads,
+// which a thread arrives at and waits for in two steps.
 #pragma once
 #include "transactions.h"
 
@@ -24,17 +24,18 @@ inline void end_cluster_phase(Worker& worker, Cluster& cluster) {
   cluster.waiting.clear();
 }
 
-inline Cluster& cluster_of(Worker& worker, int line) {
-  Cluster* cluster = worker.actor->block->cluster.get();
-  if (!cluster) {
-    fail(worker, "invalid_operation", site_of_line(line), "the kernel is launched without clusters of blocks");
-    __builtin_unreachable();
+// A block that is launched without others is a cluster of its own.
+inline Cluster& cluster_of(Block& block) {
+  if (!block.cluster) {
+    block.cluster = std::make_shared<Cluster>();
+    block.cluster->blocks.push_back(&block);
+    block.cluster->missing = block.live;
   }
-  return *cluster;
+  return *block.cluster;
 }
 
 inline void cluster_arrive(Worker& worker, int line) {
-  Cluster& cluster = cluster_of(worker, line);
+  Cluster& cluster = cluster_of(*worker.actor->block);
   Fiber& fiber = *worker.actor;
   if (fiber.cluster_phase > cluster.phase)
     fail(worker, "invalid_operation", site_of_line(line),
@@ -48,7 +49,7 @@ inline void cluster_arrive(Worker& worker, int line) {
 }
 
 inline void cluster_wait(Worker& worker, int line) {
-  Cluster& cluster = cluster_of(worker, line);
+  Cluster& cluster = cluster_of(*worker.actor->block);
   Fiber& fiber = *worker.actor;
   if (fiber.cluster_waits == fiber.cluster_phase)
     fail(worker, "invalid_operation", site_of_line(line),
@@ -75,10 +76,9 @@ inline void leave_cluster(Worker& worker, Fiber& fiber) {
 
 // The same place in the shared memory of the block of that rank.
 inline void* remote_shared(Worker& worker, const void* own, uint32_t rank, int line) {
-  const Block& block = *worker.actor->block;
+  Block& block = *worker.actor->block;
   const auto address = reinterpret_cast<uintptr_t>(own);
-  if (!block.cluster && rank == 0) return const_cast<void*>(own);
-  Cluster& cluster = cluster_of(worker, line);
+  const Cluster& cluster = cluster_of(block);
   if (rank >= cluster.blocks.size())
     fail(worker, "invalid_operation", site_of_line(line), "rank %u of a cluster of %zu blocks", rank,
          cluster.blocks.size());

@@ -98,8 +98,9 @@ inline void order_blocks(Launch& launch) {
     for (uint32_t z = 0; z < cluster[2]; ++z)
       for (uint32_t y = 0; y < cluster[1]; ++y)
         for (uint32_t x = 0; x < cluster[0]; ++x)
-          launch.order.push_back(((number / across / down * cluster[2] + z) * grid[1] +
-                                  number / across % down * cluster[1] + y) * grid[0] + number % across * cluster[0] + x);
+          launch.order.push_back(number % across * cluster[0] + x +
+                                 grid[0] * (number / across % down * cluster[1] + y +
+                                            grid[1] * (number / across / down * cluster[2] + z)));
 }
 
 inline void add_counts(TcSimCounts& total, const TcSimCounts& part) {

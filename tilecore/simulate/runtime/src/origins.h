@@ -1,5 +1,6 @@
 // From where the 16-byte pieces of shared memory were copied, and by a copy that arranged them how. It shows a swizzle
-// that a reader does not share with the writer: all bytes are there and in order, but each row's stand in another column.
+// that a reader does not share with the writer: all bytes are there and in order, but each row's stand in another
+// column.
 #pragma once
 #include "failure.h"
 

@@ -39,14 +39,15 @@ inline void guard_registers(Worker& worker, Fiber& fiber, const void* pointer, s
   for (size_t i = 0; i < guards.size(); ++i) {
     Guard& guard = guards[i];
     if (end <= guard.begin || begin >= guard.end) continue;
-    const bool chained = guard.sums == sums && (!sums || (strcmp(guard.name, name) == 0 && guard.begin == begin && guard.end == end));
+    const bool same = guard.begin == begin && guard.end == end && guard.sums == sums;
+    const bool chained = guard.sums == sums && (!sums || (same && strcmp(guard.name, name) == 0));
     if (is_pending(fiber, guard) && !chained)
       return fail(worker, "missing_wait", site, "thread %u starts %s on registers that %s of line %d still uses",
                   fiber.thread, name, guard.name, guard.line);
     if (guard.touched)
       return fail(worker, "missing_fence", site,
                   "thread %u has touched registers of %s since the last fence of its warp", fiber.thread, name);
-    if (guard.begin == begin && guard.end == end && guard.sums == sums) {
+    if (same) {
       guard.group = fiber.team->open_group;
       guard.name = name;
       guard.line = line;

@@ -34,7 +34,7 @@ struct TcSimLaunch {
 };
 
 struct TcSimAccess {
-  char what[48];  // "write", "read", "asynchronous copy", ...
+  char what[48];  // "write", "read", "asynchronous write", ...
   uint32_t thread;
   uint32_t block[3];
   uint32_t site;  // an offset in the kernel's library, or a line with the top bit set; 0: unknown

@@ -28,7 +28,17 @@ struct Index {
   uint32_t x = 0, y = 0, z = 0;
 };
 
-enum class State : uint8_t { ready, running, barrier, named_barrier, collective, transaction, cluster, polling, exited };
+enum class State : uint8_t {
+  ready,
+  running,
+  barrier,
+  named_barrier,
+  collective,
+  transaction,
+  cluster,
+  polling,
+  exited
+};
 
 // A piece of work that lands later, on behalf of the thread that started it.
 struct Operation {

@@ -28,8 +28,8 @@ TC_FN T* tc_remote_shared(T* own, unsigned rank) {
   asm("mapa.u64 %0, %1, %2;" : "=l"(address) : "l"(own), "r"(rank));
   return reinterpret_cast<T*>(address);
 }
-// Arrives at the transaction barrier that lies at this place in the block of this rank. It orders no plain memory beyond
-// the block: with .release.cluster it would, and each would cost a fence of the whole device.
+// Arrives at the transaction barrier that lies at this place in the block of this rank. It orders no plain memory
+// beyond the block: with .release.cluster it would, and each would cost a fence of the whole device.
 TC_FN void tc_transaction_arrive_remote(void* barrier, unsigned rank) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(tc_cluster_address(barrier, rank)) : "memory");
 }

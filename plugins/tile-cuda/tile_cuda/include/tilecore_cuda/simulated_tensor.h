@@ -1,9 +1,9 @@
-// Tensor maps and copies of boxes on the simulated device. PTX ISA 8.7, sections "Tensors" and "cp.async.bulk.tensor"; the
-// driver's "Tensor Map Object Management".
+// Tensor maps and copies of boxes on the simulated device. PTX ISA 8.7, sections "Tensors" and "cp.async.bulk.tensor";
+// the driver's "Tensor Map Object Management".
 #pragma once
 
-// The words that simulated_maps.py makes: sizes in elements, strides in bytes, the driver's numbers of dtype, swizzle and
-// fill.
+// The words that simulated_maps.py makes: sizes in elements, strides in bytes, the driver's numbers of dtype, swizzle
+// and fill.
 struct alignas(64) tc_tensor_map {
   unsigned char* address;
   long long shape[5], strides[4], box[5], steps[5];
@@ -81,8 +81,8 @@ inline tc_box tc_box_of(const tc_tensor_map* map, const void* tile, int rank, co
 
 // -- what the copies do when they land: their reads and writes have been checked -------------------------------------
 
-inline __attribute__((no_sanitize_thread)) void tc_land_piece(const tc_box& box, long long row, const unsigned char* from,
-                                                          long long byte) {
+inline __attribute__((no_sanitize_thread)) void tc_land_piece(const tc_box& box, long long row,
+                                                              const unsigned char* from, long long byte) {
   unsigned char* to = box.piece(row, byte);
   const long long first = box.first() * box.item, last = box.last() * box.item;
   const unsigned char* start = from ? from + box.at[0] * box.item : nullptr;
@@ -115,7 +115,7 @@ TC_FN void tc_add_in_place(unsigned char* to, const unsigned char* from) {
   __builtin_memcpy(to, &old, sizeof(T));
 }
 inline __attribute__((no_sanitize_thread)) void tc_put_element(const tc_box& box, unsigned char* to,
-                                                           const unsigned char* from, bool adds) {
+                                                               const unsigned char* from, bool adds) {
   if (!adds) {
     for (unsigned i = 0; i < box.item; ++i) to[i] = from[i];
     return;
@@ -148,7 +148,7 @@ inline __attribute__((no_sanitize_thread)) void tc_put_box(const tc_box& box, bo
   }
 }
 
-// -- their calls -------------------------------------------------------------------------------------------------------
+// -- their calls ------------------------------------------------------------------------------------------------------
 
 // The part of every row that is in the tensor, to declare(address, bytes).
 template <class Declare>
@@ -183,7 +183,7 @@ inline void tc_store_box(const tc_tensor_map* map, const void* from, bool adds, 
   for (long long byte = 0; byte < box.bytes(); byte += 16) {
     const unsigned known = tc_sim_arrangement(box.tile + byte);
     if (known && known != unsigned(map->swizzle) + 1)
-      tc_sim_mismatched_swizzle(box.tile + byte, "tensor copy from it",
+      tc_sim_mismatched_swizzle(box.tile + byte, "tensor copy",
                                 "the tile was copied here by a tensor map of another swizzle", line);
   }
   tc_async_work work(tc_channel_bulk, line);
@@ -195,7 +195,7 @@ inline void tc_store_box(const tc_tensor_map* map, const void* from, bool adds, 
 #define TC_TENSOR_COPIES(RANK, PLACES, AT)                                                                        \
   TC_FN void tc_tensor_load(void* to, const tc_tensor_map* map, void* barrier, TC_PACK PLACES,                    \
                             tc_called_at at = {TC_LINE}) {                                                        \
-    const int places[] = {TC_PACK AT};                                                                                      \
+    const int places[] = {TC_PACK AT};                                                                            \
     tc_load_box(to, map, barrier, RANK, places, at.line);                                                         \
   }                                                                                                               \
   TC_FN void tc_tensor_load_multicast(void* to, const tc_tensor_map* map, void* barrier, unsigned short mask,     \
@@ -205,12 +205,12 @@ inline void tc_store_box(const tc_tensor_map* map, const void* from, bool adds, 
   }                                                                                                               \
   TC_FN void tc_tensor_store(const tc_tensor_map* map, const void* from, TC_PACK PLACES,                          \
                              tc_called_at at = {TC_LINE}) {                                                       \
-    const int places[] = {TC_PACK AT};                                                                                      \
+    const int places[] = {TC_PACK AT};                                                                            \
     tc_store_box(map, from, false, RANK, places, at.line);                                                        \
   }                                                                                                               \
   TC_FN void tc_tensor_add(const tc_tensor_map* map, const void* from, TC_PACK PLACES,                            \
                            tc_called_at at = {TC_LINE}) {                                                         \
-    const int places[] = {TC_PACK AT};                                                                                      \
+    const int places[] = {TC_PACK AT};                                                                            \
     tc_store_box(map, from, true, RANK, places, at.line);                                                         \
   }
 #define TC_PACK(...) __VA_ARGS__

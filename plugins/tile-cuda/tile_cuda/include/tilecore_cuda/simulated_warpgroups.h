@@ -5,7 +5,8 @@
 using tc_operand_t = unsigned long long;
 
 // The address counts from the start of the block's shared memory, which lies at a multiple of a page.
-TC_FN tc_operand_t tc_operand(const void* tile, unsigned leading, unsigned stride, unsigned swizzle, int line = TC_LINE) {
+TC_FN tc_operand_t tc_operand(const void* tile, unsigned leading, unsigned stride, unsigned swizzle,
+                              int line = TC_LINE) {
   const auto* start = static_cast<const unsigned char*>(tc_sim_shared());
   const tc_operand_t address = static_cast<const unsigned char*>(tile) - start;
   if (address % 16) tc_sim_fail("misaligned", "an operand's tile must lie at a multiple of 16 bytes", line);
@@ -16,7 +17,7 @@ TC_FN tc_operand_t tc_operand_at(tc_operand_t tile, unsigned pieces) {
   return (tile & 0xffffffff00000000ull) | (unsigned(tile) + pieces);
 }
 
-// -- layouts -----------------------------------------------------------------------------------------------------------
+// -- layouts ----------------------------------------------------------------------------------------------------------
 
 // A tile of rows (of m or n) by 32 bytes of k, or, turned, of 16 k by rows of 16-bit elements.
 struct tc_operand_tile {
@@ -70,7 +71,7 @@ inline void tc_check_arrangement(const tc_operand_tile& tile, unsigned rows, int
   }
 }
 
-// -- products ----------------------------------------------------------------------------------------------------------
+// -- products ---------------------------------------------------------------------------------------------------------
 
 constexpr unsigned tc_team = 128;  // threads of a warpgroup
 struct tc_team_operands {

@@ -29,8 +29,8 @@ TC_FN void tc_tensor_prefetch(const tc_tensor_map* map) {
 #define TC_BOUND_4 TC_BOUND_3, "r"(u)
 #define TC_BOUND_5 TC_BOUND_4, "r"(v)
 
-// tc_tensor_load: a box from global to shared memory (at a multiple of 128 bytes, of the swizzle's period where there is
-// one), whose bytes complete on a barrier. The coordinates are the box's first element along the map's axes, the
+// tc_tensor_load: a box from global to shared memory (at a multiple of 128 bytes, of the swizzle's period where there
+// is one), whose bytes complete on a barrier. The coordinates are the box's first element along the map's axes, the
 // innermost first; what lies outside of the tensor is filled.
 // tc_tensor_load_multicast: to the same place in every block of the cluster that has a bit in mask, completing on the
 // barrier at the same place there.
@@ -60,7 +60,8 @@ TC_FN void tc_tensor_prefetch(const tc_tensor_map* map) {
   }                                                                                                                  \
   TC_FN void tc_tensor_add(const tc_tensor_map* map, const void* from, TC_PLACE_##RANK) {                            \
     asm volatile("cp.reduce.async.bulk.tensor." #RANK                                                               \
-                 "d.global.shared::cta.add.tile.bulk_group [%0, {" TC_NAMES_##RANK(2, 3, 4, 5, 6) "}], [%1];" ::"l"(map), \
+                 "d.global.shared::cta.add.tile.bulk_group [%0, {" TC_NAMES_##RANK(2, 3, 4, 5, 6) "}], [%1];" ::"l"(  \
+                     map),                                                                                           \
                  "r"(tc_shared_address(from)), TC_BOUND_##RANK                                                       \
                  : "memory");                                                                                        \
   }

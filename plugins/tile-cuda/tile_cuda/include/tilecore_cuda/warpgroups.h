@@ -17,7 +17,8 @@ TC_FN void tc_registers_acquire() {
 
 using tc_operand_t = unsigned long long;
 // The description of an operand's tile in shared memory at a multiple of 16 bytes. leading, stride: bytes between its
-// parts, as the layout of the tile says ("Matrix Descriptor Format"); swizzle: 0 none, 1 of 128 bytes, 2 of 64, 3 of 32.
+// parts, as the layout of the tile says ("Matrix Descriptor Format"); swizzle: 0 none, 1 of 128 bytes, 2 of 64, 3 of
+// 32.
 TC_FN tc_operand_t tc_operand(const void* tile, unsigned leading, unsigned stride, unsigned swizzle) {
   const tc_operand_t address = tc_shared_address(tile);
   tc_operand_t made = (address & 0x3ffff) >> 4 | tc_operand_t((leading & 0x3ffff) >> 4) << 16 |

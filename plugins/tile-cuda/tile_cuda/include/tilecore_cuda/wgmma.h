@@ -1,18 +1,19 @@
-// TC_WGMMA(N, K, A, B, C), once in a source for each instruction that it uses: the products of a warpgroup, 64 x N by K.
-// Without it nothing is expanded. PTX ISA 8.7, section "wgmma.mma_async".
+// TC_WGMMA(N, K, A, B, C), once in a source for each instruction that it uses: the products of a warpgroup, 64 x N by
+// K. Without it nothing is expanded. PTX ISA 8.7, section "wgmma.mma_async".
 //
-// N: 8 to 256 in steps of 8 (for s8 and u8 not 40, 56, ...: above 32 in steps of 16). K: 16 for f16 and bf16, 8 for tf32,
-// 32 for e4m3, e5m2, s8, u8. C: the type of the sums, f32, f16 (for f16 and fp8) or s32 (for s8 and u8). It defines
+// N: 8 to 256 in steps of 8 (for s8 and u8 not 40, 56, ...: above 32 in steps of 16). K: 16 for f16 and bf16, 8 for
+// tf32, 32 for e4m3, e5m2, s8, u8. C: the type of the sums, f32, f16 (for f16 and fp8) or s32 (for s8 and u8). It
+// defines
 //
 //   template <bool A_BY_M, bool B_BY_N>
 //   void tc_wgmma_n<N>k<K>_<A>_<B>_<C>(C* d, tc_operand_t a, tc_operand_t b, bool add)
 //   template <bool B_BY_N>
 //   void tc_wgmma_held_n<N>k<K>_<A>_<B>_<C>(C* d, const A* a, tc_operand_t b, bool add)
 //
-// d: the first of the thread's N/2 sums: thread 32 w + 4 g + t has at i the element (16 w + g + 8 (i / 2 % 2), 8 (i / 4) +
-// 2 t + i % 2). a, in the second: the thread's elements of one step, of word i the elements (16 w + g + 8 (i % 2),
-// 4 E (i / 2) + t E + j), E to a word of 32 bits. A_BY_M, B_BY_N: the tile's innermost axis is m (n) instead of k, for 16-bit
-// types. add: whether to add to d; else it is replaced.
+// d: the first of the thread's N/2 sums; thread 32 w + 4 g + t has at i the element
+// (16 w + g + 8 (i / 2 % 2), 8 (i / 4) + 2 t + i % 2). a, in the second: the thread's elements of one step; of word i
+// the elements (16 w + g + 8 (i % 2), 4 E (i / 2) + t E + j), E to a word of 32 bits. A_BY_M, B_BY_N: the tile's
+// innermost axis is m (n) instead of k, for 16-bit types. add: whether to add to d; else it is replaced.
 #pragma once
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

@@ -28,8 +28,8 @@ void tc_sim_store(void* to, const void* from, unsigned bytes, unsigned alignment
 // The eight rows, 16 bytes each, of one matrix that is about to be read: they should come from one column of a tensor.
 void tc_sim_matrix_rows(const void* const* rows, int line);
 
-// Of a piece of 16 bytes of shared memory that lands: where from, null if that is no piece of a tensor; arrangement: how
-// the copy that it belongs to exchanges pieces, a number from 1 that means something to the backend. Plain stores
+// Of a piece of 16 bytes of shared memory that lands: where from, null if that is no piece of a tensor; arrangement:
+// how the copy that it belongs to exchanges pieces, a number from 1 that means something to the backend. Plain stores
 // forget both. tc_sim_arrangement: of a piece, 0 where it is not known.
 void tc_sim_note_piece(void* to, const void* from, unsigned arrangement);
 unsigned tc_sim_arrangement(const void* piece);
@@ -59,7 +59,8 @@ void tc_sim_async_updates(void* work, void* to, size_t bytes);  // atomically, s
 void tc_sim_async_start(void* work, void (*body)(void* state), const void* state, size_t state_bytes);
 
 // Where asynchronous work sees shared memory by a way of its own (SimulatedDevice.own_proxy): what this thread has
-// written, and what it knows others to have written, is seen by it; the transaction barriers that it has initialised are.
+// written, and what it knows others to have written, is seen by it; the transaction barriers that it has initialised
+// are.
 void tc_sim_fence_proxy();
 void tc_sim_publish_transactions();
 
@@ -73,10 +74,10 @@ void* tc_sim_remote_shared(const void* own, unsigned rank, int line);
 // The threads of a team of `width` have as many registers from here on, fewer than before or more (it waits for them).
 void tc_sim_team_limit(unsigned width, unsigned registers, int grows, int line);
 
-// Teams: neighbouring warps whose asynchronous work reads shared memory, and reads and writes arrays of the threads' own.
-// fence, commit and wait are of a warp. The others are called in the body of a collective of the team's threads: work
-// begins, says what each warp reads of shared memory and which registers each lane gives it (written: they are sums),
-// and starts; its body runs when a warp waits for it. The name is that of the operation, and outlives the run.
+// Teams: neighbouring warps whose asynchronous work reads shared memory, and reads and writes arrays of the threads'
+// own. fence, commit and wait are of a warp. The others are called in the body of a collective of the team's threads:
+// work begins, says what each warp reads of shared memory and which registers each lane gives it (written: they are
+// sums), and starts; its body runs when a warp waits for it. The name is that of the operation, and outlives the run.
 void tc_sim_team_fence(int line);
 void tc_sim_team_commit(int line);
 void tc_sim_team_wait(unsigned remaining, int line);

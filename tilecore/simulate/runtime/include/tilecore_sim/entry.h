@@ -1,5 +1,5 @@
-// How the runtime calls a kernel: arguments come as 8-byte slots, in the order of its parameters; a record takes as many
-// as it has words.
+// How the runtime calls a kernel: arguments come as 8-byte slots, in the order of its parameters; a record takes as
+// many as it has words.
 #pragma once
 #include "calls.h"
 
