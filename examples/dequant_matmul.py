@@ -94,7 +94,7 @@ def dequant_matmul(
         with T.Kernel(T.ceildiv(N, 256), M, threads=128) as (bx, row):
             total = T.alloc_fragment((256,), "float32")
             T.clear(total)
-            for split in T.serial(splits):
+            for split in T.unroll(splits):
                 for j in T.Parallel(256):
                     total[j] += Part[split, row, bx * 256 + j]
             T.copy(total, C[row, bx * 256 : (bx + 1) * 256])

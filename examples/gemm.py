@@ -82,7 +82,7 @@ def gemm(
         with T.Kernel(T.ceildiv(N, 512), M, threads=128) as (bx, row):
             total = T.alloc_fragment((512,), accum_dtype)
             T.clear(total)
-            for split in T.serial(splits):
+            for split in T.unroll(splits):
                 for j in T.Parallel(512):
                     total[j] += Part[split, row, bx * 512 + j]
             T.copy(total, C[row, bx * 512 : (bx + 1) * 512])
