@@ -32,7 +32,7 @@ def attention(batch: int, heads: int, length: int, dim: int, causal: bool) -> Ca
         "torch flash": of_torch(SDPBackend.FLASH_ATTENTION, q, k, v, causal),
     }
     want = peers["cudnn"]().transpose(1, 2).float()
-    ours = {"128 x 128, 2 stages": lambda: module.attention(batch, heads, heads, length, dim, is_causal=causal)}
+    ours = {"128 x 128": lambda: module.attention(batch, heads, heads, length, dim, is_causal=causal)}
     amount = 4.0 * batch * heads * length * length * dim * (0.5 if causal else 1)
     name = f"attention B{batch} H{heads} S{length} D{dim}{' causal' if causal else ''}"
     options = {"pass_configs": {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}}

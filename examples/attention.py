@@ -20,7 +20,7 @@ import tilecore.language as T
 
 
 def attention(
-    batch, heads, kv_heads, length, dim, is_causal=False, with_lse=False, block_M=128, block_N=128, stages=2,
+    batch, heads, kv_heads, length, dim, is_causal=False, with_lse=False, block_M=128, block_N=128, stages=None,
     threads=256, dtype="float16", q_in_registers=True,
 ):  # fmt: skip
     """Q, Out [batch, length, heads, dim]; K, V [batch, length, kv_heads, dim]; Lse [batch, heads, length], float32."""
@@ -29,6 +29,7 @@ def attention(
     # so many tiles, from the last one down, can hold keys that a query of the block must not see
     rows = range(0, math.lcm(block_M, block_N), block_M)
     masked = max((r + block_M - 1) // block_N - (r + 1) // block_N + 1 for r in rows) if is_causal else 1
+    stages = stages or (3 if dim <= 64 else 2)
     group = heads // kv_heads
     # blocks that run side by side should share keys and values in the last-level cache
     panel = 16 if is_causal else 4
