@@ -1,5 +1,4 @@
-"""On an sm_90a GPU: products of a warpgroup in all layouts, and boxes that are narrower than their swizzle, as on the
-simulated device."""
+"""On an sm_90a GPU: products of a warpgroup in all layouts, as on the simulated device."""
 
 from __future__ import annotations
 
@@ -75,31 +74,3 @@ def test_every_type_and_layout(torch):
         if not np.array_equal(got.astype(np.float64), wanted.astype(np.float64)):
             wrong.append(name)
     assert not wrong, f"{len(wrong)} of {len(made)}: {wrong}"
-
-
-@pytest.mark.parametrize(("swizzle", "columns"), [("64B", 8), ("128B", 8), ("128B", 16)])
-def test_boxes_narrower_than_their_swizzle(torch, swizzle, columns):
-    """Rows stand one behind the other, and pieces change places by their address."""
-    from gpu_kernels import kernel
-    from test_on_gpu import BOX
-    from test_simulated_tensor_copies import tile_of
-    from tile_cuda.launch.tensor_maps import TensorMap
-
-    from tilecore.runtime.artifact import ScalarParam
-
-    needs(torch, (9, 0), "a tensor copy")
-    count = columns * 64
-    made = TensorMap(0, "float32", (60, 100), (240,), (columns, 64), swizzle=swizzle, name="A")
-    params = (
-        TensorParam("A", "float32", (100, 60), access="r"), TensorParam("B", "float32", (1024,), access="w", align=16),
-        ScalarParam("x", "int32"), ScalarParam("y", "int32"),
-    )  # fmt: skip
-    source = BOX.replace("arrive_expect(barrier, 4096)", f"arrive_expect(barrier, {count * 4})")
-    run = kernel(
-        source, "box_kernel", params=params, grid=(1, 1, 1), shared_bytes=4096 + 16,
-        attributes={"tensor_maps": [made.to_json()]},
-    )  # fmt: skip
-    a, b = torch.randn(100, 60, device="cuda"), torch.zeros(1024, device="cuda")
-    run(a, b, 4, 3)
-    box = a[3:67, 4 : 4 + columns].cpu().numpy()
-    np.testing.assert_array_equal(b.cpu().numpy()[:count], tile_of(box, swizzle))

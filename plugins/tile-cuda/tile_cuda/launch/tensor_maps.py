@@ -36,7 +36,8 @@ class TensorMap:
     slot: of the tensor among the kernel's slots. dtype: of the elements. shape: elements of every axis, at most 2^32.
     strides: bytes between neighbours along every axis but the innermost, multiples of 16 below 2^40.
     box: elements of what one copy moves, at most 256 along an axis; its innermost axis is a multiple of 16 bytes, and
-    no more than the swizzle's where there is one. element_strides: steps along every axis, 1 to 8.
+    as long as the swizzle where there is one (what
+    the hardware makes of shorter ones is not known here). element_strides: steps along every axis, 1 to 8.
     swizzle: "none", "32B", "64B", "128B": how 16-byte chunks are exchanged in shared memory.
     interleave: "none", "16B", "32B". promotion: "none", "64B", "128B", "256B": what L2 fetches at least.
     fill: "zero" or "nan": elements outside of the tensor. offset: bytes from the tensor's start to the map's.
@@ -150,8 +151,8 @@ class TensorMap:
             return None
         if inner % 16:
             return f"the box's innermost axis has {inner} bytes", "a multiple of 16"
-        if span is not None and inner > span:
-            return f"the box's innermost axis has {inner} bytes", f"at most {span}, as the swizzle is {self.swizzle}"
+        if span is not None and inner != span:
+            return f"the box's innermost axis has {inner} bytes", f"{span}, as the swizzle is {self.swizzle}"
         return None
 
     def _size_fault(self, shape: tuple[Dim, ...], strides: tuple[Dim, ...]) -> tuple[str, str] | None:
