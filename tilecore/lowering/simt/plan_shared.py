@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
@@ -156,6 +157,14 @@ class _Plan:
             return True
         mine, other = self.lives[a], self.lives[b]
         return mine[0] <= other[1] and other[0] <= mine[1]
+
+
+def share_memory(placed: Mapping[Var, tuple[int, int]], a: Var, b: Var) -> bool:
+    """Do two shared buffers overlap? placed: where each starts, and its size."""
+    mine, other = placed.get(a), placed.get(b)
+    if mine is None or other is None:
+        return False
+    return mine[0] < other[0] + other[1] and other[0] < mine[0] + mine[1]
 
 
 def size_of(buffer: Var) -> int:
