@@ -272,7 +272,7 @@ def test_a_result_that_is_stored_where_tiles_were(off):
 
     @T.prim_func
     def stored(A: T.Tensor((256, 64), HALF), B: T.Tensor((64, 256), HALF), C: T.Tensor((256, 256), HALF)):
-        with T.Kernel(1, 2, threads=256) as (bx, by):
+        with T.Kernel(1, 2, threads=256) as (_bx, by):
             a, b = T.alloc_shared((128, 16), HALF), T.alloc_shared((16, 256), HALF)
             c = T.alloc_fragment((128, 256), "float32")
             T.clear(c)
