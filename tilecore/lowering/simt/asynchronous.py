@@ -13,8 +13,6 @@ COMMIT = register_call("simt.commit_async")
 WAIT = register_call("simt.wait_async")
 ASYNC = "async"  # the hint of a copy that may be asynchronous, and the annotation of its nest
 ASYNC_NEST = 2  # the value of a nest's attribute that says so; 1: it may not
-# the same: what threads do to shared memory in it, and in further ones on the same buffer, is in order already
-ORDERED_NEST = 3
 
 
 def commit() -> Stmt:

@@ -31,7 +31,7 @@ from tilecore.ir.tile_ops import tile_statement
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.asynchronous import ASYNC_NEST, ORDERED_NEST
+from tilecore.lowering.simt.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
 from tilecore.lowering.simt.nests import Access, accesses_of
 from tilecore.lowering.simt.touches import Meetings, Touch, carried, distinct, left
@@ -43,7 +43,6 @@ from tilecore.lowering.threads.uniformity import Uniformity
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known
 NEST = "simt.nest"  # attribute of a statement that was a parallel nest
 BARRIER = "tile.sync_threads"
-ORDERED = "ordered"  # the kind of touches that are in order among themselves, as atomic operations are
 BLOCKS = "simt.blocks"  # annotation of a loop whose steps are blocks of the user's grid: no step waits for another
 
 
@@ -77,8 +76,6 @@ class _Inserter:
         twins = possible_twins(func, {self.root(a.buffer) for a in accesses}, stored)
         self.meetings = Meetings(threads, body, env.facts.get("shared_offsets", {}), twins)
         self.common = {b for b in stored if is_shared(b) or is_global(b)} | set(twins)
-        if any(_is_ordered(node) for node in collect(body, AttrStmt)):  # calls in them write, which may overlap any
-            self.common |= {self.root(a.buffer) for a in accesses if is_shared(a.buffer)}
         self.touches: dict[Any, list[Touch]] = {}
 
     def root(self, buffer: Var) -> Var:
@@ -164,15 +161,13 @@ class _Inserter:
     def _touched(self, node: Any) -> list[Touch]:
         found = self.touches.get(node)
         if found is None:
-            how = self._is_dealt(node), _is_plain(node), _is_ordered(node)
-            found = [self._touch(a, *how) for a in accesses_of(node) if self.root(a.buffer) in self.common]
+            dealt, single = self._is_dealt(node), _is_plain(node)
+            found = [self._touch(a, dealt, single) for a in accesses_of(node) if self.root(a.buffer) in self.common]
             self.touches[node] = found
         return found
 
-    def _touch(self, access: Access, dealt: bool, single: bool, ordered: bool) -> Touch:
+    def _touch(self, access: Access, dealt: bool, single: bool) -> Touch:
         whole = access.buffer is self.root(access.buffer)
-        if ordered and is_shared(access.buffer):
-            return Touch(self.root(access.buffer), None, None, True, ORDERED)
         place = access.indices if whole else None
         slot = access.indices[0] if whole and len(access.indices) > 1 else None
         return Touch(self.root(access.buffer), place, slot, access.writes, access.atomic, dealt, single)
@@ -189,10 +184,6 @@ class _Inserter:
         """Do any of them need a barrier? Every pair is looked at, so that all twins that meet are noted."""
         conflicts = [self.meetings.conflict(a, b) for a in state for b in touched]
         return any(conflicts)
-
-
-def _is_ordered(node: Any) -> bool:
-    return isinstance(node, AttrStmt) and node.attr_key == NEST and constant(node.value) == ORDERED_NEST
 
 
 def _is_plain(node: Any) -> bool:

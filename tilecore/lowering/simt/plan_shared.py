@@ -167,14 +167,6 @@ class _Plan:
         return mine[0] <= other[1] and other[0] <= mine[1]
 
 
-def share_memory(placed: Mapping[Var, tuple[int, int]], a: Var, b: Var) -> bool:
-    """Do two shared buffers overlap? placed: where each starts, and its size."""
-    mine, other = placed.get(a), placed.get(b)
-    if mine is None or other is None:
-        return False
-    return mine[0] < other[0] + other[1] and other[0] < mine[0] + mine[1]
-
-
 def size_of(buffer: Var) -> int:
     """Bytes of a shared buffer."""
     size = DType(dtype_of(buffer)).bytes

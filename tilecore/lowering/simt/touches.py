@@ -12,7 +12,6 @@ from tilecore.ir.build import const, constant, dtype_of
 from tilecore.ir.nodes import Analyzer, Bind, FloorMod, For, Range, Stmt, Var
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.simt.owners import Owners
-from tilecore.lowering.simt.plan_shared import share_memory
 from tilecore.lowering.threads.kernels import Threads
 
 
@@ -77,7 +76,7 @@ class Meetings:
         if not (a.writes or b.writes):
             return False
         if not a.memory.same_as(b.memory):
-            return share_memory(self.offsets, a.memory, b.memory) or self._twins_meet(a, b)
+            return self._overlap(a.memory, b.memory) or self._twins_meet(a, b)
         if a.atomic and a.atomic == b.atomic:  # in any order
             return False
         if _apart(a.slot, b.slot):
@@ -91,6 +90,12 @@ class Meetings:
         if not (a.single and b.single) or a.place is None or b.place is None:
             return False
         return self.owners.same_thread(a.place, b.place)
+
+    def _overlap(self, a: Var, b: Var) -> bool:
+        mine, other = self.offsets.get(a), self.offsets.get(b)
+        if mine is None or other is None:
+            return False
+        return mine[0] < other[0] + other[1] and other[0] < mine[0] + mine[1]
 
     # -- parameters that may be one tensor ------------------------------------------------------------------------
 

@@ -43,7 +43,6 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.assumptions import DIVISORS
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
-from tilecore.lowering.simt.asynchronous import ORDERED_NEST
 from tilecore.lowering.simt.choose import UNCHOSEN
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.transform import PassConfigKey
@@ -110,7 +109,7 @@ class _Lowering:
             for part in range(self.parts):
                 at = row + const(i * ROWS, "int32"), column + const(part * self.width, "int32")
                 made.append(self._part(i, part, *at))
-        return AttrStmt(const(0, "int32"), NEST, const(ORDERED_NEST, "int32"), seq(made), span=self.call.span)
+        return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), seq(made), span=self.call.span)
 
     def _part(self, i: int, part: int, row: Any, column: Any) -> Stmt:
         slab = const((i * self.parts + part) % self.slabs, "int32")

@@ -25,8 +25,6 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.asynchronous import ORDERED_NEST
-from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 
@@ -43,8 +41,7 @@ def _drained(body: Stmt, threads: Threads) -> Stmt:
     own = [node for node in collect(body, AllocBuffer) if node.buffer in memory]
     body = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in memory else node))
     lane = Analyzer().simplify(threads.number() % WARP)
-    wait: Stmt = IfThenElse(EQ(lane, const(0, "int32")), instructions.stores("wait_stores", 0, first), None)
-    wait = AttrStmt(const(0, "int32"), NEST, const(ORDERED_NEST, "int32"), wait)
+    wait = IfThenElse(EQ(lane, const(0, "int32")), instructions.stores("wait_stores", 0, first), None)
     if not any(node.attr_key == ROLE for node in collect(body, AttrStmt)):
         return seq([*own, body, wait])
 

@@ -94,8 +94,8 @@ def shares_of(code: Stmt, threads: int) -> tuple[int, int] | None:
     equal = REGISTERS // ((groups + 1) * GROUP) // 8 * 8
     if words + OTHERS <= min(equal, MOST) or threads % GROUP or equal >= ACQUIRED:
         return None
-    most = min((REGISTERS // GROUP - FEW) // groups // 8 * 8, ACQUIRED)
-    return (FEW, most) if most > equal else None
+    most = (REGISTERS // GROUP - FEW) // groups // 8 * 8
+    return FEW, min(most, ACQUIRED)
 
 
 def _note(threads: int, shares: tuple[int, int] | None, env: PassEnv) -> None:

@@ -4,7 +4,7 @@ A group of products runs on its own from where it is issued. Until it is done no
 registers or the tiles that it reads, or hand a slot of a ring that it reads back to who fills it; further products may
 be issued, also into the same sums. The wait stands in front of the first statement that does one of these, and leaves
 as many later groups running as it can. A tile that threads write is free for them after a barrier: products that read
-it, or a tile in the same memory, are done before that.
+it are done before that.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import COPY
 from tilecore.lowering.simt.insert_barriers import BARRIER, NEST
-from tilecore.lowering.simt.plan_shared import share_memory
 from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 MOST = 4  # groups that are told apart; what is older is taken for one of this age
@@ -71,7 +70,7 @@ def wait_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
         if not any(node.attr_key == PRODUCTS for node in collect(body, AttrStmt)):
             return body
-        made, state = _Waits(body, env).statement(body, ())
+        made, state = _Waits(body).statement(body, ())
         return seq([made, *_wait(state, 0)])
 
     return func.with_body(each_kernel(func.body, change))
@@ -80,9 +79,8 @@ def wait_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
 class _Waits:
     """Each method: (the statement with its waits, the groups that run after it)."""
 
-    def __init__(self, body: Stmt, env: PassEnv) -> None:
-        placed, written = env.facts.get("shared_offsets", {}), written_by_threads(body)
-        self.written = written | {tile for tile in placed if any(share_memory(placed, tile, w) for w in written)}
+    def __init__(self, body: Stmt) -> None:
+        self.written = written_by_threads(body)
 
     def statement(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         if isinstance(node, SeqStmt):
