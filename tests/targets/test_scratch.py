@@ -169,3 +169,17 @@ def test_scratch_does_not_stand_in_the_way_of_vectors():
 
     report = compiled(kernel, "cpu").artifact.report
     assert "not_vectorized" not in report
+
+
+def test_memory_that_nobody_uses(target):
+    @T.prim_func
+    def kernel(A: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=32):
+            T.alloc_shared((64, 64), "float16")
+            T.alloc_fragment((64,), "float16")
+            T.alloc_local((4,), "int32")
+            used = T.alloc_shared((64,), "float32")
+            T.copy(A, used)
+            T.copy(used, Y)
+
+    check(kernel, target, sample("float32", 64), zeros("float32", 64))

@@ -30,8 +30,8 @@ class Explanation:
         lines = [f"{self.artifact.name} on {self.artifact.target}, execution backend {self.artifact.adapter}"]
         lines += self._entries()
         sections = (
-            self._operations, self._layouts, self._memory, self._pipelines, self._moves, self._loops, self._notes,
-            self._times,
+            self._operations, self._layouts, self._memory, self._pipelines, self._roles, self._overlaps, self._moves,
+            self._loops, self._notes, self._times,
         )  # fmt: skip
         for section in sections:
             lines += section()
@@ -95,6 +95,24 @@ class Explanation:
         if barriers:
             made.append(f"barriers inserted: {barriers}")
         return made
+
+    def _roles(self) -> list[str]:
+        lines = []
+        for row in self._rows("warp_roles"):
+            if "declined" in row:
+                lines.append(f"  {row['tile']}: {row['declined']}" if "tile" in row else f"  none: {row['declined']}")
+                continue
+            shares = f"; registers: {row['registers']}" if "registers" in row else ""
+            lines.append(f"  {row['producer']} fills tiles, {row['consumers']} use them{shares}")
+        return _titled("roles of warps:", dict.fromkeys(lines))
+
+    def _overlaps(self) -> list[str]:
+        lines = []
+        for row in self._rows("overlaps"):
+            what = f"{row['products']} products" if row.get("products") else "releases"
+            late = f"no: {row['declined']}" if "declined" in row else f"{what} of a step come in the next"
+            lines.append(f"  {row['loop']}: {late}")
+        return _titled("steps of loops that overlap:", dict.fromkeys(lines))
 
     def _moves(self) -> list[str]:
         lines = []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
-from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.build import constant, dtype_of, nothing
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -18,6 +19,7 @@ from tilecore.ir.nodes import (
     Stmt,
     Var,
     While,
+    structural_map,
     tirx,
 )
 from tilecore.ir.scopes import is_shared
@@ -56,11 +58,18 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
         rows = {str(b.name): list(p) for b, p in placed.items()}
         lines = {str(b.name): made.lines[b] for b in placed if b in made.lines}
         env.note("shared_memory", {"bytes": total, "buffers": rows, "lines": lines})
-        return body
+        return _without_unused(body, placed)
 
     body = each_kernel(func.body, plan)
     env.facts["shared_offsets"] = offsets
     return func.with_body(body)
+
+
+def _without_unused(body: Stmt, placed: Mapping[Var, tuple[int, int]]) -> Stmt:
+    def alloc(node: AllocBuffer) -> Stmt:
+        return nothing() if is_shared(node.buffer) and node.buffer not in placed else node
+
+    return structural_map(body, (AllocBuffer, alloc))
 
 
 def _renamed(body: Stmt, names: set[str], alignment: dict[Var, int], alone: set[Var]) -> Stmt:

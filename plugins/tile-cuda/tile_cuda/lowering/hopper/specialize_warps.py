@@ -40,6 +40,7 @@ from tilecore.ir.tile_ops import as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
 from tilecore.lowering.assumptions import assumed_divisors
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.insert_barriers import BLOCKS
 from tilecore.lowering.simt.read_layouts import follow
 from tilecore.lowering.threads.kernels import asks_for_threads, axes_and_code, is_axis, threads_in, threads_of
 from tilecore.transform import PassConfigKey
@@ -79,7 +80,7 @@ def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 class _Kernel:
     def __init__(self, kernel: AttrStmt, divisors: Mapping[Var, int], env: PassEnv) -> None:
-        self.kernel, self.env = kernel, env
+        self.kernel, self.env, self.order = kernel, env, ""
         self.levels, code = axes_and_code(kernel)
         analyzer = Analyzer()
         for level in self.levels:
@@ -106,6 +107,8 @@ class _Kernel:
                 follow(self.env, tile, slots, ring.count)
             self._note(ring)
         init = seq([s for ring in rings for s in ring.init(warps_of(self.threads.count))])
+        if self.order:
+            self.env.note("blocks", {"order": self.order})
         roles = [_role(name, part) for name, part in (("init", init), ("producer", filling), ("consumer", using))]
         made: Stmt = AttrStmt(const(0, "int32"), ROLES, const(WARP, "int32"), seq(roles))
         made = seq([*(s for ring in rings for s in ring.allocations()), made])
@@ -135,7 +138,7 @@ class _Kernel:
         if self.env.config.get(str(PassConfigKey.TL_DISABLE_PERSISTENT_BLOCKS)):
             return self.levels, self.code
         blocks = multiprocessors_of(self.env.target) * self._blocks_at_once()
-        self.env.note("blocks", {"order": f"{blocks} blocks that take the grid's in turn"})
+        self.order = f"{blocks} blocks that take the grid's in turn"
         return persisted(self.levels, self.code, blocks, self.kernel)
 
     def _blocks_at_once(self) -> int:
@@ -150,7 +153,7 @@ class _Kernel:
         return max(1, min(self.env.capabilities.shared_bytes // taken, by_threads))
 
     def _loop(self, node: For) -> Stmt:
-        if self.env.config.get(str(PassConfigKey.TL_DISABLE_PRODUCT_OVERLAP)):
+        if BLOCKS in node.annotations or self.env.config.get(str(PassConfigKey.TL_DISABLE_PRODUCT_OVERLAP)):
             return node
         return overlapped(node, self.env)
 

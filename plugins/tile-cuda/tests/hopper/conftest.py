@@ -1,0 +1,16 @@
+"""All of these need the target and, to run what is emitted, a compiler of the host's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilecore.errors import ToolchainError
+from tilecore.simulate.compilers import find_compiler
+
+
+@pytest.fixture(autouse=True)
+def _simulated(installed):
+    try:
+        find_compiler()
+    except ToolchainError as error:
+        pytest.skip(error.message)

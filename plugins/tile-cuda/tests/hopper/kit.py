@@ -1,0 +1,85 @@
+"""Kernels for sm_90a on the simulated device: compiled, run and looked into."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import tilecore
+from tilecore.interpreter import interpret
+
+TARGET = "cuda -arch=sm_90a -multiprocessors=3"  # so few that blocks of a small grid take several tiles
+CONFIGS = tilecore.PassConfigKey
+Kinds = tuple[str, str, str]
+
+
+def built(func: Any, *off: CONFIGS, target: str = TARGET, configs: dict[CONFIGS, Any] | None = None) -> Any:
+    """The kernel; ``off``: pass configurations to set."""
+    wanted = {**(configs or {}), **dict.fromkeys(off, True)}
+    return tilecore.compile(func, target=target, execution_backend="sim", pass_configs=wanted)
+
+
+def element(dtype: str) -> np.dtype:
+    return np.dtype(getattr(np, dtype, None) or getattr(ml_dtypes, dtype))
+
+
+def small(dtype: str, shape: Sequence[int], seed: int = 0, most: int = 3) -> np.ndarray:
+    """Whole numbers within +-most, whose products and sums every type holds exactly."""
+    least = 0 if dtype.startswith("uint") else -most
+    return np.random.default_rng(seed).integers(least, most + 1, shape).astype(element(dtype))
+
+
+def wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float64)
+
+
+def equal(got: np.ndarray, wanted: np.ndarray) -> None:
+    np.testing.assert_array_equal(wide(got), wide(wanted))
+
+
+def as_interpreted(func: Any, kernel: Any, *args: Any, rtol: float = 0, atol: float = 0) -> None:
+    """The kernel writes what the interpreter does."""
+    got, wanted = ([a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2))
+    kernel(*got)
+    interpret(func.ir, *wanted)
+    for mine, other in zip(got, wanted, strict=True):
+        if isinstance(mine, np.ndarray):
+            np.testing.assert_allclose(wide(mine), wide(other), rtol=rtol, atol=atol)
+
+
+def rows(kernel: Any, topic: str) -> list[dict[str, Any]]:
+    """What the compiler noted of a topic."""
+    return [dict(row) for row in kernel.explain().data.get(topic, ())]
+
+
+def chosen(kernel: Any, op: str) -> list[str]:
+    """The implementations of a tile operation, in the order of the code."""
+    return [row["implementation"] for row in rows(kernel, "tile_ops") if row["op"] == op]
+
+
+def declined(kernel: Any, op: str, implementation: str) -> set[str]:
+    """Why operations of this sort were not done so."""
+    found = [why for row in rows(kernel, "tile_ops") if row["op"] == op for why in row["declined"]]
+    return {reason for name, reason in found if name == implementation}
+
+
+def refusals(kernel: Any) -> set[str]:
+    """Why warps have no roles, or threads fill tiles."""
+    return {row["declined"] for row in rows(kernel, "warp_roles") if "declined" in row}
+
+
+def has_roles(kernel: Any) -> bool:
+    return any("producer" in row for row in rows(kernel, "warp_roles"))
+
+
+def body(kernel: Any) -> str:
+    """The emitted source."""
+    return str(kernel.get_kernel_source())
+
+
+def count(kernel: Any, pattern: str) -> int:
+    return len(re.findall(pattern, body(kernel)))

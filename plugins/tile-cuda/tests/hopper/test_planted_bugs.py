@@ -1,0 +1,151 @@
+"""One line taken out of (or changed in) what is emitted for sm_90a: the simulated device says what is missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from tile_cuda.simulated import simulated_adapter
+
+import tilecore.language as T
+from tilecore.runtime.launcher import Launcher
+from tilecore.simulate.errors import SimulationError
+
+from .kernels import matmul
+from .kit import built, small, wide
+
+HALF = "float16"
+ONE = "cuda -arch=sm_90a -multiprocessors=1"  # one block takes all tiles
+
+
+def product():
+    a, b = small(HALF, (256, 160), 0, 1), small(HALF, (160, 128), 1, 1)
+    wanted = wide(a) @ wide(b)
+    return matmul(256, 128, 160, tile=(128, 64, 32), threads=256, out=HALF, stages=2), [a, b], wanted
+
+
+def large():
+    """Sums that need more registers than an equal share."""
+    a, b = small(HALF, (256, 64), 0, 1), small(HALF, (64, 192), 1, 1)
+    return matmul(256, 192, 64, tile=(256, 192, 32), threads=256, out=HALF), [a, b], wide(a) @ wide(b)
+
+
+def chained():
+    """Threads write a tile that the second product reads."""
+
+    @T.prim_func
+    def chained_kernel(
+        A: T.Tensor((256, 96), HALF), B: T.Tensor((96, 64), HALF), W: T.Tensor((64, 128), HALF),
+        C: T.Tensor((256, 128), HALF),
+    ):  # fmt: skip
+        with T.Kernel(2, threads=256) as by:
+            a, b, w = T.alloc_shared((128, 32), HALF), T.alloc_shared((32, 64), HALF), T.alloc_shared((64, 128), HALF)
+            kept = T.alloc_shared((128, 64), HALF)
+            c, d = T.alloc_fragment((128, 64), "float32"), T.alloc_fragment((128, 128), "float32")
+            T.copy(W, w)
+            T.clear(d)
+            for k in T.Pipelined(3, num_stages=2):
+                T.copy(A[by * 128, k * 32], a)
+                T.copy(B[k * 32, 0], b)
+                T.gemm(a, b, c, clear_accum=True)
+                T.copy(c, kept)
+                T.gemm(kept, w, d, policy=T.GemmWarpPolicy.FullCol)
+            T.copy(d, C[by * 128, 0])
+
+    a, b, w = small(HALF, (256, 96), 0, 1), small(HALF, (96, 64), 1, 1), small(HALF, (64, 128), 2, 1)
+    return chained_kernel, [a, b, w], wide(a) @ wide(b) @ wide(w)
+
+
+KERNELS = {"product": product, "large": large, "chained": chained}
+
+
+@pytest.fixture(scope="module")
+def adapter():
+    return simulated_adapter()
+
+
+@pytest.fixture(scope="module")
+def kernels():
+    return {}
+
+
+def run(name, kernels, adapter, change=lambda source: source):
+    func, args, wanted = KERNELS[name]()
+    if name not in kernels:
+        kernels[name] = built(func, target=ONE)
+    artifact = kernels[name].artifact
+    made = dataclasses.replace(artifact, source=change(artifact.source))
+    out = np.zeros(wanted.shape, np.float16)
+    Launcher(made, adapter.load(made), adapter, 1)(*args, out)
+    return out, wanted
+
+
+def plant(pattern, replacement, which):
+    def change(source):
+        found = list(re.finditer(pattern, source))
+        assert found, f"{pattern} is not in\n{source}"
+        for match in reversed(found if which is None else [found[which]]):
+            source = source[: match.start()] + match.expand(replacement) + source[match.end() :]
+        return source
+
+    return change
+
+
+# kernel, pattern, replacement, which of the matches; kinds of errors that may come first
+BUGS = {
+    "full": ("product", r"tc_transaction_wait\(\w+_full.*;", ";", None, {}),
+    "full first": ("product", r"tc_transaction_wait\(\w+_full.*;", ";", 0, {}),
+    "empty": ("product", r"tc_transaction_wait\(\w+_empty.*;", ";", None, {}),
+    "wait1": ("product", r"tc_warpgroup_wait<1>\(\);", "", None, {}),
+    "wait2": ("product", r"tc_warpgroup_wait<1>\(\);", "tc_warpgroup_wait<2>();", None, {}),
+    "wait0": ("product", r"tc_warpgroup_wait<0>\(\);", "", None, {}),
+    "release": ("product", r"tc_transaction_arrive\(\w+_empty.*;", ";", 0, {}),
+    "release last": ("product", r"tc_transaction_arrive\(\w+_empty.*;", ";", 1, {}),
+    "release other": ("product", r"(tc_transaction_arrive\(\w+_empty) \+ .*;", r"\1);", 0, {}),
+    "fence_init": ("product", r"tc_transaction_fence_init\(\);", "", None, {}),
+    "barrier": ("product", r"tc_barrier\(\);", "", None, {}),
+    "fence": ("product", r"tc_fence_async\(\);", "", 0, {}),
+    "fence1": ("product", r"tc_fence_async\(\);", "", 1, {}),
+    "meet": ("product", r"tc_warp_barrier\(\);", "", 1, {}),
+    "meet0": ("product", r"tc_warp_barrier\(\);", "", 0, {}),
+    "stores read": ("product", r"tc_wait_stores_read<\d>\(\);", "", None, {}),
+    "drain": ("product", r"tc_wait_stores<0>\(\);", "", None, {}),
+    "commit stores": ("product", r"tc_commit_stores\(\);", "", None, {}),
+    "begin": ("product", r"tc_warpgroup_begin\(\);", "", 0, {}),
+    "begin1": ("product", r"tc_warpgroup_begin\(\);", "", 1, {}),
+    "commit": ("product", r"tc_warpgroup_commit\(\);", "", None, {}),
+    "bytes": ("product", r"(_full.*), 12288\)", r"\1, 12272)", None, {}),
+    "bytes more": ("product", r"(_full.*), 12288\)", r"\1, 12304)", None, {}),
+    "swizzle": ("product", r"(a_tile\w* = tc_operand\(.*), 2\);", r"\1, 1);", None, {}),
+    "init": ("product", r"tc_transaction_init\((\w+_empty.*), 8\)", r"tc_transaction_init(\1, 7)", None, {}),
+    "init9": ("product", r"tc_transaction_init\((\w+_empty.*), 8\)", r"tc_transaction_init(\1, 9)", None, {}),
+    "parity": ("product", r"(tc_transaction_wait\(\w+_full.*), (.*)\);", r"\1, 1 - (\2));", None, {}),
+    "c fence": ("chained", r"tc_fence_async\(\);", "", 0, {}),
+    "c barrier": ("chained", r"tc_named_barrier\(1, 256\);", "", 0, {}),
+    "c barrier1": ("chained", r"tc_named_barrier\(1, 256\);", "", 1, {}),
+    "c barrier2": ("chained", r"tc_named_barrier\(1, 256\);", "", None, {}),
+    "c barrierfull": ("chained", r"tc_named_barrier\(1, 256\);", "tc_barrier();", 0, {}),
+    "c wait": ("chained", r"tc_warpgroup_wait<0>\(\);", "", 0, {}),
+    "c wait1": ("chained", r"tc_warpgroup_wait<0>\(\);", "", 1, {}),
+    "c wait2": ("chained", r"tc_warpgroup_wait<\d>\(\);", "", 2, {}),
+    "c meet": ("chained", r"tc_warp_barrier\(\);", "", 0, {}),
+    "give": ("large", r"tc_registers_release<24>\(\);", "", None, {}),
+    "take": ("large", r"tc_registers_acquire<240>\(\);", "tc_registers_acquire<248>();", None, {}),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_is_emitted_is_right(name, kernels, adapter):
+    out, wanted = run(name, kernels, adapter)
+    np.testing.assert_array_equal(wide(out), wanted)
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_is_named(bug, kernels, adapter):
+    name, pattern, replacement, which, kinds = BUGS[bug]
+    with pytest.raises(SimulationError) as caught:
+        run(name, kernels, adapter, plant(pattern, replacement, which))
+    assert caught.value.kind in kinds, str(caught.value)
+    assert caught.value.hint is not None
