@@ -18,6 +18,7 @@ from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose import CHOOSE_TILE_OPS
 from tilecore.lowering.simt.describe_hints import DESCRIBE_HINTS, KERNEL_HINTS
 from tilecore.lowering.simt.describe_kernels import DESCRIBE_KERNELS
+from tilecore.lowering.simt.find_ranges import FIND_RANGES
 from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
 from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
@@ -40,6 +41,7 @@ from tilecore.lowering.unpack_int4 import UNPACK_INT4
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
     PRIVATIZE_SCRATCH,
+    FIND_RANGES,
     CHECK_THREADS,
     NOTE_RANGES,
     SEPARATE_OVERLAPS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from tile_cuda import instructions
@@ -62,14 +63,14 @@ def tma_copy(
         raise LanguageError(f"{what}: annotations {', '.join(further)}", expected="emit_arrive")
     at = barrier_element(barrier, what) if loads else IntImm("int32", 0)
     numbers = [_mask(cluster_mask, what), int(arrive), _leaders(leader_scope_threads, what)]
-    emit(TMA_COPY.name, [left, right, at, *numbers], dialect_hints(KIND, what))
+    blocks = prod(open_kernel(what).cluster_dims)
+    emit(TMA_COPY.name, [left, right, at, *numbers], dialect_hints(KIND, what, {"cluster": blocks}))
 
 
 def _mask(cluster_mask: Any, what: str) -> int:
     if cluster_mask is None:
         return 0
-    x, y, z = open_kernel(what).cluster_dims
-    blocks = x * y * z
+    blocks = prod(open_kernel(what).cluster_dims)
     if not isinstance(cluster_mask, int) or not 0 <= cluster_mask < 1 << blocks:
         raise LanguageError(
             f"{what}: cluster_mask {cluster_mask!r}",

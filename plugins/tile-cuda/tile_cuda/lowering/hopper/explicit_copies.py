@@ -17,6 +17,7 @@ from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.assumptions import DIVISORS, is_multiple
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.simt.find_ranges import ALONE
 
 PATTERN = 8  # rows after which the places of pieces repeat
 
@@ -111,6 +112,8 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     assert isinstance(box, Box)
     name = env.facts.setdefault(MAPS, MapTable()).name_of(box.tiling)
     work = _loads(call, box, name) if is_shared(call.dst.source) else _stores(call, box, name)
+    if ALONE in call.hints:
+        return work
     number = env.facts["binding"].thread
     if call.leaders:
         number = number % const(call.leaders, "int32")
@@ -145,7 +148,8 @@ def _loads(call: TileCall, box: Box, name: str) -> Stmt:
     rank = instructions.cluster_rank()
     lowest = const((call.mask & -call.mask).bit_length() - 1, "int32")
     bit = tirx.bitwise_and(tirx.shift_right(const(call.mask, "int32"), rank), const(1, "int32"))
-    alone = IfThenElse(EQ(bit, const(0, "int32")), loads(0), None)
+    is_for_all = call.mask == (1 << int(call.hints["cluster"])) - 1
+    alone = None if is_for_all else IfThenElse(EQ(bit, const(0, "int32")), loads(0), None)
     return seq([expect, IfThenElse(EQ(rank, lowest), loads(call.mask), alone, span=call.span)])
 
 
