@@ -11,7 +11,7 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.source import location_of_span
-from tilecore.ir.build import const, constant, dtype_of, seq, with_body
+from tilecore.ir.build import all_of, const, constant, dtype_of, seq, where, with_body
 from tilecore.ir.dialect_calls import CALLED, dialect_calls
 from tilecore.ir.nodes import (
     Analyzer,
@@ -45,78 +45,87 @@ def find_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
         if not dialect_calls(body) or len(threads.active) != 1:
             return body
-        return _Ranges(threads, warp).statement(body, ThreadRange(0, threads.count))
+        return _Ranges(threads, warp).statement(body, tuple(range(threads.count)))
 
     return func.with_body(each_kernel(func.body, change))
 
 
+Numbers = tuple[int, ...]  # of threads
+
+
 class _Ranges:
+    """who: the numbers of the threads that come to a statement."""
+
     def __init__(self, threads: Threads, warp: int) -> None:
         self.index: Var = threads.active[0].var
         self.axes = {axis.var for axis in threads.axes}
         self.warp = warp
-        self.known: dict[tuple[Any, ThreadRange], list[int] | None] = {}
+        self.known: dict[tuple[Any, Numbers], Numbers | None] = {}
 
-    def statement(self, node: Stmt, current: ThreadRange) -> Stmt:
+    def statement(self, node: Stmt, who: Numbers) -> Stmt:
         if isinstance(node, SeqStmt):
-            return seq([self.statement(part, current) for part in node.seq])
+            return seq([self.statement(part, who) for part in node.seq])
         if isinstance(node, For) and not is_parallel(node):
-            return with_body(node, self.statement(node.body, current))
+            return with_body(node, self.statement(node.body, who))
         if isinstance(node, While):
-            return While(node.condition, self.statement(node.body, current), span=node.span)
+            return While(node.condition, self.statement(node.body, who), span=node.span)
         if isinstance(node, AttrStmt):
-            body = self.statement(node.body, range_of(node) or current)
+            some = range_of(node)
+            body = self.statement(node.body, who if some is None else tuple(range(some.first, some.stop)))
             return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span)
-        return self._branch(node, current) if isinstance(node, IfThenElse) else node
+        return self._branch(node, who, []) if isinstance(node, IfThenElse) else node
 
-    def _branch(self, node: IfThenElse, current: ThreadRange) -> Stmt:
+    def _branch(self, node: IfThenElse, who: Numbers, guards: list[Any]) -> Stmt:
+        """guards: what holds for these threads and no others, where nothing around says so."""
         condition = node.condition
-        if not variables(condition) & self.axes:
-            return self._inside(node, current)
         if isinstance(condition, tirx.And) and node.else_case is None:  # what is about threads stands outside
             outer, inner = condition.a, condition.b
-            if self._meeting(outer, current) is None:
+            if self._meeting(outer, who) is None:
                 outer, inner = inner, outer
-            if self._meeting(outer, current) is not None:
+            if self._meeting(condition, who) is None and self._meeting(outer, who) is not None:
                 nested = IfThenElse(inner, node.then_case, None, span=node.span)
-                return self._branch(IfThenElse(outer, nested, None, span=node.span), current)
-        met = self._meeting(condition, current)
+                return self._branch(IfThenElse(outer, nested, None, span=node.span), who, guards)
+        met = self._meeting(condition, who)
         if met is None:
-            return self._inside(self._checked(node, node.then_case, node.else_case), current)
-        rest = [number for number in range(current.first, current.stop) if number not in set(met)]
-        made = [self._side(node, node.then_case, condition, met, current)]
+            if variables(condition) & self.axes:
+                self._check(node, node.then_case, node.else_case)
+            other = None if node.else_case is None else self.statement(node.else_case, who)
+            made = IfThenElse(condition, self.statement(node.then_case, who), other, span=node.span)
+            return where(guards, made)
+        inside = set(met)
+        rest = tuple(number for number in who if number not in inside)
+        parts = [self._side(node, node.then_case, met, [*guards, condition])]
         if node.else_case is not None:
-            made.append(self._side(node, node.else_case, tirx.Not(condition), rest, current))
-        return seq(made)
+            parts.append(self._side(node, node.else_case, rest, [*guards, tirx.Not(condition)]))
+        return seq(parts)
 
-    def _inside(self, node: IfThenElse, current: ThreadRange) -> Stmt:
-        other = None if node.else_case is None else self.statement(node.else_case, current)
-        return IfThenElse(node.condition, self.statement(node.then_case, current), other, span=node.span)
-
-    def _side(self, node: IfThenElse, body: Stmt, condition: Any, met: list[int], current: ThreadRange) -> Stmt:
+    def _side(self, node: IfThenElse, body: Stmt, met: Numbers, guards: list[Any]) -> Stmt:
         """One side of a branch, which these threads come to."""
         if len(met) == 1:
-            return IfThenElse(condition, self._alone(body), None, span=node.span)
+            return IfThenElse(all_of(guards), self._alone(body), None, span=node.span)
         some = ThreadRange(met[0], len(met)) if met else ThreadRange(0, 0)
         is_range = met and met[-1] == some.stop - 1 and not some.first % self.warp and not some.count % self.warp
-        if not is_range or not _is_joint(body):
-            self._checked(node, body)
-            return IfThenElse(condition, self.statement(body, current), None, span=node.span)
-        return for_threads(some, self.statement(body, some), span=node.span)
+        if is_range and _is_joint(body):
+            return for_threads(some, self.statement(body, met), span=node.span)
+        if isinstance(body, IfThenElse) and met:  # elif: each of its sides may be a range
+            return self._branch(body, met, guards)
+        self._check(node, body)
+        return IfThenElse(all_of(guards), self.statement(body, met), None, span=node.span)
 
-    def _meeting(self, condition: Any, current: ThreadRange) -> list[int] | None:
-        """The threads for which it holds; None where that is not known when compiling."""
-        if variables(condition) - self.axes or collect(condition, Call, TensorLoad):
+    def _meeting(self, condition: Any, who: Numbers) -> Numbers | None:
+        """Those of the threads for which it holds; None where that is not about their numbers alone."""
+        names = variables(condition)
+        if not names or names - self.axes or collect(condition, Call, TensorLoad):
             return None
-        key = condition, current
+        key = condition, who
         if key not in self.known:
             still = {axis: const(0, dtype_of(axis)) for axis in self.axes}
             analyzer, met = Analyzer(), []
-            for number in range(current.first, current.stop):
+            for number in who:
                 values = {**still, self.index: const(number, dtype_of(self.index))}
                 if constant(analyzer.simplify(substitute(condition, values))):
                     met.append(number)
-            self.known[key] = met
+            self.known[key] = tuple(met)
         return self.known[key]
 
     def _alone(self, body: Stmt) -> Stmt:
@@ -126,7 +135,7 @@ class _Ranges:
 
         return structural_map(body, (Evaluate, mark))
 
-    def _checked(self, node: IfThenElse, *sides: Any) -> IfThenElse:
+    def _check(self, node: IfThenElse, *sides: Any) -> None:
         """Nothing that threads do together is in it."""
         for side in sides:
             for inner in [] if side is None else collect(side, Evaluate):
@@ -140,7 +149,6 @@ class _Ranges:
                         expected=f"all threads, one, or a number of neighbours that is a multiple of {self.warp}",
                         hint="put the condition on the thread's number into an `if` of its own",
                     )
-        return node
 
 
 def _is_own(call: TileCall) -> bool:

@@ -100,7 +100,7 @@ class _Plan:
         self.clock = 0
         self.apart: set[Var] = set()  # used by some threads, whose time is not that of the others
         self._walk(body, [])
-        for buffer in self.lives if lives_all else self.apart:
+        for buffer in list(self.lives if lives_all else self.apart & set(self.lives)):
             self.lives[buffer] = [0, self.clock]
         self.placed = self._place()
 
