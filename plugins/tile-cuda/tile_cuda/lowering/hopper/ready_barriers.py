@@ -9,14 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.operations import BARRIER_HINT, KIND
+from tile_cuda.operations import BARRIER_HINT, KIND, TMA_COPY
 from tile_cuda.target import architecture_of
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import const, constant, load, nothing, seq
 from tilecore.ir.dialect_calls import has_dialect_calls, refuse_dialects
-from tilecore.ir.nodes import EQ, AllocBuffer, Analyzer, IfThenElse, PrimFunc, Stmt, Var, structural_map
-from tilecore.ir.tile_ops import hints_of, tile_statement
+from tilecore.ir.nodes import EQ, AllocBuffer, Analyzer, Evaluate, For, IfThenElse, PrimFunc, Stmt, Var, structural_map
+from tilecore.ir.tile_ops import as_tile_call, hints_of, tile_statement
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.pipeline_loops import STAGES
 from tilecore.lowering.simt.plan_shared import ALL_LIVE
 from tilecore.lowering.threads.kernels import Threads, each_kernel, kernels_of
 
@@ -30,6 +33,7 @@ def read_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return func
     if "wgmma" not in env.capabilities.features:
         refuse_dialects(func.body, architecture_of(env.target).name, takes_ranges=True, expected="cuda -arch=sm_90a")
+    _refuse_stages(func.body)
     env.facts[ALL_LIVE] = True
     found = env.facts.setdefault(BARRIERS, {})
     clusters = env.facts.setdefault(CLUSTERS, set())
@@ -40,6 +44,22 @@ def read_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
             if hints_of(kernel, "cluster_dims"):
                 clusters.add(barriers)
     return func
+
+
+def _refuse_stages(body: Stmt) -> None:
+    """T.Pipelined makes rings of tiles that T.copy fills, and knows nothing of the kernel's own barriers."""
+    for loop in collect(body, For):
+        if int(loop.annotations.get(STAGES, 0)) < 2:
+            continue
+        for node in collect(loop.body, Evaluate):
+            call = as_tile_call(node)
+            if call is not None and call.op.name == TMA_COPY.name:
+                raise UnsupportedError(
+                    "T.tma_copy in a T.Pipelined loop with stages",
+                    location=location_of_span(node.span),
+                    expected="T.copy there, or a loop of range() or T.serial",
+                    hint="make the slots and a barrier for each: slot k % stages, with parity k // stages % 2",
+                )
 
 
 def ready_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
