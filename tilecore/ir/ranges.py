@@ -7,6 +7,7 @@ from typing import Any
 
 from tilecore.ir.build import const, dtype_of, nothing
 from tilecore.ir.nodes import Analyzer, AttrStmt, For, IterVar, Range, Var
+from tilecore.ir.thread_ranges import THREADS
 
 _KEY = "tile.range"
 
@@ -18,8 +19,8 @@ def within(var: Var, extent: Any) -> AttrStmt:
 
 
 def known_range(node: AttrStmt) -> tuple[Var, Range] | None:
-    """The variable and its range, if ``node`` is what :func:`within` makes."""
-    return (node.node.var, node.node.dom) if node.attr_key == _KEY else None
+    """The variable and its range, if ``node`` is what :func:`within` or ``for_threads`` makes."""
+    return (node.node.var, node.node.dom) if node.attr_key in (_KEY, THREADS) else None
 
 
 def binding_loops(analyzer: Analyzer) -> Callable[[For, Any], Any]:

@@ -100,6 +100,17 @@ for _op in TILE_OPS.values():
     register_call(_op.full_name)
 
 
+def register_tile_op(op: TileOp) -> TileOp:
+    """A backend's own operation on tiles, ``<kind>.<name>``: it takes part in everything that the core's do (choice
+    among implementations, layouts of operands), and only implementations of the backend carry it out."""
+    if "." not in op.name:
+        raise ValueError(f"{op.name} is no <kind>.<name>")
+    if TILE_OPS.setdefault(op.name, op) != op:
+        raise ValueError(f"{op.name} is registered as another operation")
+    register_call(op.full_name)
+    return op
+
+
 def tile_call(name: str, args: Sequence[Any], *, dtype: str = "void", hints: dict[str, Any] | None = None) -> Call:
     """A call of tile op ``name``; Python ints and strings become immediates. ``hints`` are kept as call attributes."""
     op = TILE_OPS[name]

@@ -101,19 +101,24 @@ for _name, _target in _dtypes.ALIASES.items():
 def __getattr__(name: str) -> Any:
     place = _NAMES.get(name)
     if place is None:
-        raise _unknown(name)
+        return _of_a_backend(name)
     module, _, attribute = place.partition(":")
     value = getattr(importlib.import_module(module), attribute)
     globals()[name] = value
     return value
 
 
-def _unknown(name: str) -> AttributeError:
+def _of_a_backend(name: str) -> Any:
+    """A name that an installed backend adds; it is asked for each time, as backends come and go."""
     if name.startswith("__") and name.endswith("__"):
-        return AttributeError(name)
+        raise AttributeError(name)
+    from tilecore.language.dialects import offered, offered_names
     from tilecore.language.foreign import missing
 
-    return missing(name, [*_NAMES, *_dtypes.FACTS, *_dtypes.ALIASES])
+    value = offered(name)
+    if value is None:
+        raise missing(name, [*_NAMES, *_dtypes.FACTS, *_dtypes.ALIASES, *offered_names()])
+    return value
 
 
 class _Language(ModuleType):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 
 from tilecore.errors import UnsupportedError
+from tilecore.plugins.manager import kinds
 
 # Stems of names of one chip's instructions, by what they are for: what the language has for it on every target. The
 # longest stem that a name begins with decides.
@@ -84,6 +85,7 @@ def missing(name: str, known: list[str]) -> AttributeError:
     if stems:
         return MissingNameError(
             f"T.{name} is one chip's instruction and not part of tilecore.language",
+            found=f"installed targets: {', '.join(kinds())}, none of which offers it",
             hint=f"{_STEMS[max(stems, key=len)]}; {_OWN_SOURCE}",
         )
     close = difflib.get_close_matches(name, known, n=1)

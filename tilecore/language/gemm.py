@@ -44,10 +44,20 @@ def gemm(
     """
     if mbar is not None:
         raise LanguageError("T.gemm(mbar=...) belongs to one chip", hint="leave it out: what follows sees C")
-    a, b, c = (region_of(x, "T.gemm") for x in (A, B, C))
-    m, k = _matrix(a, "A", transpose_A)
-    kb, n = _matrix(b, "B", transpose_B)
-    mc, nc = _matrix(c, "C", False)
+    operands = product_operands("T.gemm", A, B, C, transpose_A, transpose_B, clear_accum, policy)
+    hints = {"k_pack": k_pack if k_pack != 1 else None, **(annotations or {})}
+    emit("gemm", operands, hints)
+
+
+def product_operands(
+    what: str, A: Any, B: Any, C: Any, transpose_A: bool, transpose_B: bool, clear_accum: Any, policy: int
+) -> list[Any]:
+    """The operands of an operation that multiplies two tiles, in the order of the tile operation "gemm". Raises
+    LanguageError where they do not go together."""
+    a, b, c = (region_of(x, what) for x in (A, B, C))
+    m, k = _matrix(a, "A", transpose_A, what)
+    kb, n = _matrix(b, "B", transpose_B, what)
+    mc, nc = _matrix(c, "C", False, what)
     for size, other, text in (
         (k, kb, "K of A ({}) does not match K of B ({})"),
         (m, mc, "M of A ({}) does not match M of C ({})"),
@@ -55,33 +65,32 @@ def gemm(
     ):
         if not same_size(size, other):
             raise LanguageError(
-                "T.gemm: " + text.format(size, other),
+                f"{what}: " + text.format(size, other),
                 found=f"A {describe(a)}, B {describe(b)}, C {describe(c)}"
                 + f", transpose_A={bool(transpose_A)}, transpose_B={bool(transpose_B)}",
                 expected="A [M, K] @ B [K, N] into C [M, N]",
             )
     if (kind_of(a).startswith("float64")) != (kind_of(b).startswith("float64")):
-        raise LanguageError("T.gemm: the element types do not go together", found=f"{kind_of(a)} @ {kind_of(b)}")
+        raise LanguageError(f"{what}: the element types do not go together", found=f"{kind_of(a)} @ {kind_of(b)}")
     if not _is_float(c) and (_is_float(a) or _is_float(b)):
         raise LanguageError(
-            "T.gemm of floats accumulates into an integer",
+            f"{what} of floats accumulates into an integer",
             found=f"{kind_of(a)} @ {kind_of(b)} into {kind_of(c)}",
             expected="a float accumulator",
         )
     clear = as_condition(clear_accum) if is_kernel_value(clear_accum) else bool(clear_accum)
-    hints = {"k_pack": k_pack if k_pack != 1 else None, **(annotations or {})}
-    emit("gemm", [a, b, c, bool(transpose_A), bool(transpose_B), clear, int(policy)], hints)
+    return [a, b, c, bool(transpose_A), bool(transpose_B), clear, int(policy)]
 
 
 def _is_float(region: TensorRegion) -> bool:
     return DType(kind_of(region)).is_float
 
 
-def _matrix(region: TensorRegion, name: str, transposed: bool) -> tuple[Any, Any]:
+def _matrix(region: TensorRegion, name: str, transposed: bool, what: str) -> tuple[Any, Any]:
     sizes = extents(region)
     if len(sizes) < 2 or any(not (isinstance(s, int) and s == 1) for s in sizes[:-2]):
         raise LanguageError(
-            f"T.gemm: {name} is not a matrix", found=describe(region), expected="two axes (leading ones of extent 1)"
+            f"{what}: {name} is not a matrix", found=describe(region), expected="two axes (leading ones of extent 1)"
         )
     rows, columns = sizes[-2:]
     return (columns, rows) if transposed else (rows, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
@@ -35,9 +36,12 @@ def _shape(shape: Any, what: str, static: bool = True) -> list[Any]:
 class _Unnamed(BufferHandle):
     """A buffer from T.alloc_* until the assignment that names it."""
 
-    def __init__(self, shape: list[Any], dtype: str, scope: str) -> None:
+    def __init__(
+        self, shape: list[Any], dtype: str, scope: str, after: Callable[[BufferHandle], None] | None = None
+    ) -> None:
         self._facts = (shape, dtype, scope)
         self._buffer: Any = None
+        self._after = after
 
     @property
     def buffer(self) -> Any:  # type: ignore[override]
@@ -50,6 +54,8 @@ class _Unnamed(BufferHandle):
         shape, kind, scope = self._facts
         self._buffer = tirx.decl_buffer(shape, ir_dtype(kind), builder.unique(name), scope=scope, layout=None)
         builder.allocate(self._buffer)
+        if self._after is not None:
+            self._after(self)
 
     def name_once(self, builder: Any, name: str) -> bool:
         if self._buffer is None:
@@ -57,24 +63,27 @@ class _Unnamed(BufferHandle):
         return True
 
 
-def _allocate(shape: Any, dtype: Any, scope: str, what: str) -> BufferHandle:
+def allocate(
+    shape: Any, dtype: Any, scope: str, what: str, after: Callable[[BufferHandle], None] | None = None
+) -> BufferHandle:
+    """A buffer that gets its name from the assignment; ``after`` is called with it once it is allocated."""
     current(what)
-    return _Unnamed(_shape(shape, what), str(DType(dtype)), scope)
+    return _Unnamed(_shape(shape, what), str(DType(dtype)), scope, after)
 
 
 def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") -> BufferHandle:
     """Memory shared by the threads of a block; uninitialised. shape: constant sizes."""
-    return _allocate(shape, dtype, scope, "T.alloc_shared")
+    return allocate(shape, dtype, scope, "T.alloc_shared")
 
 
 def alloc_fragment(shape: Any, dtype: Any = "float32", scope: str = "local.fragment") -> BufferHandle:
     """A tile held in the registers of the whole block, spread over its threads by the compiler; uninitialised."""
-    return _allocate(shape, dtype, scope, "T.alloc_fragment")
+    return allocate(shape, dtype, scope, "T.alloc_fragment")
 
 
 def alloc_local(shape: Any, dtype: Any = "float32", scope: str = "local") -> BufferHandle:
     """Memory of one thread; uninitialised."""
-    return _allocate(shape, dtype, scope, "T.alloc_local")
+    return allocate(shape, dtype, scope, "T.alloc_local")
 
 
 def alloc_buffer(shape: Any, dtype: Any = "float32", scope: str = "global", **others: Any) -> BufferHandle:
@@ -83,7 +92,7 @@ def alloc_buffer(shape: Any, dtype: Any = "float32", scope: str = "global", **ot
         raise LanguageError(f"T.alloc_buffer does not take {', '.join(others)}")
     if scope == "global":
         return _workspace(shape, dtype, scope, "T.alloc_buffer in global memory")
-    return _allocate(shape, dtype, scope, "T.alloc_buffer")
+    return allocate(shape, dtype, scope, "T.alloc_buffer")
 
 
 def alloc_var(dtype: Any, *args: Any, scope: str = "local.var", init: Any = None) -> LocalVar:
@@ -166,22 +175,12 @@ def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | No
 
     if op not in ("sum", "max", "min"):
         raise LanguageError(f"T.alloc_reducer(op={op!r})", expected='"sum", "max" or "min"')
-    handle = _Reducer(_shape(shape, "T.alloc_reducer"), str(DType(dtype)), "local.fragment")
 
     def record(made: BufferHandle) -> None:
         annotate("reducer", made, op, replication or "none")
         open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[made.buffer] = op
 
-    handle.after = record
-    return handle
-
-
-class _Reducer(_Unnamed):
-    after: Any = None
-
-    def _make(self, name: str) -> None:
-        super()._make(name)
-        self.after(self)
+    return allocate(shape, dtype, "local.fragment", "T.alloc_reducer", record)
 
 
 def reshape(src: BufferHandle, shape: Any) -> BufferHandle:

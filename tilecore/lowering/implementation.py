@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
+from tilecore.ir.dialect_calls import CALLED
 
 if TYPE_CHECKING:
     from tilecore.ir.nodes import Stmt
@@ -58,8 +59,9 @@ def choose(call: TileCall, candidates: Sequence[TileOpImpl], env: PassEnv) -> Ch
             return Choice(call, impl, tuple(declined))
         declined.append((impl.name, reason))
     reasons = "; ".join(f"{name}: {why}" for name, why in declined)
+    name = call.hints.get(CALLED) or f"T.{call.op.name}"
     raise UnsupportedError(
-        f"T.{call.op.name} has no implementation on target {env.target}",
+        f"{name} has no implementation on target {env.target}",
         location=location_of_span(call.span),
         found=reasons or "the target implements none",
         expected="a supported form of the operation",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
 from tilecore.errors import LoweringError, TilecoreError
+from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.verify import verify
 from tilecore.lowering.passes import Gap, Pass, PassEnv, edited
 
@@ -39,6 +40,8 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     check = debug.check_enabled()
     if check:
         verify(func, "the front end")
+    takes_ranges = backend.lowering.family == "simt"
+    refuse_dialects(func.body, f"target {env.target}", env.target.kind, takes_ranges)
     current: Any = func
     for step in steps:
         start = time.perf_counter()

@@ -63,6 +63,8 @@ class TargetSpec:
     resolve: fills in every attribute (detecting the device present if need be); must return the same target for the
     same machine in every process. device: DLPack device type (1 = host memory). torch_device: torch's name for it.
     detect: is a device present. Neither ``resolve`` nor ``detect`` may import TVM or torch.
+    language: names that it adds to the tile language, each with its place ("module:attribute"), which is imported when
+    a kernel uses the name.
     contract: the version of the contract that the plugin was written for.
     """
 
@@ -75,6 +77,7 @@ class TargetSpec:
     aliases: Mapping[str, Mapping[str, Attribute]] = field(default_factory=dict)
     device: int = 1
     torch_device: str = "cpu"
+    language: Mapping[str, str] = field(default_factory=dict)
     contract: int = CONTRACT_VERSION
 
 

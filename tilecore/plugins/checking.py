@@ -39,6 +39,15 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
+def _is_identifier(value: Any) -> bool:
+    return isinstance(value, str) and value.isidentifier()
+
+
+def _is_place(value: Any) -> bool:
+    module, colon, attribute = value.partition(":") if isinstance(value, str) else ("", "", "")
+    return bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
 def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -107,6 +116,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "aliases": _mapping("a dict of names to dicts of attributes", _is_name, _is_implied),
         "device": Rule("a DLPack device type, a positive int", lambda value: _is_int(value) and value > 0),
         "torch_device": TEXT,
+        "language": _mapping('a dict of names to "module:attribute"', _is_identifier, _is_place),
     },
     Lowering: {"family": TEXT, "stand_in": _takes(1), "edits": SEQUENCE, "implementations": SEQUENCE},
     Codegen: {"function": TEXT, "emits": TEXT, "register": _takes(0)},

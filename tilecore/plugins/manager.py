@@ -138,6 +138,10 @@ class Manager:
         """What ``tilecore_target`` of ``kind`` answered; the other hooks are not asked."""
         return self._loader(kind).target()
 
+    def specs(self) -> Iterator[TargetSpec]:
+        """The targets of the packages that work, the host's first; imports their modules."""
+        return self._targets()
+
     def use_default(self) -> tuple[Backend, Target]:
         """What "auto" means: ``TILECORE_TARGET`` if set, else the first backend (by kind) that detects its device,
         else the host. A broken backend is skipped with one warning."""
@@ -294,6 +298,7 @@ status = _manager.status
 get = _manager.get
 resolve = _manager.resolve
 target_spec = _manager.target_spec
+specs = _manager.specs
 use_default = _manager.use_default
 register = _manager.register
 refresh = _manager.refresh

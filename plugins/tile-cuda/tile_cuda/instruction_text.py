@@ -96,9 +96,11 @@ def _settle(emit: Statements, node: Any) -> None:
 
 
 def _tensor_load(emit: Statements, node: Any) -> None:
-    name, to, barrier, *coordinates = node.value.args
-    places = [str(emit.value(c)) for c in coordinates]
-    emit.line(f"tc_tensor_load({', '.join([_operand(emit, to), f'&{name.value}', _operand(emit, barrier), *places])});")
+    name, to, barrier, mask, *coordinates = node.value.args
+    blocks = constant(mask)
+    places = [*([str(blocks)] if blocks else []), *(str(emit.value(c)) for c in coordinates)]
+    word = "tc_tensor_load_multicast" if blocks else "tc_tensor_load"
+    emit.line(f"{word}({', '.join([_operand(emit, to), f'&{name.value}', _operand(emit, barrier), *places])});")
 
 
 def _tensor_store(emit: Statements, node: Any) -> None:
@@ -124,6 +126,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.WARPGROUP: _with_numbers("tc_warpgroup_"),
     instructions.STORES: _with_numbers("tc_"),
     instructions.GRID: _with_numbers("tc_grid_"),
+    instructions.CLUSTER: _with_numbers("tc_cluster_"),
     instructions.REGISTERS: _with_numbers("tc_registers_"),
     instructions.SETTLE: _settle,
     instructions.TENSOR_LOAD: _tensor_load,
@@ -134,5 +137,6 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
 VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
     instructions.OPERAND: _operand_value,
     instructions.OPERAND_AT: _operand_at,
+    instructions.CLUSTER_RANK: lambda emit, node: Text("(int)tc_cluster_rank()"),
     instructions.UNIFORM: lambda emit, node: Text(f"tc_uniform({emit.value(node.args[0])})"),
 }

@@ -37,7 +37,7 @@ UNIFORM = register_call("cuda.uniform", pure=True)  # (value): the same in all l
 WARPGROUP = register_call("cuda.warpgroup")
 # (count, sums): the products into these registers are done
 SETTLE = register_call("cuda.settle")
-# (map, to, barrier, coordinates, the innermost axis first)
+# (map, to, barrier, mask of blocks of the cluster, coordinates, the innermost axis first); mask 0: this block
 TENSOR_LOAD = register_call("cuda.tensor_load")
 # (map, from, coordinates)
 TENSOR_STORE = register_call("cuda.tensor_store")
@@ -47,10 +47,13 @@ FENCE_ASYNC = register_call("cuda.fence_async")  # what this thread wrote is see
 # (barrier, converge, elements): the warp is done with a slot of a ring, of which these are the first elements
 RELEASE = register_call("cuda.release")
 GRID = register_call("cuda.grid")  # (name): the header's tc_grid_<name>
+CLUSTER = register_call("cuda.cluster")  # (name): the header's tc_cluster_<name>
+CLUSTER_RANK = register_call("cuda.cluster_rank", pure=True)  # (): int32
 REGISTERS = register_call("cuda.registers")  # (name, count): the header's tc_registers_<name>
 
+EXPLICIT = "explicit"  # attribute of calls that the kernel itself waits for
 TRANSACTIONS = (
-    "init drop arrive arrive_expect expect wait arrive_on_copies fence_init".split()
+    "init drop arrive arrive_remote arrive_expect expect wait arrive_on_copies fence_init".split()
 )  # the names of tc_transaction_*
 
 
@@ -128,13 +131,34 @@ def settle(sums: Any, count: int, span: Any = None) -> Stmt:
     return _statement(SETTLE, [const(count, "int32"), sums], span)
 
 
-def tensor_load(tensor_map: str, to: Any, barrier: Any, coordinates: Sequence[Any], span: Any = None) -> Stmt:
-    """A box from global to shared memory; its bytes count on ``barrier``."""
-    return _statement(TENSOR_LOAD, [StringImm(tensor_map), to, barrier, *coordinates], span)
+def tensor_load(
+    tensor_map: str, to: Any, barrier: Any, coordinates: Sequence[Any], span: Any = None, mask: int = 0
+) -> Stmt:
+    """A box from global to shared memory; its bytes count on ``barrier``. mask: the same for the blocks of the cluster
+    that have a bit in it, each at its own place."""
+    return _statement(TENSOR_LOAD, [StringImm(tensor_map), to, barrier, const(mask, "int32"), *coordinates], span)
 
 
-def tensor_store(tensor_map: str, source: Any, coordinates: Sequence[Any], span: Any = None) -> Stmt:
-    return _statement(TENSOR_STORE, [StringImm(tensor_map), source, *coordinates], span)
+def tensor_store(
+    tensor_map: str, source: Any, coordinates: Sequence[Any], span: Any = None, explicit: bool = False
+) -> Stmt:
+    """A box from shared to global memory. explicit: the kernel itself waits for it."""
+    attrs = {EXPLICIT: 1} if explicit else None
+    return Evaluate(Call(TENSOR_STORE, [StringImm(tensor_map), source, *coordinates], attrs=attrs, ret_ty="void"), span)
+
+
+def is_explicit(call: Call) -> bool:
+    """Does the kernel itself wait for it?"""
+    return call.attrs is not None and EXPLICIT in call.attrs
+
+
+def cluster(name: str, span: Any = None) -> Stmt:
+    """``tc_cluster_<name>``: "arrive", "wait", "barrier" for both."""
+    return _statement(CLUSTER, [StringImm(name)], span)
+
+
+def cluster_rank() -> Expr:
+    return Call(CLUSTER_RANK, [], ret_ty="int32")
 
 
 def stores(name: str, groups: int | None = None, memory: Sequence[Any] = (), span: Any = None) -> Stmt:

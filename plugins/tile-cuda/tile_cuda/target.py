@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tile_cuda import architectures
 from tile_cuda.devices import first_device, visible_devices
+from tile_cuda.language import NAMES
 from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
 from tilecore.ir.names import TILE_OP_NAMES
@@ -78,5 +79,6 @@ SPEC = TargetSpec(
     aliases={"nvidia": {}},
     device=DLPACK_CUDA,
     torch_device="cuda",
+    language=NAMES,
     contract=1,
 )

@@ -6,6 +6,7 @@ now that layouts are known. What the block does once, outside of nests (a store,
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tilecore.errors import UnsupportedError
@@ -36,6 +37,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import is_own
+from tilecore.ir.thread_ranges import ThreadRange, for_threads, number_in, range_of
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.passes import Pass, PassEnv
@@ -72,12 +74,16 @@ class _Binder:
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
         units = without_unit_axes(threads)
         number = threads.number({axis.var: units.get(axis.var, axis.var) for axis in threads.axes})
-        self.binding = Binding(Analyzer().simplify(number), threads.count, inferred, registers)
-        env.facts["binding"] = self.binding
+        self._take(Binding(Analyzer().simplify(number), threads.count, inferred, registers))
+        self.numbers: dict[Var, int] = {}  # of threads in their ranges
+
+    def _take(self, binding: Binding) -> None:
+        """Who does what follows."""
+        self.binding = self.env.facts["binding"] = binding
 
     def run(self) -> Stmt:
         made = self.statement(self.body)
-        ranges = {axis.var: axis.extent for axis in self.threads.axes}
+        ranges = {axis.var: axis.extent for axis in self.threads.axes} | self.numbers
         return Places(self.binding, ranges, set(self.reducers)).run(made)
 
     # -- statements -------------------------------------------------------------------------------------------
@@ -94,9 +100,19 @@ class _Binder:
         if isinstance(node, IfThenElse):
             other = None if node.else_case is None else self.statement(node.else_case)
             return IfThenElse(node.condition, self.statement(node.then_case), other, span=node.span)
+        if isinstance(node, AttrStmt) and (threads := range_of(node)) is not None:
+            return self._for_threads(node, threads)
         if isinstance(node, AttrStmt):
             return AttrStmt(node.node, node.attr_key, node.value, self.statement(node.body), span=node.span)
         return self._simple(node)
+
+    def _for_threads(self, node: AttrStmt, threads: ThreadRange) -> Stmt:
+        all_of_them, number = self.binding, number_in(node)
+        self.numbers[number] = threads.count
+        self._take(replace(all_of_them, thread=number, threads=threads.count))
+        made = for_threads(threads, self.statement(node.body), number, node.span)
+        self._take(all_of_them)
+        return made
 
     def _simple(self, node: Stmt) -> Stmt:
         call = as_tile_call(node) if isinstance(node, Evaluate) else None

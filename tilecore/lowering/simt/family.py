@@ -18,13 +18,16 @@ from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose import CHOOSE_TILE_OPS
 from tilecore.lowering.simt.describe_hints import DESCRIBE_HINTS, KERNEL_HINTS
 from tilecore.lowering.simt.describe_kernels import DESCRIBE_KERNELS
+from tilecore.lowering.simt.find_ranges import FIND_RANGES
 from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
 from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
 from tilecore.lowering.simt.lower_shuffles import LOWER_SHUFFLES
 from tilecore.lowering.simt.multiply import MULTIPLY
 from tilecore.lowering.simt.multiply_elements import MULTIPLY_ELEMENTS
+from tilecore.lowering.simt.note_ranges import NOTE_RANGES
 from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
+from tilecore.lowering.simt.place_ranges import PLACE_RANGES
 from tilecore.lowering.simt.plan_shared import PLAN_SHARED
 from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
 from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
@@ -38,7 +41,9 @@ from tilecore.lowering.unpack_int4 import UNPACK_INT4
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
     PRIVATIZE_SCRATCH,
+    FIND_RANGES,
     CHECK_THREADS,
+    NOTE_RANGES,
     SEPARATE_OVERLAPS,
     READ_LAYOUTS,
     PIPELINE_LOOPS,
@@ -59,6 +64,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     Gap("before_vectorize"),
     VECTORIZE_ACCESSES,
     SHARE_DIVISORS,
+    PLACE_RANGES,
     Gap("before_outline"),
     RASTERIZE_BLOCKS,
     OUTLINE_KERNELS,

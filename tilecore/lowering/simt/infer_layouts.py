@@ -8,18 +8,21 @@ that two places would want differently, or whose indices nothing can follow, liv
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilecore.errors import UnsupportedError
+from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
-from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Evaluate, For, PrimFunc, Stmt, Var, tirx
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, DeclBuffer, Evaluate, For, PrimFunc, Stmt, Var, tirx
 from tilecore.ir.scopes import is_fragment, is_private
+from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import collect
+from tilecore.ir.visit import collect, variables
 from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.assumptions import DIVISORS
 from tilecore.lowering.implementation import TileOpImpl
@@ -53,7 +56,7 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
         found: list[Inferred] = []
 
         def infer(body: Stmt, threads: Threads, found: list[Inferred] = found) -> Stmt:
-            found.append(_Inference(body, threads.count, asks_for_threads(body, threads), env).run())
+            found.append(_inferred(body, threads, env))
             return body
 
         each_kernel(func.body, infer)
@@ -75,6 +78,39 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func
 
 
+def _inferred(body: Stmt, threads: Threads, env: PassEnv) -> Inferred:
+    """The kernel's own code and that of each range of its threads, one after the other."""
+    whole, per_thread = ThreadRange(0, threads.count), asks_for_threads(body, threads)
+    parts = dict.fromkeys([whole, *(r for node in collect(body, AttrStmt) if (r := range_of(node)) is not None)])
+    inferences = [_Inference(body, part, whole, per_thread, env) for part in parts]
+    owners = _owners(inferences)
+    made = Inferred()
+    for inference in inferences:
+        mine = [b for b in inference.buffers if owners.get(b, inferences[0]) is inference]
+        inference.buffers = mine
+        found = inference.run()
+        made.fragments |= found.fragments
+        made.partitions |= found.partitions
+        made.demoted |= found.demoted
+    return made
+
+
+def _owners(inferences: Sequence[_Inference]) -> dict[Var, _Inference]:
+    """The threads that hold each fragment: those whose code uses it. Raises LanguageError where two ranges do."""
+    owners: dict[Var, _Inference] = {}
+    for inference in inferences:
+        for buffer, span in inference.used.items():
+            other = owners.setdefault(buffer, inference)
+            if other is not inference:
+                raise LanguageError(
+                    f"{buffer.name} is held in registers of {other.part} and used by {inference.part}",
+                    location=location_of_span(span),
+                    expected="a fragment for each range of threads",
+                    hint="allocate one where it is used, and hand values on in shared memory",
+                )
+    return owners
+
+
 def in_shared_memory(func: PrimFunc, buffers: set[Var]) -> PrimFunc:
     """The function with these fragments, and the views of them, in shared memory."""
     moved: dict[Var, Var] = {}
@@ -92,8 +128,12 @@ def in_shared_memory(func: PrimFunc, buffers: set[Var]) -> PrimFunc:
 
 
 class _Inference:
-    def __init__(self, body: Stmt, threads: int, per_thread: bool, env: PassEnv) -> None:
-        self.env, self.threads = env, threads
+    """part: the threads whose code it is about, of all ``whole``. used: the fragments in it, each with a place."""
+
+    def __init__(self, body: Stmt, part: ThreadRange, whole: ThreadRange, per_thread: bool, env: PassEnv) -> None:
+        self.env, self.part, self.threads = env, part, part.count
+        self.used: dict[Var, Any] = {}
+        self.inside = part == whole  # is the statement at hand in its code?
         self.nests: list[Nest] = []
         self.roots = memory_roots(body)
         self.calls: list[tuple[TileCall, TileOpImpl]] = []
@@ -102,10 +142,23 @@ class _Inference:
         self.assumed: dict[Var, int] = env.facts[DIVISORS]
         self.loose: set[Var] = set()  # fragments touched outside of nests and operations
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
+        self.fragments = set(self.buffers)
         self._gather(body)
         self.state = Inferred()
 
     def _gather(self, node: Stmt) -> None:
+        threads = range_of(node)
+        if threads is not None:
+            around, self.inside = self.inside, threads == self.part
+            self._gather(node.body)
+            self.inside = around
+            return
+        parts = None if is_parallel(node) else _parts(node)
+        if parts is None and not self.inside:
+            return
+        for part in parts or [node]:
+            if self.inside and (parts is None or not isinstance(part, Stmt)):
+                self._use(part, getattr(node, "span", None))
         if is_parallel(node):
             self.nests.append(Nest(node, self.roots))
             return
@@ -113,15 +166,21 @@ class _Inference:
         if call is not None and HINT in call.hints:
             self.calls.append((call, chosen(call, self.env)))
             return
-        parts = _parts(node)
         if parts is None:
             self.loose |= {a.buffer for a in accesses_of(node) if is_fragment(a.buffer)}
             return
         for part in parts:
             if isinstance(part, Stmt):
                 self._gather(part)
-            else:
+            elif self.inside:
                 self.loose |= {a.buffer for a in accesses_of(part) if is_fragment(a.buffer)}
+
+    def _use(self, node: Any, span: Any) -> None:
+        if isinstance(node, AllocBuffer):
+            return
+        for buffer in variables(node):
+            if buffer in self.fragments:
+                self.used.setdefault(buffer, span)
 
     # -- the search -------------------------------------------------------------------------------------------
 

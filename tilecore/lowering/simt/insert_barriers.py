@@ -2,11 +2,16 @@
 
 Memory that threads share is shared memory and what a kernel writes of global memory, under each name it may have. The
 threads of a nest never meet in it (that is what T.Parallel promises), so a nest is one statement here.
+
+Code of some threads of the block (ir/thread_ranges.py) has barriers of these threads. Between the code of ranges that
+have no thread in common there are none: the kernel orders them by barriers of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from tilecore.ir.build import constant, op_name, seq, with_body
@@ -27,9 +32,10 @@ from tilecore.ir.nodes import (
     structural_equal,
 )
 from tilecore.ir.scopes import is_global, is_shared
+from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import collect
+from tilecore.ir.visit import children, collect
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
@@ -37,7 +43,7 @@ from tilecore.lowering.simt.nests import Access, accesses_of
 from tilecore.lowering.simt.touches import Meetings, Touch, carried, distinct, left
 from tilecore.lowering.simt.twins import FACT as ONE_TENSOR
 from tilecore.lowering.simt.twins import possible_twins
-from tilecore.lowering.threads.kernels import Threads, each_kernel
+from tilecore.lowering.threads.kernels import ThreadAxis, Threads, each_kernel
 from tilecore.lowering.threads.uniformity import Uniformity
 
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known
@@ -67,7 +73,11 @@ State = frozenset  # of Touch
 
 
 class _Inserter:
+    """For the code of one range of threads; ``inside`` is for that of one inside of it."""
+
     def __init__(self, func: PrimFunc, body: Stmt, threads: Threads, env: PassEnv) -> None:
+        self.body, self.threads = body, ThreadRange(0, threads.count)
+        self.inner: dict[ThreadRange, _Inserter] = {}
         self.uniformity = Uniformity(body, threads, env.facts.get(UNIFORM, ()))
         self.roots = memory_roots(body)
         self.number = Analyzer().simplify(threads.number())
@@ -81,11 +91,24 @@ class _Inserter:
     def root(self, buffer: Var) -> Var:
         return self.roots.get(buffer, buffer)
 
+    def inside(self, node: AttrStmt) -> _Inserter:
+        threads = range_of(node)
+        assert threads is not None
+        if threads not in self.inner:
+            made = copy(self)
+            made.threads, made.number, made.inner, made.touches = threads, number_in(node), {}, {}
+            axis = ThreadAxis("x", number_in(node), threads.count)
+            made.meetings = self.meetings.of_threads(Threads((axis,)), self.body)
+            self.inner[threads] = made
+        return self.inner[threads]
+
     # -- statements: (the statement with its barriers, what is touched after it since the last one) -----------------
 
     def statement(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         if isinstance(node, SeqStmt):
             return self._sequence(node, state)
+        if range_of(node) is not None:
+            return self._ranged(node, state)
         if isinstance(node, AttrStmt) and node.attr_key != NEST:
             body, after = self.statement(node.body, state)
             return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), after
@@ -118,6 +141,16 @@ class _Inserter:
             made, state = self.statement(part, state)
             parts.append(made)
         return seq(parts), state
+
+    def _ranged(self, node: Any, state: State) -> tuple[Stmt, State]:
+        inner, touched = self.inside(node), self._touched(node)
+        before: list[Stmt] = []
+        if self._meets(state, touched):
+            state, before = frozenset(), [tile_statement("sync_threads", [])]
+        body, after = inner.statement(node.body, state)
+        made = AttrStmt(node.node, node.attr_key, node.value, body, span=node.span)
+        settled = [replace(left(t, node), settled=True) for t in touched]  # among themselves; others have not waited
+        return seq([*before, made]), distinct([*state, *after, *settled])
 
     def _loop(self, node: Any, state: State) -> tuple[Stmt, State]:
         state, before = self._head(node, state)
@@ -161,16 +194,26 @@ class _Inserter:
     def _touched(self, node: Any) -> list[Touch]:
         found = self.touches.get(node)
         if found is None:
-            dealt, single = self._is_dealt(node), _is_plain(node)
-            found = [self._touch(a, dealt, single) for a in accesses_of(node) if self.root(a.buffer) in self.common]
-            self.touches[node] = found
+            found = self.touches[node] = self._parts_touched(node) if has_ranges(node) else self._own_touched(node)
         return found
+
+    def _parts_touched(self, node: Any) -> list[Touch]:
+        if range_of(node) is not None:
+            return self.inside(node)._touched(node.body)
+        heads = (getattr(node, name, None) for name in ("min", "extent", "condition"))
+        parts = [*(head for head in heads if head is not None), *children(node)]
+        return [touch for part in parts for touch in self._touched(part)]
+
+    def _own_touched(self, node: Any) -> list[Touch]:
+        dealt, single = self._is_dealt(node), _is_plain(node)
+        return [self._touch(a, dealt, single) for a in accesses_of(node) if self.root(a.buffer) in self.common]
 
     def _touch(self, access: Access, dealt: bool, single: bool) -> Touch:
         whole = access.buffer is self.root(access.buffer)
         place = access.indices if whole else None
         slot = access.indices[0] if whole and len(access.indices) > 1 else None
-        return Touch(self.root(access.buffer), place, slot, access.writes, access.atomic, dealt, single)
+        memory = self.root(access.buffer)
+        return Touch(memory, place, slot, access.writes, access.atomic, dealt, single, threads=self.threads)
 
     def _is_dealt(self, node: Any) -> bool:
         """A nest whose copies are there when it ends, or what one thread does."""
@@ -182,8 +225,14 @@ class _Inserter:
 
     def _meets(self, state: Iterable[Touch], touched: Sequence[Touch]) -> bool:
         """Do any of them need a barrier? Every pair is looked at, so that all twins that meet are noted."""
-        conflicts = [self.meetings.conflict(a, b) for a in state for b in touched]
+        conflicts = [self.meetings.conflict(a, b) for a in state for b in touched if self._is_for_us(a, b)]
         return any(conflicts)
+
+    def _is_for_us(self, a: Touch, b: Touch) -> bool:
+        """Would a barrier of these threads order them?"""
+        if self.threads not in (a.threads, b.threads) or not a.threads.meets(b.threads):
+            return False
+        return not (a.settled and a.threads == self.threads)
 
 
 def _is_plain(node: Any) -> bool:

@@ -13,6 +13,7 @@ from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import const, constant, dtype_of, load, loop, op_name, seq, store
 from tilecore.ir.nodes import (
     AllocBuffer,
+    AttrStmt,
     Bind,
     BufferStore,
     Call,
@@ -32,9 +33,10 @@ from tilecore.ir.nodes import (
 from tilecore.ir.reductions import join
 from tilecore.ir.register_call import register_call
 from tilecore.ir.thread_groups import ThreadGroups
+from tilecore.ir.thread_ranges import number_in, range_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.threads.kernels import Threads, each_kernel
+from tilecore.lowering.threads.kernels import ThreadAxis, Threads, each_kernel
 from tilecore.lowering.threads.uniformity import Uniformity
 
 ALLREDUCE = "tile.allreduce"
@@ -64,18 +66,31 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
             apart.pop()
             return made
 
+        groups = [threads]  # that join: those of the block, or of the range around
+
+        def ranged(node: AttrStmt, mutator: Any) -> Any:
+            some = range_of(node)
+            if some is None:
+                return mutator.default_mutate(node)
+            groups.append(Threads((ThreadAxis("x", number_in(node), some.count),)))
+            made = mutator.default_mutate(node)
+            groups.pop()
+            return made
+
         def lowered(node: Any, mutator: Any) -> Any:
             made = mutator.default_mutate(node)
             if not any(op_name(c) == ALLREDUCE for c in collect(made, Call)):
                 return made
-            joins = _Joins(threads, warp, uniform)
+            joins = _Joins(groups[-1], warp, uniform)
             result = joins.statement(made)
             if joins.over_memory and apart:
                 raise _cannot_meet(node, warp)
             return result
 
         leaves = [(kind, lowered) for kind in (BufferStore, Bind, Evaluate)]
-        return structural_mutate(body, [*leaves, *((kind, around) for kind in (For, While, IfThenElse))])
+        return structural_mutate(
+            body, [*leaves, (AttrStmt, ranged), *((kind, around) for kind in (For, While, IfThenElse))]
+        )
 
     return func.with_body(each_kernel(func.body, change))
 

@@ -23,6 +23,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import is_shared
+from tilecore.ir.thread_ranges import range_of
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
@@ -30,6 +31,7 @@ from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 ALIGN = 128  # bytes; bulk copies and swizzles want it
+ALL_LIVE = "shared_lives"  # the fact: no two buffers share memory, as work that waits for nobody uses them
 SMALL = 256  # bytes: such buffers share no memory, which would cost a barrier
 
 
@@ -42,7 +44,7 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def plan(body: Stmt, threads: Threads) -> Stmt:
         body = _renamed(body, names, alignment, alone)
-        made = _Plan(body, alignment, alone)
+        made = _Plan(body, alignment, alone, bool(env.facts.get(ALL_LIVE)))
         placed = made.placed
         offsets.update(placed)
         total = max((start + size for start, size in placed.values()), default=0)
@@ -95,9 +97,9 @@ def _renamed(body: Stmt, names: set[str], alignment: dict[Var, int], alone: set[
 
 class _Plan:
     """Lives as intervals of statements, counted through the code; a buffer used in a loop lives through all of it,
-    unless it is allocated in there."""
+    unless it is allocated in there. One that some threads use by themselves lives through the whole kernel."""
 
-    def __init__(self, body: Stmt, alignment: dict[Var, int], alone: set[Var]) -> None:
+    def __init__(self, body: Stmt, alignment: dict[Var, int], alone: set[Var], lives_all: bool) -> None:
         self.alignment, self.alone = alignment, alone
         self.roots = memory_roots(body)
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
@@ -105,7 +107,10 @@ class _Plan:
         self.lines: dict[Var, list[int]] = {}  # the user's first and last line that uses it
         self.allocated: dict[Var, int] = {}
         self.clock = 0
+        self.apart: set[Var] = set()  # used by some threads, whose time is not that of the others
         self._walk(body, [])
+        for buffer in list(self.lives if lives_all else self.apart & set(self.lives)):
+            self.lives[buffer] = [0, self.clock]
         self.placed = self._place()
 
     def _walk(self, node: Stmt, loops: list[int]) -> None:
@@ -126,6 +131,8 @@ class _Plan:
             if node.else_case is not None:
                 self._walk(node.else_case, loops)
         elif isinstance(node, AttrStmt):
+            if range_of(node) is not None:
+                self.apart |= {self.roots.get(v, v) for v in variables(node)} & set(self.buffers)
             self._walk(node.body, loops)
         elif isinstance(node, AllocBuffer):
             self.allocated[node.buffer] = self.clock

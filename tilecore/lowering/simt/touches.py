@@ -10,9 +10,12 @@ from typing import Any
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import const, constant, dtype_of
 from tilecore.ir.nodes import Analyzer, Bind, FloorMod, For, Range, Stmt, Var
+from tilecore.ir.thread_ranges import ThreadRange
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.simt.owners import Owners
 from tilecore.lowering.threads.kernels import Threads
+
+NOBODY = ThreadRange(0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +26,8 @@ class Touch:
     index, as the code that is looked at sees it. atomic: the kind of an atomic operation. dealt: a thread touches only
     elements that no other one does (the accesses of a nest). single: it is one element, touched by the thread itself
     and now, not by an operation of many threads or one that lands later. crossed: loops that have gone on or ended
-    since; False when one of them is no counting loop.
+    since; False when one of them is no counting loop. threads: those whose code it is in. settled: these have met
+    since, others have not.
     """
 
     memory: Var
@@ -34,6 +38,8 @@ class Touch:
     dealt: bool = False
     single: bool = False
     crossed: tuple[For, ...] | bool = ()
+    threads: ThreadRange = NOBODY
+    settled: bool = False
 
     @cached_property
     def text(self) -> tuple[str, ...] | None:
@@ -44,7 +50,8 @@ class Touch:
     def key(self) -> Hashable:
         """What makes it another touch than others."""
         crossed = self.crossed if isinstance(self.crossed, bool) else tuple(id(loop) for loop in self.crossed)
-        return self.memory, self.text, str(self.slot), self.writes, self.atomic, self.dealt, self.single, crossed
+        who = self.threads, self.settled
+        return self.memory, self.text, str(self.slot), self.writes, self.atomic, self.dealt, self.single, crossed, who
 
 
 class Meetings:
@@ -68,6 +75,12 @@ class Meetings:
         for loop in loops:
             self._bind(loop.loop_var, loop.min, loop.extent)
         self.moving = {axis.var for axis in threads.axes} | {loop.loop_var for loop in loops}
+
+    def of_threads(self, threads: Threads, body: Stmt) -> Meetings:
+        """The same for the code of some threads of the block."""
+        made = Meetings(threads, body, self.offsets, self.twins)
+        made.around, made.one_tensor = self.around, self.one_tensor
+        return made
 
     def _bind(self, var: Var, least: Any, extent: Any) -> None:
         self.analyzer.bind(var, Range.from_min_extent(least, extent))

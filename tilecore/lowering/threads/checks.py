@@ -9,6 +9,7 @@ from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import AllocBuffer, BufferStore, Call, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, While
 from tilecore.ir.scopes import is_private
+from tilecore.ir.thread_ranges import range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
@@ -63,6 +64,8 @@ class _Checker:
                 if isinstance(child, Stmt):
                     self.statement(child, inner)
         elif isinstance(getattr(node, "body", None), Stmt):
+            if apart is not None and range_of(node) is not None:
+                raise _some_threads("code for some threads together", node, apart)
             self.statement(node.body, apart)
 
     def _joins(self, part: Any, node: Stmt, apart: Stmt | None) -> None:

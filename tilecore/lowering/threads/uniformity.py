@@ -32,6 +32,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_private
 from tilecore.ir.thread_groups import ThreadGroups
+from tilecore.ir.thread_ranges import number_in, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
@@ -123,6 +124,8 @@ class Uniformity:
         elif isinstance(node, (For, While, IfThenElse)):
             self._compound(node, divergent)
         else:
+            if range_of(node) is not None:
+                self.varying.add(number_in(node))
             body = getattr(node, "body", None)
             if isinstance(body, Stmt):
                 self._statement(body, divergent)

@@ -22,22 +22,27 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.chain_kernels import CHAIN_KERNELS
     from tile_cuda.lowering.hopper.describe_products import DESCRIBE_PRODUCTS
     from tile_cuda.lowering.hopper.drain_stores import DRAIN_STORES
+    from tile_cuda.lowering.hopper.explicit_copies import EXPLICIT_COPY
     from tile_cuda.lowering.hopper.fence_writes import FENCE_WRITES
+    from tile_cuda.lowering.hopper.hand_over_registers import REGISTERS
     from tile_cuda.lowering.hopper.number_groups import NUMBER_GROUPS
     from tile_cuda.lowering.hopper.place_roles import PLACE_ROLES
+    from tile_cuda.lowering.hopper.ready_barriers import READ_BARRIERS, READY_BARRIERS
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
     from tile_cuda.lowering.hopper.wait_products import WAIT_PRODUCTS
-    from tile_cuda.lowering.hopper.wgmma import WGMMA
+    from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WGMMA, FENCE, WGMMA
     from tile_cuda.lowering.mma import MMA_SYNC
     from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
     from tile_cuda.lowering.schedule_products import SCHEDULE_PRODUCTS
 
     edits = (
+        PassEdit("insert", "inline_binds", READ_BARRIERS, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
         PassEdit("insert", "after_tile_ops", DRAIN_STORES),
         PassEdit("insert", "after_tile_ops", NUMBER_GROUPS),
+        PassEdit("insert", "after_tile_ops", READY_BARRIERS),
         PassEdit("insert", "insert_barriers", SCHEDULE_PRODUCTS),
         PassEdit("insert", "insert_barriers", FENCE_WRITES),
         PassEdit("insert", "insert_barriers", WAIT_PRODUCTS),
@@ -46,6 +51,6 @@ def lowering() -> Lowering:
         PassEdit("insert", "describe_kernels", CHAIN_KERNELS),
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
     )
-    return Lowering(
-        family="simt", stand_in=stand_in, implementations=(WGMMA, MMA_SYNC, BULK_LOAD, BULK_STORE), edits=edits
-    )
+    automatic = (WGMMA, MMA_SYNC, BULK_LOAD, BULK_STORE)
+    explicit = (EXPLICIT_WGMMA, EXPLICIT_COPY, FENCE, REGISTERS)
+    return Lowering(family="simt", stand_in=stand_in, implementations=(*automatic, *explicit), edits=edits)

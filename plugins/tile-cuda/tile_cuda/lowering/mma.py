@@ -24,11 +24,12 @@ from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
+from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.sums import Sums, is_held
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    found = product_of(call, env, env.facts.get("threads"))
+    found = product_of(call, env, threads_of_call(call, env))
     if isinstance(found, str):
         return found
     for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):

@@ -18,6 +18,7 @@ from tile_cuda.lowering.hopper.group_product import GROUP, ROWS, GroupProduct, g
 from tile_cuda.lowering.hopper.place_roles import WARP_BARRIER
 from tile_cuda.lowering.hopper.specialize_warps import TENSORS
 from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
+from tile_cuda.operations import WGMMA_GEMM
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, seq, store
 from tilecore.ir.nodes import (
@@ -45,6 +46,7 @@ from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.choose import UNCHOSEN
 from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.transform import PassConfigKey
 
 AT_ONCE = 16  # rows of a warp
@@ -175,8 +177,8 @@ def _product_into(sums: Var, env: PassEnv) -> GroupProduct | str:
     found = []
     for node in collect(env.facts[UNCHOSEN].body, Evaluate):
         call = as_tile_call(node)
-        if call is not None and call.op.name == "gemm" and call.c.source.same_as(sums):
-            found.append(group_product_of(call, env, env.facts.get("threads")))
+        if call is not None and call.op.name in ("gemm", WGMMA_GEMM.name) and call.c.source.same_as(sums):
+            found.append(group_product_of(call, env, threads_of_call(call, env)))
     if not found or isinstance(found[0], str):
         return "its source is not the sums of products of warpgroups"
     product = found[0]

@@ -33,7 +33,7 @@ def drain_stores(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _drained(body: Stmt, threads: Threads) -> Stmt:
-    sources = [c.args[1] for c in collect(body, Call) if op_name(c) == instructions.TENSOR_STORE]
+    sources = [c.args[1] for c in collect(body, Call) if _is_waited_for(c)]
     if not sources:
         return body
     memory = {element.source: element for element in sources}
@@ -51,6 +51,10 @@ def _drained(body: Stmt, threads: Threads) -> Stmt:
         return AttrStmt(node.node, node.attr_key, node.value, seq([*own, node.body, wait]), span=node.span)
 
     return structural_mutate(body, [(AttrStmt, role)])
+
+
+def _is_waited_for(call: Call) -> bool:
+    return op_name(call) == instructions.TENSOR_STORE and not instructions.is_explicit(call)
 
 
 def _first(element: Any) -> Any:

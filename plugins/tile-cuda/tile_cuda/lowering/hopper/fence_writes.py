@@ -1,7 +1,9 @@
-"""Makes what threads write to shared memory seen by products of warpgroups, which read it in another way.
+"""Makes what threads write to shared memory seen by products of warpgroups and by explicit stores, which read it in
+another way.
 
 PTX ISA, "Proxies": a thread's own writes are ordered before the asynchronous reads of others by a fence of the thread
-and a barrier after it. The fence stands in front of every barrier that follows such a write.
+and a barrier after it. The fence stands in front of every barrier that follows such a write, explicit arrivals at
+barriers in memory among them.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from tile_cuda import instructions
 from tile_cuda.lowering.hopper.wait_products import written_by_threads
 from tile_cuda.lowering.hopper.wgmma import PRODUCTS
 from tilecore.ir.build import op_name, seq, with_body
+from tilecore.ir.dialect_calls import dialect_of
 from tilecore.ir.nodes import AttrStmt, Call, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, TensorLoad, Var, While
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
@@ -26,11 +29,22 @@ def fence_writes(func: PrimFunc, env: PassEnv) -> PrimFunc:
 def _fenced(body: Stmt, threads: Threads) -> Stmt:
     groups = [node for node in collect(body, AttrStmt) if node.attr_key == PRODUCTS]
     read = {element.source for group in groups for element in collect(group, TensorLoad)}
+    stored = [call for call in collect(body, Call) if op_name(call) == instructions.TENSOR_STORE]
+    read |= {call.args[1].source for call in stored if instructions.is_explicit(call)}
     tiles = read & written_by_threads(body)
     if not tiles:
         return body
     made, _ = _Fences(tiles).statement(body, False)
     return made
+
+
+def _is_barrier(call: Any) -> bool:
+    """Do others go on after it who use what was written before it?"""
+    if op_name(call) == BARRIER:
+        return True
+    if op_name(call) != instructions.TRANSACTION or dialect_of(call) is None:
+        return False
+    return str(call.args[0].value).startswith("arrive")
 
 
 class _Fences:
@@ -46,9 +60,9 @@ class _Fences:
                 made, dirty = self.statement(part, dirty)
                 parts.append(made)
             return seq(parts), dirty
-        if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
+        if isinstance(node, Evaluate) and _is_barrier(node.value):
             return (seq([instructions.fence_async(), node]) if dirty else node), False
-        if not any(op_name(call) == BARRIER for call in collect(node, Call)):
+        if not any(map(_is_barrier, collect(node, Call))):
             return node, dirty or self._writes(node)
         return self._compound(node, dirty)
 

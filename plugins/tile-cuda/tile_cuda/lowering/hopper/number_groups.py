@@ -11,6 +11,7 @@ from tile_cuda import instructions
 from tile_cuda.lowering.hopper.specialize_warps import ROLE
 from tilecore.ir.build import op_name, seq
 from tilecore.ir.nodes import AttrStmt, Bind, Call, PrimFunc, Stmt, Var, structural_map, structural_mutate
+from tilecore.ir.thread_ranges import has_ranges, range_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.threads.kernels import Threads, each_kernel
@@ -23,6 +24,8 @@ def number_groups(func: PrimFunc, env: PassEnv) -> PrimFunc:
 def _numbered(body: Stmt, threads: Threads) -> Stmt:
     if not any(op_name(call) == instructions.UNIFORM for call in collect(body, Call)):
         return body
+    if has_ranges(body):
+        return _ranged(body)
     if not any(node.attr_key == ROLE for node in collect(body, AttrStmt)):
         return _defined(body)
 
@@ -32,6 +35,19 @@ def _numbered(body: Stmt, threads: Threads) -> Stmt:
         return AttrStmt(node.node, node.attr_key, node.value, _defined(node.body), span=node.span)
 
     return structural_mutate(body, [(AttrStmt, role)])
+
+
+def _ranged(body: Stmt) -> Stmt:
+    """Each range of threads counts its own."""
+
+    def some(node: AttrStmt, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        is_asked = any(op_name(call) == instructions.UNIFORM for call in collect(made, Call))
+        if range_of(node) is None or not is_asked:
+            return made
+        return AttrStmt(node.node, node.attr_key, node.value, _defined(made.body), span=node.span)
+
+    return structural_mutate(body, [(AttrStmt, some)])
 
 
 def _defined(body: Stmt) -> Stmt:

@@ -18,6 +18,7 @@ from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, 
 from tile_cuda.target import multiprocessors_of
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, constant, dtype_of, seq
+from tilecore.ir.dialect_calls import has_dialect_calls
 from tilecore.ir.nodes import (
     AllocBuffer,
     Analyzer,
@@ -36,6 +37,7 @@ from tilecore.ir.nodes import (
     is_buffer_var,
 )
 from tilecore.ir.scopes import is_fragment, is_global
+from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.tile_ops import as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
 from tilecore.lowering.assumptions import assumed_divisors
@@ -123,6 +125,8 @@ class _Kernel:
         calls = [call for node in collect(self.code, Evaluate) if (call := as_tile_call(node)) is not None]
         if not any(call.op.name == "gemm" for call in calls):
             raise Declined("it multiplies no tiles")
+        if has_dialect_calls(self.code, "cuda") or has_ranges(self.code):
+            raise Declined("it says itself who copies and who waits")
         if asks_for_threads(self.code, self.threads):
             raise Declined("its code asks for threads")
         if self.threads.count % WARP or self.threads.count + WARP > self.env.capabilities.max_threads:

@@ -90,10 +90,15 @@ class MapTable:
 
 
 def tiling_of(
-    region: TensorRegion, shape: tuple[int, ...], blocks: Blocks | None, divisors: Mapping[Var, int]
+    region: TensorRegion,
+    shape: tuple[int, ...],
+    blocks: Blocks | None,
+    divisors: Mapping[Var, int],
+    together: bool = True,
 ) -> Tiling | str:
     """How ``region`` of a tensor is moved to or from a tile of ``shape`` that lies in ``blocks`` (None: row by row); or
-    why it cannot be. divisors: what is known to divide sizes."""
+    why it cannot be. divisors: what is known to divide sizes. together: the blocks that are moved follow one another in
+    memory."""
     tensor = region.source
     bits = DType(dtype_of(tensor)).bits
     if dtype_of(tensor) not in DTYPES or bits % 8:
@@ -113,18 +118,20 @@ def tiling_of(
     for axis in axes[1:]:
         if not is_multiple(axis.stride * (bits // 8), PIECE, divisors):
             return f"a stride of {tensor.name} is not known to be a multiple of {PIECE} bytes"
-    made = Tiling(tensor, tuple(axes), "none") if blocks is None else _blocked(tensor, axes, blocks, divisors)
+    made = Tiling(tensor, tuple(axes), "none") if blocks is None else _blocked(tensor, axes, blocks, divisors, together)
     return made if isinstance(made, str) else _fault(made) or made
 
 
-def _blocked(tensor: Var, axes: list[Axis], blocks: Blocks, divisors: Mapping[Var, int]) -> Tiling | str:
+def _blocked(
+    tensor: Var, axes: list[Axis], blocks: Blocks, divisors: Mapping[Var, int], together: bool
+) -> Tiling | str:
     inner, columns = axes[0], blocks.columns
     swizzle = NAMES[blocks.span]
     narrow = Axis(inner.size, inner.stride, columns, inner.at)
     if blocks.count == 1:
         return Tiling(tensor, (narrow, *axes[1:]), swizzle)
     whole = is_multiple(inner.size, columns, divisors) and is_multiple(inner.at, columns, divisors)
-    if whole and len(axes) < MAX_RANK:
+    if whole and together and len(axes) < MAX_RANK:
         first = Axis(const(columns, "int32"), inner.stride, columns, const(0, "int32"))
         number = Axis(inner.size // columns, const(columns, "int32"), blocks.count, inner.at // columns)
         return Tiling(tensor, (first, axes[1], number, *axes[2:]), swizzle)

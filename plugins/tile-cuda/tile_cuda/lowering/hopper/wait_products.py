@@ -1,4 +1,4 @@
-"""Waits for products of warpgroups, each as late as may be.
+"""Waits for products of warpgroups, each as late as may be; T.wgmma_gemm's are the kernel's own to wait for.
 
 A group of products runs on its own from where it is issued. Until it is done nobody may touch its sums, write the
 registers or the tiles that it reads, or hand a slot of a ring that it reads back to who fills it; further products may
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.wgmma import PRODUCTS
+from tile_cuda.lowering.hopper.wgmma import PRODUCTS, UNWAITED
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
     Analyzer,
@@ -34,6 +34,7 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.scopes import is_shared
+from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import COPY
@@ -48,19 +49,24 @@ _READING = (instructions.STMATRIX, instructions.TENSOR_STORE, "if_then_else")
 @dataclass(frozen=True)
 class Group:
     """Products on their way. sums: registers that they write. read: registers that they read. tiles: (tile, its first
-    index) in shared memory that they read; None for an index that is not known any more."""
+    index) in shared memory that they read; None for an index that is not known any more. explicit: the kernel itself
+    waits for them. threads: of whose code they are, None: of all."""
 
     sums: frozenset[Var] = frozenset()
     read: frozenset[Var] = frozenset()
     tiles: tuple[tuple[Var, Any], ...] = ()
+    explicit: bool = False
+    threads: ThreadRange | None = None
 
     def joined(self, other: Group) -> Group:
         tiles = {(tile, str(slot)): (tile, slot) for tile, slot in (*self.tiles, *other.tiles)}
-        return Group(self.sums | other.sums, self.read | other.read, tuple(tiles.values()))
+        explicit = self.explicit and other.explicit
+        return Group(self.sums | other.sums, self.read | other.read, tuple(tiles.values()), explicit, self.threads)
 
     @property
     def key(self) -> Any:
-        return self.sums, self.read, frozenset((tile, str(slot)) for tile, slot in self.tiles)
+        tiles = frozenset((tile, str(slot)) for tile, slot in self.tiles)
+        return self.sums, self.read, tiles, self.explicit, self.threads
 
 
 State = tuple[Group, ...]  # the youngest first
@@ -71,7 +77,7 @@ def wait_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
         if not any(node.attr_key == PRODUCTS for node in collect(body, AttrStmt)):
             return body
         made, state = _Waits(body).statement(body, ())
-        return seq([made, *_wait(state, 0)])
+        return seq([made, *_wait(state, next(iter(_ours(state)), len(state)))])
 
     return func.with_body(each_kernel(func.body, change))
 
@@ -81,6 +87,7 @@ class _Waits:
 
     def __init__(self, body: Stmt) -> None:
         self.written = written_by_threads(body)
+        self.threads: ThreadRange | None = None  # whose code it is
 
     def statement(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         if isinstance(node, SeqStmt):
@@ -91,6 +98,11 @@ class _Waits:
             return seq(parts), state
         if isinstance(node, AttrStmt) and node.attr_key == PRODUCTS:
             return self._issue(node, state)
+        if range_of(node) is not None:
+            return self._ranged(node, state)
+        if _is_explicit_wait(node):
+            age = int(constant(node.value.args[1]) or 0)
+            return seq([node, *_settled(state, age)]), state[:age]
         if _is_leaf(node):
             age = self._first_met(node, state)
             return seq([*_wait(state, age), node]), state[:age]
@@ -99,12 +111,23 @@ class _Waits:
             return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), state
         return self._branch(node, state) if isinstance(node, IfThenElse) else self._loop(node, state)
 
+    def _ranged(self, node: Any, state: State) -> tuple[Stmt, State]:
+        """Code of some threads: groups of others are none of theirs."""
+        threads, around = range_of(node), self.threads
+        assert threads is not None
+        mine = tuple(g for g in state if g.threads is None or g.threads.meets(threads))
+        self.threads = threads
+        body, after = self.statement(node.body, mine)
+        self.threads = around
+        others = tuple(g for g in state if g not in mine)
+        return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), (*after, *others)
+
     def _issue(self, node: AttrStmt, state: State) -> tuple[Stmt, State]:
         before, state = self.statement(seq(statements_of(node.body)[:-1]), state)  # a barrier may have been put there
         whole = statements_of(node.body)[-1]
         node = AttrStmt(node.node, node.attr_key, node.value, whole, span=node.span)
-        group = _group_of(node)
-        met = [age for age, g in enumerate(state) if group.read & g.sums or group.sums & g.read]
+        group = replace(_group_of(node), threads=self.threads)
+        met = [age for age in _ours(state) if group.read & state[age].sums or group.sums & state[age].read]
         oldest = min(met, default=len(state))
         waits, state = _wait(state, oldest), (group, *state[:oldest])
         if len(state) > MOST:
@@ -114,7 +137,7 @@ class _Waits:
     def _first_met(self, node: Any, state: State) -> int:
         """The age of the youngest group that must be done before ``node``; the number of groups for none."""
         if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
-            shared = (age for age, group in enumerate(state) if any(tile in self.written for tile, _ in group.tiles))
+            shared = (age for age in _ours(state) if any(tile in self.written for tile, _ in state[age].tiles))
             return next(shared, len(state))
         return _first_met(node, state)
 
@@ -149,7 +172,9 @@ def _is_leaf(node: Stmt) -> bool:
         return True
     if isinstance(node, AttrStmt) and node.attr_key == NEST:
         return True
-    if any(inner.attr_key == PRODUCTS for inner in collect(node, AttrStmt)):
+    if any(inner.attr_key == PRODUCTS or range_of(inner) is not None for inner in collect(node, AttrStmt)):
+        return False
+    if any(map(_is_explicit_wait, collect(node, Evaluate))):
         return False
     return not any(op_name(call) in (instructions.RELEASE, BARRIER) for call in collect(node, Call))
 
@@ -176,7 +201,18 @@ def _group_of(node: AttrStmt) -> Group:
             read.add(call.args[3].source)
     tiles = [call.args[0] for call in collect(node, Call) if op_name(call) == instructions.OPERAND]
     found = {(t.source, str(t.indices[0])): (t.source, t.indices[0]) for t in tiles}
-    return Group(frozenset(sums), frozenset(read), tuple(found.values()))
+    return Group(frozenset(sums), frozenset(read), tuple(found.values()), constant(node.value) == UNWAITED)
+
+
+def _is_explicit_wait(node: Any) -> bool:
+    if not isinstance(node, Evaluate) or op_name(node.value) != instructions.WARPGROUP:
+        return False
+    return str(node.value.args[0].value) == "wait"
+
+
+def _ours(state: State) -> list[int]:
+    """The ages of the groups that the kernel does not wait for itself."""
+    return [age for age, group in enumerate(state) if not group.explicit]
 
 
 # -- what meets ------------------------------------------------------------------------------------------------------
@@ -188,13 +224,14 @@ def _first_met(node: Any, state: State) -> int:
         return 0
     if isinstance(node, Evaluate) and op_name(node.value) == instructions.RELEASE:
         freed = [(e.source, e.indices[0]) for e in node.value.args[2:]]
-        return next((age for age, group in enumerate(state) if _holds(group, freed)), len(state))
+        return next((age for age in _ours(state) if _holds(state[age], freed)), len(state))
     touched = variables(node)
     written = {store.buffer for store in collect(node, BufferStore)}
     for call in collect(node, Call):  # a call may write what it names
         if op_name(call) not in _READING:
             written |= {element.source for element in call.args if isinstance(element, TensorLoad)}
-    for age, group in enumerate(state):
+    for age in _ours(state):
+        group = state[age]
         if group.sums & touched or group.read & written or any(tile in written for tile, _ in group.tiles):
             return age
     return len(state)
@@ -254,9 +291,16 @@ def _wait(state: State, age: int) -> list[Stmt]:
     """Statements after which only the ``age`` youngest groups run."""
     if age >= len(state):
         return []
+    if len({group.threads for group in state}) > 1:  # each of the threads has some of them
+        age = 0
+    return [instructions.warpgroup("wait", const(age, "int32")), *_settled(state, age)]
+
+
+def _settled(state: State, age: int) -> list[Stmt]:
+    """After a wait that leaves ``age`` groups: the compiler moves no use of sums that are done in front of it."""
     running = {sums for group in state[:age] for sums in group.sums}
     done = dict.fromkeys(sums for group in state[age:] for sums in group.sums if sums not in running)
-    made = [instructions.warpgroup("wait", const(age, "int32"))]
+    made = []
     for sums in sorted(done, key=lambda v: str(v.name)):
         made.append(instructions.settle(load(sums, [const(0, "int32")]), int(constant(sums.shape[0]) or 0)))
     return made

@@ -6,11 +6,13 @@ something needs them to be done. PTX ISA, "Asynchronous warpgroup level matrix m
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.blocks import CODES, PIECE
 from tile_cuda.lowering.hopper.group_product import GROUP, ROWS, GroupProduct, group_product_of, operand_blocks
+from tile_cuda.operations import FENCE_OPERAND, WGMMA_GEMM
 from tilecore.ir.build import const, constant, load, seq
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Bind, Expr, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.regions import element_indices
@@ -20,14 +22,22 @@ from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
 from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.sums import Sums, is_held
 
 PRODUCTS = "cuda.products"  # attribute: one group of products, as it is issued
+UNWAITED = 2  # its value where the kernel itself waits for them
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    found = group_product_of(call, env, env.facts.get("threads"))
+    found = group_product_of(call, env, threads_of_call(call, env))
     return found if isinstance(found, str) else None
+
+
+def matches_explicit(call: TileCall, env: PassEnv) -> str | None:
+    if not is_held(call.c):
+        return f"its sums are in {call.c.source.scope()} memory and not in a fragment of their own"
+    return matches(call, env)
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
@@ -73,7 +83,8 @@ class _Lowering:
         described = [bind for operand in (self.a, self.b) if operand is not None for bind in operand.bind()]
         group = seq([instructions.warpgroup("begin"), *self._products(), instructions.warpgroup("commit")])
         whole = AttrStmt(const(0, "int32"), NEST, const(1, "int32"), seq([*described, group]), span=self.call.span)
-        issued = AttrStmt(const(0, "int32"), PRODUCTS, const(1, "int32"), whole, span=self.call.span)
+        who = UNWAITED if self.call.op.name == WGMMA_GEMM.name else 1
+        issued = AttrStmt(const(0, "int32"), PRODUCTS, const(who, "int32"), whole, span=self.call.span)
         return seq([*before, issued, *self.sums.after()])  # within NEST no barrier is put
 
     def _products(self) -> list[Stmt]:
@@ -131,3 +142,16 @@ class _Operand:
 WGMMA = TileOpImpl(
     "gemm", "wgmma", lower, matches, priority=30, late=True, needs_layouts=True, layouts=layouts, fragments=fragments
 )
+EXPLICIT_WGMMA = replace(WGMMA, op=WGMMA_GEMM.name, matches=matches_explicit)
+
+
+def lower_fence(call: TileCall, env: PassEnv) -> Stmt:
+    held = env.facts["binding"].registers[call.buffer.source]
+    return instructions.settle(load(held, [const(0, "int32")]), int(constant(held.shape[0]) or 0), call.span)
+
+
+def matches_fence(call: TileCall, env: PassEnv) -> str | None:
+    return None if is_fragment(call.buffer.source) else f"{call.buffer.source.name} is no fragment"
+
+
+FENCE = TileOpImpl(FENCE_OPERAND.name, "settled registers", lower_fence, matches_fence, late=True)

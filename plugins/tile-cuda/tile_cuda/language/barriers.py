@@ -1,0 +1,129 @@
+"""Barriers in shared memory that count arrivals and bytes. PTX ISA, "mbarrier".
+
+A barrier's phases are numbered from 0; a phase ends when as many threads have arrived as T.alloc_barrier said, and all
+bytes that are expected in it have landed. Every thread that comes to one of these statements does it: who shall do it
+alone stands in an ``if``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.operations import BARRIER_HINT, KIND
+from tilecore.errors import LanguageError
+from tilecore.frontend.builder import current
+from tilecore.ir.build import const
+from tilecore.ir.nodes import BufferLoad, Expr, IntImm, StringImm, TensorLoad
+from tilecore.language.buffers import BufferHandle
+from tilecore.language.conversions import convert
+from tilecore.language.dialects import dialect_hints, emit_call
+from tilecore.language.hints import annotate
+from tilecore.language.kernel import open_kernel
+from tilecore.language.memory import allocate
+
+MOST_ARRIVALS = (1 << 20) - 1  # PTX ISA, "mbarrier.init"
+
+
+def alloc_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
+    """A barrier that ``arrive_count`` arrivals end a phase of; for a list one for each of its counts: ``bar[i]``.
+
+    One thread makes them ready at the start of the kernel, and all threads wait for it.
+    """
+    counts = list(arrive_count) if isinstance(arrive_count, (list, tuple)) else [arrive_count]
+    what = "T.alloc_barrier"
+    kernel = open_kernel(what)
+    if not counts or not all(isinstance(c, int) and 1 <= c <= MOST_ARRIVALS for c in counts):
+        raise LanguageError(
+            f"{what} takes the number of arrivals that end a phase, or a list of such numbers",
+            found=repr(arrive_count)[:60],
+            expected=f"integers from 1 to {MOST_ARRIVALS}",
+        )
+
+    def record(made: BufferHandle) -> None:
+        annotate(BARRIER_HINT, made, *counts, hints=dialect_hints(KIND, what))
+        kernel.frame.facts.setdefault("barriers", set()).add(made.buffer)
+
+    return allocate([len(counts)], "uint64", "shared", what, record)
+
+
+def barrier_element(barrier: Any, what: str) -> Expr:
+    """The barrier that ``bar`` or ``bar[i]`` names; a LanguageError where T.alloc_barrier did not make it."""
+    known = open_kernel(what).frame.facts.get("barriers", set())
+    expected = "a barrier of T.alloc_barrier, or an element of several"
+    if isinstance(barrier, BufferHandle) and barrier.buffer in known:
+        if barrier.shape != (1,):
+            raise LanguageError(
+                f"{what}: {barrier.name} are {barrier.shape[0]} barriers", expected=f"one: {barrier.name}[i]"
+            )
+        return BufferLoad(barrier.buffer, [IntImm("int32", 0)])
+    if isinstance(barrier, TensorLoad) and barrier.source in known:
+        return barrier
+    found = f"{type(barrier).__name__} {getattr(barrier, 'name', '') or str(barrier)[:60]}"
+    raise LanguageError(f"{what} of what is no barrier", found=found, expected=expected)
+
+
+def _emit(what: str, name: str, barrier: Any, *operands: Any) -> None:
+    args = [StringImm(name), barrier_element(barrier, what), *operands]
+    emit_call(KIND, what, instructions.TRANSACTION, args)
+
+
+def _wait(what: str, mbarrier: Any, parity: Any) -> None:
+    if isinstance(parity, int) and parity not in (0, 1):
+        raise LanguageError(f"{what}: parity {parity}", expected="0 or 1, the last bit of the phase's number")
+    _emit(what, "wait", mbarrier, convert(parity, "int32"))
+
+
+def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> None:
+    """Wait until the phase of this parity (0 or 1, the last bit of its number) has ended. A new barrier is in phase 0:
+    parity 1 does not wait."""
+    _wait("T.mbarrier_wait_parity", mbarrier, parity)
+
+
+def barrier_wait(mbarrier: Any, parity: Any) -> None:
+    """As T.mbarrier_wait_parity."""
+    _wait("T.barrier_wait", mbarrier, parity)
+
+
+def mbarrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
+    """Arrive at the barrier. cta_id: at the one in the same place of the cluster's block of this rank."""
+    what = "T.mbarrier_arrive"
+    if cta_id is None:
+        _emit(what, "arrive", mbarrier)
+    else:
+        _emit(what, "arrive_remote", mbarrier, convert(cta_id, "int32"))
+
+
+def barrier_arrive(mbarrier: Any) -> None:
+    """As T.mbarrier_arrive."""
+    _emit("T.barrier_arrive", "arrive", mbarrier)
+
+
+def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
+    """``tx`` more bytes are to land before the barrier's phase ends. T.tma_copy says so for its own bytes."""
+    _emit("T.mbarrier_expect_tx", "expect", mbarrier, _bytes(tx, "T.mbarrier_expect_tx"))
+
+
+def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
+    """T.mbarrier_expect_tx and T.mbarrier_arrive at once."""
+    _emit("T.mbarrier_arrive_expect_tx", "arrive_expect", mbarrier, _bytes(tx, "T.mbarrier_arrive_expect_tx"))
+
+
+def _bytes(tx: Any, what: str) -> Expr:
+    if isinstance(tx, int) and tx < 0:
+        raise LanguageError(f"{what}: {tx} bytes", expected="0 or more")
+    return convert(tx, "int32")
+
+
+def cp_async_barrier_noinc(barrier: Any) -> None:
+    """Arrive when the asynchronous copies that this thread has started so far have landed; it is one of the arrivals
+    that T.alloc_barrier counts."""
+    _emit("T.cp_async_barrier_noinc", "arrive_on_copies", barrier, const(1, "bool"))
+
+
+def fence_proxy_async() -> None:
+    """What this thread wrote to shared memory is seen by copies of tensor maps and products of warpgroups that others
+    start after a barrier."""
+    current("T.fence_proxy_async")
+    emit_call(KIND, "T.fence_proxy_async", instructions.FENCE_ASYNC, [])

@@ -1,0 +1,67 @@
+"""Products of warpgroups that run on their own until the kernel waits for them. PTX ISA, "wgmma"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.operations import FENCE_OPERAND, KIND, WGMMA_GEMM
+from tilecore.errors import LanguageError
+from tilecore.ir.nodes import IntImm, StringImm
+from tilecore.language.copies import emit
+from tilecore.language.dialects import dialect_hints, emit_call
+from tilecore.language.gemm import GemmWarpPolicy, product_operands
+from tilecore.language.regions import region_of
+
+MOST_GROUPS = 7  # that a wait can leave
+
+
+def wgmma_gemm(
+    A: Any,
+    B: Any,
+    C: Any,
+    transpose_A: bool = False,
+    transpose_B: bool = False,
+    policy: GemmWarpPolicy = GemmWarpPolicy.Square,
+    clear_accum: Any = False,
+    annotations: dict[str, Any] | None = None,
+) -> None:
+    """T.gemm by ``wgmma``, as one group that is not waited for: until T.wait_wgmma nobody touches C, or writes A and B.
+
+    A: in shared memory or a fragment. B: in shared memory. C: a fragment.
+    """
+    operands = product_operands("T.wgmma_gemm", A, B, C, transpose_A, transpose_B, clear_accum, policy)
+    emit(WGMMA_GEMM.name, operands, dialect_hints(KIND, "T.wgmma_gemm", annotations))
+
+
+def _wait(what: str, count: Any) -> None:
+    if not isinstance(count, int) or not 0 <= count <= MOST_GROUPS:
+        raise LanguageError(f"{what} takes a number of groups", found=repr(count)[:60], expected=f"0 to {MOST_GROUPS}")
+    emit_call(KIND, what, instructions.WARPGROUP, [StringImm("wait"), IntImm("int32", count)])
+
+
+def wait_wgmma(id: int = 0) -> None:
+    """Wait until all groups of products but the last ``id`` are done."""
+    _wait("T.wait_wgmma", id)
+
+
+def warpgroup_wait(num_mma: int = 0) -> None:
+    """As T.wait_wgmma."""
+    _wait("T.warpgroup_wait", num_mma)
+
+
+def warpgroup_arrive() -> None:
+    """Products to come see the registers and sums as they are; T.wgmma_gemm does so by itself."""
+    emit_call(KIND, "T.warpgroup_arrive", instructions.WARPGROUP, [StringImm("begin")])
+
+
+def warpgroup_commit_batch() -> None:
+    """Products that are in no group yet become one; T.wgmma_gemm does so by itself, so that this one is empty."""
+    emit_call(KIND, "T.warpgroup_commit_batch", instructions.WARPGROUP, [StringImm("commit")])
+
+
+def warpgroup_fence_operand(buffer: Any, *others: Any, **sizes: Any) -> None:
+    """The compiler moves no use of this fragment over this place. others, sizes: how much of it, in other releases; it
+    is always the whole fragment."""
+    region = region_of(buffer, "T.warpgroup_fence_operand")
+    emit(FENCE_OPERAND.name, [region], dialect_hints(KIND, "T.warpgroup_fence_operand"))

@@ -1,0 +1,70 @@
+"""Calls that names of one backend's language made: they bear its kind, and the name that the user wrote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.nodes import AttrStmt, Call, Stmt
+from tilecore.ir.thread_ranges import THREADS
+from tilecore.ir.visit import children, collect
+
+DIALECT, CALLED = "dialect", "called"  # attributes of a call: the kind of a target, and such as "T.name"
+HINT = "leave the choice to the target: T.copy in a T.Pipelined loop, and T.gemm, run on all of them"
+
+
+def dialect_of(call: Call) -> tuple[str, str] | None:
+    """(kind of target, name in the language) of a call; None where it is the core's."""
+    attrs = call.attrs
+    if attrs is None or DIALECT not in attrs:
+        return None
+    return str(attrs[DIALECT]), str(attrs[CALLED])
+
+
+def dialect_calls(body: Any) -> list[tuple[Call, str, str]]:
+    """(call, kind of target, name in the language), in order."""
+    found = ((call, dialect_of(call)) for call in collect(body, Call))
+    return [(call, *known) for call, known in found if known is not None]
+
+
+def has_dialect_calls(body: Any, kind: str) -> bool:
+    return any(known == kind for _, known, _ in dialect_calls(body))
+
+
+def refuse_dialects(
+    body: Stmt, where: str, kind: str = "", takes_ranges: bool = False, expected: str | None = None
+) -> None:
+    """Raise UnsupportedError for the first call of a language that is not of target ``kind``.
+
+    where: what cannot do it, for the message. expected: what can, where that is not any target of the kind.
+    takes_ranges: it gives code to some threads of a block.
+    """
+    if not dialect_calls(body) and takes_ranges:
+        return
+    spans: list[Any] = []
+
+    def look(node: Stmt) -> None:
+        spans.append(getattr(node, "span", None))
+        if isinstance(node, AttrStmt) and node.attr_key == THREADS and not takes_ranges:
+            raise _refused("code for some threads of a block (T.ws)", "", where, spans)
+        for part in (getattr(node, name, None) for name in ("value", "condition", "min", "extent", "indices")):
+            for _, known, called in () if part is None else dialect_calls(part):
+                if known != kind:
+                    raise _refused(called, known, where, spans, expected)
+        for child in children(node):
+            look(child)
+        spans.pop()
+
+    look(body)
+
+
+def _refused(called: str, known: str, where: str, spans: list[Any], expected: str | None = None) -> UnsupportedError:
+    place = next((span for span in reversed(spans) if span is not None), None)
+    return UnsupportedError(
+        f"{called} is of the target {known!r}" if known else f"{called} is not of every target",
+        location=location_of_span(place),
+        found=where,
+        expected=expected or (f"target={known!r}" if known else "a target of many threads"),
+        hint=HINT,
+    )

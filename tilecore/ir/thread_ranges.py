@@ -1,0 +1,59 @@
+"""Code that some threads of a block do: a statement attribute that says which.
+
+``AttrStmt(number, "tile.threads", first, body)``: of the block's threads, numbered with x fastest, those from ``first``
+on do ``body``, as many as the range of the IterVar ``number`` has values; its variable is a thread's number among them.
+What the block does together outside (operations on tiles, T.Parallel, barriers) is done in ``body`` by these threads
+together. No order holds between the bodies of ranges that have no thread in common: the kernel's own barriers make one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tilecore.ir.build import const, constant
+from tilecore.ir.nodes import AttrStmt, IterVar, Range, Stmt, Var
+from tilecore.ir.visit import collect
+
+THREADS = "tile.threads"
+TAG = "threads"
+
+
+class ThreadRange(NamedTuple):
+    """first: number of the first thread in its block. count: how many."""
+
+    first: int
+    count: int
+
+    @property
+    def stop(self) -> int:
+        return self.first + self.count
+
+    def meets(self, other: ThreadRange) -> bool:
+        """Have they threads in common?"""
+        return self.first < other.stop and other.first < self.stop
+
+    def __str__(self) -> str:
+        return f"threads {self.first} to {self.stop - 1}"
+
+
+def for_threads(threads: ThreadRange, body: Stmt, number: Var | None = None, span: Any = None) -> AttrStmt:
+    """``body`` for these threads; number: the variable of a thread's number among them."""
+    var = Var("thread", "int32") if number is None else number
+    domain = Range.from_min_extent(const(0, "int32"), const(threads.count, "int32"))
+    return AttrStmt(IterVar(domain, var, IterVar.ThreadIndex, TAG), THREADS, const(threads.first, "int32"), body, span)
+
+
+def range_of(node: Any) -> ThreadRange | None:
+    """The threads of a statement that :func:`for_threads` made; None for any other."""
+    if not isinstance(node, AttrStmt) or node.attr_key != THREADS:
+        return None
+    return ThreadRange(int(constant(node.value) or 0), int(constant(node.node.dom.extent) or 0))
+
+
+def number_in(node: AttrStmt) -> Var:
+    """The variable of a thread's number among those of its range."""
+    return node.node.var
+
+
+def has_ranges(body: Any) -> bool:
+    return any(node.attr_key == THREADS for node in collect(body, AttrStmt))

@@ -1,0 +1,60 @@
+"""Names that installed backends add to the language, for what their chips alone can do.
+
+``TargetSpec.language`` says which, and where each is: the core's ``T.<name>`` is then that function. What such
+functions put into the IR bears the backend's kind and the name that the user wrote, so that every other target can
+refuse it at the user's line (ir/dialect_calls.py).
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tilecore.errors import LanguageError, PluginError
+from tilecore.plugins import manager
+from tilecore.plugins.guard import calling
+
+
+def offered(name: str) -> Any | None:
+    """The function that an installed backend has under this name, or None. Raises LanguageError where two have one."""
+    found = {spec.kind: str(spec.language[name]) for spec in manager.specs() if name in spec.language}
+    if len(set(found.values())) > 1:
+        raise LanguageError(
+            f"T.{name} is a name of several targets: {', '.join(found)}",
+            expected="one of them",
+            hint="import it from its backend: " + " or ".join(sorted({p.partition(":")[0] for p in found.values()})),
+        )
+    if not found:
+        return None
+    kind, place = next(iter(found.items()))
+    module, _, attribute = place.partition(":")
+    with calling(manager.claims(kind)[0], f"importing {place}, its T.{name}"):
+        value = getattr(importlib.import_module(module), attribute, None)
+        if value is None:
+            raise PluginError(f"{module} has no {attribute!r}, which the target {kind} offers as T.{name}")
+    return value
+
+
+def offered_names() -> set[str]:
+    """All names that installed backends add."""
+    return {name for spec in manager.specs() for name in spec.language}
+
+
+def dialect_hints(kind: str, called: str, hints: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The attributes of a call that the name ``called`` ("T.tma_copy") of a backend's language makes."""
+    from tilecore.ir.dialect_calls import CALLED, DIALECT
+
+    return {DIALECT: kind, CALLED: called, **(hints or {})}
+
+
+def emit_call(kind: str, called: str, name: str, args: Sequence[Any]) -> None:
+    """Append the statement ``name(args)``, a call of the backend's own, which every thread that comes to it does."""
+    from tilecore.frontend.builder import current
+    from tilecore.ir.nodes import Call, Evaluate
+    from tilecore.language.kernel import open_kernel
+
+    open_kernel(called)
+    builder = current(called)
+    call = Call(name, list(args), attrs=dialect_hints(kind, called), ret_ty="void")
+    builder.emit(Evaluate(call, span=builder.span))
