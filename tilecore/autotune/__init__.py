@@ -3,6 +3,7 @@
 from tilecore.autotune.decorator import AutotunedKernel, autotune
 from tilecore.autotune.inputs import get_autotune_inputs, set_autotune_inputs
 from tilecore.autotune.judges import AutotuneWarning
+from tilecore.autotune.known import KnownConfig, KnownConfigs
 from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.tuner import AutoTuner
 
@@ -11,6 +12,8 @@ __all__ = [
     "AutotuneResult",
     "AutotuneWarning",
     "AutotunedKernel",
+    "KnownConfig",
+    "KnownConfigs",
     "autotune",
     "get_autotune_inputs",
     "set_autotune_inputs",

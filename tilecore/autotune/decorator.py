@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import os
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tilecore.autotune.configs import Configs, completed, expand, given, tunables
+from tilecore.autotune.configs import Config, Configs, completed, expand, given, tunables
 from tilecore.autotune.inputs import get_autotune_inputs
+from tilecore.autotune.known import KnownConfigs
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
 from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.tuning import Tuning
@@ -29,17 +31,29 @@ class AutotunedKernel:
     """
 
     def __init__(
-        self, jit_impl: JITImpl, configs: Configs, profile: ProfileArgs, do_not_specialize: Sequence[str] = ()
+        self,
+        jit_impl: JITImpl,
+        configs: Configs,
+        profile: ProfileArgs,
+        do_not_specialize: Sequence[str] = (),
+        known: KnownConfigs | None = None,
     ) -> None:
         functools.update_wrapper(self, jit_impl, updated=())
         self.jit_impl = jit_impl
         self.configs = configs
         self.profile = profile
         self.do_not_specialize = tuple(do_not_specialize)
+        self.known = known
         self._results: dict[Any, AutotuneResult | None] = {}
         self._lock = threading.RLock()  # one search at a time, as they would disturb each other's times
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        config = self._known_config(args, kwargs)
+        if config is not None:
+            made = self.jit_impl(**completed(self.jit_impl.signature, args, kwargs, config))
+            if self.jit_impl.mode != "eager":
+                made.config = config
+            return made
         result = self._result(args, kwargs)
         if result is None:
             return self.jit_impl(*args, **kwargs)
@@ -49,6 +63,9 @@ class AutotunedKernel:
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
         """The kernel for these arguments, tuned unless they set all tunables."""
+        config = self._known_config(args, kwargs)
+        if config is not None:
+            return self.jit_impl.compile(**completed(self.jit_impl.signature, args, kwargs, config))
         result = self._result(args, kwargs)
         return self.jit_impl.compile(*args, **kwargs) if result is None else self._kernel(result, args, kwargs)
 
@@ -58,6 +75,18 @@ class AutotunedKernel:
         Raises AutotuneError when no candidate is left.
         """
         return self._result(args, kwargs) or self._tuning(args, kwargs).run()
+
+    def _known_config(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config | None:
+        """What is known for the call, unless it sets tunables itself."""
+        if self.known is None:
+            return None
+        signature = self.jit_impl.signature
+        names = tunables(expand(self.configs, signature, args, kwargs))
+        if given(names, signature, args, kwargs):
+            return None
+        bound = signature.bind_partial(*args, **kwargs)
+        bound.apply_defaults()
+        return self.known.find(self.jit_impl.request().target, bound.arguments)
 
     def _result(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AutotuneResult | None:
         """None when the arguments set all tunables."""
@@ -108,14 +137,16 @@ def autotune(
     *,
     configs: Configs,
     do_not_specialize: Sequence[str] | None = None,
+    known: KnownConfigs | str | os.PathLike[str] | None = None,
     **options: Unpack[ProfileOptions],
 ) -> Any:
     """Decorator above ``@tilecore.jit``: find the fastest of several configurations when the function is called.
 
     configs: a list of dicts of arguments, a dict of lists (all combinations are tried), or a function of the call's
     arguments that returns one of these. do_not_specialize: parameters whose values do not ask for a search of their
-    own. The other arguments are those of :class:`~tilecore.autotune.profile_args.ProfileArgs`; timeout is 100 seconds
-    when not given.
+    own. known: configurations that were found before (tilecore.autotuner.KnownConfigs, or its file); a call that one
+    of them fits is not searched for. The other arguments are those of
+    :class:`~tilecore.autotune.profile_args.ProfileArgs`; timeout is 100 seconds when not given.
 
     Every candidate is compiled, run and checked before it is timed: against ``ref_prog``, else against the interpreter
     where the problem is small enough for it, else against each other; one that is wrong never wins. They run in a
@@ -131,6 +162,7 @@ def autotune(
                 found=repr(jit_impl),
                 expected="@autotune(configs=...) above @tilecore.jit above a function with tunable arguments",
             )
-        return AutotunedKernel(jit_impl, configs, profile, do_not_specialize or ())
+        table = known if known is None or isinstance(known, KnownConfigs) else KnownConfigs.load(known)
+        return AutotunedKernel(jit_impl, configs, profile, do_not_specialize or (), table)
 
     return decorate if func is None else decorate(func)

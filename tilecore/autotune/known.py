@@ -1,0 +1,83 @@
+"""Configurations that a search has found before, kept as data for classes of shapes: a user's first call is fast.
+
+The file is JSON, a list of entries {"target": {...}, "where": {...}, "config": {...}}. ``target`` names the kind and
+attributes of a target, ``where`` arguments of the function: each a value, or [lowest, highest] for numbers. The first
+entry that fits a call is taken.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilecore.autotune.configs import Config
+from tilecore.errors import AutotuneError
+from tilecore.target import Target
+
+
+@dataclass(frozen=True)
+class KnownConfig:
+    """One entry. target: kind and attributes that a target must have. where: what arguments must be."""
+
+    target: Mapping[str, Any]
+    where: Mapping[str, Any]
+    config: Config
+
+    def fits(self, target: Target, arguments: Mapping[str, Any]) -> bool:
+        wanted = dict(self.target)
+        if wanted.pop("kind", target.kind) != target.kind:
+            return False
+        if any(target.get(name) != value for name, value in wanted.items()):
+            return False
+        return all(name in arguments and _is_in(arguments[name], asked) for name, asked in self.where.items())
+
+    def to_json(self) -> dict[str, Any]:
+        return {"target": dict(self.target), "where": dict(self.where), "config": self.config}
+
+
+class KnownConfigs:
+    """The entries of a file, in order. ``find`` answers None where none fits."""
+
+    def __init__(self, entries: list[KnownConfig]) -> None:
+        self.entries = entries
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> KnownConfigs:
+        """Read a file. Raises AutotuneError, with the place, for what is no such file."""
+        try:
+            found = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise AutotuneError(f"no known configurations in {os.fspath(path)}", found=str(error)) from None
+        if not isinstance(found, list):
+            raise AutotuneError(f"{os.fspath(path)} holds no list", found=type(found).__name__, expected="a list")
+        return KnownConfigs([_entry(path, number, entry) for number, entry in enumerate(found)])
+
+    def find(self, target: Any, arguments: Mapping[str, Any]) -> Config | None:
+        """The configuration of the first entry that fits. target: a resolved Target, or what Target.parse takes."""
+        parsed = Target.parse(target)
+        return next((dict(e.config) for e in self.entries if e.fits(parsed, arguments)), None)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        lines = ",\n".join(json.dumps(entry.to_json()) for entry in self.entries)
+        Path(path).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+def _entry(path: Any, number: int, entry: Any) -> KnownConfig:
+    parts = ("target", "where", "config")
+    if not isinstance(entry, dict) or any(not isinstance(entry.get(part), dict) for part in parts):
+        raise AutotuneError(
+            f"entry {number} of {os.fspath(path)} is no known configuration",
+            found=json.dumps(entry)[:200],
+            expected='{"target": {...}, "where": {...}, "config": {...}}',
+        )
+    return KnownConfig(*(entry[part] for part in parts))
+
+
+def _is_in(value: Any, asked: Any) -> bool:
+    if isinstance(asked, list):
+        return isinstance(value, int) and not isinstance(value, bool) and asked[0] <= value <= asked[1]
+    return bool(value == asked) and isinstance(value, bool) == isinstance(asked, bool)
