@@ -6,11 +6,11 @@ from typing import Any
 
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
+from tilecore.ir.names import CALLED, DIALECT
 from tilecore.ir.nodes import AttrStmt, Call, Stmt
 from tilecore.ir.thread_ranges import THREADS
 from tilecore.ir.visit import children, collect
 
-DIALECT, CALLED = "dialect", "called"  # attributes of a call: the kind of a target, and such as "T.name"
 HINT = "leave the choice to the target: T.copy in a T.Pipelined loop, and T.gemm, run on all of them"
 
 

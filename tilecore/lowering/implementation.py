@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
-from tilecore.ir.dialect_calls import CALLED
+from tilecore.ir.names import CALLED
 
 if TYPE_CHECKING:
     from tilecore.ir.nodes import Stmt
