@@ -136,6 +136,8 @@ class _Waits:
 
     def _first_met(self, node: Any, state: State) -> int:
         """The age of the youngest group that must be done before ``node``; the number of groups for none."""
+        if any(map(instructions.is_explicit_arrival, collect(node, Call))):  # what was read may be written after it
+            return next(iter(_ours(state)), len(state))
         if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
             shared = (age for age in _ours(state) if any(tile in self.written for tile, _ in state[age].tiles))
             return next(shared, len(state))
