@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.wait_products import written_by_threads
 from tile_cuda.lowering.hopper.wgmma import PRODUCTS
+from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.ir.build import op_name, seq, with_body
 from tilecore.ir.nodes import AttrStmt, Call, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, TensorLoad, Var, While
 from tilecore.ir.visit import collect, variables
