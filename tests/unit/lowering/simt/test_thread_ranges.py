@@ -60,7 +60,7 @@ def ranges_in(body) -> list[ThreadRange]:
 
 def test_each_role_is_dealt_out_to_its_threads():
     func, env = lowered(two_roles(), "bind_threads")
-    assert ranges_in(func.body) == [(0, 64), (64, 128)]
+    assert ranges_in(func.body) == [ThreadRange(0, 64), ThreadRange(64, 128)]
     (held,) = [row for row in env.report["layouts"] if row["buffer"] == "f"]
     assert "128" in str(held)
     assert env.facts["inferred"][0].fragments.popitem()[1].threads == 128
@@ -204,3 +204,16 @@ def test_targets_without_threads_refuse():
         with pytest.raises(UnsupportedError, match="code for some threads of a block") as caught:
             attempt()
         assert caught.value.location is not None
+
+
+def test_a_barrier_of_more_threads_than_the_role_has():
+    @T.prim_func
+    def kernel(X: T.Tensor((128,), "float32"), Y: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            with some(0, 64):
+                T.sync_threads(1, 64)
+                T.copy(X, Y)
+                T.sync_threads(2, 128)
+
+    with pytest.raises(LanguageError, match=r"T\.sync_threads for 128 threads in the code of 64"):
+        lowered(kernel, "note_ranges")
