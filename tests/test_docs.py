@@ -19,6 +19,7 @@ from tilecore.dtypes import ALIASES, FACTS
 from tilecore.errors import LanguageError
 from tilecore.language import _NAMES
 from tilecore.language.foreign import _REASONS, MissingNameError
+from tilecore.plugins import manager
 from tilecore.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
@@ -257,7 +258,8 @@ def test_the_parameters_are_those_of_the_code(name, spans):
         assert any(getattr(T, name) is getattr(T, other) for other in others)
 
 
-def test_every_name_that_the_page_mentions_is_there_or_said_not_to_be():
+def test_every_name_that_the_page_mentions_is_there_or_said_not_to_be(monkeypatch):
+    monkeypatch.setattr(manager, "specs", lambda: iter(()))  # no backend adds names
     absent = section("Names of one chip")
     words = set(re.findall(r"\bT\.(\w+)", LANGUAGE.replace(absent, "")))
     assert not {word for word in words if not hasattr(T, word)}

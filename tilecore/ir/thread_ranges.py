@@ -8,7 +8,8 @@ together. No order holds between the bodies of ranges that have no thread in com
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from tilecore.ir.build import const, constant
 from tilecore.ir.nodes import AttrStmt, IterVar, Range, Stmt, Var
@@ -16,9 +17,11 @@ from tilecore.ir.visit import collect
 
 THREADS = "tile.threads"
 TAG = "threads"
+ARRIVALS = "arrive_count"  # hint of sync_threads: how many threads the kernel says wait there
 
 
-class ThreadRange(NamedTuple):
+@dataclass(frozen=True)
+class ThreadRange:
     """first: number of the first thread in its block. count: how many."""
 
     first: int

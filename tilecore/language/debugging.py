@@ -6,6 +6,7 @@ from typing import Any
 
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import TensorRegion
+from tilecore.ir.thread_ranges import ARRIVALS
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
@@ -45,8 +46,13 @@ def assume(condition: Any) -> None:
 
 
 def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
-    """Wait for all threads of the block. The compiler places the barriers that tile operations need by itself."""
-    emit("sync_threads", [])
+    """Wait for all threads of the block, or of the role around (T.ws). The compiler places the barriers that tile
+    operations need by itself.
+
+    barrier_id: the compiler numbers barriers itself. arrive_count: how many threads wait, which in a role must be its
+    own; elsewhere it is all of them.
+    """
+    emit("sync_threads", [], {ARRIVALS: arrive_count if isinstance(arrive_count, int) else None})
 
 
 def evaluate(value: Any) -> None:

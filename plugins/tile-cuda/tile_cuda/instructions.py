@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilecore.ir.build import const
+from tilecore.ir.build import const, op_name
+from tilecore.ir.dialect_calls import dialect_of
 from tilecore.ir.nodes import Call, Evaluate, Expr, Stmt, StringImm
 from tilecore.ir.register_call import register_call
 
@@ -150,6 +151,13 @@ def tensor_store(
 def is_explicit(call: Call) -> bool:
     """Does the kernel itself wait for it?"""
     return call.attrs is not None and EXPLICIT in call.attrs
+
+
+def is_explicit_arrival(call: Call) -> bool:
+    """Does the kernel itself arrive at a barrier in memory here?"""
+    if dialect_of(call) is None or op_name(call) != TRANSACTION:
+        return False
+    return str(call.args[0].value).startswith("arrive")
 
 
 def cluster(name: str, span: Any = None) -> Stmt:

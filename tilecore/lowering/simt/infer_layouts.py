@@ -8,29 +8,23 @@ that two places would want differently, or whose indices nothing can follow, liv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.frontend.source import location_of_span
+from tilecore.errors import UnsupportedError
 from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
-from tilecore.ir.nodes import AllocBuffer, AttrStmt, DeclBuffer, Evaluate, For, PrimFunc, Stmt, Var, tirx
+from tilecore.ir.nodes import DeclBuffer, For, PrimFunc, Stmt, Var, tirx
 from tilecore.ir.scopes import is_fragment, is_private
-from tilecore.ir.thread_ranges import ThreadRange, range_of
-from tilecore.ir.tile_ops import TileCall, as_tile_call
-from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import collect, variables
+from tilecore.ir.visit import collect
 from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.assumptions import DIVISORS
-from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.lower_tile_ops import not_taken
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.choose import HINT, UNCHOSEN, choose_tile_ops, chosen
+from tilecore.lowering.simt.choose import UNCHOSEN, choose_tile_ops
 from tilecore.lowering.simt.following import following, reordered
-from tilecore.lowering.simt.nests import LOOP_LAYOUT, Nest, accesses_of, is_for_one, is_parallel
+from tilecore.lowering.simt.kernel_parts import KernelPart, kernel_parts
+from tilecore.lowering.simt.nests import LOOP_LAYOUT, Nest, is_for_one
 from tilecore.lowering.simt.other_buffers import with_buffers
 from tilecore.lowering.simt.partition import partition_of
 from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS
@@ -80,35 +74,13 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _inferred(body: Stmt, threads: Threads, env: PassEnv) -> Inferred:
     """The kernel's own code and that of each range of its threads, one after the other."""
-    whole, per_thread = ThreadRange(0, threads.count), asks_for_threads(body, threads)
-    parts = dict.fromkeys([whole, *(r for node in collect(body, AttrStmt) if (r := range_of(node)) is not None)])
-    inferences = [_Inference(body, part, whole, per_thread, env) for part in parts]
-    owners = _owners(inferences)
-    made = Inferred()
-    for inference in inferences:
-        mine = [b for b in inference.buffers if owners.get(b, inferences[0]) is inference]
-        inference.buffers = mine
-        found = inference.run()
+    made, per_thread = Inferred(), asks_for_threads(body, threads)
+    for part in kernel_parts(body, threads.count, env):
+        found = _Inference(part, per_thread, env).run()
         made.fragments |= found.fragments
         made.partitions |= found.partitions
         made.demoted |= found.demoted
     return made
-
-
-def _owners(inferences: Sequence[_Inference]) -> dict[Var, _Inference]:
-    """The threads that hold each fragment: those whose code uses it. Raises LanguageError where two ranges do."""
-    owners: dict[Var, _Inference] = {}
-    for inference in inferences:
-        for buffer, span in inference.used.items():
-            other = owners.setdefault(buffer, inference)
-            if other is not inference:
-                raise LanguageError(
-                    f"{buffer.name} is held in registers of {other.part} and used by {inference.part}",
-                    location=location_of_span(span),
-                    expected="a fragment for each range of threads",
-                    hint="allocate one where it is used, and hand values on in shared memory",
-                )
-    return owners
 
 
 def in_shared_memory(func: PrimFunc, buffers: set[Var]) -> PrimFunc:
@@ -128,59 +100,12 @@ def in_shared_memory(func: PrimFunc, buffers: set[Var]) -> PrimFunc:
 
 
 class _Inference:
-    """part: the threads whose code it is about, of all ``whole``. used: the fragments in it, each with a place."""
-
-    def __init__(self, body: Stmt, part: ThreadRange, whole: ThreadRange, per_thread: bool, env: PassEnv) -> None:
-        self.env, self.part, self.threads = env, part, part.count
-        self.used: dict[Var, Any] = {}
-        self.inside = part == whole  # is the statement at hand in its code?
-        self.nests: list[Nest] = []
-        self.roots = memory_roots(body)
-        self.calls: list[tuple[TileCall, TileOpImpl]] = []
-        self.per_thread = per_thread
+    def __init__(self, part: KernelPart, per_thread: bool, env: PassEnv) -> None:
+        self.env, self.threads, self.per_thread = env, part.threads.count, per_thread
+        self.nests, self.calls, self.loose, self.buffers = part.nests, part.calls, part.loose, part.buffers
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.assumed: dict[Var, int] = env.facts[DIVISORS]
-        self.loose: set[Var] = set()  # fragments touched outside of nests and operations
-        self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
-        self.fragments = set(self.buffers)
-        self._gather(body)
         self.state = Inferred()
-
-    def _gather(self, node: Stmt) -> None:
-        threads = range_of(node)
-        if threads is not None:
-            around, self.inside = self.inside, threads == self.part
-            self._gather(node.body)
-            self.inside = around
-            return
-        parts = None if is_parallel(node) else _parts(node)
-        if parts is None and not self.inside:
-            return
-        for part in parts or [node]:
-            if self.inside and (parts is None or not isinstance(part, Stmt)):
-                self._use(part, getattr(node, "span", None))
-        if is_parallel(node):
-            self.nests.append(Nest(node, self.roots))
-            return
-        call = as_tile_call(node) if isinstance(node, Evaluate) else None
-        if call is not None and HINT in call.hints:
-            self.calls.append((call, chosen(call, self.env)))
-            return
-        if parts is None:
-            self.loose |= {a.buffer for a in accesses_of(node) if is_fragment(a.buffer)}
-            return
-        for part in parts:
-            if isinstance(part, Stmt):
-                self._gather(part)
-            elif self.inside:
-                self.loose |= {a.buffer for a in accesses_of(part) if is_fragment(a.buffer)}
-
-    def _use(self, node: Any, span: Any) -> None:
-        if isinstance(node, AllocBuffer):
-            return
-        for buffer in variables(node):
-            if buffer in self.fragments:
-                self.used.setdefault(buffer, span)
 
     # -- the search -------------------------------------------------------------------------------------------
 
@@ -334,21 +259,6 @@ class _Inference:
                 if layout is not None and not (layout.covers(wanted) and wanted.covers(layout)):
                     return buffer, f"{impl.name} gives it another layout than its other uses have"
         return None
-
-
-def _parts(node: Stmt) -> list[Any] | None:
-    """The statements (and conditions) inside a compound statement; None for a simple one."""
-    from tilecore.ir.nodes import AttrStmt, IfThenElse, SeqStmt, While
-
-    if isinstance(node, SeqStmt):
-        return list(node.seq)
-    if isinstance(node, (For, AttrStmt)):
-        return [node.min, node.extent, node.body] if isinstance(node, For) else [node.body]
-    if isinstance(node, While):
-        return [node.condition, node.body]
-    if isinstance(node, IfThenElse):
-        return [node.condition, node.then_case, *([] if node.else_case is None else [node.else_case])]
-    return None
 
 
 INFER_LAYOUTS = Pass("infer_layouts", infer_layouts)

@@ -12,7 +12,7 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import seq, with_body
 from tilecore.ir.nodes import AttrStmt, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, Var, While
-from tilecore.ir.thread_ranges import ThreadRange, for_threads, has_ranges, range_of
+from tilecore.ir.thread_ranges import ARRIVALS, ThreadRange, for_threads, has_ranges, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.threads.kernels import Threads, each_kernel
@@ -91,6 +91,14 @@ class _Notes:
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
         if call is None or current.count == self.count:
             return node
+        asked = call.hints.get(ARRIVALS)
+        if asked is not None and int(asked) != current.count:
+            raise LanguageError(
+                f"T.sync_threads for {asked} threads in the code of {current.count}",
+                location=location_of_span(node.span),
+                expected="a barrier of the threads whose code it is in",
+                hint="put what they do together into one T.ws, or wait at a barrier in memory",
+            )
         return call.rebuilt(hints={**call.hints, HINT: current.count})
 
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.wait_products import written_by_threads
 from tile_cuda.lowering.hopper.wgmma import PRODUCTS
+from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.ir.build import op_name, seq, with_body
-from tilecore.ir.dialect_calls import dialect_of
 from tilecore.ir.nodes import AttrStmt, Call, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, TensorLoad, Var, While
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
@@ -40,11 +39,7 @@ def _fenced(body: Stmt, threads: Threads) -> Stmt:
 
 def _is_barrier(call: Any) -> bool:
     """Do others go on after it who use what was written before it?"""
-    if op_name(call) == BARRIER:
-        return True
-    if op_name(call) != instructions.TRANSACTION or dialect_of(call) is None:
-        return False
-    return str(call.args[0].value).startswith("arrive")
+    return op_name(call) == BARRIER or instructions.is_explicit_arrival(call)
 
 
 class _Fences:

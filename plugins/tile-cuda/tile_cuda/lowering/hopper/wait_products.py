@@ -15,6 +15,7 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.wgmma import PRODUCTS, UNWAITED
+from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
     Analyzer,
@@ -33,11 +34,9 @@ from tilecore.ir.nodes import (
     Var,
     While,
 )
-from tilecore.ir.scopes import is_shared
 from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.asynchronous import COPY
 from tilecore.lowering.simt.insert_barriers import BARRIER, NEST
 from tilecore.lowering.threads.kernels import Threads, each_kernel
 
@@ -136,6 +135,8 @@ class _Waits:
 
     def _first_met(self, node: Any, state: State) -> int:
         """The age of the youngest group that must be done before ``node``; the number of groups for none."""
+        if any(map(instructions.is_explicit_arrival, collect(node, Call))):  # what was read may be written after it
+            return next(iter(_ours(state)), len(state))
         if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
             shared = (age for age in _ours(state) if any(tile in self.written for tile, _ in state[age].tiles))
             return next(shared, len(state))
@@ -177,17 +178,6 @@ def _is_leaf(node: Stmt) -> bool:
     if any(map(_is_explicit_wait, collect(node, Evaluate))):
         return False
     return not any(op_name(call) in (instructions.RELEASE, BARRIER) for call in collect(node, Call))
-
-
-def written_by_threads(body: Stmt) -> set[Var]:
-    """Shared tiles that threads store to or copy to, rather than tensor maps."""
-    found = {s.buffer for s in collect(body, BufferStore)}
-    for call in collect(body, Call):
-        if op_name(call) == COPY:
-            found.add(call.args[0].source)
-        elif op_name(call) == instructions.STMATRIX:
-            found.add(call.args[2].source)
-    return {buffer for buffer in found if is_shared(buffer)}
 
 
 def _group_of(node: AttrStmt) -> Group:

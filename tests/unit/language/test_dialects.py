@@ -1,0 +1,141 @@
+"""Names that a backend adds to the language: they are found while it is there, and run on its target only."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import tilecore
+import tilecore.language as T
+from tilecore.errors import LanguageError, PluginError, UnsupportedError
+from tilecore.interpreter.program import Program
+from tilecore.ir.nodes import IntImm
+from tilecore.ir.register_call import register_call
+from tilecore.ir.tile_ops import TileOp, register_tile_op, tile_call
+from tilecore.language.dialects import emit_call, offered_names
+from tilecore.language.foreign import MissingNameError
+from tilecore.plugins import manager
+from tilecore.plugins.hookspecs import hookimpl
+from tilecore.testing import null_backend
+
+SPIN = register_call("acme.spin")
+
+
+def spin(times: int) -> None:
+    """Spin so often."""
+    emit_call("acme", "T.spin", SPIN, [IntImm("int32", times)])
+
+
+class Acme:
+    """The null backend under another name, with names of its own."""
+
+    def __init__(self, kind: str = "acme", place: str = "acme_language:spin", name: str = "spin") -> None:
+        self.kind, self.language = kind, {name: place}
+
+    @hookimpl
+    def tilecore_target(self):
+        return replace(null_backend.tilecore_target(), kind=self.kind, aliases={}, language=self.language)
+
+    @hookimpl
+    def tilecore_lowering(self):
+        return null_backend.tilecore_lowering()
+
+    @hookimpl
+    def tilecore_codegen(self):
+        return replace(null_backend.tilecore_codegen(), function=f"target.build.tilecore_{self.kind}")
+
+    @hookimpl
+    def tilecore_adapters(self):
+        return null_backend.tilecore_adapters()
+
+
+@pytest.fixture(autouse=True)
+def acme_language(monkeypatch):
+    module = ModuleType("acme_language")
+    module.spin = spin
+    monkeypatch.setitem(sys.modules, "acme_language", module)
+
+
+def spinning():
+    @T.prim_func
+    def spinning(X: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=32):
+            T.spin(3)  # here
+            X[0] = 1.0
+
+    return spinning
+
+
+def test_a_name_is_there_while_its_backend_is():
+    assert not hasattr(T, "spin")
+    with manager.register(Acme(), package="tile-acme"):
+        assert T.spin is spin
+        assert "spin" in offered_names()
+        assert "acme.spin" in str(spinning().ir)
+    with pytest.raises(MissingNameError):
+        _ = T.spin
+
+
+def test_a_close_name_is_guessed():
+    with manager.register(Acme(), package="tile-acme"), pytest.raises(AttributeError, match=r"did you mean T\.spin\?"):
+        _ = T.spinn
+
+
+def test_other_targets_refuse_it_at_its_line():
+    line = next(n for n, text in enumerate(Path(__file__).read_text().splitlines(), 1) if text.endswith("# here"))
+    with manager.register(Acme(), package="tile-acme"):
+        func = spinning()
+        for attempt in (lambda: tilecore.compile(func, target="cpu"), lambda: Program(func)):
+            with pytest.raises(UnsupportedError, match=r"T\.spin is of the target 'acme'") as caught:
+                attempt()
+            assert caught.value.location.line == line
+            assert "target='acme'" in str(caught.value)
+            assert "T.gemm" in str(caught.value.hint)
+
+
+def test_the_cores_names_win():
+    with manager.register(Acme(name="copy"), package="tile-acme"):
+        from tilecore.language.copies import copy
+
+        assert T.copy is copy
+
+
+def test_a_place_that_is_not_there_names_the_package():
+    with manager.register(Acme(place="acme_language:turn"), package="tile-acme"):
+        with pytest.raises(PluginError, match="acme_language has no 'turn'"):
+            _ = T.spin
+    with manager.register(Acme(place="no_such_module:spin"), package="tile-acme"):
+        with pytest.raises(PluginError, match="tile-acme"):
+            _ = T.spin
+
+
+def test_two_targets_may_share_a_function_but_not_a_name():
+    with manager.register(Acme(), package="tile-acme"):
+        with manager.register(Acme("acme2"), package="tile-acme2"):
+            assert T.spin is spin
+        with manager.register(Acme("acme2", "other_language:spin"), package="tile-acme2"):
+            with pytest.raises(LanguageError, match=r"T\.spin is a name of several targets: acme, acme2"):
+                _ = T.spin
+
+
+def test_a_wrong_table_is_refused():
+    for table in ({"spin": "no colon"}, {"not a name": "module:spin"}, {"spin": 3}):
+        plugin = Acme()
+        plugin.language = table
+        with manager.register(plugin, kind="acme", package="tile-acme"), pytest.raises(PluginError, match="'language'"):
+            manager.target_spec("acme")
+
+
+def test_operations_on_tiles_of_a_backend():
+    op = TileOp("acme.turn", ("src:region", "dst:region"), ("src",), ("dst",))
+    assert register_tile_op(op) is op
+    assert register_tile_op(op) is op
+    assert tile_call("acme.turn", []).op.name == "tile.acme.turn"
+    with pytest.raises(ValueError, match="another operation"):
+        register_tile_op(TileOp("acme.turn", ("src:region",)))
+    with pytest.raises(ValueError, match="<kind>"):
+        register_tile_op(TileOp("turn", ()))
