@@ -92,7 +92,7 @@ class Meetings:
             return self._overlap(a.memory, b.memory) or self._twins_meet(a, b)
         if a.atomic and a.atomic == b.atomic:  # in any order
             return False
-        if _apart(a.slot, b.slot):
+        if apart(a.slot, b.slot):
             return False
         if self._owned(a, b):
             return False
@@ -194,17 +194,18 @@ def _is_bound(index: Any, node: Any) -> bool:
     return bool(variables(index) & ({f.loop_var for f in collect(node, For)} | {b.var for b in collect(node, Bind)}))
 
 
-def _apart(a: Any, b: Any) -> bool:
-    """Are two first indices slots of a ring that are never the same: (x + c) % n and (x + d) % n?"""
+def apart(a: Any, b: Any) -> bool:
+    """Are two first indices slots of a ring that are never the same: (x + c) % n and (x + d) % n? One of them may be
+    without its remainder, where that is known to change nothing."""
     if a is None or b is None:
         return False
     known = constant(a), constant(b)
     if None not in known:
         return known[0] != known[1]
-    if not (isinstance(a, FloorMod) and isinstance(b, FloorMod)):
+    sizes = {constant(index.b) for index in (a, b) if isinstance(index, FloorMod)}
+    size = sizes.pop() if len(sizes) == 1 else None
+    if size is None:
         return False
-    size = constant(a.b)
-    if size is None or size != constant(b.b):
-        return False
-    distance = constant(Analyzer().simplify(a.a - b.a))
+    a, b = (index.a if isinstance(index, FloorMod) else index for index in (a, b))
+    distance = constant(Analyzer().simplify(a - b))
     return distance is not None and distance % size != 0

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name
-from tilecore.ir.nodes import AllocBuffer, BufferStore, Call, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, While
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    AttrStmt,
+    BufferStore,
+    Call,
+    Evaluate,
+    For,
+    IfThenElse,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    While,
+)
 from tilecore.ir.scopes import is_private
 from tilecore.ir.thread_ranges import range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.threads.kernels import Threads, map_kernels
+from tilecore.lowering.threads.kernels import Threads, asks_for_threads, each_kernel, is_axis
 from tilecore.lowering.threads.uniformity import (
     COLLECTIVE,
     Uniformity,
@@ -25,13 +37,18 @@ from tilecore.lowering.threads.uniformity import (
 
 
 def check_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    """Raise a LanguageError where some threads only, or threads with different operands, do what the block does."""
+    """Raise a LanguageError where some threads only, or threads with different operands, do what the block does; an
+    UnsupportedError for more threads than a block of the target may have."""
 
     def check(body: Stmt, threads: Threads) -> Stmt:
-        _Checker(body, threads).statement(body, None)
+        most = env.capabilities.max_threads
+        if most and threads.count > most:
+            raise _too_many(func, threads, f"at most {most} on {env.target.kind}")
+        if asks_for_threads(body, threads):
+            _Checker(body, threads).statement(body, None)
         return body
 
-    map_kernels(func.body, check)
+    each_kernel(func.body, check)
     return func
 
 
@@ -118,6 +135,13 @@ class _Checker:
             if not isinstance(part, (int, str)):
                 found |= {str(v.name) for v in variables(part) if self.uniformity.root(v) in self.uniformity.varying}
         return ", ".join(sorted(found))
+
+
+def _too_many(func: PrimFunc, threads: Threads, expected: str) -> UnsupportedError:
+    axes = {axis.var for axis in threads.axes}
+    levels = [level for level in collect(func.body, AttrStmt) if is_axis(level) and level.node.var in axes]
+    place = next((p for p in (location_of_span(level.span) for level in levels) if p is not None), None)
+    return UnsupportedError("a block has too many threads", location=place, found=str(threads.count), expected=expected)
 
 
 def _is_one(extent: Any) -> bool:

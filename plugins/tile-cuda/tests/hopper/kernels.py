@@ -36,7 +36,7 @@ def matmul(
         with T.Kernel(T.ceildiv(n, columns), T.ceildiv(m, rows), threads=threads) as (bx, by):
             a = T.alloc_shared((depth, rows) if ta else (rows, depth), a_kind)
             b = T.alloc_shared((columns, depth) if tb else (depth, columns), b_kind)
-            a_held = T.alloc_fragment((depth, rows) if ta else (rows, depth), a_kind)
+            left = T.alloc_fragment((depth, rows) if ta else (rows, depth), a_kind) if held else a
             c = T.alloc_fragment((rows, columns), c_kind)
             if cleared:
                 T.clear(c)
@@ -50,8 +50,7 @@ def matmul(
                 else:
                     T.copy(B[step * depth, bx * columns], b)
                 if held:
-                    T.copy(a, a_held)
-                left = a_held if held else a
+                    T.copy(a, left)
                 clears = False if cleared else step == 0
                 T.gemm(left, b, c, transpose_A=ta, transpose_B=tb, policy=policy, clear_accum=clears)
             T.copy(c, C[by * rows, bx * columns])

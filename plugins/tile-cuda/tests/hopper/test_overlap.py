@@ -187,3 +187,62 @@ def test_loops_that_stay_as_they_are(reason):
     assert [row.get("declined") for row in rows(kernel, "overlaps")] == [reason]
     assert f"  i: no: {reason}" in str(kernel.explain())
     as_interpreted(func, kernel, *args)
+
+
+@pytest.mark.parametrize("stages", [0, 1, 2])
+def test_a_ring_with_one_slot_is_released_in_its_own_step(stages):
+    """Who fills it would wait for a release that comes after the next step's tile."""
+
+    @T.prim_func
+    def second_loop(
+        A: T.Tensor((256, 192), HALF), B: T.Tensor((192, 64), HALF), C: T.Tensor((256, 64), "float32"),
+        D: T.Tensor((256, 128), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(2, threads=128) as by:
+            a, b, other = (
+                T.alloc_shared((128, 64), HALF),
+                T.alloc_shared((64, 64), HALF),
+                T.alloc_shared((128, 64), HALF),
+            )
+            c, d = T.alloc_fragment((128, 64), "float32"), T.alloc_fragment((128, 128), "float32")
+            T.clear(c)
+            T.clear(d)
+            for k in T.Pipelined(3, num_stages=2):
+                T.copy(A[by * 128, k * 64], a)
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, c)
+            for i in T.Pipelined(3, num_stages=stages):
+                T.copy(A[by * 128, i * 64], other)
+                T.gemm(other, other, d, transpose_B=True)
+            T.copy(c, C[by * 128, 0])
+            T.copy(d, D[by * 128, 0])
+
+    kernel = built(second_loop)
+    assert has_roles(kernel)
+    said = {row["loop"]: row.get("declined") for row in rows(kernel, "overlaps")}
+    assert said == {"k": None, "i": "other would need 2 stages, not 1" if stages < 2 else None}
+    sums = [np.zeros((256, 64), np.float32), np.zeros((256, 128), np.float32)]
+    as_interpreted(second_loop, kernel, small(HALF, (256, 192)), small(HALF, (192, 64), 1), *sums)
+
+
+@pytest.mark.parametrize("stages", [2, 3])
+def test_a_ring_that_is_filled_twice_in_a_step(stages):
+    @T.prim_func
+    def twice(A: T.Tensor((256, 384), HALF), B: T.Tensor((64, 64), HALF), C: T.Tensor((256, 64), "float32")):
+        with T.Kernel(2, threads=128) as by:
+            a, b = T.alloc_shared((128, 64), HALF), T.alloc_shared((64, 64), HALF)
+            c = T.alloc_fragment((128, 64), "float32")
+            T.clear(c)
+            T.copy(B, b)
+            for k in T.Pipelined(3, num_stages=stages):
+                T.copy(A[by * 128, k * 128], a)
+                T.gemm(a, b, c)
+                T.copy(A[by * 128, k * 128 + 64], a)
+                T.gemm(a, b, c, transpose_B=True)
+            T.copy(c, C[by * 128, 0])
+
+    kernel = built(twice)
+    assert has_roles(kernel)
+    (overlap,) = rows(kernel, "overlaps")
+    assert "declined" in overlap
+    as_interpreted(twice, kernel, small(HALF, (256, 384)), small(HALF, (64, 64), 1), np.zeros((256, 64), np.float32))

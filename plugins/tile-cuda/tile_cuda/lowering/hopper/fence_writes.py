@@ -63,7 +63,9 @@ class _Fences:
 
     def _compound(self, node: Any, dirty: bool) -> tuple[Stmt, bool]:
         if isinstance(node, (For, While)):
-            body, after = self.statement(node.body, dirty or self._writes(node.body))
+            body, after = self.statement(node.body, dirty)
+            if after and not dirty:  # the next step begins so
+                body, after = self.statement(node.body, True)
             made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
             return made, dirty or after
         if isinstance(node, IfThenElse):

@@ -81,7 +81,7 @@ class _Parts:
         if (not freed and not late) or not all(_is_release(s) for s in freed):
             return "more follows its last product"
         head = steps[: first + 1]
-        clash = _clash(late, head)
+        clash = _clash(late, head) or _too_few_slots(steps, freed)
         return clash or _Parts(node, head, middle, late, freed)
 
     def run(self) -> Stmt:
@@ -151,6 +151,20 @@ def _clash(late: Sequence[Stmt], head: Sequence[Stmt]) -> str | None:
         for buffer in used & touched:
             if buffer in summed or writes(statement, buffer):
                 return f"its beginning uses {buffer.name}, which its last product does too"
+    return None
+
+
+def _too_few_slots(steps: Sequence[Stmt], freed: Sequence[Stmt]) -> str | None:
+    """Why releases cannot come in the next step: who fills a ring would wait for one that comes after its next turns,
+    or after those of a ring that is filled later."""
+    releases = [node for step in steps for node in collect(step, Evaluate) if _is_release(node)]
+    for node in freed:
+        empty = node.value.args[0].source
+        turns, late = (sum(n.value.args[0].source.same_as(empty) for n in nodes) for nodes in (releases, freed))
+        slots = int(constant(empty.shape[0]) or 0)
+        if slots < turns + late:
+            names = ", ".join(str(element.source.name) for element in node.value.args[2:])
+            return f"{names} would need {turns + late} stages, not {slots}"
     return None
 
 

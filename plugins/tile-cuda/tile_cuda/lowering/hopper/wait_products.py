@@ -24,7 +24,6 @@ from tilecore.ir.nodes import (
     BufferStore,
     Call,
     Evaluate,
-    FloorMod,
     For,
     IfThenElse,
     PrimFunc,
@@ -38,6 +37,7 @@ from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.insert_barriers import BARRIER, NEST
+from tilecore.lowering.simt.touches import apart
 from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 MOST = 4  # groups that are told apart; what is older is taken for one of this age
@@ -228,19 +228,7 @@ def _first_met(node: Any, state: State) -> int:
 
 
 def _holds(group: Group, freed: Iterable[tuple[Var, Any]]) -> bool:
-    return any(tile.same_as(other) and not _apart(slot, at) for other, at in freed for tile, slot in group.tiles)
-
-
-def _apart(a: Any, b: Any) -> bool:
-    """Are these slots of a ring, numbers or remainders, never the same?"""
-    if a is None or b is None:
-        return False
-    if constant(a) is not None and constant(b) is not None:
-        return constant(a) != constant(b)
-    if not (isinstance(a, FloorMod) and isinstance(b, FloorMod)) or constant(a.b) != constant(b.b):
-        return False
-    distance, size = constant(Analyzer().simplify(a.a - b.a)), constant(a.b)
-    return distance is not None and size is not None and distance % size != 0
+    return any(tile.same_as(other) and not apart(slot, at) for other, at in freed for tile, slot in group.tiles)
 
 
 def _merged(a: State, b: State) -> State:

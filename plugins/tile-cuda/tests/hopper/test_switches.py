@@ -1,0 +1,257 @@
+"""What kernel.explain() says of roles, rings, overlaps and blocks; each part is switched off on its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilecore.language as T
+from tilecore.errors import UnsupportedError
+
+from .kernels import matmul, multiplied
+from .kit import CONFIGS, built, chosen, count, declined, has_roles, refusals, rows, small, wide
+
+HALF = "float16"
+SIZES = (200, 136, 160)
+USUAL = {"tile": (64, 64, 32), "out": HALF, "stages": 3}
+
+# what is in the source where a part is on
+MARKS = {
+    "wgmma": "tc_wgmma_",
+    "tensor loads": r"tc_tensor_load\(",
+    "tensor stores": r"tc_tensor_store\(",
+    "roles": "_empty",
+    "persistent": r"for \(int wave",
+    "overlap": r"for \(int step\w* = 1;",
+}
+WITHOUT = {
+    CONFIGS.TL_DISABLE_WGMMA: {"wgmma", "overlap", "tensor stores"},
+    CONFIGS.TL_DISABLE_TMA_LOWER: {"tensor loads", "tensor stores", "roles", "persistent", "overlap"},
+    CONFIGS.TL_DISABLE_WARP_SPECIALIZED: {"tensor loads", "roles", "persistent", "overlap"},
+    CONFIGS.TL_DISABLE_PERSISTENT_BLOCKS: {"persistent"},
+    CONFIGS.TL_DISABLE_PRODUCT_OVERLAP: {"overlap"},
+    CONFIGS.TL_DISABLE_TENSOR_STORE: {"tensor stores"},
+}
+
+
+def parts(kernel):
+    return {part for part, mark in MARKS.items() if count(kernel, mark)}
+
+
+def test_all_parts():
+    kernel = multiplied(SIZES, **USUAL)
+    assert parts(kernel) == set(MARKS)
+
+
+@pytest.mark.parametrize("key", WITHOUT, ids=lambda key: key.name)
+def test_one_part_off(key):
+    kernel = multiplied(SIZES, key, **USUAL)
+    assert parts(kernel) == set(MARKS) - WITHOUT[key]
+
+
+@pytest.mark.parametrize("first", WITHOUT, ids=lambda key: key.name)
+@pytest.mark.parametrize("second", WITHOUT, ids=lambda key: key.name)
+def test_two_parts_off(first, second):
+    if first.name >= second.name:
+        pytest.skip("the pair stands the other way round too")
+    kernel = multiplied(SIZES, first, second, **USUAL)
+    assert parts(kernel) == set(MARKS) - WITHOUT[first] - WITHOUT[second]
+
+
+def test_all_parts_off():
+    assert parts(multiplied(SIZES, *WITHOUT, **USUAL)) == set()
+
+
+@pytest.mark.parametrize("key", [CONFIGS.TL_DISABLE_TMA_LOWER, CONFIGS.TL_DISABLE_WARP_SPECIALIZED])
+def test_why_warps_have_no_roles(key):
+    kernel = built(matmul(*SIZES, **USUAL), key)
+    assert refusals(kernel) == {f"{key.name} is set"}
+    assert f"  none: {key.name} is set" in str(kernel.explain())
+    assert not rows(kernel, "blocks")
+
+
+@pytest.mark.parametrize("key", [CONFIGS.TL_DISABLE_TMA_LOWER, CONFIGS.TL_DISABLE_TENSOR_STORE])
+def test_why_results_are_stored_by_threads(key):
+    assert f"{key.name} is set" in declined(built(matmul(*SIZES, **USUAL), key), "copy", "tensor store")
+
+
+def test_why_products_are_done_by_warps():
+    kernel = built(matmul(*SIZES, **USUAL), CONFIGS.TL_DISABLE_WGMMA)
+    assert declined(kernel, "gemm", "wgmma") == {"TL_DISABLE_WGMMA is set"}
+    assert has_roles(kernel), "a warp fills the tiles all the same"
+
+
+def test_one_copy_without_a_tensor_map():
+    kernel = multiplied(SIZES, **USUAL, disable_tma=True)
+    assert refusals(kernel) == {"threads fill it: disable_tma=True"}
+    assert "  a: threads fill it: disable_tma=True" in str(kernel.explain())
+    assert has_roles(kernel), "the other tile has one"
+
+
+def test_one_store_without_a_tensor_map():
+    @T.prim_func
+    def plain(A: T.Tensor((64, 64), HALF), C: T.Tensor((64, 64), HALF)):
+        with T.Kernel(1, threads=128):
+            a, c = T.alloc_shared((64, 64), HALF), T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.gemm(a, a, c, clear_accum=True)
+            T.copy(c, C, disable_tma=True)
+
+    kernel = built(plain)
+    assert "disable_tma=True" in declined(kernel, "copy", "tensor store")
+    a, c = small(HALF, (64, 64)), np.zeros((64, 64), np.float16)
+    kernel(a, c)
+    np.testing.assert_array_equal(wide(c), wide(a) @ wide(a))
+
+
+def test_what_is_said_of_a_kernel():
+    kernel = built(matmul(512, 512, 512, tile=(128, 256, 64), threads=256, out=HALF, stages=3))
+    text = str(kernel.explain())
+    assert "  a, b: 3 stages" in text
+    assert "  1 warp fills tiles, 8 warps use them" in text
+    assert "registers:" not in text, "equal shares suffice"
+    assert "  step: releases of a step come in the next" in text
+    assert "  blocks run 3 blocks that take the grid's in turn" in text
+    assert rows(kernel, "pipelines") == [{"tiles": "a, b", "stages": 3, "filled": "by a warp of its own"}]
+    assert rows(kernel, "blocks") == [{"order": "3 blocks that take the grid's in turn"}]
+
+
+@pytest.mark.parametrize(
+    ("tile", "threads", "shares"),
+    [
+        ((256, 192, 32), 256, (24, 240)),
+        ((192, 256, 32), 384, (24, 160)),
+        ((128, 256, 32), 128, None),
+        ((128, 128, 64), 256, None),
+    ],
+)  # fmt: skip
+def test_registers_move_to_who_needs_them(tile, threads, shares):
+    """Where a thread's equal share does not hold its sums, and only if there is more to get."""
+    kernel = multiplied((256, 256, 64), tile=tile, threads=threads, tb=True)
+    (roles,) = (row for row in rows(kernel, "warp_roles") if "producer" in row)
+    expected = f"{shares[0]} of the producer's, {shares[1]} of the consumers' threads" if shares else None
+    assert roles.get("registers") == expected
+    assert kernel.artifact.entries[0].threads[0] == threads + (128 if shares else 32)
+
+
+# -- why a kernel has no roles -----------------------------------------------------------------------------------------
+
+
+def kernel_that(what):
+    threads = {"many threads": 1024, "odd threads": 48, "axes": (64, 2)}.get(what, 128)
+
+    @T.prim_func
+    def declines(A: T.Tensor((256, 64), HALF), C: T.Tensor((256, 64), "float32")):
+        with T.Kernel(2, threads=threads) as by:
+            a, b = T.alloc_shared((128, 64), HALF), T.alloc_shared((64, 64), HALF)
+            c = T.alloc_fragment((128, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(3, num_stages=2):
+                T.copy(A[by * 128, 0], a)
+                if what == "breaks" and A[k, 0] > 5:
+                    break
+                if what == "thread" and T.get_thread_binding() == 0:
+                    b[0, 0] = 1
+                if what == "product":
+                    for i, j in T.Parallel(128, 64):
+                        c[i, j] += a[i, j]
+                else:
+                    T.gemm(a, b, c)
+            T.copy(c, C[by * 128, 0])
+
+    return declines
+
+
+REASONS = {
+    "many threads": "1024 threads",
+    "odd threads": "48 threads",
+    "axes": "its threads stand along several axes",
+    "breaks": "its loops end early",
+    "thread": "its code asks for threads",
+    "product": "it multiplies no tiles",
+}
+
+
+@pytest.mark.parametrize("what", REASONS)
+def test_kernels_that_stay_whole(what):
+    kernel = built(kernel_that(what))
+    assert refusals(kernel) == {REASONS[what]}
+    assert f"  none: {REASONS[what]}" in str(kernel.explain())
+
+
+def tile_that(what):
+    @T.prim_func
+    def fills(A: T.Tensor((256, 256), HALF), F: T.Tensor((256, 64), "float32"), C: T.Tensor((256, 64), HALF)):
+        with T.Kernel(2, threads=128) as by:
+            a, b, d = T.alloc_shared((128, 64), HALF), T.alloc_shared((64, 64), HALF), T.alloc_shared((64, 64), HALF)
+            c = T.alloc_fragment((128, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[by * 128, k * 64], a)
+                T.copy(A[0, k * 64], b)
+                if what == "part":
+                    T.copy(A[0, k * 64], d[0:32, :])
+                    T.copy(A[32, k * 64], d[32:64, :])
+                elif what == "type":
+                    T.copy(F[0, 0], d)
+                elif what == "written":
+                    T.copy(C[0, 0], d)
+                elif what == "too":
+                    T.copy(A[0, k * 64], d)
+                    for i, j in T.Parallel(64, 64):
+                        d[i, j] = d[i, j] * 2
+                else:
+                    T.copy(A[0, k * 64], d)
+                T.gemm(a, b, c)
+                if what != "unused":
+                    T.gemm(a, d, c)
+            T.copy(c, C[by * 128, 0])
+
+    return fills
+
+
+TILES = {
+    "part": "a part of it is filled",
+    "type": "its element type is not the tensor's",
+    "written": "the kernel writes C",
+    "too": "threads write it too",
+    "unused": "nothing uses it in the block of code that fills it",
+}
+
+
+@pytest.mark.parametrize("what", TILES)
+def test_tiles_that_threads_fill(what):
+    kernel = built(tile_that(what))
+    assert has_roles(kernel)
+    assert refusals(kernel) == {f"threads fill it: {TILES[what]}"}
+    assert f"  d: threads fill it: {TILES[what]}" in str(kernel.explain())
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+def test_rings_that_do_not_fit():
+    with pytest.raises(UnsupportedError) as caught:
+        built(matmul(512, 512, 512, tile=(128, 256, 64), threads=256, stages=6))
+    text = str(caught.value)
+    assert "bytes of shared memory" in text
+    assert f"b {6 * 64 * 256 * 2}, a {6 * 128 * 64 * 2}" in text, "what takes it, the largest first"
+    assert "at most 232448 bytes" in text
+    assert "fewer pipeline stages" in text
+
+
+def test_a_block_of_too_many_threads():
+    with pytest.raises(UnsupportedError, match="a block has too many threads") as caught:
+        built(matmul(512, 512, 512, tile=(128, 64, 64), threads=1152))
+    assert "at most 1024 on cuda" in str(caught.value)
+    assert "T.Kernel(T.ceildiv(n, columns)" in str(caught.value), "the user's line"
+
+
+def test_as_many_threads_as_roles_leave():
+    """A block has 1024 threads at most, and a warp more fills its tiles."""
+    kernel = multiplied((448, 64, 64), tile=(448, 64, 32), threads=896)
+    assert has_roles(kernel)
+    assert kernel.artifact.entries[0].threads[0] <= 1024
+    kernel = multiplied((512, 64, 64), tile=(512, 64, 32), threads=1024)
+    assert refusals(kernel) == {"1024 threads"}
+    assert set(chosen(kernel, "gemm")) == {"wgmma"}

@@ -1,0 +1,182 @@
+"""Where waits, releases, fences and barriers stand around products of warpgroups: each where it must, and none more."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+import tilecore.language as T
+
+from .kernels import matmul
+from .kit import CONFIGS, as_interpreted, body, built, small
+
+HALF = "float16"
+MARKS = {
+    r"for \(int (?!s\d|q|n\b|i\d)": "loop",
+    r"tc_transaction_wait\(\w+_full": "tiles",
+    r"tc_transaction_arrive\(\w+_empty": "release",
+    r"tc_warpgroup_commit": "products",
+    r"tc_warpgroup_wait<0>": "done",
+    r"tc_warpgroup_wait<[1-9]>": "all but the last",
+    r"tc_(?:named_)?barrier\(": "barrier",
+    r"tc_fence_async": "fence",
+    r"tc_move<\d+>\((?:left|kept)": "writes",
+}
+
+
+def users(source: str) -> str:
+    """What the warps do that use the tiles."""
+    found = re.search(r"if \(tx < \d+\) \{\n(.*?)\n  \} else", source, re.DOTALL)
+    return found[1] if found else source
+
+
+def events(kernel: Any) -> list[str]:
+    """What happens, in the order of the source; neighbours of one sort are one."""
+    found = []
+    for line in users(body(kernel)).splitlines():
+        words = [word for pattern, word in MARKS.items() if re.search(pattern, line)]
+        if words and found[-1:] != words[:1]:
+            found += words[:1]
+    return found
+
+
+def test_a_product_runs_while_the_next_tiles_are_awaited():
+    """The slot of a step is released in the next one, when its product is done and the next is on its way."""
+    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), stages=3))
+    assert events(kernel) == [
+        "loop", "tiles", "products",
+        "loop", "tiles", "products", "all but the last", "release",
+        "done", "release",
+    ]  # fmt: skip
+
+
+def test_without_overlap_each_step_releases_its_own():
+    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), stages=3), CONFIGS.TL_DISABLE_PRODUCT_OVERLAP)
+    assert events(kernel) == ["loop", "tiles", "products", "done", "release"]
+
+
+def test_nothing_but_the_store_is_fenced():
+    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), out=HALF))
+    text = users(body(kernel))
+    assert "barrier(1" not in text
+    assert "tc_fence_async" not in text.split("tc_wait_stores_read")[0]
+    assert text.count("tc_fence_async") == text.count("tc_tensor_store(") == 2
+
+
+def test_a_in_registers_is_not_written_while_products_read_it():
+    """The next step's A goes into the same registers."""
+    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), held=True), CONFIGS.TL_DISABLE_PRODUCT_OVERLAP)
+    assert events(kernel) == ["loop", "tiles", "writes", "release", "tiles", "products", "done", "release"]
+
+
+def test_a_in_registers_is_written_when_the_product_of_the_step_before_is_done():
+    """A's own slot is free as soon as it is in registers."""
+    kernel = built(matmul(256, 64, 256, tile=(128, 64, 64), held=True))
+    step = events(kernel)[events(kernel).index("loop", 1) :]
+    assert step[:6] == ["loop", "tiles", "done", "writes", "release", "tiles"]
+
+
+def two_sums(order):
+    @T.prim_func
+    def two(A: T.Tensor((128, 64), HALF), B: T.Tensor((128, 64), HALF), C: T.Tensor((2, 64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            one, other = T.alloc_shared((64, 64), HALF), T.alloc_shared((64, 64), HALF)
+            c, d = T.alloc_fragment((64, 64), "float32"), T.alloc_fragment((64, 64), "float32")
+            T.copy(A[0:64, :], one)
+            T.copy(B[0:64, :], other)
+            T.gemm(other, one, c, clear_accum=True)
+            T.gemm(one, other, d, clear_accum=True)
+            if order == "first":
+                T.copy(c, C[0, :, :])
+                T.copy(d, C[1, :, :])
+            else:
+                T.copy(d, C[1, :, :])
+                T.copy(c, C[0, :, :])
+
+    return two
+
+
+def run(func):
+    kernel = built(func)
+    args = [small(HALF, (128, 64)), small(HALF, (128, 64), 1), np.zeros((2, 64, 64), np.float32)]
+    as_interpreted(func, kernel, *args)
+    return kernel
+
+
+def test_the_second_of_two_products_runs_on_while_the_first_is_used():
+    assert events(run(two_sums("first"))) == ["fence", "barrier", "products", "all but the last", "done"]
+
+
+def test_a_wait_for_the_younger_is_one_for_both():
+    assert events(run(two_sums("second"))) == ["fence", "barrier", "products", "done"]
+
+
+def chained(through_memory):
+    @T.prim_func
+    def chained_kernel(A: T.Tensor((128, 128), HALF), B: T.Tensor((128, 64), HALF), C: T.Tensor((128, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((128, 64), HALF), T.alloc_shared((64, 64), HALF)
+            kept, held = T.alloc_shared((128, 64), HALF), T.alloc_fragment((128, 64), HALF)
+            c, d = T.alloc_fragment((128, 64), "float32"), T.alloc_fragment((128, 64), "float32")
+            T.clear(d)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(A[0, k * 64], a)
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, c, clear_accum=True)
+                if through_memory:
+                    T.copy(c, kept)
+                    T.gemm(kept, b, d)
+                else:
+                    T.copy(c, held)
+                    T.gemm(held, b, d)
+            T.copy(d, C)
+
+    return chained_kernel
+
+
+def of_chained(through_memory, *off):
+    func = chained(through_memory)
+    kernel = built(func, *off)
+    args = [small(HALF, (128, 128), 0, 1), small(HALF, (128, 64), 1, 1), np.zeros((128, 64), np.float32)]
+    as_interpreted(func, kernel, *args)
+    return events(kernel)
+
+
+def test_a_product_of_a_product_in_registers():
+    """No barrier, no fence: the sums are a thread's own."""
+    off = CONFIGS.TL_DISABLE_PRODUCT_OVERLAP
+    assert of_chained(False, off) == [
+        "loop", "tiles", "products", "done", "release", "products", "done", "release",
+    ]  # fmt: skip
+
+
+def test_in_the_overlapped_loop_the_late_product_runs_beside_the_next():
+    found = of_chained(False)
+    step = found[found.index("loop", 1) :]
+    assert step[:6] == ["loop", "tiles", "products", "all but the last", "release", "done"]
+
+
+def test_a_product_of_a_product_in_memory():
+    """A barrier before the tile is written, as others may still multiply it; a fence and a barrier after that."""
+    off = CONFIGS.TL_DISABLE_PRODUCT_OVERLAP
+    assert of_chained(True, off) == [
+        "loop", "tiles", "products", "done", "release",
+        "barrier", "writes", "fence", "barrier", "products", "done", "release",
+    ]  # fmt: skip
+
+
+def test_tiles_that_threads_copy_are_fenced_once_a_step():
+    """Whatever the stages: the wait for the copies, the products of the step before, the fence, the barrier."""
+    for stages in (2, 3, 4):
+        kernel = built(matmul(64, 60, 252, tile=(64, 64, 64), stages=stages))
+        assert events(kernel)[-4:] == ["fence", "barrier", "products", "done"]
+        assert events(kernel).count("barrier") == 1
+
+
+def test_warps_that_multiply_need_no_fence():
+    """Products by mma.sync read as threads do."""
+    kernel = built(matmul(64, 64, 252, tile=(64, 64, 64)), CONFIGS.TL_DISABLE_WGMMA, CONFIGS.TL_DISABLE_TMA_LOWER)
+    assert not {"fence", "products", "done"} & set(events(kernel))
+    assert "barrier" in events(kernel)
