@@ -185,6 +185,8 @@ def test_the_kernels_compile():
         pytest.skip(error.message)
     for func in (by_roles(200, 136, 200), in_cluster(100, 72, 200), by_roles(200, 136, 200, out="float16")):
         source = compiled(func).get_kernel_source()
-        binary, said = tool.compile(source, toolchain.INCLUDE, ["-arch=sm_90a", "-std=c++17"], "kernel.cu")
+        binary, said = tool.compile(
+            source, toolchain.INCLUDE, ["-arch=sm_90a", "-std=c++17", "-Xptxas=-v"], "kernel.cu"
+        )
         assert binary is not None, said[:3000]
-        assert "serialized" not in said, said[:3000]
+        assert "Performance Loss" not in said, said[:3000]  # products one by one, registers that are not handed over

@@ -233,7 +233,7 @@ def test_the_cluster_meets_in_two_parts():
     def kernel(Y: T.Tensor((8,), "int32")):
         with T.Kernel(8, threads=32, cluster_dims=4) as b:
             tx = T.get_thread_binding()
-            seen = T.alloc_barrier(4)
+            seen = T.alloc_cluster_barrier(4)
             rank = T.block_rank_in_cluster()
             if tx < 4:
                 T.mbarrier_arrive(seen, tx)

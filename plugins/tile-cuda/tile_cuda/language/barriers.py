@@ -8,6 +8,7 @@ alone stands in an ``if``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from tile_cuda import instructions
@@ -31,8 +32,21 @@ def alloc_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
 
     One thread makes them ready at the start of the kernel, and all threads wait for it.
     """
+    return _allocated("T.alloc_barrier", arrive_count)
+
+
+def alloc_cluster_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
+    """T.alloc_barrier of a kernel with clusters, whose other blocks arrive too: they wait until it is ready."""
+    if prod(open_kernel("T.alloc_cluster_barrier").cluster_dims) == 1:
+        raise LanguageError(
+            "T.alloc_cluster_barrier in a kernel without clusters",
+            hint="T.Kernel(cluster_dims=...), or T.alloc_barrier",
+        )
+    return _allocated("T.alloc_cluster_barrier", arrive_count)
+
+
+def _allocated(what: str, arrive_count: int | Sequence[int]) -> BufferHandle:
     counts = list(arrive_count) if isinstance(arrive_count, (list, tuple)) else [arrive_count]
-    what = "T.alloc_barrier"
     kernel = open_kernel(what)
     if not counts or not all(isinstance(c, int) and 1 <= c <= MOST_ARRIVALS for c in counts):
         raise LanguageError(
