@@ -6,8 +6,8 @@ Nothing is imported until a kernel uses a name. docs/hopper.md describes each.
 from __future__ import annotations
 
 _PLACES = {
-    "barriers": "alloc_barrier alloc_cluster_barrier mbarrier_wait_parity barrier_wait mbarrier_arrive barrier_arrive mbarrier_expect_tx "
-    "mbarrier_arrive_expect_tx cp_async_barrier_noinc fence_proxy_async",
+    "barriers": "alloc_barrier alloc_cluster_barrier mbarrier_wait_parity barrier_wait mbarrier_arrive barrier_arrive "
+    "mbarrier_expect_tx mbarrier_arrive_expect_tx cp_async_barrier_noinc fence_proxy_async",
     "copies": "tma_copy tma_store_arrive tma_store_wait",
     "products": "wgmma_gemm wait_wgmma warpgroup_arrive warpgroup_commit_batch warpgroup_wait warpgroup_fence_operand",
     "roles": "ws shuffle_elect",
