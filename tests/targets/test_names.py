@@ -16,6 +16,7 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.errors import ArgumentError, LanguageError, UnsupportedError
+from tilecore.plugins import manager
 
 from .kit import check, close, compiled, element, rerun, sample, zeros
 
