@@ -7,11 +7,13 @@ Products are added up in float32, or int32 for int8. With few rows there are few
 """
 
 import argparse
+from pathlib import Path
 
 import torch
 
 import tilecore
 import tilecore.language as T
+from tilecore.autotuner import KnownConfigs
 
 OUT = {  # what C is made of unless asked otherwise
     "float16": "float16", "bfloat16": "bfloat16", "float32": "float32", "tfloat32": "float32",
@@ -105,17 +107,22 @@ def main(words=None):
     parser.add_argument("--dtype", default="float16", choices=list(OUT))
     parser.add_argument("--out-dtype", choices=["float16", "bfloat16", "float32", "int32"])
     parser.add_argument("--layout", default="NN", choices=["NN", "NT", "TN", "TT"])
-    parser.add_argument("--split-k", type=int, default=1)
-    parser.add_argument("--block", type=int, nargs=2, default=[128, 128], metavar=("M", "N"), help="a tile of C")
-    parser.add_argument("--stages", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=128)
+    parser.add_argument("--split-k", type=int)
+    parser.add_argument("--block", type=int, nargs=2, metavar=("M", "N"), help="a tile of C")
+    parser.add_argument("--stages", type=int)
+    parser.add_argument("--threads", type=int)
     options = parser.parse_args(words)
     M, N, K, dtype, layout = options.m, options.n, options.k, options.dtype, options.layout
 
-    kernel = tilecore.jit(gemm, target=options.target, out_idx=-1)(
-        M, N, K, dtype, options.out_dtype, layout, *options.block,
-        stages=options.stages, threads=options.threads, split_k=options.split_k,
-    )  # fmt: skip
+    asked = {"stages": options.stages, "threads": options.threads, "split_k": options.split_k}
+    asked = {name: value for name, value in asked.items() if value is not None}
+    if options.block:
+        asked |= {"block_M": options.block[0], "block_N": options.block[1]}
+    factory = tilecore.jit(gemm, target=options.target, out_idx=-1)
+    if not asked:  # what benchmarks/tune_h200.py found for such sizes, if it is for this target
+        known = KnownConfigs.load(Path(__file__).with_name("gemm.tuned.json"))
+        asked = known.find(factory.request().target, {"M": M, "N": N, "K": K, "dtype": dtype}) or {}
+    kernel = factory(M, N, K, dtype, options.out_dtype, layout, **asked)
     device = kernel.adapter.torch_device()
     a = sample(*((K, M) if layout[0] == "T" else (M, K)), dtype, device)
     b = sample(*((N, K) if layout[1] == "T" else (K, N)), dtype, device)

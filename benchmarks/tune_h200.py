@@ -1,0 +1,142 @@
+"""Finds configurations of examples/gemm.py, attention.py and dequant_matmul.py on this GPU, and keeps them as data.
+
+    python benchmarks/tune_h200.py [--only gemm,attention,dequant_matmul] [--folder examples]
+
+For one shape of every class tilecore's autotuner compiles the candidates, checks each against torch and times it. The
+winners are written to FOLDER/<example>.tuned.json, in the order in which a call is looked up: classes are ranges of
+sizes. The examples use them where they were found for the target that they run on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import torch
+from h200_measure import example
+
+import tilecore
+from tilecore.autotuner import KnownConfig, KnownConfigs, set_autotune_inputs
+
+ANY = 1 << 30
+TARGET = {"kind": "cuda", "arch": "sm_90a"}
+
+
+def gemm_candidates(m: int) -> list[dict[str, Any]]:
+    if m > 256:
+        tiles = ((128, 256, 4, 256), (256, 128, 4, 256), (128, 128, 4, 128), (128, 128, 6, 256), (64, 256, 5, 128))
+        return [{"block_M": a, "block_N": b, "stages": s, "threads": t, "split_k": 1} for a, b, s, t in tiles]
+    rows = 64 if m <= 64 else 128
+    found = []
+    for n in (64, 128, 256):
+        for split in (1, 2, 4, 8):
+            for deep, stages in ((1, 4), (2, 4), (1, 6)):
+                if n * deep * stages <= 1024:
+                    found.append((rows, n, deep, stages, split))
+    return [
+        {"block_M": a, "block_N": b, "block_K": 64 * d, "stages": s, "threads": 128, "split_k": k}
+        for a, b, d, s, k in found
+    ]
+
+
+def gemm() -> list[KnownConfig]:
+    module, made = example("gemm"), []
+    classes = (
+        ([1, 16], (16, 8192, 8192)), ([17, 64], (64, 4096, 14336)), ([65, 256], (256, 8192, 8192)),
+        ([257, 2048], (1024, 4096, 4096)), ([2049, ANY], (8192, 8192, 8192)),
+    )  # fmt: skip
+    for rows, (m, n, k) in classes:
+        a, b = torch.randn(m, k, device="cuda").half(), torch.randn(k, n, device="cuda").half()
+        config = search(module.gemm, gemm_candidates(m), (m, n, k), (a, b), lambda a, b: torch.mm(a, b))
+        made.append(KnownConfig(TARGET, {"M": rows, "dtype": "float16"}, config))
+        made.append(KnownConfig(TARGET, {"M": rows, "dtype": "bfloat16"}, config))
+    return made
+
+
+def attention() -> list[KnownConfig]:
+    module, made = example("attention"), []
+    for dim, heads, length in ((64, 32, 2048), (128, 16, 4096)):
+        for causal in (False, True):
+            q, k, v = torch.randn(3, 2, length, heads, dim, device="cuda").half()
+            candidates = [
+                {"block_M": bm, "block_N": bn, "stages": s, "threads": 2 * bm, "q_in_registers": held}
+                for bm, bn, s, held in (
+                    (128, 128, 2, True), (128, 128, 3, True), (128, 128, 2, False), (128, 96, 2, True),
+                    (192, 128, 2, False), (128, 64, 3, True),
+                )
+            ]  # fmt: skip
+            arguments = (2, heads, heads, length, dim, causal)
+
+            def right(q: Any, k: Any, v: Any, causal: bool = causal) -> Any:
+                return module.reference(q, k, v, causal)[0].half()
+
+            config = search(module.attention, candidates, arguments, (q, k, v), right)
+            made.append(KnownConfig(TARGET, {"dim": [dim // 2 + 1, dim], "is_causal": causal}, config))
+    return made
+
+
+def dequant_matmul() -> list[KnownConfig]:
+    module, made, group = example("dequant_matmul"), [], 64
+    for rows, (m, n, k) in (
+        ([1, 16], (16, 8192, 8192)),
+        ([17, 256], (128, 8192, 8192)),
+        ([257, ANY], (4096, 8192, 8192)),
+    ):
+        a = torch.randn(m, k, device="cuda").half()
+        numbers = torch.randint(0, 16, (n, k), device="cuda", dtype=torch.uint8)
+        zero = torch.randint(0, 16, (n, k // group), device="cuda").half()
+        scale = (0.01 + 0.01 * torch.rand(n, k // group, device="cuda")).half()
+        plain = ((numbers - zero.repeat_interleave(group, 1)) * scale.repeat_interleave(group, 1)).t().contiguous()
+        packed = numbers[:, 0::2] | numbers[:, 1::2] << 4
+        few = [
+            {"block_M": max(16, min(64, -(-m // 16) * 16)), "block_N": bn, "block_K": bk, "stages": s, "splits": p}
+            for bn in (64, 128) for bk, s in ((64, 6), (128, 4), (256, 3)) for p in (1, 2, 4, 8)
+        ]  # fmt: skip
+        many = [
+            {"block_M": bm, "block_N": bn, "block_K": 64, "stages": s, "splits": 1}
+            for bm, bn, s in ((256, 128, 3), (256, 128, 4), (128, 128, 4), (128, 256, 3))
+        ]
+        config = search(
+            module.dequant_matmul, few if m <= 256 else many, (m, n, k, group), (a, packed, scale, zero),
+            lambda a, w, s, z, plain=plain: torch.mm(a, plain),
+        )  # fmt: skip
+        made.append(KnownConfig(TARGET, {"M": rows}, config))
+    return made
+
+
+def search(
+    factory: Callable[..., Any], candidates: list[dict[str, Any]], arguments: tuple[Any, ...], inputs: tuple[Any, ...],
+    right: Callable[..., Any],
+) -> dict[str, Any]:  # fmt: skip
+    tuned = tilecore.autotune(configs=candidates, ref_prog=right, warmup=10, rep=40)(
+        tilecore.jit(factory, target="cuda", out_idx=-1)
+    )
+    with set_autotune_inputs(*inputs):
+        result = tuned.tune(*arguments)
+    against = f", torch {result.ref_latency:.3f} ms" if result.ref_latency else ""
+    print(f"{factory.__name__}{arguments}: {result.latency:.3f} ms{against} with {result.config}", flush=True)
+    return result.config
+
+
+SEARCHES = {"gemm": gemm, "attention": attention, "dequant_matmul": dequant_matmul}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(SEARCHES))
+    parser.add_argument("--folder", type=Path, default=Path(__file__).resolve().parents[1] / "examples")
+    options = parser.parse_args()
+    for name in options.only.split(","):
+        if name not in SEARCHES:
+            parser.error(f"--only: {name!r} is none of {', '.join(SEARCHES)}")
+        KnownConfigs(SEARCHES[name]()).save(options.folder / f"{name}.tuned.json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
