@@ -38,10 +38,8 @@ def gemm_candidates(m: int) -> list[dict[str, Any]]:
             for deep, stages in ((1, 4), (2, 4), (1, 6)):
                 if n * deep * stages <= 1024:
                     found.append((rows, n, deep, stages, split))
-    return [
-        {"block_M": a, "block_N": b, "block_K": 64 * d, "stages": s, "threads": 128, "split_k": k}
-        for a, b, d, s, k in found
-    ]
+    names = ("block_M", "block_N", "block_K", "stages", "split_k")
+    return [{**dict(zip(names, (a, b, 64 * d, s, k), strict=True)), "threads": 128} for a, b, d, s, k in found]
 
 
 def gemm() -> list[KnownConfig]:
@@ -113,8 +111,9 @@ def search(
     factory: Callable[..., Any], candidates: list[dict[str, Any]], arguments: tuple[Any, ...], inputs: tuple[Any, ...],
     right: Callable[..., Any],
 ) -> dict[str, Any]:  # fmt: skip
+    fast = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
     tuned = tilecore.autotune(configs=candidates, ref_prog=right, warmup=10, rep=40)(
-        tilecore.jit(factory, target="cuda", out_idx=-1)
+        tilecore.jit(factory, target="cuda", out_idx=-1, pass_configs=fast)
     )
     with set_autotune_inputs(*inputs):
         result = tuned.tune(*arguments)
