@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tilecore.plugins import manager
+from tilecore.runtime.adapter import SIMULATED
 
 
 class Place(str):
@@ -29,6 +30,18 @@ class Place(str):
     @property
     def words(self) -> str:
         return f"{self}@{self.backend}" if self.backend else str(self)
+
+
+# what is lowered in a way of its own on some targets of a kind is tried on one of these too, simulated
+FURTHER = {"cuda": "cuda -arch=sm_90a"}
+FURTHER_TESTS = ("test_gemm", "test_product_kernels", "test_attention_kernels", "test_int4", "test_narrow_floats")
+
+
+def _further(module: str) -> list[Place]:
+    if os.environ.get("TILECORE_TEST_TARGETS") or module.rpartition(".")[2] not in FURTHER_TESTS:
+        return []
+    asked = [target for kind, target in FURTHER.items() if kind in manager.kinds()]
+    return [Place(target, SIMULATED) for target in asked]
 
 
 def _runnable() -> list[Place]:
@@ -59,7 +72,7 @@ def _places(kind: str) -> Iterator[Place]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "target" in metafunc.fixturenames:
-        places = _runnable()
+        places = [*_runnable(), *_further(metafunc.module.__name__)]
         metafunc.parametrize("target", places, ids=[place.words for place in places], scope="session")
 
 
