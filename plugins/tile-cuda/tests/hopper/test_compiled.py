@@ -52,7 +52,9 @@ PRODUCTS = {
     "two warpgroups, 128 x 256": {**WIDE, "out": "float16"},
     "as it is stored, in float32": WIDE,
     "256 x 128": {**WIDE, "tile": (256, 128, 64)},
-    "three warpgroups": {"tile": (192, 256, 64), "threads": 384, "stages": 3},
+    "three warpgroups, whose threads begin with few registers": {"tile": (192, 256, 64), "threads": 384, "stages": 3},
+    "four warpgroups": {"tile": (256, 128, 64), "threads": 512, "stages": 3},
+    "five warpgroups": {"tile": (320, 128, 32), "threads": 640, "stages": 3},
     "registers that move": {"tile": (256, 192, 32), "threads": 256, "out": "float16"},
     "one warpgroup": {"tile": (64, 256, 64), "threads": 128, "out": BF16, "kinds": (BF16, BF16, "float32")},
     "half sums": {**WIDE, "kinds": ("float16",) * 3},
@@ -86,15 +88,41 @@ def test_products_with_a_part_off(compiler, key):
     runs_free(compiled(compiler, built(matmul(*LARGE, **WIDE, out="float16"), key)))
 
 
+@pytest.mark.xfail(strict=True, reason="K may be 0: ptxas puts the zeros of the sums between the products (C7515)")
 def test_sizes_of_the_call(compiler):
     runs_free(compiled(compiler, built(matmul(*SYMBOLS, **WIDE))))
+
+
+def test_sizes_that_are_known_to_be_multiples(compiler):
+    m, n, k = SYMBOLS
+
+    @T.prim_func
+    def assumed(A: T.Tensor((m, k), "float16"), B: T.Tensor((k, n), "float16"), C: T.Tensor((m, n), "float16")):
+        with T.Kernel(T.ceildiv(n, 256), T.ceildiv(m, 128), threads=256) as (bx, by):
+            T.assume(k % 8 == 0)
+            T.assume(n % 8 == 0)
+            a, b = T.alloc_shared((128, 64), "float16"), T.alloc_shared((64, 256), "float16")
+            c = T.alloc_fragment((128, 256), "float32")
+            T.clear(c)
+            for step in T.Pipelined(T.ceildiv(k, 64), num_stages=3):
+                T.copy(A[by * 128, step * 64], a)
+                T.copy(B[step * 64, bx * 256], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * 128, bx * 256])
+
+    runs_free(compiled(compiler, built(assumed)))
 
 
 def test_rows_that_no_tensor_map_has(compiler):
     runs_free(compiled(compiler, built(matmul(4095, 4095, 4095, **WIDE))))
 
 
-@pytest.mark.parametrize("mask", ["ragged", "causal"])
+PRESSED = pytest.mark.xfail(
+    strict=True, reason="two masked steps apart: ptxas has too few registers for what lives across them (C7511)"
+)
+
+
+@pytest.mark.parametrize("mask", ["ragged", pytest.param("causal", marks=PRESSED)])
 @pytest.mark.parametrize("dim", [64, 128])
 def test_attention(compiler, dim, mask):
     runs_free(compiled(compiler, built(attention(1000, dim, 128, 128, 256, mask=mask))))

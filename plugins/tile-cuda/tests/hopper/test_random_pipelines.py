@@ -67,15 +67,14 @@ def kernel_of(loops, threads):
         M: T.Tensor((ROWS * BLOCKS,), "float32"), S: T.Tensor((ROWS * BLOCKS, DEPTH), HALF),
     ):  # fmt: skip
         with T.Kernel(BLOCKS, threads=threads) as by:
-            k = {"A": A, "B": B, "row": by * ROWS}
-            for name in ("a0", "a1"):
-                k[name] = T.alloc_shared((ROWS, DEPTH), HALF)
-            for name in ("b0", "b1"):
-                k[name] = T.alloc_shared((DEPTH, WIDTH), HALF)
-            k["w"], k["kept"] = T.alloc_shared((WIDTH, WIDTH), HALF), T.alloc_shared((ROWS, WIDTH), HALF)
-            k["held"], k["part"] = T.alloc_fragment((ROWS, WIDTH), HALF), T.alloc_fragment((ROWS, DEPTH), HALF)
-            k["c"], k["d"] = T.alloc_fragment((ROWS, WIDTH), "float32"), T.alloc_fragment((ROWS, WIDTH), "float32")
-            k["most"], k["seen"] = T.alloc_fragment((ROWS,), "float32"), T.alloc_fragment((ROWS, DEPTH), HALF)
+            a0, a1 = T.alloc_shared((ROWS, DEPTH), HALF), T.alloc_shared((ROWS, DEPTH), HALF)
+            b0, b1 = T.alloc_shared((DEPTH, WIDTH), HALF), T.alloc_shared((DEPTH, WIDTH), HALF)
+            w, kept = T.alloc_shared((WIDTH, WIDTH), HALF), T.alloc_shared((ROWS, WIDTH), HALF)
+            held, part = T.alloc_fragment((ROWS, WIDTH), HALF), T.alloc_fragment((ROWS, DEPTH), HALF)
+            c, d = T.alloc_fragment((ROWS, WIDTH), "float32"), T.alloc_fragment((ROWS, WIDTH), "float32")
+            most, seen = T.alloc_fragment((ROWS,), "float32"), T.alloc_fragment((ROWS, DEPTH), HALF)
+            k = {"A": A, "B": B, "row": by * ROWS, "a0": a0, "a1": a1, "b0": b0, "b1": b1, "w": w, "kept": kept,
+                 "held": held, "part": part, "c": c, "d": d, "most": most, "seen": seen}  # fmt: skip
             for name in ("c", "d", "most", "seen"):
                 T.clear(k[name])
             for count, stages, program in loops:
