@@ -25,6 +25,7 @@ GROUP = 4 * WARP  # threads of a warpgroup
 ROWS = 64  # of an instruction
 DEPTH_BYTES = 32  # of an instruction along K
 MOST_COLUMNS = 256
+REGISTERS, OTHERS = 65536, 32  # of a multiprocessor; of a thread, beside the sums of an instruction
 
 
 class GroupProduct(NamedTuple):
@@ -92,11 +93,11 @@ def group_product_of(call: TileCall, env: PassEnv, threads: int | None) -> Group
     if m % ROWS:
         return f"M is {m}, no multiple of {ROWS}"
     ways = [(i, groups // i) for i in range(1, groups + 1) if groups % i == 0 and m % (ROWS * i) == 0]
-    ways = [(i, j) for i, j in ways if n % j == 0 and _columns(n // j, shape)]
+    ways = [(i, j) for i, j in ways if n % j == 0 and _columns(n // j, shape, groups)]
     if not ways:
         return f"{groups} warpgroups cannot share {m} x {n} in parts of whole instructions"
     along_m, along_n = min(ways) if int(call.policy) == FULL_COLUMN else max(ways)
-    made = GroupProduct(m, n, k, along_m, along_n, _columns(n // along_n, shape), shape)
+    made = GroupProduct(m, n, k, along_m, along_n, _columns(n // along_n, shape, groups), shape)
     return _operand_fault(call, made) or made
 
 
@@ -113,10 +114,12 @@ def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
     return f"no instruction for {a}, {b} into {c}"
 
 
-def _columns(n: int, shape: Shape) -> int:
-    """The widest instruction that divides ``n`` columns; 0 for none."""
+def _columns(n: int, shape: Shape, groups: int) -> int:
+    """The widest instruction that divides ``n`` columns; 0 for none. What it adds to must be held by the registers that
+    a thread starts with, beside ``groups`` warpgroups and one that fills tiles."""
     step = 8 if shape.c != "int32" else 16
-    fits = [c for c in range(step, MOST_COLUMNS + 1, step) if n % c == 0]
+    most = min(MOST_COLUMNS, 2 * (REGISTERS // ((groups + 1) * GROUP) - OTHERS))
+    fits = [c for c in range(step, most + 1, step) if n % c == 0]
     if shape.c == "int32":
         fits += [c for c in (8, 24) if n % c == 0]
     return max(fits, default=0)
