@@ -1,7 +1,8 @@
 """What benchmarks/h200.py measures a case with: checks against the right output, rounds in random order, three clocks.
 
 clock "cold": single launches with the second-level cache filled with something else before, as triton.testing.do_bench
-does: with zeros that still have to be stored. "row": several launches one after the other. "single": one launch after the device has been idle for 8 ms.
+does: with zeros that still have to be stored. "row": several launches one after the other. "single": one launch after
+the device has been idle for 8 ms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A product in Triton as a peer of benchmarks/h200.py: blocks by groups of rows, configurations tried by its autotuner."""
+"""A product in Triton as a peer of benchmarks/h200.py: blocks by groups of rows, tuned by its autotuner."""
 
 from __future__ import annotations
 
