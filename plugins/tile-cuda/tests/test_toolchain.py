@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import types
@@ -9,6 +10,7 @@ import types
 import pytest
 from tile_cuda import nvcc, nvrtc, search, toolchain
 
+import tilecore
 from tilecore.errors import ToolchainError
 from tilecore.plugins.backend import BuildRequest
 from tilecore.target import Target
@@ -77,6 +79,16 @@ def test_the_other_where_it_does_not_know_the_architecture(monkeypatch):
         "-O3",
         "--use_fast_math",
     ]
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_quick_functions(monkeypatch, on):
+    rtc = Tool()
+    installed(monkeypatch, rtc)
+    asked = request(adapter="nvrtc")
+    key = str(tilecore.PassConfigKey.TL_ENABLE_FAST_MATH)
+    toolchain.build(dataclasses.replace(asked, config={key: on}))
+    assert ("--use_fast_math" in rtc.given[2]) is on
 
 
 def test_flags_that_the_run_time_compiler_does_not_take(monkeypatch):

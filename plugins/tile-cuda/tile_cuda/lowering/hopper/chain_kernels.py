@@ -23,30 +23,34 @@ def chain_kernels(module: IRModule, env: PassEnv) -> IRModule:
     off = env.config.get(str(PassConfigKey.TL_DISABLE_KERNEL_OVERLAP))
     if len(functions) < 2 or off or FEATURE not in env.capabilities.features:
         return module
-    made, written = {}, set()
+    made: dict[str, PrimFunc] = {}
+    read: set[str] = set()
+    written: set[str] = set()
     for number, (var, func) in enumerate(functions):
         body = func.body
         access = {str(name): str(how) for name, how in func.attrs["simt.access"].items()}
         if number:
-            func = _reading_late(func, access, written)
+            func = _touching_late(func, access, read, written)
             body = seq([instructions.grid("wait"), body])
             facts = {**json.loads(str(func.attrs.get("simt.launch") or "{}")), "programmatic": True}
             func = func.with_attr("simt.launch", json.dumps(facts, sort_keys=True))
         if number < len(functions) - 1:
             body = seq([body, instructions.grid("release")])
         made[str(var.name_hint)] = func.with_body(body)
+        read |= {name for name, how in access.items() if "r" in how}
         written |= {name for name, how in access.items() if "w" in how}
     env.note("notes", {"text": "each kernel is launched while the one in front of it ends"})
     return IRModule(made)
 
 
-def _reading_late(func: PrimFunc, access: dict[str, str], written: set[str]) -> PrimFunc:
-    """The kernel without the promise that what earlier ones write is constant: the compiler would read it before the
-    wait."""
-    late = {name for name, how in access.items() if how == "r"} & written
+def _touching_late(func: PrimFunc, access: dict[str, str], read: set[str], written: set[str]) -> PrimFunc:
+    """The kernel without promises on what earlier ones write, or read and it writes: that it is constant, or nobody
+    else's. The compiler would touch it before the wait."""
+    late = {name for name, how in access.items() if name in written or ("w" in how and name in read)}
     if not late:
         return func
-    func = func.with_attr("simt.access", {name: "rw" if name in late else how for name, how in access.items()})
+    made = {name: "rw" if name in late and how == "r" else how for name, how in access.items()}
+    func = func.with_attr("simt.access", made)
     return func.with_attr("simt.one_tensor", sorted(late | set(map(str, func.attrs.get("simt.one_tensor") or ()))))
 
 

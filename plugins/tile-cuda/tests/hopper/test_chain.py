@@ -1,0 +1,84 @@
+"""Kernels of one function start while the ones in front of them end, and read nothing before that."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tilecore.language as T
+
+from .kit import CONFIGS, built
+
+N = 1000
+
+
+def steps(count: int):
+    """B = A + count, one kernel for each addition, through memory of the function's own."""
+
+    @T.prim_func
+    def add(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        Kept = T.alloc_global((count + 1, N), "float32")
+        with T.Kernel(T.ceildiv(N, 128), threads=128) as b:
+            for i in T.Parallel(128):
+                Kept[0, b * 128 + i] = A[b * 128 + i]
+        for step in list(range(count)):
+            with T.Kernel(T.ceildiv(N, 128), threads=128) as b:
+                for i in T.Parallel(128):
+                    Kept[step + 1, b * 128 + i] = Kept[step, b * 128 + i] + 1
+        with T.Kernel(T.ceildiv(N, 128), threads=128) as b:
+            for i in T.Parallel(128):
+                B[b * 128 + i] = Kept[count, b * 128 + i]
+
+    return add
+
+
+def kernels_in(source: str) -> list[str]:
+    return re.split(r'(?=extern "C")', source)[1:]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_each_waits_for_the_one_in_front(count):
+    kernel = built(steps(count))
+    a, b = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
+    kernel(a, b)
+    np.testing.assert_array_equal(b, a + count)
+    sources = kernels_in(kernel.get_kernel_source())
+    assert len(sources) == count + 2
+    assert ["tc_grid_wait" in s for s in sources] == [False] + [True] * (count + 1)
+    assert ["tc_grid_release" in s for s in sources] == [True] * (count + 1) + [False]
+    entries = kernel.artifact.entries
+    assert [bool(e.attributes.get("programmatic")) for e in entries] == [False] + [True] * (count + 1)
+    for source in sources[1:]:  # nothing stands in front of the wait but the thread's place
+        body = source[source.index("{") + 1 : source.index("tc_grid_wait")]
+        assert not re.search(r"\bKept\b|\bA\b", body)
+
+
+def test_what_was_written_before_is_no_constant():
+    """A load of a constant may be moved in front of the wait."""
+    sources = kernels_in(built(steps(1)).get_kernel_source())
+    for source in sources[1:]:
+        head = source[: source.index("{")]
+        assert re.search(r"[,(] ?float\* Kept", head), head
+    assert "const float* __restrict__ A" in sources[0]
+
+
+def test_one_kernel_waits_for_nobody():
+    @T.prim_func
+    def copy(A: T.Tensor((N,), "float32"), B: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, 128), threads=128) as b:
+            for i in T.Parallel(128):
+                B[b * 128 + i] = A[b * 128 + i]
+
+    kernel = built(copy)
+    assert "tc_grid" not in kernel.get_kernel_source()
+    assert not kernel.artifact.entries[0].attributes.get("programmatic")
+
+
+def test_switched_off_or_not_there():
+    for kernel in (built(steps(1), CONFIGS.TL_DISABLE_KERNEL_OVERLAP), built(steps(1), target="cuda -arch=sm_80")):
+        assert "tc_grid" not in kernel.get_kernel_source()
+        a, b = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
+        kernel(a, b)
+        np.testing.assert_array_equal(b, a + 1)
