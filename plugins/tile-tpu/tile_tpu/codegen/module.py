@@ -21,6 +21,7 @@ from tilecore.errors import LoweringError
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import BufferStore, Call, DeclBuffer, IRModule, PrimFunc, TensorLoad, Var, is_buffer_var
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 
 ADDRESS_TYPE = "uint64"  # of a field that holds an address
@@ -54,7 +55,9 @@ class _Uses:
         elements = {node.source for node in collect(body, TensorLoad)}
         elements |= {node.buffer for node in collect(body, BufferStore)}
         elements |= {node.data.args[0] for node in collect(body, DeclBuffer)}
+        roots = memory_roots(body)
         views = {view.buffer for call in collect(body, Call) if (view := as_view(call)) is not None}
+        views = {roots.get(buffer, buffer) for buffer in views}
         for call in collect(body, Call):
             if op_name(call) == ADDRESS:
                 elements.add(call.args[0].source)
@@ -119,6 +122,9 @@ class _Kernel:
             emit.expressions.variables[param] = Text(name)
             if param in used:
                 emit.line(f"const {kind} {name} = args->{name};")
+        for view, root in memory_roots(body).items():
+            if root in emit.addresses:
+                emit.addresses[view] = emit.addresses[root]
 
     def _field(self, kind: str, name: str, dtype: str) -> None:
         self.fields.append((kind, name))
