@@ -249,9 +249,9 @@ def test_a_block_of_too_many_threads():
 
 def test_as_many_threads_as_roles_leave():
     """A block has 1024 threads at most, and a warp more fills its tiles."""
-    kernel = multiplied((448, 64, 64), tile=(448, 64, 32), threads=896)
+    kernel = multiplied((448, 64, 64), tile=(448, 64, 32), threads=896, tb=True)
     assert has_roles(kernel)
     assert kernel.artifact.entries[0].threads[0] <= 1024
-    kernel = multiplied((512, 64, 64), tile=(512, 64, 32), threads=1024)
+    kernel = multiplied((512, 64, 64), tile=(512, 64, 32), threads=1024, tb=True)
     assert refusals(kernel) == {"1024 threads"}
     assert set(chosen(kernel, "gemm")) == {"wgmma"}
