@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tile_cuda.lowering.hopper.group_product import group_product_of
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
-from tilecore.ir.nodes import EQ, Analyzer, AttrStmt, Evaluate, FloatImm, For, ForKind, Stmt, Var
+from tilecore.ir.nodes import EQ, Analyzer, AttrStmt, Evaluate, FloatImm, For, ForKind, IfThenElse, Stmt, Var
 from tilecore.ir.regions import is_whole
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import variables
@@ -28,7 +28,7 @@ def _block(statements: list[Stmt], env: PassEnv, analyzer: Analyzer) -> list[Stm
         following = next((n for n in range(number + 1, len(made)) if sums in variables(made[n])), None)
         folded = None if following is None else _folded(made[following], sums, env, analyzer)
         if following is not None and folded is not None:
-            made[following] = folded
+            made[following] = _or_else(folded, statement, analyzer)
             made[number] = seq([])
     return made
 
@@ -51,11 +51,9 @@ def _cleared(statement: Stmt) -> Var | None:
     return call.dst.source if is_zero else None
 
 
-def _folded(node: Stmt, sums: Var, env: PassEnv, analyzer: Analyzer) -> Stmt | None:
+def _folded(node: Stmt, sums: Var, env: PassEnv, analyzer: Analyzer) -> For | None:
     """The loop with a first product that replaces ``sums``; None where that is not what it begins with."""
     if not isinstance(node, For) or node.kind != ForKind.SERIAL:
-        return None
-    if not constant(analyzer.simplify(node.extent > 0)):
         return None
     steps = statements_of(node.body)
     first = next((n for n, step in enumerate(steps) if sums in variables(step)), None)
@@ -67,6 +65,12 @@ def _folded(node: Stmt, sums: Var, env: PassEnv, analyzer: Analyzer) -> Stmt | N
     args[names.index("clear_accum")] = EQ(node.loop_var, node.min.astype(dtype_of(node.loop_var)))
     steps[first] = call.rebuilt(args)
     return with_body(node, seq(steps))
+
+
+def _or_else(folded: For, clear: Stmt, analyzer: Analyzer) -> Stmt:
+    """The loop, or where it may not run the clear instead."""
+    runs = analyzer.simplify(folded.extent > 0)
+    return folded if constant(runs) else IfThenElse(runs, folded, clear, span=folded.span)
 
 
 def _adds_to(call: TileCall, sums: Var, env: PassEnv) -> bool:
