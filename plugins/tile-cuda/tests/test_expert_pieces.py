@@ -93,6 +93,31 @@ def test_products_in_flight():
     assert source.count("tc_warpgroup_wait") == 3
 
 
+def test_what_all_threads_wrote_is_there_before_the_roles_begin():
+    """A role waits for the other, which begins with what all threads wrote."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 256), "float32"), Y: T.Tensor((4, 256), "float32")):
+        with T.Kernel(1, threads=256):
+            turned, x = T.alloc_shared((256,), "int32"), T.alloc_shared((256,), "float32")
+            full, empty = T.alloc_barrier(1), T.alloc_barrier(128)
+            for i in T.Parallel(256):
+                turned[i] = 255 - i
+            with T.ws(0):
+                for k in range(4):
+                    T.barrier_wait(empty, k % 2 ^ 1)
+                    T.tma_copy(X[k, 0:256], x, barrier=full, annotations={"emit_arrive": 1})
+            with T.ws(1):
+                for k in range(4):
+                    T.barrier_wait(full, k % 2)
+                    for i in T.Parallel(256):
+                        Y[k, i] = x[turned[i]]
+                    T.barrier_arrive(empty)
+
+    x = numbers((4, 256), "float32")
+    check(kernel, x, wanted=np.ascontiguousarray(x[:, ::-1]))
+
+
 @pytest.mark.parametrize("rows", [8, 64])
 def test_stores_and_parts_of_tiles(rows):
     """Loads of parts of a tile, a store of another part; sizes that are no multiples."""

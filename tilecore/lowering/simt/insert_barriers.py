@@ -137,7 +137,12 @@ class _Inserter:
 
     def _sequence(self, node: SeqStmt, state: State) -> tuple[Stmt, State]:
         parts = []
-        for part in node.seq:
+        for number, part in enumerate(node.seq):
+            if state and has_ranges(part):  # before the first of several roles: the others run at the same time
+                roles = [role for role in node.seq[number:] if has_ranges(role)]
+                if self._meets(state, [touch for role in roles for touch in self._touched(role)]):
+                    parts.append(tile_statement("sync_threads", []))
+                    state = frozenset()
             made, state = self.statement(part, state)
             parts.append(made)
         return seq(parts), state
