@@ -185,6 +185,31 @@ def test_bytes_by_hand_and_leaders():
     assert "if (tx == 32)" in source
 
 
+@pytest.mark.parametrize("threads", [256, (32, 8), (64, 2, 2)])
+def test_ways_to_name_threads(threads):
+    """Warps and warpgroups by their numbers, in blocks of several axes, one inside of the other."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=threads):
+            x = T.alloc_shared((64, 64), "float32")
+            ready = T.alloc_barrier(32)
+            if T.get_warp_group_idx() == 1:
+                if T.get_warp_idx() == 6:
+                    T.tma_copy(X, x, barrier=ready)
+                    T.mbarrier_arrive(ready)
+            elif T.get_warp_idx() < 2:
+                T.mbarrier_wait_parity(ready, 0)
+                for i, j in T.Parallel(64, 64):
+                    Y[i, j] = x[j, i]
+            else:
+                if T.get_lane_idx() == 0 and T.get_warp_idx() == 3:
+                    T.evaluate(0)
+
+    x = numbers((64, 64), "float32")
+    check(kernel, x, wanted=np.ascontiguousarray(x.T))
+
+
 def test_a_barrier_for_asynchronous_copies_of_threads():
     @T.prim_func
     def kernel(X: T.Tensor((512,), "float32"), Y: T.Tensor((512,), "float32")):
