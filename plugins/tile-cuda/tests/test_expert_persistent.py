@@ -1,4 +1,4 @@
-"""A product by hand whose blocks take one tile after another: phases go on over tiles, results leave by tensor stores."""
+"""A product by hand whose blocks take one tile after another: phases go on over tiles, tensor stores take results."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def multiply(C, a, b, o, full, empty, block, group, m, n, k):
             for i in range(T.ceildiv(k, BK)):
                 s = turn % STAGES
                 T.mbarrier_wait_parity(full[s], turn // STAGES % 2)
-                rows = a[s, group * BM : (group + 1) * BM, :]
-                T.wgmma_gemm(rows, b[s, :, :], c, transpose_B=True, clear_accum=i == 0)
+                T.wgmma_gemm(
+                    a[s, group * BM : group * BM + BM, :], b[s, :, :], c, transpose_B=True, clear_accum=i == 0
+                )  # fmt: skip
                 T.wait_wgmma(0)
                 T.sync_threads()
                 if T.shuffle_elect(128):
