@@ -8,7 +8,7 @@ from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.names import CALLED, DIALECT
 from tilecore.ir.nodes import AttrStmt, Call, Stmt
-from tilecore.ir.thread_ranges import THREADS
+from tilecore.ir.thread_ranges import THREADS, has_ranges
 from tilecore.ir.visit import children, collect
 
 HINT = "leave the choice to the target: T.copy in a T.Pipelined loop, and T.gemm, run on all of them"
@@ -40,7 +40,7 @@ def refuse_dialects(
     where: what cannot do it, for the message. expected: what can, where that is not any target of the kind.
     takes_ranges: it gives code to some threads of a block.
     """
-    if not dialect_calls(body) and takes_ranges:
+    if not dialect_calls(body) and (takes_ranges or not has_ranges(body)):
         return
     spans: list[Any] = []
 

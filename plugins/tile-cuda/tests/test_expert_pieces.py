@@ -93,6 +93,31 @@ def test_products_in_flight():
     assert source.count("tc_warpgroup_wait") == 3
 
 
+def test_what_all_threads_wrote_is_there_before_the_roles_begin():
+    """A role waits for the other, which begins with what all threads wrote."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 256), "float32"), Y: T.Tensor((4, 256), "float32")):
+        with T.Kernel(1, threads=256):
+            turned, x = T.alloc_shared((256,), "int32"), T.alloc_shared((256,), "float32")
+            full, empty = T.alloc_barrier(1), T.alloc_barrier(128)
+            for i in T.Parallel(256):
+                turned[i] = 255 - i
+            with T.ws(0):
+                for k in range(4):
+                    T.barrier_wait(empty, k % 2 ^ 1)
+                    T.tma_copy(X[k, 0:256], x, barrier=full, annotations={"emit_arrive": 1})
+            with T.ws(1):
+                for k in range(4):
+                    T.barrier_wait(full, k % 2)
+                    for i in T.Parallel(256):
+                        Y[k, i] = x[turned[i]]
+                    T.barrier_arrive(empty)
+
+    x = numbers((4, 256), "float32")
+    check(kernel, x, wanted=np.ascontiguousarray(x[:, ::-1]))
+
+
 @pytest.mark.parametrize("rows", [8, 64])
 def test_stores_and_parts_of_tiles(rows):
     """Loads of parts of a tile, a store of another part; sizes that are no multiples."""
@@ -158,6 +183,31 @@ def test_bytes_by_hand_and_leaders():
     x = numbers((64, 64), "float32")
     source = check(kernel, x, wanted=x + 1)
     assert "if (tx == 32)" in source
+
+
+@pytest.mark.parametrize("threads", [256, (32, 8), (64, 2, 2)])
+def test_ways_to_name_threads(threads):
+    """Warps and warpgroups by their numbers, in blocks of several axes, one inside of the other."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=threads):
+            x = T.alloc_shared((64, 64), "float32")
+            ready = T.alloc_barrier(32)
+            if T.get_warp_group_idx() == 1:
+                if T.get_warp_idx() == 6:
+                    T.tma_copy(X, x, barrier=ready)
+                    T.mbarrier_arrive(ready)
+            elif T.get_warp_idx() < 2:
+                T.mbarrier_wait_parity(ready, 0)
+                for i, j in T.Parallel(64, 64):
+                    Y[i, j] = x[j, i]
+            else:
+                if T.get_lane_idx() == 0 and T.get_warp_idx() == 3:
+                    T.evaluate(0)
+
+    x = numbers((64, 64), "float32")
+    check(kernel, x, wanted=np.ascontiguousarray(x.T))
 
 
 def test_a_barrier_for_asynchronous_copies_of_threads():

@@ -44,7 +44,7 @@ def find_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
     warp = env.capabilities.warp
 
     def change(body: Stmt, threads: Threads) -> Stmt:
-        if not dialect_calls(body) or len(threads.active) != 1:
+        if not dialect_calls(body):
             return body
         return _Ranges(threads, warp).statement(body, tuple(range(threads.count)))
 
@@ -58,7 +58,7 @@ class _Ranges:
     """who: the numbers of the threads that come to a statement."""
 
     def __init__(self, threads: Threads, warp: int) -> None:
-        self.index: Var = threads.active[0].var
+        self.threads = threads
         self.axes = {axis.var for axis in threads.axes}
         self.warp = warp
         self.known: dict[tuple[Any, Numbers], Numbers | None] = {}
@@ -120,14 +120,18 @@ class _Ranges:
             return None
         key = condition, who
         if key not in self.known:
-            still = {axis: const(0, dtype_of(axis)) for axis in self.axes}
-            analyzer, met = Analyzer(), []
-            for number in who:
-                values = {**still, self.index: const(number, dtype_of(self.index))}
-                if constant(analyzer.simplify(substitute(condition, values))):
-                    met.append(number)
-            self.known[key] = tuple(met)
+            analyzer = Analyzer()
+            holds = (constant(analyzer.simplify(substitute(condition, self._indices(n)))) for n in who)
+            self.known[key] = tuple(n for n, held in zip(who, holds, strict=True) if held)
         return self.known[key]
+
+    def _indices(self, number: int) -> dict[Var, Any]:
+        """Of the thread of this number."""
+        made = {}
+        for axis in self.threads.axes:
+            made[axis.var] = const(number % axis.extent, dtype_of(axis.var))
+            number //= axis.extent
+        return made
 
     def _alone(self, body: Stmt) -> Stmt:
         def mark(node: Evaluate) -> Stmt:

@@ -78,6 +78,7 @@ class _Inserter:
     def __init__(self, func: PrimFunc, body: Stmt, threads: Threads, env: PassEnv) -> None:
         self.body, self.threads = body, ThreadRange(0, threads.count)
         self.inner: dict[ThreadRange, _Inserter] = {}
+        self.is_divided = has_ranges(body)
         self.uniformity = Uniformity(body, threads, env.facts.get(UNIFORM, ()))
         self.roots = memory_roots(body)
         self.number = Analyzer().simplify(threads.number())
@@ -90,6 +91,9 @@ class _Inserter:
 
     def root(self, buffer: Var) -> Var:
         return self.roots.get(buffer, buffer)
+
+    def _has_ranges(self, node: Any) -> bool:
+        return self.is_divided and has_ranges(node)
 
     def inside(self, node: AttrStmt) -> _Inserter:
         threads = range_of(node)
@@ -137,7 +141,12 @@ class _Inserter:
 
     def _sequence(self, node: SeqStmt, state: State) -> tuple[Stmt, State]:
         parts = []
-        for part in node.seq:
+        for number, part in enumerate(node.seq):
+            if state and self._has_ranges(part):  # before the first of several roles: the others run at the same time
+                roles = [role for role in node.seq[number:] if self._has_ranges(role)]
+                if self._meets(state, [touch for role in roles for touch in self._touched(role)]):
+                    parts.append(tile_statement("sync_threads", []))
+                    state = frozenset()
             made, state = self.statement(part, state)
             parts.append(made)
         return seq(parts), state
@@ -194,7 +203,9 @@ class _Inserter:
     def _touched(self, node: Any) -> list[Touch]:
         found = self.touches.get(node)
         if found is None:
-            found = self.touches[node] = self._parts_touched(node) if has_ranges(node) else self._own_touched(node)
+            found = self.touches[node] = (
+                self._parts_touched(node) if self._has_ranges(node) else self._own_touched(node)
+            )
         return found
 
     def _parts_touched(self, node: Any) -> list[Touch]:

@@ -11,8 +11,8 @@ import tilecore.language as T
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.frontend.builder import current
 from tilecore.interpreter.program import Program
-from tilecore.ir.build import constant
-from tilecore.ir.nodes import AttrStmt, IfThenElse
+from tilecore.ir.build import constant, op_name
+from tilecore.ir.nodes import AttrStmt, Evaluate, IfThenElse
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, has_ranges, range_of
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
@@ -96,6 +96,29 @@ def test_a_role_waits_for_what_all_threads_wrote():
     func, _ = lowered(kernel, "place_ranges")
     assert len(calls(func.body, "tile.sync_threads")) == 1
     assert not calls(func.body, "simt.named_barrier")
+
+
+def test_all_threads_meet_before_the_first_role():
+    """Roles may wait for each other: no barrier of the block stands between them."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((128,), "float32"), Y: T.Tensor((2, 128), "float32")):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((128,), "float32")
+            T.copy(X, a)
+            with some(0, 64):
+                T.copy(X, Y[0, :])
+            with some(64, 64):
+                for i in T.Parallel(128):
+                    Y[1, i] = a[127 - i]
+
+    func, _ = lowered(kernel, "insert_barriers")
+    order = [
+        "barrier" if isinstance(node, Evaluate) else str(range_of(node))
+        for node in collect(func.body, Evaluate, AttrStmt)
+        if range_of(node) is not None or (isinstance(node, Evaluate) and op_name(node.value) == "tile.sync_threads")
+    ]
+    assert order == ["barrier", "threads 0 to 63", "threads 64 to 127"]
 
 
 def test_a_role_that_comes_again_waits_for_itself():

@@ -8,6 +8,7 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.blocks import Blocks, blocks_of
 from tile_cuda.lowering.hopper.bulk_loads import MAPS
+from tile_cuda.lowering.hopper.group_product import PATTERN
 from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
 from tilecore.ir.build import const, constant, dtype_of, load, seq
 from tilecore.ir.layout import BufferLayout
@@ -18,8 +19,6 @@ from tilecore.lowering.assumptions import DIVISORS, is_multiple
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.find_ranges import ALONE
-
-PATTERN = 8  # rows after which the places of pieces repeat
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,13 @@ from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, til
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.assumptions import is_multiple
 from tilecore.lowering.loops.matmul import gemm_sizes
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.sums import is_held
 from tilecore.transform import PassConfigKey
 
+PATTERN = 8  # rows after which the places of pieces repeat
 GROUP = 4 * WARP  # threads of a warpgroup
 ROWS = 64  # of an instruction
 DEPTH_BYTES = 32  # of an instruction along K
@@ -141,18 +143,17 @@ def _shared_fault(name: str, region: TensorRegion, along_k: bool, part: int) -> 
     blocks = blocks_of(region.source)
     if blocks is None:
         return f"the rows of {name} are no multiple of 32 bytes, or not a multiple of 8"
-    if any(constant(r.min) != 0 or constant(r.extent) != constant(s) for r, s in _matrix(region)):
-        return f"{name} is a part of a tile"
+    rows, columns = region.region[-2:]
+    if constant(columns.min) != 0 or constant(columns.extent) != constant(region.source.shape[-1]):
+        return f"{name} is a part of the columns of a tile"
+    if not is_multiple(rows.min, PATTERN, {}):
+        return f"{name} begins inside of {PATTERN} rows of a tile"
     if not along_k:
         if DType(dtype_of(region.source)).bits != 16:
             return f"{name} is not stored along K, which only types of 16 bits may be"
         if part % blocks.columns:
             return f"{name} is cut inside of its blocks of {blocks.columns} columns"
     return None
-
-
-def _matrix(region: TensorRegion) -> list[tuple[object, object]]:
-    return list(zip(region.region[-2:], region.source.shape[-2:], strict=True))
 
 
 def operand_blocks(region: TensorRegion) -> Blocks:
