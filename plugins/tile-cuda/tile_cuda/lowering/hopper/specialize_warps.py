@@ -71,11 +71,12 @@ def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return SeqStmt([change(part) for part in body.seq], span=body.span)
         if not is_axis(body):
             return body
+        kernel = _Kernel(body, divisors, env)
         try:
-            return _Kernel(body, divisors, env).run()
+            return kernel.run()
         except Declined as reason:
             env.note("warp_roles", {"declined": str(reason)})
-            return body
+            return on_axes(kernel.levels, kernel.code)
 
     return func.with_body(change(func.body))
 
@@ -114,9 +115,7 @@ class _Kernel:
         roles = [_role(name, part) for name, part in (("init", init), ("producer", filling), ("consumer", using))]
         made: Stmt = AttrStmt(const(0, "int32"), ROLES, const(WARP, "int32"), seq(roles))
         made = seq([*(s for ring in rings for s in ring.allocations()), made])
-        for level in reversed(levels):
-            made = AttrStmt(level.node, level.attr_key, level.value, made, span=level.span)
-        return made
+        return on_axes(levels, made)
 
     def _check(self) -> None:
         for key in _OFF:
@@ -164,6 +163,13 @@ class _Kernel:
     def _note(self, ring: Ring) -> None:
         names = ", ".join(str(tile.name) for tile in ring.channel.tiles)
         self.env.note("pipelines", {"tiles": names, "stages": ring.count, "filled": "by a warp of its own"})
+
+
+def on_axes(levels: list[AttrStmt], code: Stmt) -> Stmt:
+    """The kernel with these axes, outermost first, and this code."""
+    for level in reversed(levels):
+        code = AttrStmt(level.node, level.attr_key, level.value, code, span=level.span)
+    return code
 
 
 def _role(name: str, body: Stmt) -> Stmt:
