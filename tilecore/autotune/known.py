@@ -16,6 +16,7 @@ from typing import Any
 
 from tilecore.autotune.configs import Config
 from tilecore.errors import AutotuneError
+from tilecore.plugins import manager
 from tilecore.target import Target
 
 
@@ -57,9 +58,12 @@ class KnownConfigs:
         return KnownConfigs([_entry(path, number, entry) for number, entry in enumerate(found)])
 
     def find(self, target: Any, arguments: Mapping[str, Any]) -> Config | None:
-        """The configuration of the first entry that fits. target: a resolved Target, or what Target.parse takes."""
-        parsed = Target.parse(target)
-        return next((dict(e.config) for e in self.entries if e.fits(parsed, arguments)), None)
+        """The configuration of the first entry that fits. target: as in tilecore.jit, or a resolved Target.
+
+        Raises TargetError for a target that no backend offers.
+        """
+        resolved = target if isinstance(target, Target) else manager.resolve(target)[1]
+        return next((dict(e.config) for e in self.entries if e.fits(resolved, arguments)), None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         lines = ",\n".join(json.dumps(entry.to_json()) for entry in self.entries)

@@ -9,7 +9,8 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.autotuner import KnownConfig, KnownConfigs
-from tilecore.errors import AutotuneError
+from tilecore.errors import AutotuneError, TargetError
+from tilecore.target import Target
 
 ENTRIES = [
     {"target": {"kind": "gpu", "arch": "a"}, "where": {"M": [1, 16], "dtype": "float16"}, "config": {"block": 16}},
@@ -40,7 +41,7 @@ def file(tmp_path):
     ],
 )
 def test_the_first_entry_that_fits(file, target, arguments, block):
-    found = KnownConfigs.load(file).find(target, arguments)
+    found = KnownConfigs.load(file).find(Target.parse(target), arguments)
     assert found == (None if block is None else {"block": block})
 
 
@@ -52,8 +53,17 @@ def test_what_is_saved_is_read(tmp_path):
 
 def test_a_found_configuration_is_the_callers_own(file):
     known = KnownConfigs.load(file)
-    known.find("gpu", {"M": 1})["block"] = 0
-    assert known.find("gpu", {"M": 1}) == {"block": 64}
+    target = Target.parse("gpu")
+    known.find(target, {"M": 1})["block"] = 0
+    assert known.find(target, {"M": 1}) == {"block": 64}
+
+
+def test_a_target_by_name_is_looked_up(file):
+    known = KnownConfigs.load(file)
+    assert known.find("cpu", {"causal": True}) == known.find({"kind": "cpu"}, {"causal": True}) == {"block": 1}
+    assert known.find("auto", {"nothing": 1}) is None
+    with pytest.raises(TargetError, match="gpu"):
+        known.find("gpu", {"M": 1})
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"target": {}, "where": []}]'])
