@@ -279,6 +279,31 @@ def test_views_of_parameters(target):
         same(y.reshape(size, 4), x[:, ::-1])
 
 
+@pytest.mark.parametrize("form", ["direct", "named", "guarded"])
+def test_pages_that_a_table_names(target, form):
+    """The place of a copy in a pipelined loop is read from a tensor."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((8, 16, 32), "float16"), Table: T.Tensor((6,), "int32"), Y: T.Tensor((16, 16), "float32")):
+        with T.Kernel(1, threads=32):
+            s, y = T.alloc_shared((16, 32), "float16"), T.alloc_fragment((16, 16), "float32")
+            T.clear(y)
+            for k in T.Pipelined(6, num_stages=3):
+                if form == "direct":
+                    T.copy(X[Table[k], :, :], s)
+                else:
+                    page = Table[k] if form == "named" else T.if_then_else(k < 5, Table[k], 4)
+                    T.copy(X[page, :, :], s)
+                T.gemm(s, s, y, transpose_B=True)
+            T.copy(y, Y)
+
+    x = np.random.default_rng(0).integers(-4, 5, (8, 16, 32)).astype(np.float16)  # sums are exact
+    table = np.array([3, 1, 7, 0, 2, 4], np.int32)
+    *_, y = check(kernel, target, x, table, zeros("float32", (16, 16)))
+    wide = x.astype(np.float32)[table]
+    same(y, np.einsum("pik,pjk->ij", wide, wide))
+
+
 def test_views_before_the_kernels(target):
     """T.reshape and T.view of tensors and workspaces, and of views, shared by two kernels and by a copy."""
     n = T.dynamic("n")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import const, constant, dtype_of, nothing, seq, where
+from tilecore.ir.build import const, constant, dtype_of, nothing, op_name, seq, where
 from tilecore.ir.nodes import (
     Analyzer,
+    Bind,
     BufferLoad,
     BufferRegion,
     BufferStore,
@@ -29,7 +30,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.regions import is_whole
-from tilecore.ir.scopes import is_global, is_shared
+from tilecore.ir.scopes import is_global, is_private, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
@@ -64,17 +65,18 @@ class _Pipeline:
         calls = [as_tile_call(p) if isinstance(p, Evaluate) else None for p in parts]
         inside = {id(p): variables(p) for p in parts}
         outside = _uses_outside(func, node)
+        values = _values(parts)
         self.ahead: list[Stmt] = []
         self.rest: list[Stmt] = []
         tiles: list[Var] = []
         for number, (part, call) in enumerate(zip(parts, calls, strict=True)):
-            if call is not None and _runs_ahead(call, node) and call.dst.source not in aliased | outside:
+            if call is not None and _runs_ahead(call, node, values) and call.dst.source not in aliased | outside:
                 tile = call.dst.source
                 used_before = any(tile in inside[id(p)] for p in parts[:number])
                 written_again = any(writes(p, tile) for p in parts if p is not part)
                 depends = any(writes(p, call.src.source) for p in parts)
                 if not (used_before or written_again or depends or tile in slots):
-                    self.ahead.append(part)
+                    self.ahead.append(substitute(part, values))
                     tiles.append(tile)
                     continue
             self.rest.append(part)
@@ -109,11 +111,20 @@ class _Pipeline:
         """The copies of a step, if there is such a step, as one group."""
         node = self.node
         step = _simple(step)
-        copies = [
-            _marked(on_slot(substitute(p, {node.loop_var: step}), self.slots, self.tiles, slot)) for p in self.ahead
-        ]
         inside = _simple(step < node.min + node.extent)
+        there = [_guarded(substitute(p, {node.loop_var: step}), inside) for p in self.ahead]
+        copies = [_marked(on_slot(p, self.slots, self.tiles, slot)) for p in there]
         return seq([where([] if constant(inside) else [inside], seq(copies)), commit()])
+
+
+def _guarded(part: Stmt, inside: Any) -> Stmt:
+    """Without reads of memory for a step that there is not: a copy may work its place out before it asks."""
+
+    def load(node: TensorLoad, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        return tirx.if_then_else(inside, made, const(0, dtype_of(made)))
+
+    return part if constant(inside) else structural_mutate(part, [(TensorLoad, load)])
 
 
 def _ring(number: Any, stages: int) -> Any:
@@ -128,18 +139,28 @@ def _plain(node: For) -> dict[str, Any]:
     return {key: value for key, value in node.annotations.items() if key != STAGES}
 
 
-def _runs_ahead(call: TileCall, node: For) -> bool:
-    """A copy of a piece of global memory into all of a shared tile, whose place nothing in the loop decides."""
-    if call.op.name != "copy" or not is_global(call.src.source):
+def _values(parts: list[Stmt]) -> dict[Var, Any]:
+    """What the names stand for that the loop's own statements give to values, such as the page of a table."""
+    values: dict[Var, Any] = {}
+    for part in parts:
+        if isinstance(part, Bind):
+            values[part.var] = substitute(part.value, values)
+    return values
+
+
+def _runs_ahead(call: TileCall, node: For, values: dict[Var, Any]) -> bool:
+    """A copy of a piece of global memory into all of a shared tile, whose place nothing in the loop decides: it may be
+    read from memory that the loop does not write."""
+    if call.op.name != "copy" or not is_global(call.src.source) or not is_shared(call.dst.source):
         return False
-    if not is_shared(call.dst.source):
+    places = [substitute(r.min, values) for r in call.src.region]
+    if any(op_name(c) != "if_then_else" for c in collect(places, Call)):
         return False
-    if any(collect(r.min, TensorLoad, Call) for r in call.src.region):
+    sources = {n.source for n in collect(places, TensorLoad)}
+    if not all(is_global(s) or is_private(s) for s in sources) or any(writes(node.body, s) for s in sources):
         return False
-    bound = {f.loop_var for f in collect(node.body, For)}
-    if any(variables(r.min) & bound for r in call.src.region):
-        return False
-    return is_whole(call.dst)
+    bound = {n.loop_var for n in collect(node.body, For)} | {n.var for n in collect(node.body, Bind)}
+    return is_whole(call.dst) and not any(variables(place) & bound for place in places)
 
 
 def _uses_outside(func: PrimFunc, node: For) -> set[Var]:

@@ -91,3 +91,55 @@ def test_a_tile_read_after_the_loop_stays_one():
     _, env = lowered(kernel, "insert_barriers")
     assert "pipelines" not in env.report
     same_results(kernel, np.arange(64, dtype=np.float32), np.zeros(16, np.float32))
+
+
+@pytest.mark.parametrize("form", ["direct", "named", "guarded"])
+def test_a_place_read_from_a_tensor_runs_ahead(form):
+    """As of a cache in pages."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((8, 16), "float32"), Table: T.Tensor((6,), "int32"), Y: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=32):
+            s, f = T.alloc_shared((16,), "float32"), T.alloc_fragment((16,), "float32")
+            T.clear(f)
+            for i in T.Pipelined(6, num_stages=3):
+                if form == "direct":
+                    T.copy(X[Table[i], :], s)
+                else:
+                    page = Table[i] if form == "named" else T.if_then_else(i < 5, Table[i], 7)
+                    T.copy(X[page, :], s)
+                for j in T.Parallel(16):
+                    f[j] = f[j] * 2 + s[j]
+            T.copy(f, Y)
+
+    _, env = lowered(kernel, "insert_barriers")
+    assert env.report["pipelines"] == [{"tiles": "s", "stages": 3}]
+    x = np.random.default_rng(0).random((8, 16), np.float32)
+    same_results(kernel, x, np.array([3, 0, 7, 3, 1, 6], np.int32), np.zeros(16, np.float32))
+
+
+@pytest.mark.parametrize("memory", ["variable", "tensor"])
+def test_a_place_that_the_loop_itself_changes_does_not_run_ahead(memory):
+    @T.prim_func
+    def kernel(X: T.Tensor((8, 16), "float32"), Next: T.Tensor((8,), "int32"), Y: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=32):
+            s, f = T.alloc_shared((16,), "float32"), T.alloc_fragment((16,), "float32")
+            at = T.alloc_var("int32", init=2)
+            T.clear(f)
+            for i in T.Pipelined(4, num_stages=2):
+                if memory == "variable":
+                    T.copy(X[at, :], s)
+                    at = Next[at]
+                else:
+                    page = Next[i]
+                    T.copy(X[page, :], s)
+                    for j in T.Parallel(1):
+                        Next[i + 1 + j] = (Next[i] + 3) % 8
+                for j in T.Parallel(16):
+                    f[j] = f[j] * 2 + s[j]
+            T.copy(f, Y)
+
+    _, env = lowered(kernel, "insert_barriers")
+    assert "pipelines" not in env.report
+    x = np.random.default_rng(0).random((8, 16), np.float32)
+    same_results(kernel, x, np.array([3, 0, 7, 4, 1, 2, 5, 6], np.int32), np.zeros(16, np.float32))
