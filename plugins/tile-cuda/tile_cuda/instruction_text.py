@@ -134,9 +134,22 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.FENCE_ASYNC: _fence_async,
 }
 
+
+def _bit_pair(emit: Expressions, node: Any) -> Text:
+    shift, mask, bits = (int(number.value) for number in node.args[1:])
+    return Text(f"tc_bit_pair<{shift}, {mask:#x}, {bits:#x}>({emit.value(node.args[0])})")
+
+
+def _half_of_pair(emit: Expressions, node: Any) -> Text:
+    pair, number = node.args
+    return Text(f"tc_half_of_pair({emit.value(pair)}, {emit.value(number)})")
+
+
 VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
     instructions.OPERAND: _operand_value,
     instructions.OPERAND_AT: _operand_at,
     instructions.CLUSTER_RANK: lambda emit, node: Text("(int)tc_cluster_rank()"),
+    instructions.BIT_PAIR: _bit_pair,
+    instructions.HALF_OF_PAIR: _half_of_pair,
     instructions.UNIFORM: lambda emit, node: Text(f"tc_uniform({emit.value(node.args[0])})"),
 }

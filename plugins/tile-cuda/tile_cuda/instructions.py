@@ -35,6 +35,8 @@ WGMMA_HELD = register_call("cuda.wgmma_held")
 OPERAND = register_call("cuda.operand", pure=True)
 OPERAND_AT = register_call("cuda.operand_at", pure=True)
 UNIFORM = register_call("cuda.uniform", pure=True)  # (value): the same in all lanes, and the compiler shall know
+BIT_PAIR = register_call("cuda.bit_pair", pure=True)  # (x, shift, mask, bits), (pair, number): lowering/pair_bits.py
+HALF_OF_PAIR = register_call("cuda.half_of_pair", pure=True)
 WARPGROUP = register_call("cuda.warpgroup")
 # (count, sums): the products into these registers are done
 SETTLE = register_call("cuda.settle")
@@ -110,6 +112,17 @@ def operand(element: Any, leading: int, stride: int, swizzle: int) -> Expr:
 def uniform(value: Any) -> Expr:
     """``value`` (int32), which is the same in all lanes of a warp."""
     return Call(UNIFORM, [value], ret_ty="int32")
+
+
+def bit_pair(x: Any, shift: int, mask: int, bits: int) -> Expr:
+    """Two numbers of 16 bits (uint32): ``x & mask | bits`` in the low half and ``(x >> shift) & mask | bits`` in the
+    high one. x: uint32, below 2^(16 - shift), and so is mask."""
+    return Call(BIT_PAIR, [x, *(const(number, "int32") for number in (shift, mask, bits))], ret_ty="uint32")
+
+
+def half_of_pair(pair: Any, number: Any) -> Expr:
+    """The low half of a pair (0), or the high one (1); uint16."""
+    return Call(HALF_OF_PAIR, [pair, number], ret_ty="uint16")
 
 
 def operand_at(tile: Any, pieces: int) -> Expr:

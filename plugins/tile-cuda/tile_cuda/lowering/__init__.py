@@ -34,6 +34,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WGMMA, FENCE, WGMMA
     from tile_cuda.lowering.mma import MMA_SYNC
     from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
+    from tile_cuda.lowering.pair_bits import PAIR_BITS
     from tile_cuda.lowering.schedule_products import SCHEDULE_PRODUCTS
 
     edits = (
@@ -47,6 +48,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "insert_barriers", SCHEDULE_PRODUCTS),
         PassEdit("insert", "insert_barriers", FENCE_WRITES),
         PassEdit("insert", "insert_barriers", WAIT_PRODUCTS),
+        PassEdit("insert", "before_vectorize", PAIR_BITS),
         PassEdit("insert", "before_outline", PLACE_ROLES),
         PassEdit("insert", "describe_hints", DESCRIBE_PRODUCTS),
         PassEdit("insert", "describe_hints", BOUND_BLOCKS),

@@ -1,0 +1,133 @@
+"""Two numbers of 16 bits that are cut out of one integer are made together, as halves of a word.
+
+So are packed 4-bit weights unpacked: of neighbours v = 0, 1 the bits are ``(x >> v * shift) & mask | bits``, where x
+is the same for both and below 2^(16 - shift). ``x * (1 + 2^(16 - shift))`` has x in the low half and ``x >> shift`` in
+the high one; one logical instruction takes the mask and sets the bits of both. Arithmetic on the two halves is then
+done in pairs too, without moves that put pairs together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tile_cuda import instructions
+from tilecore.ir.affine import coefficient
+from tilecore.ir.build import cast, const, constant, dtype_of, op_name, seq, statements_of, with_body
+from tilecore.ir.nodes import (
+    Analyzer,
+    Bind,
+    BufferStore,
+    Call,
+    Cast,
+    Expr,
+    For,
+    ForKind,
+    PrimFunc,
+    Var,
+    structural_map,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.visit import collect, loads, reads_variable, substitute, variables
+from tilecore.lowering.passes import Pass, PassEnv
+
+_HALF = 16
+_HALVES = ("float16", "bfloat16", "int16", "uint16")
+
+
+@dataclass(frozen=True)
+class _Bits:
+    """``(x >> v * shift) & mask | bits`` for v = 0, 1."""
+
+    x: Expr
+    shift: int
+    mask: int
+    bits: int
+
+    def pair(self) -> Expr:
+        return instructions.bit_pair(cast(self.x, "uint32"), self.shift, self.mask, self.bits)
+
+
+def pair_bits(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    def loop(node: For, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        if made.kind != ForKind.UNROLLED or constant(made.min) != 0 or constant(made.extent) != 2:
+            return made
+        return _paired(made)
+
+    return func.with_body(structural_mutate(func.body, [(For, loop)]))
+
+
+def _paired(node: For) -> Any:
+    """The loop, and in front of it the pairs whose halves it uses."""
+    parts = statements_of(node.body)
+    if not all(isinstance(part, Bind | BufferStore) for part in parts):
+        return node  # what is read may depend on a condition
+    values: dict[Var, Any] = {}
+    for part in parts:
+        if isinstance(part, Bind):
+            values[part.var] = substitute(part.value, values)
+    written = {store.buffer for store in collect(node.body, BufferStore)}
+    pairs: list[Bind] = []
+
+    def half(call: Call) -> Any:
+        if op_name(call) != "reinterpret" or dtype_of(call) not in _HALVES:
+            return call
+        found = _bits(substitute(call.args[0], values), node.loop_var)
+        if found is None or any(load.source in written for load in loads(found.x)):
+            return call
+        pairs.append(Bind(Var("pair", "uint32"), found.pair()))
+        bits = instructions.half_of_pair(pairs[-1].var, node.loop_var)
+        return tirx.reinterpret(dtype_of(call), bits)
+
+    changed = [part if _is_conditional(part) else structural_map(part, (Call, half)) for part in parts]
+    return seq([*pairs, with_body(node, seq(_used(changed)))]) if pairs else node
+
+
+def _is_conditional(part: Any) -> bool:
+    return any(op_name(call) == "if_then_else" for call in collect(part, Call))
+
+
+def _used(parts: list[Any]) -> list[Any]:
+    """Without names that nothing reads any more."""
+    kept: list[Any] = []
+    for part in reversed(parts):
+        if not isinstance(part, Bind) or any(part.var in variables(later) for later in kept):
+            kept.insert(0, part)
+    return kept
+
+
+def _bits(value: Any, var: Var) -> _Bits | None:
+    """``value`` (of 16 bits) in the form above."""
+    value = _uncast(value)
+    bits, mask = 0, (1 << _HALF) - 1
+    if isinstance(value, tirx.BitwiseOr) and constant(value.b) is not None:
+        bits, value = constant(value.b), value.a
+    if isinstance(value, tirx.BitwiseAnd) and constant(value.b) is not None:
+        mask, value = constant(value.b), value.a
+    if not isinstance(value, tirx.RShift):
+        return None
+    shift, x = coefficient(value.b, var), value.a
+    first = Analyzer().simplify(substitute(value.b, {var: const(0, dtype_of(var))}))
+    if not isinstance(shift, int) or not 0 < shift < _HALF or constant(first) != 0:
+        return None
+    if reads_variable(x, var) or collect(x, Call) or not 0 <= bits < 1 << _HALF or mask < 0:
+        return None
+    largest = 1 << (_HALF - shift)
+    known = Analyzer().const_int_bound(x)
+    if known.min_value < 0 or known.max_value >= largest:
+        return None
+    return _Bits(x, shift, mask & (largest - 1), bits)
+
+
+def _uncast(value: Any) -> Any:
+    """What a number of 16 bits is cut from."""
+    while isinstance(value, Cast) and dtype_of(value) in ("int16", "uint16", "int32", "uint32"):
+        if dtype_of(value.value) not in ("int16", "uint16", "int32", "uint32"):
+            break
+        value = value.value
+    return value
+
+
+PAIR_BITS = Pass("pair_bits", pair_bits)
