@@ -56,8 +56,13 @@ def lower(func: PrimFunc, backend: Backend, target: Target, options: CompileOpti
     from tilecore.lowering.pipeline import lower as run_passes
 
     capabilities = backend.target.capabilities(target)
-    env = PassEnv(target, capabilities, implementations_of(backend), options.pass_configs)
+    env = PassEnv(target, capabilities, implementations_of(backend), pass_configs_of(func, options))
     return run_passes(func, backend, env), env
+
+
+def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
+    """What the caller asks for, and where that is silent, what the kernel does (T.annotate_pass_configs)."""
+    return {**json.loads(str(func.attrs.get("tile.pass_configs", "{}"))), **options.pass_configs}
 
 
 def emit(module: IRModule, backend: Backend, target: Target) -> tuple[str, dict[str, Any]]:
@@ -91,7 +96,8 @@ def build(
     flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get("tile.compile_flags", ()))
     symbols = tuple(str(v.name_hint) for v in module.functions)
     name = str(func.attrs["global_symbol"])
-    request = BuildRequest(name, source, symbols, target, flags, options.verbose, adapter, options.pass_configs)
+    configs = pass_configs_of(func, options)
+    request = BuildRequest(name, source, symbols, target, flags, options.verbose, adapter, configs)
     binary, binary_format = backend.toolchain.build(request)
     debug.dump("binary", binary, "o" if binary_format == "object" else binary_format)
     return binary, binary_format

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import traceback
 from types import FunctionType
 from typing import Any
@@ -129,6 +130,8 @@ def finish(builder: Builder, params: list[Var]) -> PrimFunc:
     for key, value in builder.attributes.items():
         if key == "compile_flags":
             function = function.with_attr("tile.compile_flags", [str(v) for v in value])
+        elif key == "pass_configs":
+            function = function.with_attr("tile.pass_configs", json.dumps(value, sort_keys=True))
     return function
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -116,13 +117,21 @@ def annotate_compile_flags(flags: Any) -> None:
 
 
 def annotate_pass_configs(configs: Mapping[Any, Any]) -> None:
-    """Pass configuration for this kernel only, by tilecore.PassConfigKey."""
+    """Pass configuration for this kernel only, by tilecore.PassConfigKey; ``pass_configs`` of tilecore.compile and
+    tilecore.jit goes before it. Values: numbers, text, True or False, None, and lists and dicts of them."""
     builder = current("T.annotate_pass_configs")
     try:
         checked = checked_pass_configs(configs)
+        json.dumps(checked)
     except TargetError as error:
         raise LanguageError(
             f"T.annotate_pass_configs: {error.message}", found=error.found, expected=error.expected, hint=error.hint
+        ) from error
+    except (TypeError, ValueError) as error:
+        raise LanguageError(
+            "T.annotate_pass_configs: a value that cannot be written down",
+            found=str(error),
+            expected="numbers, text, True, False or None",
         ) from error
     builder.attributes.setdefault("pass_configs", {}).update(checked)
 

@@ -57,6 +57,11 @@ REFUSED = [
     ("F[0, 0] = T.any_sync(F[0, 1], 1)", "T.any_sync of some threads", "0xffffffff"),
     ("F[0, 0] = T.all_sync(F[0, 1], mask=I[0, 0])", "T.all_sync of some threads", "0xffffffff"),
     ('T.annotate_pass_configs({"tl.enable_fast_mth": True})', "unknown pass configuration", "'tl.enable_fast_math'"),
+    (
+        'T.annotate_pass_configs({"tl.enable_fast_math": {1, 2}})',
+        "a value that cannot be written down",
+        "numbers, text",
+    ),
     ('T.alloc_buffer((4,), "float32")', "T.alloc_buffer in global memory inside T.Kernel", "T.alloc_shared"),
     ("I[0, 0] = T.popcount(X[0, 0])", "T.popcount of float32", "an integer"),
     ("I[0, 0] = T.clz(F[0, 0])", "T.clz of bool", "an integer"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import gc
 import pickle
 
@@ -12,8 +13,14 @@ import torch
 
 import tilecore
 import tilecore.language as T
+from tilecore.compiler import CompileOptions, build_artifact, lower
 from tilecore.errors import ArgumentError, LanguageError, TargetError
+from tilecore.jit.compile import ir_of
+from tilecore.plugins import manager
 from tilecore.runtime.kernel import JITKernel
+from tilecore.transform import checked_pass_configs
+
+FAST = tilecore.PassConfigKey.TL_ENABLE_FAST_MATH
 
 
 @tilecore.jit(target="cpu")
@@ -308,6 +315,31 @@ def test_pass_configs_are_checked():
         tilecore.compile(FUNC, target="cpu", pass_configs=["tl.enable_fast_math"])
     key = tilecore.PassConfigKey.TL_ENABLE_FAST_MATH
     assert tilecore.compile(FUNC, target="cpu", pass_configs={key: True}).artifact.name == "kernel"
+
+
+@pytest.mark.parametrize(
+    ("asked", "fast", "simplify"), [({}, True, 3), ({FAST: False}, False, 3), ({"tl.Simplify": 0}, True, 0)]
+)
+def test_pass_configs_of_a_kernel(asked, fast, simplify):
+    """The caller's go before them."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((8,), "float32")):
+        T.annotate_pass_configs({FAST: True, "tl.Simplify": 3})
+        with T.Kernel(1):
+            for i in T.Parallel(8):
+                X[i] += 1
+
+    seen = []
+    backend, target = manager.resolve("cpu")
+    spec = dataclasses.replace(backend.toolchain, build=lambda r: seen.append(r.config) or backend.toolchain.build(r))
+    changed = dataclasses.replace(backend, toolchain=spec)
+    options = CompileOptions(pass_configs=checked_pass_configs(asked))
+    func = ir_of(kernel)
+    _, env = lower(func, changed, target, options)
+    assert env.config == {"tl.enable_fast_math": fast, "tl.Simplify": simplify}
+    build_artifact(func, changed, target, next(iter(changed.adapters)), options)
+    assert [dict(config) for config in seen] == [env.config]
 
 
 @pytest.mark.parametrize("flags", [3, ["-O3", 3], {"-O3": object}.values()], ids=["int", "mixed", "objects"])
