@@ -20,6 +20,7 @@ from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt import reducers
 from tilecore.lowering.simt.asynchronous import ASYNC
 from tilecore.lowering.simt.nests import LOOP_HINTS, PRIVATE
+from tilecore.lowering.simt.reduce_beside import reduce_beside
 from tilecore.lowering.threads.kernels import threads_in
 
 HINT = "implementation"
@@ -27,6 +28,7 @@ UNCHOSEN = "before_choice"  # the fact: the function as it was, for another choi
 
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    func = reduce_beside(func)
     env.facts[UNCHOSEN] = func
     env.facts[DIVISORS] = assumed_divisors(func)
     env.facts["threads"] = threads_in(func.body)

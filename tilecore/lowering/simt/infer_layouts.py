@@ -106,6 +106,7 @@ class _Inference:
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.assumed: dict[Var, int] = env.facts[DIVISORS]
         self.state = Inferred()
+        self.fixed: set[Var] = set()  # fragments that an operation holds in a way of its own
 
     # -- the search -------------------------------------------------------------------------------------------
 
@@ -147,6 +148,7 @@ class _Inference:
                     self.state.demoted.setdefault(buffer, f"{impl.name} reads it from shared memory")
                 elif buffer not in self.state.demoted:  # else another implementation is chosen for what it is then
                     self.state.fragments.setdefault(buffer, wanted)
+                    self.fixed.add(buffer)
         for buffer, asked in self.env.facts.get(ASKED_FRAGMENTS, {}).items():
             if buffer in self.buffers and self._is_open(buffer):
                 self.state.fragments[buffer] = asked
@@ -248,7 +250,7 @@ class _Inference:
                 if access.writes and partition.free and is_for_one(nest):
                     return access.buffer, "it keeps values of a loop that changes what it reads, which one thread has"
                 if not layout.covers(needed) or (access.writes and not needed.covers(layout)):
-                    return access.buffer, "two places hold it differently"
+                    return self._less_used(nest, access.buffer), "two places hold it differently"
         for call, impl in self.calls:
             for buffer, wanted in impl.fragments(call, self.env, self.threads).items():
                 layout = self.state.fragments.get(buffer)
@@ -259,6 +261,18 @@ class _Inference:
                 if layout is not None and not (layout.covers(wanted) and wanted.covers(layout)):
                     return buffer, f"{impl.name} gives it another layout than its other uses have"
         return None
+
+    def _less_used(self, nest: Nest, buffer: Var) -> Var:
+        """Of two fragments that operations hold each in its own way, the one that fewer places use: where a product's
+        result is rounded to be an operand of the next, the operand."""
+        if buffer not in self.fixed:
+            return buffer
+        others = [a.buffer for a in nest.fragments() if a.buffer in self.fixed and a.buffer in self.state.fragments]
+        return min([buffer, *others], key=self._uses)
+
+    def _uses(self, buffer: Var) -> int:
+        nests = sum(buffer in {access.buffer for access in nest.fragments()} for nest in self.nests)
+        return nests + sum(buffer in {region.source for region in call.regions} for call, _ in self.calls)
 
 
 INFER_LAYOUTS = Pass("infer_layouts", infer_layouts)
