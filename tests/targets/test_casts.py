@@ -168,3 +168,47 @@ def test_narrow_floats_keep_their_bits_when_only_moved(target, kind):
     same(got[1].view(bits), x.view(bits))
     quiet = ~np.isnan(x.astype(np.float32))
     same(got[2].view(bits)[quiet], x.view(bits)[quiet])
+
+
+def rounded_rows(n, source, result):
+    """Y[1, :] and then Y[0, :], which lies in front of it; Y[2, :] stays."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((2, n), source), Y: T.Tensor((3, n), result)):
+        with T.Kernel(1):
+            for row in T.serial(2):
+                part, out = T.alloc_fragment((n,), source), T.alloc_fragment((n,), result)
+                T.copy(X[1 - row, :], part)
+                for i in T.Parallel(n):
+                    out[i] = part[i] + part[i]
+                T.copy(out, Y[1 - row, :])
+
+    return kernel
+
+
+@pytest.mark.parametrize("result", ["bfloat16", "float16", "float8_e4m3fn", "int8", "uint16", "float32"])
+def test_rows_of_narrow_numbers_end_where_they_end(target, result):
+    """Whatever the last elements of a row are stored with leaves the next row as it is."""
+    source = "int32" if "int" in result else "float32"
+    for n in (1, 3, 9, 17, 33, 65):
+        x = (np.arange(2 * n).reshape(2, n) % 7 + 1).astype(source)
+        before = np.full((3, n), 5).astype(element(result))
+        check(rounded_rows(n, source, result), target, x, before)
+
+
+def test_reductions_of_narrow_numbers_end_where_they_end(target):
+    """Found on x86 with AVX-512: LLVM stored 32 bits where one lane of 16 was to be stored."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((1, 9), "bfloat16"), Z: T.Tensor((9,), "bfloat16"), Y: T.Tensor((2, 9), "bfloat16")):
+        with T.Kernel(1):
+            x, out = T.alloc_shared((1, 9), "bfloat16"), T.alloc_fragment((9,), "bfloat16")
+            T.copy(X, x)
+            T.reduce_max(x, out, dim=0)
+            T.copy(out, Y[0, :])
+            T.copy(Z, out)
+            T.reduce_max(x, out, dim=0, clear=False)
+            T.copy(out, Y[1, :])
+
+    x, z = np.arange(9).reshape(1, 9).astype(ml_dtypes.bfloat16), np.full(9, 4, ml_dtypes.bfloat16)
+    check(kernel, target, x, z, zeros("bfloat16", (2, 9)))

@@ -28,17 +28,18 @@ def reduced(kind, src, dst, dim, clear):
     getattr(T, f"reduce_{kind}")(src, dst, dim=dim, clear=clear)
 
 
-def every_kind(shape, axis, dtype, kinds, out_dtype=None):
+def every_kind(shape, axis, dtype, kinds, out_dtype=None, places=("shared", "fragment")):
     out_dtype = out_dtype or dtype
     left = without(shape, axis)
+    memory = {"shared": T.alloc_shared, "fragment": T.alloc_fragment}
 
     @T.prim_func
     def kernel(X: T.Tensor(shape, dtype), Z: T.Tensor(left, out_dtype), Y: T.Tensor((len(kinds), 2, *left), out_dtype)):
         with T.Kernel(1):
-            src = T.alloc_shared(shape, dtype)
+            src = memory[places[0]](shape, dtype)
             T.copy(X, src)
             for number, kind in enumerate(kinds):
-                out = T.alloc_fragment(left, out_dtype)
+                out = memory[places[1]](left, out_dtype)
                 reduced(kind, src, out, axis if number % 2 else axis - len(shape), True)
                 T.copy(out, Y[number, 0, ...])
                 T.copy(Z, out)
@@ -55,6 +56,17 @@ def test_shapes_and_dims(target, shape):
         x, z = sample("float32", shape), sample("float32", without(shape, axis), 1)
         _, _, y = check(kernel, target, x, z, zeros("float32", (5, 2, *z.shape)), compare=close)
         np.testing.assert_allclose(y[0, 0].reshape(z.shape), x.sum(axis).reshape(z.shape), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint64", "bool"])
+@pytest.mark.parametrize("places", [("fragment", "shared"), ("fragment", "fragment"), ("shared", "shared")], ids=str)
+def test_memories(target, dtype, places):
+    for shape in ((19, 35), (1, 9), (3, 5, 7)):
+        for axis in range(len(shape)):
+            kinds = kinds_of(dtype)
+            x, z = sample(dtype, shape), sample(dtype, without(shape, axis), 1)
+            kernel = every_kind(shape, axis, dtype, kinds, places=places)
+            check(kernel, target, x, z, zeros(dtype, (len(kinds), 2, *z.shape)), compare=close)
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool"])

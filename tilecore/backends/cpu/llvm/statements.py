@@ -198,8 +198,19 @@ class Statements:
         kind = value.stored_type
         name = f"llvm.masked.store.{suffix(kind)}.p0"
         self.fn.module.declare(name, f"void {{}}({kind}, ptr, i32, <{value.lanes} x i1>)")
-        arguments = f"{kind} {raw}, ptr {pointer}, i32 {self.fn.align(memory)}, {active.type} {active.text}"
+        mask_text = active.text if bytes_of(memory.dtype) >= 4 else self._unfolded(active)
+        arguments = f"{kind} {raw}, ptr {pointer}, i32 {self.fn.align(memory)}, {active.type} {mask_text}"
         self.fn.line(f"call void @{name}({arguments}){self.fn.tag(memory)}")
+
+    def _unfolded(self, mask: Value) -> str:
+        """The mask in a form that LLVM knows nothing of. Of rounded narrow numbers under a constant mask with one lane
+        it stores the 32 bits from before they were cut off, over the neighbours (seen on x86 with AVX-512)."""
+        bits = 32 if mask.lanes <= 32 else 64
+        ones = self.fn.op(f'call i{bits} asm "", "=r,0"(i{bits} -1)')
+        if mask.lanes < bits:
+            ones = self.fn.op(f"trunc i{bits} {ones} to i{mask.lanes}")
+        lanes = self.fn.op(f"bitcast i{mask.lanes} {ones} to {mask.type}")
+        return self.fn.op(f"and {mask.type} {mask.text}, {lanes}")
 
     def _evaluate(self, node: Evaluate) -> None:
         if is_nothing(node):
