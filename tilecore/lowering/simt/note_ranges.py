@@ -1,7 +1,8 @@
 """Code of some threads of a block (ir/thread_ranges.py): checks the ranges, and notes them where passes ask for them.
 
 Each range of a kernel gets one variable for a thread's number in it, however often it stands there, and every tile
-operation inside the hint "threads": how many do it together. A range of all threads goes away.
+operation inside the hint "threads": how many do it together; so does every one where kernels differ in how many threads
+they have. A range of all threads goes away.
 """
 
 from __future__ import annotations
@@ -15,29 +16,31 @@ from tilecore.ir.nodes import AttrStmt, Evaluate, For, IfThenElse, PrimFunc, Seq
 from tilecore.ir.thread_ranges import ARRIVALS, ThreadRange, for_threads, has_ranges, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.threads.kernels import Threads, each_kernel
+from tilecore.lowering.threads.kernels import Threads, each_kernel, threads_in
 
 HINT = "threads"
 
 
 def threads_of_call(call: TileCall, env: PassEnv) -> int | None:
-    """How many threads do a tile operation together; None where kernels differ in it."""
+    """How many threads do a tile operation together."""
     own = call.hints.get(HINT)
     return int(own) if own is not None else env.facts.get("threads")
 
 
 def note_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    differ = threads_in(func.body) is None
+
     def change(body: Stmt, threads: Threads) -> Stmt:
-        if not has_ranges(body):
+        if not has_ranges(body) and not differ:
             return body
-        return _Notes(threads.count, env.capabilities.warp).statement(body, ThreadRange(0, threads.count))
+        return _Notes(threads.count, env.capabilities.warp, differ).statement(body, ThreadRange(0, threads.count))
 
     return func.with_body(each_kernel(func.body, change))
 
 
 class _Notes:
-    def __init__(self, count: int, warp: int) -> None:
-        self.count, self.warp = count, warp
+    def __init__(self, count: int, warp: int, always: bool) -> None:
+        self.count, self.warp, self.always = count, warp, always
         self.numbers: dict[ThreadRange, Var] = {}
 
     def statement(self, node: Stmt, current: ThreadRange) -> Stmt:
@@ -89,10 +92,10 @@ class _Notes:
 
     def _simple(self, node: Stmt, current: ThreadRange) -> Stmt:
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
-        if call is None or current.count == self.count:
+        if call is None or (current.count == self.count and not self.always):
             return node
         asked = call.hints.get(ARRIVALS)
-        if asked is not None and int(asked) != current.count:
+        if asked is not None and int(asked) != current.count != self.count:
             raise LanguageError(
                 f"T.sync_threads for {asked} threads in the code of {current.count}",
                 location=location_of_span(node.span),

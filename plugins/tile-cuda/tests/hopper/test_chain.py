@@ -9,7 +9,7 @@ import pytest
 
 import tilecore.language as T
 
-from .kit import CONFIGS, built
+from .kit import CONFIGS, as_interpreted, built, chosen, small
 
 N = 1000
 
@@ -82,3 +82,33 @@ def test_switched_off_or_not_there():
         a, b = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
         kernel(a, b)
         np.testing.assert_array_equal(b, a + 1)
+
+
+@pytest.mark.parametrize("threads", [(128, 256), (256, 64), (128, 128)])
+def test_kernels_of_different_numbers_of_threads(threads):
+    """Each product is that of its own kernel's threads, and both kernels' tiles are filled by a warp of its own."""
+    size = 128
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((size, size), "float16"), B: T.Tensor((size, size), "float16"), C: T.Tensor((size, size), "float32")
+    ):
+        First = T.alloc_global((size, size), "float16")
+        for number in [0, 1]:
+            with T.Kernel(size // 64, threads=threads[number]) as bx:
+                a, b = T.alloc_shared((64, 32), "float16"), T.alloc_shared((32, size), "float16")
+                c = T.alloc_fragment((64, size), "float32")
+                T.clear(c)
+                for k in T.Pipelined(size // 32, num_stages=2):
+                    T.copy((First if number else A)[bx * 64, k * 32], a)
+                    T.copy(B[k * 32, 0], b)
+                    T.gemm(a, b, c)
+                T.copy(c, (C if number else First)[bx * 64, 0])
+
+    built_kernel = built(kernel)
+    ways = {128: "wgmma", 256: "wgmma", 64: "mma.sync"}
+    assert chosen(built_kernel, "gemm")[-2:] == [ways[count] for count in threads]
+    a, b = small("float16", (size, size), most=1), small("float16", (size, size), 1, most=1)
+    a[8:] = a[:8].repeat(15, 0)
+    a[:, 4:], b[4:] = 0, 0  # sums that half precision holds
+    as_interpreted(kernel, built_kernel, a, b, np.zeros((size, size), np.float32))

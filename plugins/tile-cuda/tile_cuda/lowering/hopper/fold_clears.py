@@ -12,6 +12,7 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import variables
 from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.simt.note_ranges import threads_of_call
 
 
 def fold_clears(body: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
@@ -79,4 +80,4 @@ def _adds_to(call: TileCall, sums: Var, env: PassEnv) -> bool:
     others = (call.a.source, call.b.source)
     if not call.c.source.same_as(sums) or any(sums.same_as(other) for other in others):
         return False
-    return not isinstance(group_product_of(call, env, env.facts["threads"]), str)
+    return not isinstance(group_product_of(call, env, threads_of_call(call, env)), str)

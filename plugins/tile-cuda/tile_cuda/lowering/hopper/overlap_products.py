@@ -37,6 +37,7 @@ from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, renewed, substitute, variables
 from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.pipeline_loops import writes
 
 MOST_APART = 3  # steps
@@ -122,7 +123,7 @@ def _product(statement: Stmt, env: PassEnv) -> TileCall | None:
     call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
     if call is None or call.op.name != "gemm":
         return None
-    return None if isinstance(group_product_of(call, env, env.facts["threads"]), str) else call
+    return None if isinstance(group_product_of(call, env, threads_of_call(call, env)), str) else call
 
 
 def _is_copy_in(statement: Stmt) -> bool:

@@ -34,6 +34,7 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.pipeline_loops import STAGES, on_slot
 
 BULK = "bulk"  # the hint of a copy by a tensor map
@@ -250,7 +251,6 @@ class Consumer:
     def __init__(self, rings: list[Ring], body: Stmt, env: PassEnv, loop: Callable[[For], Stmt]) -> None:
         self.turns = Turns(rings, body)
         self.env, self.loop, self.body = env, loop, body
-        self.threads = env.facts["threads"]
         self.fills = {fill.node: fill for ring in rings for fills in ring.channel.fills for fill in fills}
         self.events = _events(rings, last=False)
         self.first: dict[Stmt, list[tuple[Ring, int]]] = {}
@@ -302,7 +302,7 @@ class Consumer:
         call = as_tile_call(user) if isinstance(user, Evaluate) else None
         if call is None or call.op.name != "gemm":
             return False
-        return not isinstance(group_product_of(call, self.env, self.threads), str)
+        return not isinstance(group_product_of(call, self.env, threads_of_call(call, self.env)), str)
 
     def _statement(self, node: Stmt) -> list[Stmt]:
         if not any(inner in self.fills for inner in collect(node, Evaluate)):
