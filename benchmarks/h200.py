@@ -23,13 +23,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import h200_attention
 import h200_calls
+import h200_decode
 import h200_products
 import h200_rows
 import torch
 
 import tilecore
 
-CASES = {**h200_rows.CASES, **h200_products.CASES, **h200_attention.CASES}
+CASES = {**h200_rows.CASES, **h200_products.CASES, **h200_attention.CASES, **h200_decode.CASES}
 CALLS = {"launch": h200_calls.launch, "compile": h200_calls.compile_gemm}
 
 

@@ -51,6 +51,7 @@ class PassConfigKey(str, Enum):
     TL_DISABLE_PRODUCT_OVERLAP = "tl.disable_product_overlap"
     TL_DISABLE_TENSOR_STORE = "tl.disable_tensor_store"
     TL_DISABLE_KERNEL_OVERLAP = "tl.disable_kernel_overlap"
+    TL_BLOCK_PAIRS = "tl.block_pairs"
 
     def __str__(self) -> str:
         return str(self.value)

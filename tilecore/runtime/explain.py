@@ -89,7 +89,8 @@ class Explanation:
         return _titled("on-chip memory of a block, in bytes:", lines)
 
     def _pipelines(self) -> list[str]:
-        lines = [f"  {row['tiles']}: {row['stages']} stages" for row in self._rows("pipelines")]
+        filled = {row["tiles"]: f", filled {row['filled']}" for row in self._rows("pipelines") if "filled" in row}
+        lines = [f"  {r['tiles']}: {r['stages']} stages{filled.get(r['tiles'], '')}" for r in self._rows("pipelines")]
         made = _titled("pipelines:", lines)
         barriers = sum(row["inserted"] for row in self._rows("barriers"))
         if barriers:
@@ -134,6 +135,7 @@ class Explanation:
 
     def _notes(self) -> list[str]:
         lines = [f"  blocks run {row['order']}" for row in self._rows("blocks")]
+        lines += [f"  blocks make no pairs: {row['declined']}" for row in self._rows("block_pairs")]
         lines += [f"  {row['text']}" for row in self._rows("notes")]
         return _titled("notes:", dict.fromkeys(lines))
 

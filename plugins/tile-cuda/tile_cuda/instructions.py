@@ -192,10 +192,16 @@ def fence_async(span: Any = None) -> Stmt:
     return _statement(FENCE_ASYNC, [], span)
 
 
-def release(barrier: Any, elements: Sequence[Any], converge: bool, span: Any = None) -> Stmt:
+def release(barrier: Any, elements: Sequence[Any], converge: bool, blocks: int = 1, span: Any = None) -> Stmt:
     """The warp has read a slot of a ring. elements: the first of each of its tiles. converge: its threads read it
-    themselves, so that they must meet first."""
-    return _statement(RELEASE, [barrier, const(int(converge), "int32"), *elements], span)
+    themselves, so that they must meet first. blocks: of the cluster, at whose barriers it arrives."""
+    operands = [barrier, const(int(converge), "int32"), *elements]
+    return Evaluate(Call(RELEASE, operands, attrs={"blocks": blocks}, ret_ty="void"), span=span)
+
+
+def blocks_released(call: Call) -> int:
+    """At how many blocks' barriers a release arrives."""
+    return int(call.attrs["blocks"])
 
 
 def registers(name: str, count: int, span: Any = None) -> Stmt:

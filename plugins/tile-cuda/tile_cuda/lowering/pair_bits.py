@@ -103,9 +103,9 @@ def _bits(value: Any, var: Var) -> _Bits | None:
     value = _uncast(value)
     bits, mask = 0, (1 << _HALF) - 1
     if isinstance(value, tirx.BitwiseOr) and constant(value.b) is not None:
-        bits, value = constant(value.b), value.a
+        bits, value = int(constant(value.b) or 0), value.a
     if isinstance(value, tirx.BitwiseAnd) and constant(value.b) is not None:
-        mask, value = constant(value.b), value.a
+        mask, value = int(constant(value.b) or 0), value.a
     if not isinstance(value, tirx.RShift):
         return None
     shift, x = coefficient(value.b, var), value.a

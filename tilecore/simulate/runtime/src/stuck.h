@@ -1,6 +1,7 @@
 // Nothing can go on: says who waits where, and gives it the name of the likeliest mistake.
 #pragma once
 #include <map>
+#include <set>
 
 #include "blocks.h"
 
@@ -34,18 +35,29 @@ inline std::string text_of(const WaitPlace& place) {
   }
 }
 
-inline const char* kind_of(const std::map<WaitPlace, std::vector<uint32_t>>& places) {
-  bool barrier = false, collective = false;
-  for (const auto& place : places) {
-    barrier = barrier || place.first.state == State::barrier;
-    collective = collective || place.first.state == State::collective;
-  }
+using Waiting = std::map<WaitPlace, std::vector<uint32_t>>;
+
+// The warps that have a thread in this state.
+inline std::set<uint32_t> warps_in(const Waiting& places, State state, uint32_t lanes) {
+  std::set<uint32_t> warps;
+  for (const auto& place : places)
+    if (place.first.state == state)
+      for (uint32_t thread : place.second) warps.insert(thread / lanes);
+  return warps;
+}
+
+// Lanes that wait for one that waits for a transaction barrier make no mistake: they would go on if it did.
+inline const char* kind_of(const Waiting& places, uint32_t lanes) {
+  const std::set<uint32_t> later = warps_in(places, State::transaction, lanes);
+  bool collective = false;
+  for (uint32_t warp : warps_in(places, State::collective, lanes)) collective = collective || !later.count(warp);
+  const bool barrier = !warps_in(places, State::barrier, lanes).empty();
   if (collective) return "mismatched_collective";
   return barrier ? "divergent_barrier" : "deadlock";
 }
 
 inline void report_stuck(Worker& worker) {
-  std::map<WaitPlace, std::vector<uint32_t>> places;
+  Waiting places;
   Block* waiting = worker.resident.front().get();
   for (auto& resident : worker.resident)
     if (waiting->live == 0) waiting = resident.get();
@@ -67,7 +79,7 @@ inline void report_stuck(Worker& worker) {
   }
   if (worker.resident.size() > 1) text += "; " + std::to_string(worker.resident.size()) + " blocks wait";
   worker.actor = &block.fibers[first];
-  fail(worker, kind_of(places), site_of_line(line), "nothing can go on: %s", text.c_str());
+  fail(worker, kind_of(places, worker.launch->request->warp), site_of_line(line), "nothing can go on: %s", text.c_str());
 }
 
 }  // namespace tcsim

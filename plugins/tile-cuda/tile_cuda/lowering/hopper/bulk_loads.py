@@ -6,7 +6,8 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.blocks import Blocks, blocks_of
-from tile_cuda.lowering.hopper.roles import BULK
+from tile_cuda.lowering.hopper.pair_blocks import BLOCKS
+from tile_cuda.lowering.hopper.roles import BULK, PAIRED
 from tile_cuda.lowering.hopper.specialize_warps import CHANNELS
 from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
 from tilecore.ir.build import const, constant, load, seq
@@ -35,16 +36,31 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     ring = call.dst.source
     blocks = blocks_of(ring)
     tiling = _tiling(call.src, ring, blocks, env)
+    row, column, mask = const(0, "int32"), const(0, "int32"), 0
+    if PAIRED in call.hints:
+        tiling, row, column = _own_half(tiling, blocks)
+        mask = (1 << BLOCKS) - 1
     slot = call.dst.region[0].min
     barrier = load(env.facts[CHANNELS][ring].full, [slot])
     name = env.facts.setdefault(MAPS, MapTable()).name_of(tiling)
-    zero = const(0, "int32")
+    outer = [const(0, "int32")] * (len(ring.shape) - 3)
     made = []
     for number, (block, _) in enumerate(tiling.boxes):
-        column = const(block * (blocks.columns if blocks is not None else 0), "int32")
-        first = load(ring, [slot, *[zero] * (len(ring.shape) - 2), column])
-        made.append(instructions.tensor_load(name, first, barrier, tiling.coordinates(number), call.span))
+        further = const(block * (blocks.columns if blocks is not None else 0), "int32")
+        first = load(ring, [slot, *outer, *([row] if len(ring.shape) > 2 else []), column + further])
+        made.append(instructions.tensor_load(name, first, barrier, tiling.coordinates(number), call.span, mask))
     return seq(made)
+
+
+def _own_half(tiling: Tiling, blocks: Blocks | None) -> tuple[Tiling, Any, Any]:
+    """The half that this block of a pair loads, and the row and the column of the tile where it begins."""
+    assert blocks is not None
+    axis = tiling.half_along(blocks)
+    assert axis is not None  # pair_blocks asked
+    rank = instructions.cluster_rank()
+    half, zero = tiling.half(axis, rank), const(0, "int32")
+    places = rank * const(half.axes[axis].box, "int32")
+    return (half, zero, places * const(blocks.columns, "int32")) if axis == 2 else (half, places, zero)
 
 
 def _tiling(region: TensorRegion, ring: Any, blocks: Blocks | None, env: PassEnv) -> Tiling:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_cuda.lowering.hopper.pair_blocks import BLOCKS as BLOCKS_OF_PAIR
 from tilecore.ir.build import cast, const, constant, dtype_of, nothing, seq
 from tilecore.ir.nodes import (
     Analyzer,
@@ -24,7 +25,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.ranges import within
-from tilecore.ir.tile_ops import as_tile_call
+from tilecore.ir.tile_ops import as_tile_call, tile_statement
 from tilecore.lowering.simt.insert_barriers import BLOCKS
 from tilecore.lowering.simt.rasterize_blocks import HINT, Panels, in_panels, panels_of
 
@@ -32,12 +33,26 @@ ROWS = 8  # of blocks in a panel where nobody says
 
 
 class Tiles:
-    """The user's blocks, numbered. axes: the grid's, x first."""
+    """The user's blocks, numbered; or pairs of them along one axis. axes: the grid's, x first."""
 
-    def __init__(self, levels: list[AttrStmt], kernel: Stmt) -> None:
+    def __init__(self, levels: list[AttrStmt], kernel: Stmt, paired: AttrStmt | None = None) -> None:
         found = {str(level.node.thread_tag): level for level in levels}
         self.axes = [found[f"blockIdx.{x}"] for x in "xyz" if f"blockIdx.{x}" in found]
         self.panels = panels_of(kernel) or Panels(ROWS, True)
+        self.paired = paired
+        if paired is not None:
+            self._halve(paired)
+
+    def _halve(self, paired: AttrStmt) -> None:
+        number = next(n for n, axis in enumerate(self.axes) if axis.same_as(paired))
+        var = paired.node.var
+        self.half = Var(f"{var.name}_pair", dtype_of(var))
+        count = const((constant(paired.value) or 0) // BLOCKS_OF_PAIR, dtype_of(var))
+        domain = Range.from_min_extent(const(0, dtype_of(var)), count)
+        axis = IterVar(domain, self.half, IterVar.ThreadIndex, paired.node.thread_tag)
+        self.axes[number] = AttrStmt(axis, "thread_extent", count, nothing())
+        if number == (1 if self.panels.by_rows else 0):
+            self.panels = Panels(max(1, self.panels.size // BLOCKS_OF_PAIR), self.panels.by_rows)
 
     @property
     def total(self) -> Any:
@@ -46,8 +61,17 @@ class Tiles:
             total = total * cast(axis.value, "int32")
         return Analyzer().simplify(total)
 
+    def of_block(self, tile: Var, rank: Any) -> list[Stmt]:
+        """Definitions of the user's block indices for a number, and for the block's place in its pair."""
+        made = self.indices(tile)
+        if self.paired is not None:
+            var, dtype = self.paired.node.var, dtype_of(self.paired.node.var)
+            value = self.half * const(BLOCKS_OF_PAIR, dtype) + rank.astype(dtype)
+            made += [Bind(var, value), within(var, self.paired.value)]
+        return made
+
     def indices(self, tile: Var) -> list[Stmt]:
-        """Definitions of the user's block indices for a tile's number."""
+        """Definitions of the indices along the axes for a number."""
         if len(self.axes) == 2 and self.panels.size > 1 and all(constant(axis.value) != 1 for axis in self.axes):
             across, down = self.axes
             return in_panels(tile, across, down, self.panels, "int32")
@@ -61,17 +85,29 @@ class Tiles:
         return made
 
 
-def persisted(levels: list[AttrStmt], code: Stmt, blocks: int, kernel: Stmt) -> tuple[list[AttrStmt], Stmt]:
-    """The kernel's axes and code with ``blocks`` blocks for all."""
-    tiles = Tiles(levels, kernel)
+def persisted(
+    levels: list[AttrStmt], code: Stmt, blocks: int, kernel: Stmt, paired: AttrStmt | None = None
+) -> tuple[list[AttrStmt], Stmt]:
+    """The kernel's axes and code with ``blocks`` blocks for all. paired: the axis along which two blocks of the user's
+    are worked at side by side, by blocks 2 n and 2 n + 1; ``blocks`` is even then."""
+    tiles = Tiles(levels, kernel, paired)
     block, wave, tile = Var("block", "int32"), Var("wave", "int32"), Var("tile", "int32")
-    many = const(blocks, "int32")
-    waves = Analyzer().simplify(tirx.floordiv(tiles.total + many - const(1, "int32") - block, many))
-    body = [Bind(tile, wave * many + block), within(tile, tiles.total), *tiles.indices(tile), _without_hint(code)]
+    together = 1 if paired is None else BLOCKS_OF_PAIR
+    many, one = const(blocks // together, "int32"), const(1, "int32")
+    first = block if paired is None else tirx.floordiv(block, const(together, "int32"))
+    rank = tirx.floormod(block, const(together, "int32"))
+    waves = Analyzer().simplify(tirx.floordiv(tiles.total + many - one - first, many))
+    body = [
+        Bind(tile, wave * many + first), within(tile, tiles.total), *tiles.of_block(tile, rank), _without_hint(code)
+    ]  # fmt: skip
     loop = For(wave, const(0, "int32"), waves, ForKind.SERIAL, seq(body), annotations={BLOCKS: 1})
-    axis = IterVar(Range.from_min_extent(const(0, "int32"), many), block, IterVar.ThreadIndex, "blockIdx.x")
+    all_blocks = const(blocks, "int32")
+    axis = IterVar(Range.from_min_extent(const(0, "int32"), all_blocks), block, IterVar.ThreadIndex, "blockIdx.x")
     threads = [level for level in levels if not str(level.node.thread_tag).startswith("blockIdx")]
-    return [AttrStmt(axis, "thread_extent", many, nothing()), *threads], seq([within(block, many), loop])
+    made: list[Stmt] = [within(block, all_blocks), loop]
+    if paired is not None:
+        made.insert(0, tile_statement("annotate", ["cluster_dims", BLOCKS_OF_PAIR, 1, 1]))
+    return [AttrStmt(axis, "thread_extent", all_blocks, nothing()), *threads], seq(made)
 
 
 def _without_hint(code: Stmt) -> Stmt:

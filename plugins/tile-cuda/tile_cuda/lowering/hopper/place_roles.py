@@ -116,11 +116,20 @@ class _Roles:
         consumer = structural_map(self.consumer, (Evaluate, self._barrier))
         filling = IfThenElse(self._is(self.threads), self.producer, None)
         inside = self.thread < const(self.threads, "int32")
+        last: list[Stmt] = []
+        ready = tile_statement("sync_threads", [])
+        if self._has_neighbours():  # who end only when nobody writes to them and arrives at their barriers any more
+            ready = instructions.cluster("barrier")
+            last = [Evaluate(Call(WARP_BARRIER, [], ret_ty="void")), instructions.cluster("barrier")]
         if self.shares:
             few, many = self.shares
             filling = seq([instructions.registers("release", few), filling])
             consumer = seq([instructions.registers("acquire", many), consumer])
-        return seq([first, tile_statement("sync_threads", []), IfThenElse(inside, consumer, filling)])
+        return seq([first, ready, IfThenElse(inside, consumer, filling), *last])
+
+    def _has_neighbours(self) -> bool:
+        releases = (call for call in collect(self.consumer, Call) if op_name(call) == instructions.RELEASE)
+        return any(instructions.blocks_released(call) > 1 for call in releases)
 
     def _is(self, number: int) -> Any:
         return EQ(self.thread, const(number, "int32"))
@@ -137,9 +146,14 @@ def _released(node: Evaluate, thread: Var) -> Stmt:
     if op_name(node.value) != instructions.RELEASE:
         return node
     barrier, converge, *_ = node.value.args
-    lane = IfThenElse(EQ(thread % WARP, const(0, "int32")), instructions.transaction("arrive", barrier), None)
+    lane, blocks = thread % WARP, instructions.blocks_released(node.value)
+    if blocks > 1:  # a lane for each block
+        arrival = instructions.transaction("arrive_remote", barrier, lane)
+        arrive = IfThenElse(lane < const(blocks, "int32"), arrival, None)
+    else:
+        arrive = IfThenElse(EQ(lane, const(0, "int32")), instructions.transaction("arrive", barrier), None)
     meet = [Evaluate(Call(WARP_BARRIER, [], ret_ty="void"))] if constant(converge) else []
-    return seq([*meet, lane])
+    return seq([*meet, arrive])
 
 
 PLACE_ROLES = Pass("place_roles", place_roles)

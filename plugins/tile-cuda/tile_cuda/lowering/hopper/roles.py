@@ -7,13 +7,14 @@ its barrier "empty" lets the filling warp go on when every other warp has releas
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.channels import Channel, Fill
 from tile_cuda.lowering.hopper.group_product import group_product_of
+from tile_cuda.lowering.hopper.pair_blocks import BLOCKS
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, constant, dtype_of, is_nothing, load, seq, statements_of, store, with_body
 from tilecore.ir.nodes import (
@@ -38,6 +39,7 @@ from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.pipeline_loops import STAGES, on_slot
 
 BULK = "bulk"  # the hint of a copy by a tensor map
+PAIRED = "paired"  # the hint of one that two blocks share: pair_blocks.py
 MOST_TURNS = 1 << 30
 
 
@@ -46,10 +48,13 @@ class Declined(Exception):
 
 
 class Ring:
-    """A channel's memory. slots: {tile: its ring, [slots, ...]}. full, empty: barriers, one a slot."""
+    """A channel's memory. slots: {tile: its ring, [slots, ...]}. full, empty: barriers, one a slot. shared: the fills
+    that a block does for its neighbour too; blocks: whose warps release a slot."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, shared: Sequence[Fill] = ()) -> None:
         self.channel = channel
+        self.shared = [fill for together in channel.fills for fill in together if fill in shared]
+        self.blocks = BLOCKS if self.shared else 1
         self.count = channel.slots
         self.slots: dict[Var, Var] = {}
         for tile in channel.tiles:
@@ -76,12 +81,12 @@ class Ring:
         return [AllocBuffer(buffer) for buffer in (*self.slots.values(), self.full, self.empty)]
 
     def init(self, warps: int) -> list[Stmt]:
-        """One thread's work before all others. warps: that release a slot."""
+        """One thread's work before all others. warps: of a block, that release a slot."""
         made = []
         for slot in range(self.count):
             at = [const(slot, "int32")]
             made.append(instructions.transaction("init", load(self.full, at), const(1, "int32")))
-            made.append(instructions.transaction("init", load(self.empty, at), const(warps, "int32")))
+            made.append(instructions.transaction("init", load(self.empty, at), const(warps * self.blocks, "int32")))
         return made
 
     def slot(self, turn: Any) -> Any:
@@ -233,7 +238,8 @@ class Producer:
             moved = on_slot(fill.node, ring.slots, [fill.call.dst.source], slot)
             call = as_tile_call(moved)
             assert call is not None
-            made.append(call.rebuilt(hints={**call.hints, BULK: 1}))
+            how = {BULK: 1, PAIRED: 1} if fill in ring.shared else {BULK: 1}
+            made.append(call.rebuilt(hints={**call.hints, **how}))
         return made
 
     def _fault(self, value: Any) -> bool:
@@ -296,7 +302,8 @@ class Consumer:
         zero = const(0, "int32")
         firsts = [load(ring.slots[t], [slot, *[zero] * len(t.shape)]) for t in ring.channel.tiles]
         users = ring.channel.fills[event][0].users
-        return instructions.release(load(ring.empty, [slot]), firsts, not all(map(self._is_product, users)))
+        threads_read = not all(map(self._is_product, users))
+        return instructions.release(load(ring.empty, [slot]), firsts, threads_read, ring.blocks)
 
     def _is_product(self, user: Stmt) -> bool:
         call = as_tile_call(user) if isinstance(user, Evaluate) else None

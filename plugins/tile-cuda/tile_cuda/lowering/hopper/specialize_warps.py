@@ -13,6 +13,8 @@ from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.channels import find_channels
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
 from tile_cuda.lowering.hopper.overlap_products import overlapped
+from tile_cuda.lowering.hopper.pair_blocks import BLOCKS as BLOCKS_OF_PAIR
+from tile_cuda.lowering.hopper.pair_blocks import paired_axis, shared_fills
 from tile_cuda.lowering.hopper.persist_blocks import persisted
 from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, warps_of
 from tile_cuda.target import multiprocessors_of
@@ -95,13 +97,14 @@ class _Kernel:
 
     def run(self) -> Stmt:
         self._check()
-        levels, code = self._persisted()
+        levels, code, axis = self._persisted()
         channels, refused = find_channels(code, self.env.facts[TENSORS], self.divisors)
         for name, reason in refused.items():
             self.env.note("warp_roles", {"tile": name, "declined": f"threads fill it: {reason}"})
         if not any(channel.slots > 1 for channel in channels):
             raise Declined("no T.Pipelined loop fills tiles that a tensor map can fill")
-        rings = [Ring(channel) for channel in channels]
+        shared = [] if axis is None else shared_fills(channels, code, axis.node.var, self.divisors)
+        rings = [Ring(channel, shared) for channel in channels]
         filling = renewed(Producer(rings, code).run())
         using = Consumer(rings, code, self.env, lambda node: self._loop(node)).run()
         for ring in rings:
@@ -137,12 +140,27 @@ class _Kernel:
         if last_hint(self.kernel, "cluster_dims") is not None:
             raise Declined("it asks for clusters")
 
-    def _persisted(self) -> tuple[list[AttrStmt], Stmt]:
+    def _persisted(self) -> tuple[list[AttrStmt], Stmt, AttrStmt | None]:
+        """The axes and the code that go through the grid's blocks, and the axis along which blocks make pairs."""
         if self.env.config.get(str(PassConfigKey.TL_DISABLE_PERSISTENT_BLOCKS)):
-            return self.levels, self.code
+            return self.levels, self.code, None
         blocks = multiprocessors_of(self.env.target) * self._blocks_at_once()
+        axis = self._paired(blocks)
         self.order = f"{blocks} blocks that take the grid's in turn"
-        return persisted(self.levels, self.code, blocks, self.kernel)
+        if axis is not None:
+            blocks -= blocks % BLOCKS_OF_PAIR
+            self.order = f"{blocks} blocks that take the grid's in turn, pairs along {axis.node.var.name} side by side"
+        return *persisted(self.levels, self.code, blocks, self.kernel, axis), axis
+
+    def _paired(self, blocks: int) -> AttrStmt | None:
+        channels, _ = find_channels(self.code, self.env.facts[TENSORS], self.divisors)
+        found = paired_axis(self.levels, self.code, channels, self.divisors, self.env)
+        if not isinstance(found, str) and blocks < BLOCKS_OF_PAIR:
+            found = f"{blocks} multiprocessor"
+        if isinstance(found, str):
+            self.env.note("block_pairs", {"declined": found})
+            return None
+        return found
 
     def _blocks_at_once(self) -> int:
         """How many blocks a multiprocessor holds, by what their rings take of its memory and their threads of its
@@ -162,7 +180,11 @@ class _Kernel:
 
     def _note(self, ring: Ring) -> None:
         names = ", ".join(str(tile.name) for tile in ring.channel.tiles)
-        self.env.note("pipelines", {"tiles": names, "stages": ring.count, "filled": "by a warp of its own"})
+        filled = "by a warp of its own"
+        if ring.shared:
+            both = ", ".join(dict.fromkeys(str(fill.call.dst.source.name) for fill in ring.shared))
+            filled += f", {both} for both blocks of a pair"
+        self.env.note("pipelines", {"tiles": names, "stages": ring.count, "filled": filled})
 
 
 def on_axes(levels: list[AttrStmt], code: Stmt) -> Stmt:

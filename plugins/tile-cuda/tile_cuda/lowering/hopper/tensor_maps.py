@@ -8,7 +8,7 @@ whole blocks; else every block is a box of its own, and what lies past the end o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_cuda.launch.tensor_maps import DTYPES, MAX_RANK
@@ -20,6 +20,7 @@ from tilecore.ir.sizes import to_dim
 from tilecore.lowering.assumptions import is_multiple
 from tilecore.runtime.dims import dim_to_json
 
+PATTERN = 8  # rows after which a swizzle begins anew
 MOST_IN_BOX = 256  # elements along an axis
 
 
@@ -56,6 +57,21 @@ class Tiling:
         first = self.axes[0].at + const(self.boxes[number][1], dtype_of(self.axes[0].at))
         return [_int32(value) for value in (first, *(axis.at for axis in self.axes[1:]))]
 
+    def half_along(self, blocks: Blocks) -> int | None:
+        """The axis along which every box can be cut into two halves that lie side by side in memory; None for none."""
+        axis = 2 if blocks.count > 1 and len(self.boxes) == 1 else 1
+        if len(self.axes) <= axis or any(other.box > 1 for other in self.axes[axis + 1 :]):
+            return None
+        whole = self.axes[axis].box % (2 if axis == 2 else 2 * PATTERN) == 0
+        return axis if whole else None
+
+    def half(self, axis: int, number: Any) -> Tiling:
+        """Its boxes' first (0) or second (1) halves along an axis."""
+        cut = self.axes[axis]
+        size = cut.box // 2
+        at = cut.at + number * const(size, "int32")
+        return replace(self, axes=(*self.axes[:axis], replace(cut, box=size, at=at), *self.axes[axis + 1 :]))
+
     def facts(self, name: str) -> dict[str, Any]:
         """The map as launch/tensor_maps.py has it; "tensor" names the parameter, whose slot is not known yet."""
         size = DType(dtype_of(self.tensor)).bytes
@@ -67,7 +83,7 @@ class Tiling:
             "strides": [dim_to_json(to_dim(_simple(axis.stride * size))) for axis in self.axes[1:]],
             "box": [axis.box for axis in self.axes],
             "swizzle": self.swizzle,
-            "promotion": "256B",
+            "promotion": "128B",
             "name": str(self.tensor.name),
         }
 
