@@ -1,6 +1,6 @@
 """The kernels of examples/ on one GPU beside torch (cuBLAS, cuDNN), torch.compile and Triton: the same work in one run.
 
-    python benchmarks/h200.py [--only gemm,attention,...] [--rounds 25] [--out results.json]
+    python benchmarks/h200.py [--only gemm,attention,...] [--match TEXT] [--rounds 25] [--out results.json]
 
 Every configuration is checked against torch. Then rounds go over configurations and peers, each round in another order
 (matrix work on this card is limited by power: a fixed order favours some); times are the device's, between two events,
@@ -37,6 +37,7 @@ CALLS = {"launch": h200_calls.launch, "compile": h200_calls.compile_gemm}
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join([*CASES, *CALLS]))
+    parser.add_argument("--match", default="", help="only cases that have this in their name, such as 4000x")
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--out")
     options = parser.parse_args()
@@ -47,7 +48,8 @@ def main() -> int:
     rows: list[dict[str, Any]] = []
     for name in names:
         for make, sizes in CASES.get(name, ()):
-            rows += make(*sizes).measure(options.rounds)
+            case = make(*sizes)
+            rows += case.measure(options.rounds) if options.match in case.name else []
         if name in CALLS:
             rows += CALLS[name]()
         write(options.out, rows)

@@ -58,9 +58,9 @@ def gemm() -> list[KnownConfig]:
 
 def attention() -> list[KnownConfig]:
     module, made = example("attention"), []
-    for dim, heads, length in ((64, 32, 2048), (128, 16, 4096)):
+    for dim, batch, heads, length in ((64, 8, 32, 2048), (128, 4, 16, 4096)):
         for causal in (False, True):
-            q, k, v = torch.randn(3, 2, length, heads, dim, device="cuda").half()
+            q, k, v = torch.randn(3, batch, length, heads, dim, device="cuda").half()
             candidates = [
                 {"block_M": bm, "block_N": bn, "stages": s, "threads": 2 * bm, "q_in_registers": held}
                 for bm, bn, s, held in (
@@ -68,7 +68,7 @@ def attention() -> list[KnownConfig]:
                     (192, 128, 2, False), (128, 64, 3, True),
                 )
             ]  # fmt: skip
-            arguments = (2, heads, heads, length, dim, causal)
+            arguments = (batch, heads, heads, length, dim, causal)
 
             def right(q: Any, k: Any, v: Any, causal: bool = causal) -> Any:
                 return module.reference(q, k, v, causal)[0].half()
@@ -92,7 +92,8 @@ def dequant_matmul() -> list[KnownConfig]:
         plain = ((numbers - zero.repeat_interleave(group, 1)) * scale.repeat_interleave(group, 1)).t().contiguous()
         packed = numbers[:, 0::2] | numbers[:, 1::2] << 4
         few = [
-            {"block_M": max(16, min(64, -(-m // 16) * 16)), "block_N": bn, "block_K": bk, "stages": s, "splits": p}
+            {"block_M": bm, "block_N": bn, "block_K": bk, "stages": s, "splits": p}
+            for bm in sorted({max(16, min(most, -(-m // 16) * 16)) for most in (64, 128)})
             for bn in (64, 128) for bk, s in ((64, 6), (128, 4), (256, 3)) for p in (1, 2, 4, 8)
         ]  # fmt: skip
         many = [

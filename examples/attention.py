@@ -12,11 +12,13 @@ the backward pass needs.
 
 import argparse
 import math
+from pathlib import Path
 
 import torch
 
 import tilecore
 import tilecore.language as T
+from tilecore.autotuner import KnownConfigs
 
 
 def attention(
@@ -131,7 +133,7 @@ def main(words=None):
     parser.add_argument("--kv-heads", type=int, help="heads of K and V (default: as many as of Q)")
     parser.add_argument("--length", type=int, default=512)
     parser.add_argument("--dim", type=int, default=128)
-    parser.add_argument("--block", type=int, default=128, help="queries, and keys, of a tile")
+    parser.add_argument("--block", type=int, help="queries, and keys, of a tile")
     parser.add_argument("--causal", action="store_true")
     parser.add_argument("--lse", action="store_true")
     parser.add_argument("--dtype", default="float16", choices=["float16", "bfloat16"])
@@ -139,13 +141,17 @@ def main(words=None):
     batch, heads, length, dim = options.batch, options.heads, options.length, options.dim
     kv_heads = options.kv_heads or heads
 
+    if options.block:
+        config = {"block_M": options.block, "block_N": options.block}
+    else:  # what benchmarks/tune_h200.py found for such sizes, if it is for this target
+        known = KnownConfigs.load(Path(__file__).with_name("attention.tuned.json"))
+        config = known.find(options.target, {"dim": dim, "is_causal": options.causal}) or {}
     outputs = [3, 4] if options.lse else [3]
     # exp2 by one instruction: weights too small for the normal range of float32 become 0
     fast = {tilecore.PassConfigKey.TL_ENABLE_FAST_MATH: True}
     kernel = tilecore.jit(attention, target=options.target, out_idx=outputs, pass_configs=fast)(
-        batch, heads, kv_heads, length, dim, is_causal=options.causal, with_lse=options.lse,
-        block_M=options.block, block_N=options.block, dtype=options.dtype,
-    )  # fmt: skip
+        batch, heads, kv_heads, length, dim, options.causal, options.lse, dtype=options.dtype, **config
+    )
     device, dtype = kernel.adapter.torch_device(), getattr(torch, options.dtype)
     q = torch.randn(batch, length, heads, dim, device=device, dtype=dtype)
     k, v = torch.randn(2, batch, length, kv_heads, dim, device=device, dtype=dtype)

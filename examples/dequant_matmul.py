@@ -10,11 +10,13 @@ adds, so that there is work for the whole chip.
 """
 
 import argparse
+from pathlib import Path
 
 import torch
 
 import tilecore
 import tilecore.language as T
+from tilecore.autotuner import KnownConfigs
 
 EXPONENT = 0x6400  # the bits of 1024 in half precision: a number below 1024 in the low bits adds itself
 
@@ -112,7 +114,10 @@ def main(words=None):
     options = parser.parse_args(words)
     M, N, K, group = options.m, options.n, options.k, options.group
 
-    kernel = tilecore.jit(dequant_matmul, target=options.target, out_idx=-1)(M, N, K, group)
+    # what benchmarks/tune_h200.py found for such sizes, if it is for this target
+    known = KnownConfigs.load(Path(__file__).with_name("dequant_matmul.tuned.json"))
+    config = known.find(options.target, {"M": M, "N": N, "K": K}) or {}
+    kernel = tilecore.jit(dequant_matmul, target=options.target, out_idx=-1)(M, N, K, group, **config)
     device = kernel.adapter.torch_device()
     a = torch.randn(M, K, device=device).half()
     numbers = torch.randint(0, 16, (N, K), device=device, dtype=torch.uint8)

@@ -6,13 +6,14 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.blocks import Blocks, blocks_of
+from tile_cuda.lowering.hopper.channels import tiling_of_fill
 from tile_cuda.lowering.hopper.pair_blocks import BLOCKS
 from tile_cuda.lowering.hopper.roles import BULK, PAIRED
 from tile_cuda.lowering.hopper.specialize_warps import CHANNELS
-from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
+from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling
 from tilecore.ir.build import const, constant, load, seq
 from tilecore.ir.layout import BufferLayout
-from tilecore.ir.nodes import Stmt, TensorRegion
+from tilecore.ir.nodes import Stmt
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.assumptions import DIVISORS
 from tilecore.lowering.implementation import TileOpImpl
@@ -35,12 +36,13 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
 def lower(call: TileCall, env: PassEnv) -> Stmt:
     ring = call.dst.source
     blocks = blocks_of(ring)
-    tiling = _tiling(call.src, ring, blocks, env)
-    row, column, mask = const(0, "int32"), const(0, "int32"), 0
+    slot, first_row, *_ = (r.min for r in call.dst.region)
+    tiling = tiling_of_fill(call, env.facts[DIVISORS], slots=1)
+    assert isinstance(tiling, Tiling)  # the pass that set the hint asked
+    row, column, mask = first_row, const(0, "int32"), 0
     if PAIRED in call.hints:
         tiling, row, column = _own_half(tiling, blocks)
         mask = (1 << BLOCKS) - 1
-    slot = call.dst.region[0].min
     barrier = load(env.facts[CHANNELS][ring].full, [slot])
     name = env.facts.setdefault(MAPS, MapTable()).name_of(tiling)
     outer = [const(0, "int32")] * (len(ring.shape) - 3)
@@ -57,17 +59,11 @@ def _own_half(tiling: Tiling, blocks: Blocks | None) -> tuple[Tiling, Any, Any]:
     assert blocks is not None
     axis = tiling.half_along(blocks)
     assert axis is not None  # pair_blocks asked
-    rank = instructions.cluster_rank()
-    half, zero = tiling.half(axis, rank), const(0, "int32")
-    places = rank * const(half.axes[axis].box, "int32")
-    return (half, zero, places * const(blocks.columns, "int32")) if axis == 2 else (half, places, zero)
-
-
-def _tiling(region: TensorRegion, ring: Any, blocks: Blocks | None, env: PassEnv) -> Tiling:
-    shape = tuple(int(constant(size) or 0) for size in list(ring.shape)[1:])
-    made = tiling_of(region, shape, blocks, env.facts[DIVISORS])
-    assert isinstance(made, Tiling)  # the pass that set the hint asked
-    return made
+    half, before = tiling.half(axis, instructions.cluster_rank())
+    zero = const(0, "int32")
+    if axis == 1:
+        return half, before, zero
+    return half, zero, before if axis == 0 else before * const(blocks.columns, "int32")
 
 
 BULK_LOAD = TileOpImpl(

@@ -1,8 +1,9 @@
 """Which tiles warps of their own can fill, and between which statements others use them.
 
-A *fill* is a copy of a part of a tensor to a whole shared tile by a tensor map. Its users are the statements after it
-in the same block of code, up to the next fill of the tile. A *channel* is tiles that are filled and used together: a
-ring of slots, with one barrier of each slot for "full" and one for "empty".
+A *fill* is a copy of a part of a tensor to a whole shared tile by a tensor map, or several to rows that follow one
+another (pages of a cache). Its users are the statements after it in the same block of code, up to the next fill of the
+tile. A *channel* is tiles that are filled and used together: a ring of slots, with one barrier of each slot for "full"
+and one for "empty".
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_cuda.lowering.hopper.blocks import blocks_of
-from tile_cuda.lowering.hopper.tensor_maps import tiling_of
+from tile_cuda.lowering.hopper.blocks import Blocks, blocks_of
+from tile_cuda.lowering.hopper.tensor_maps import PATTERN, Tiling, tiling_of
 from tilecore.ir.build import constant, dtype_of, statements_of
 from tilecore.ir.nodes import (
     AllocBuffer,
+    Analyzer,
     AttrStmt,
     BufferStore,
     DeclBuffer,
@@ -34,19 +36,39 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.simt.pipeline_loops import STAGES, writes
 
+PART = "a part of it is filled"
+
 
 @dataclass(eq=False)
 class Fill:
-    """node: the copy. owner: the statement whose block of code it is in, None for the kernel's own. users: in order."""
+    """copies: with their place among all copies of the kernel. owner: the statement whose block of code they are in,
+    None for the kernel's own. users: in order."""
 
-    node: Evaluate
-    call: TileCall
+    copies: list[tuple[int, Evaluate]]
+    calls: list[TileCall]
     owner: Any
     users: list[Stmt] = field(default_factory=list)
 
     @property
+    def tile(self) -> Var:
+        return self.calls[0].dst.source
+
+    @property
+    def nodes(self) -> list[Evaluate]:
+        return [node for _, node in self.copies]
+
+    @property
     def stages(self) -> int:
         return int(self.owner.annotations.get(STAGES, 0)) if isinstance(self.owner, For) else 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows of the tile are filled."""
+        return sum(int(constant(call.dst.region[0].extent) or 0) for call in self.calls)
+
+    @property
+    def is_whole(self) -> bool:
+        return self.rows == constant(self.tile.shape[0])
 
 
 @dataclass(eq=False)
@@ -88,10 +110,33 @@ def find_channels(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) ->
     return list(groups.values()), {str(tile.name): reason for tile, reason in scan.refused.items()}
 
 
+def tiling_of_fill(call: TileCall, divisors: Mapping[Var, int], slots: int = 0) -> Tiling | str:
+    """The map that fills the tile of a copy, or rows of it. slots: axes of a ring in front of those of its tiles."""
+    shape = tuple(int(constant(r.extent) or 0) for r in list(call.dst.region)[slots:])
+    blocks = blocks_of(call.dst.source)
+    if blocks is None:
+        return tiling_of(call.src, shape, None, divisors)
+    part = Blocks(shape, blocks.span, blocks.columns)
+    return tiling_of(call.src, shape, part, divisors, together=blocks.count == 1 or part.rows == blocks.rows)
+
+
+def _known(value: Any) -> Any:
+    return constant(Analyzer().simplify(value))
+
+
+def _is_rows(part: TensorRegion) -> bool:
+    """Rows of a tile that begin and end where the pattern of its memory does."""
+    (rows, *rest), (_, *sizes) = part.region, part.source.shape
+    bounds = _known(rows.min), constant(rows.extent)
+    known = all(bound is not None and int(bound) % PATTERN == 0 for bound in bounds)
+    return known and len(sizes) == 1 and constant(rest[0].extent) == constant(sizes[0])
+
+
 class _Scan:
     def __init__(self, body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) -> None:
         self.tensors, self.divisors = tensors, divisors
         self.fills: dict[Var, list[Fill]] = {}
+        self.copies = 0
         self.refused: dict[Var, str] = {}
         self.written = {store.buffer for store in collect(body, BufferStore)}
         for node in collect(body, Evaluate):
@@ -108,19 +153,37 @@ class _Scan:
         for statement in statements_of(body):
             call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
             if call is not None and self._is_fill(call):
-                fill = Fill(statement, call, owner)
-                current[call.dst.source] = fill
-                self.fills.setdefault(call.dst.source, []).append(fill)
+                self._fill(statement, call, owner, current)
                 continue
             for tile in self._used(statement):
                 if tile in current:
                     current[tile].users.append(statement)
                 else:
                     exposed.add(tile)
+                if tile in current and not current[tile].is_whole:
+                    self._refuse(tile, PART)
+        for tile, fill in current.items():
+            if not fill.is_whole:
+                self._refuse(tile, PART)
         for tile in exposed & set(self.fills):
             if owner is None or tile in current:
                 self._refuse(tile, "it is used before it is filled")
         return exposed
+
+    def _fill(self, node: Evaluate, call: TileCall, owner: Any, current: dict[Var, Fill]) -> None:
+        """Notes a copy: the next rows of a tile that is not whole yet, or the first of another turn."""
+        tile, self.copies = call.dst.source, self.copies + 1
+        first, open_fill = _known(call.dst.region[0].min), current.get(tile)
+        if open_fill is not None and not open_fill.is_whole:
+            if first != open_fill.rows or open_fill.users:
+                self._refuse(tile, PART)
+            open_fill.copies.append((self.copies, node))
+            open_fill.calls.append(call)
+            return
+        if first != 0:
+            self._refuse(tile, PART)
+        current[tile] = Fill([(self.copies, node)], [call], owner)
+        self.fills.setdefault(tile, []).append(current[tile])
 
     def _used(self, statement: Stmt) -> set[Var]:
         """Shared tiles that a statement uses without having filled them."""
@@ -161,8 +224,8 @@ class _Scan:
             return "disable_tma=True"
         if tile not in self.allocated or tile in self.views:
             return "it has views"
-        if not is_whole(call.dst):
-            return "a part of it is filled"
+        if not is_whole(call.dst) and not _is_rows(call.dst):
+            return PART
         if dtype_of(tile) != dtype_of(call.src.source):
             return "its element type is not the tensor's"
         if call.src.source not in self.tensors:
@@ -173,8 +236,7 @@ class _Scan:
             not is_global(load.source) for r in call.src.region for load in collect(r.min, TensorLoad, TensorRegion)
         ):
             return "where it comes from is known to threads only"
-        shape = tuple(int(constant(size) or 0) for size in tile.shape)
-        found = tiling_of(call.src, shape, blocks_of(tile), self.divisors)
+        found = tiling_of_fill(call, self.divisors)
         return found if isinstance(found, str) else None
 
     def _refuse(self, tile: Var, reason: str) -> None:

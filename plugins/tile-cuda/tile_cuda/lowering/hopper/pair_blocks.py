@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tile_cuda.lowering.hopper.blocks import blocks_of
-from tile_cuda.lowering.hopper.channels import Channel, Fill
-from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of
+from tile_cuda.lowering.hopper.channels import Channel, Fill, tiling_of_fill
+from tile_cuda.lowering.hopper.tensor_maps import Tiling
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, statements_of
 from tilecore.ir.nodes import AttrStmt, Bind, Evaluate, For, IfThenElse, Stmt, Var
@@ -64,7 +64,7 @@ def shared_fills(channels: list[Channel], code: Stmt, axis: Var, divisors: Mappi
     made = []
     for channel in channels:
         fills = [fill for together in channel.fills for fill in together]
-        if all(fill.node in steady for fill in fills):
+        if all(node in steady for fill in fills for node in fill.nodes):
             made += [f for f in fills if _is_same(f, differing) and _halves(f, divisors)]
     return made
 
@@ -87,20 +87,21 @@ def _steady(node: Any, differing: set[Var]) -> set[Evaluate]:
 
 
 def _is_same(fill: Fill, differing: set[Var]) -> bool:
-    return not any(variables(bound.min) & differing for bound in fill.call.src.region)
+    return not any(variables(bound.min) & differing for call in fill.calls for bound in call.src.region)
 
 
 def _tiling(fill: Fill, divisors: Mapping[Var, int]) -> Tiling:
-    tile = fill.call.dst.source
-    shape = tuple(int(constant(size) or 0) for size in tile.shape)
-    made = tiling_of(fill.call.src, shape, blocks_of(tile), divisors)
+    """Of its first copy."""
+    made = tiling_of_fill(fill.calls[0], divisors)
     assert isinstance(made, Tiling)  # find_channels asked
     return made
 
 
 def _halves(fill: Fill, divisors: Mapping[Var, int]) -> bool:
-    blocks = blocks_of(fill.call.dst.source)
-    return blocks is not None and _tiling(fill, divisors).half_along(blocks) is not None
+    blocks = blocks_of(fill.tile)
+    if blocks is None or len(fill.calls) > 1:
+        return False
+    return _tiling(fill, divisors).half_along(blocks) is not None
 
 
 def _whole_sectors(channels: list[Channel], divisors: Mapping[Var, int]) -> str:
@@ -116,7 +117,7 @@ def _whole_sectors(channels: list[Channel], divisors: Mapping[Var, int]) -> str:
 
 
 def _bytes(fill: Fill) -> int:
-    tile = fill.call.dst.source
+    tile = fill.tile
     size = DType(dtype_of(tile)).bytes
     for extent in tile.shape:
         size *= int(constant(extent) or 0)

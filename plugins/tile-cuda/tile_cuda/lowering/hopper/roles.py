@@ -227,19 +227,19 @@ class Producer:
 
     def _fill(self, ring: Ring, event: int) -> list[Stmt]:
         turn, made = self.turns.of(ring, event)
-        slot, span = ring.slot(turn), ring.channel.fills[event][-1].node.span
+        slot, span = ring.slot(turn), ring.channel.fills[event][-1].nodes[-1].span
         at = [slot]
         made.append(instructions.transaction("wait", load(ring.empty, at), ring.parity(turn, flipped=True), span=span))
         size = const(ring.bytes, "int32")
         made.append(instructions.transaction("arrive_expect", load(ring.full, at), size, span=span))
         for fill in ring.channel.fills[event]:
-            for bound in fill.call.src.region:
-                self._check(bound.min, f"where {fill.call.dst.source.name} comes from")
-            moved = on_slot(fill.node, ring.slots, [fill.call.dst.source], slot)
-            call = as_tile_call(moved)
-            assert call is not None
-            how = {BULK: 1, PAIRED: 1} if fill in ring.shared else {BULK: 1}
-            made.append(call.rebuilt(hints={**call.hints, **how}))
+            for node, call in zip(fill.nodes, fill.calls, strict=True):
+                for bound in call.src.region:
+                    self._check(bound.min, f"where {fill.tile.name} comes from")
+                moved = as_tile_call(on_slot(node, ring.slots, [fill.tile], slot))
+                assert moved is not None
+                how = {BULK: 1, PAIRED: 1} if fill in ring.shared else {BULK: 1}
+                made.append(moved.rebuilt(hints={**moved.hints, **how}))
         return made
 
     def _fault(self, value: Any) -> bool:
@@ -257,7 +257,9 @@ class Consumer:
     def __init__(self, rings: list[Ring], body: Stmt, env: PassEnv, loop: Callable[[For], Stmt]) -> None:
         self.turns = Turns(rings, body)
         self.env, self.loop, self.body = env, loop, body
-        self.fills = {fill.node: fill for ring in rings for fills in ring.channel.fills for fill in fills}
+        self.fills = {
+            node: fill for ring in rings for fills in ring.channel.fills for fill in fills for node in fill.nodes
+        }
         self.events = _events(rings, last=False)
         self.first: dict[Stmt, list[tuple[Ring, int]]] = {}
         self.last: dict[Stmt, list[tuple[Ring, int]]] = {}
@@ -332,8 +334,8 @@ def _events(rings: list[Ring], last: bool) -> dict[Evaluate, tuple[Ring, int]]:
     made = {}
     for ring in rings:
         for event, fills in enumerate(ring.channel.fills):
-            ordered: list[Fill] = fills
-            made[ordered[-1 if last else 0].node] = (ring, event)
+            copies = sorted((copy for fill in fills for copy in fill.copies), key=lambda copy: copy[0])
+            made[copies[-1 if last else 0][1]] = (ring, event)
     return made
 
 

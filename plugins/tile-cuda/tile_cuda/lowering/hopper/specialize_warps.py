@@ -17,6 +17,7 @@ from tile_cuda.lowering.hopper.pair_blocks import BLOCKS as BLOCKS_OF_PAIR
 from tile_cuda.lowering.hopper.pair_blocks import paired_axis, shared_fills
 from tile_cuda.lowering.hopper.persist_blocks import persisted
 from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, warps_of
+from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.target import multiprocessors_of
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, constant, dtype_of, seq
@@ -91,7 +92,7 @@ class _Kernel:
         for level in self.levels:
             zero = const(0, dtype_of(level.node.var))
             analyzer.bind(level.node.var, Range.from_min_extent(zero, level.value))
-        self.code = fold_clears(code, env, analyzer)
+        self.code = unroll_parts(fold_clears(code, env, analyzer))
         self.divisors = divisors
         self.threads = threads_of(self.levels)
 
@@ -182,7 +183,7 @@ class _Kernel:
         names = ", ".join(str(tile.name) for tile in ring.channel.tiles)
         filled = "by a warp of its own"
         if ring.shared:
-            both = ", ".join(dict.fromkeys(str(fill.call.dst.source.name) for fill in ring.shared))
+            both = ", ".join(dict.fromkeys(str(fill.tile.name) for fill in ring.shared))
             filled += f", {both} for both blocks of a pair"
         self.env.note("pipelines", {"tiles": names, "stages": ring.count, "filled": filled})
 

@@ -58,19 +58,26 @@ class Tiling:
         return [_int32(value) for value in (first, *(axis.at for axis in self.axes[1:]))]
 
     def half_along(self, blocks: Blocks) -> int | None:
-        """The axis along which every box can be cut into two halves that lie side by side in memory; None for none."""
+        """The axis along which the tile can be cut into two halves, each of boxes of one size that lie side by side in
+        memory; None for none."""
+        if len(self.boxes) > 1 and len(self.boxes) % 2 == 0:
+            return 0
         axis = 2 if blocks.count > 1 and len(self.boxes) == 1 else 1
         if len(self.axes) <= axis or any(other.box > 1 for other in self.axes[axis + 1 :]):
             return None
         whole = self.axes[axis].box % (2 if axis == 2 else 2 * PATTERN) == 0
         return axis if whole else None
 
-    def half(self, axis: int, number: Any) -> Tiling:
-        """Its boxes' first (0) or second (1) halves along an axis."""
-        cut = self.axes[axis]
+    def half(self, axis: int, number: Any) -> tuple[Tiling, Any]:
+        """The first (0) or second (1) half along an axis, and how many elements along it (blocks along axis 2) are
+        before it."""
+        cut, boxes = self.axes[axis], self.boxes
         size = cut.box // 2
-        at = cut.at + number * const(size, "int32")
-        return replace(self, axes=(*self.axes[:axis], replace(cut, box=size, at=at), *self.axes[axis + 1 :]))
+        if axis == 0:
+            boxes, size = boxes[: len(boxes) // 2], cut.box * len(boxes) // 2
+        before = number * const(size, "int32")
+        made = replace(cut, box=cut.box if axis == 0 else size, at=cut.at + before)
+        return replace(self, axes=(*self.axes[:axis], made, *self.axes[axis + 1 :]), boxes=boxes), before
 
     def facts(self, name: str) -> dict[str, Any]:
         """The map as launch/tensor_maps.py has it; "tensor" names the parameter, whose slot is not known yet."""
