@@ -58,7 +58,10 @@ def gemm() -> list[KnownConfig]:
 
 def attention() -> list[KnownConfig]:
     module, made = example("attention"), []
-    for dim, batch, heads, length in ((64, 8, 32, 2048), (128, 4, 16, 4096)):
+    classes = (
+        (64, (8, 32, 2048), [1, 4096]), (64, (2, 32, 8192), [4097, ANY]), (128, (4, 16, 4096), [1, ANY]),
+    )  # fmt: skip
+    for dim, (batch, heads, length), lengths in classes:
         for causal in (False, True):
             q, k, v = torch.randn(3, batch, length, heads, dim, device="cuda").half()
             candidates = [
@@ -74,7 +77,9 @@ def attention() -> list[KnownConfig]:
                 return module.reference(q, k, v, causal)[0].half()
 
             config = search(module.attention, candidates, arguments, (q, k, v), right)
-            made.append(KnownConfig(TARGET, {"dim": [dim // 2 + 1, dim], "is_causal": causal}, config))
+            made.append(
+                KnownConfig(TARGET, {"dim": [dim // 2 + 1, dim], "is_causal": causal, "length": lengths}, config)
+            )
     return made
 
 

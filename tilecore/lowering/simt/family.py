@@ -16,11 +16,13 @@ from tilecore.lowering.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose import CHOOSE_TILE_OPS
+from tilecore.lowering.simt.delay_joins import DELAY_JOINS
 from tilecore.lowering.simt.describe_hints import DESCRIBE_HINTS, KERNEL_HINTS
 from tilecore.lowering.simt.describe_kernels import DESCRIBE_KERNELS
 from tilecore.lowering.simt.find_ranges import FIND_RANGES
 from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
+from tilecore.lowering.simt.join_partials import JOIN_PARTIALS
 from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
 from tilecore.lowering.simt.lower_shuffles import LOWER_SHUFFLES
 from tilecore.lowering.simt.multiply import MULTIPLY
@@ -46,6 +48,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     NOTE_RANGES,
     SEPARATE_OVERLAPS,
     READ_LAYOUTS,
+    DELAY_JOINS,
     PIPELINE_LOOPS,
     Gap("before_tile_ops"),
     CHOOSE_TILE_OPS,
@@ -86,5 +89,6 @@ IMPLEMENTATIONS = (
     MULTIPLY,
     MULTIPLY_ELEMENTS,
     REDUCE,
+    JOIN_PARTIALS,
     FINALIZE,
 )

@@ -2,13 +2,15 @@
 
 What is fixed comes first: layouts that operations need (a matrix instruction's accumulator). From there it spreads: a
 nest is dealt out as a fragment that it runs over, the other fragments in it follow the nest, a reduction's result
-follows its source. Where nothing is known, the first nest left is dealt out so that memory is read in order. A fragment
-that two places would want differently, or whose indices nothing can follow, lives in shared memory instead.
+follows its source. Where nothing is known, the largest nest left (of those the first) is dealt out so that memory is
+read in order. A fragment that two places would want differently, or whose indices nothing can follow, lives in shared
+memory instead.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import dtype_of
@@ -99,6 +101,11 @@ def in_shared_memory(func: PrimFunc, buffers: set[Var]) -> PrimFunc:
     return func.with_body(with_buffers(func.body, {old: place(old) for old in buffers}))
 
 
+def _elements(nest: Nest) -> int:
+    """How many there are to be dealt out; 0 where that is known at run time only."""
+    return prod(int(e or 0) for e in nest.extents)
+
+
 class _Inference:
     def __init__(self, part: KernelPart, per_thread: bool, env: PassEnv) -> None:
         self.env, self.threads, self.per_thread = env, part.threads.count, per_thread
@@ -121,7 +128,7 @@ class _Inference:
                 left = [n for n in self.nests if n.node not in self.state.partitions]
                 if not left:
                     break
-                open_nest = next((n for n in left if self._asked(n) is not None), left[0])
+                open_nest = next((n for n in left if self._asked(n) is not None), max(left, key=_elements))
                 self.state.partitions[open_nest.node] = self._default(open_nest)
             self._leftovers()
             clash = self._clash()

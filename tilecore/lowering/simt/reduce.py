@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from tilecore.ir.build import all_of, cast, const, dtype_of, load, loop, seq, store
-from tilecore.ir.fragments import THREAD, FragmentLayout
+from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, ForKind, Stmt, tirx
 from tilecore.ir.reductions import NUMBERS, accumulator, element, identity, join_number, joiner
 from tilecore.ir.regions import is_whole
@@ -20,7 +20,8 @@ from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.binding import Binding
 from tilecore.lowering.simt.following import widened
-from tilecore.lowering.simt.shares import is_there, steps_of, unrolled
+from tilecore.lowering.simt.join_partials import is_delayed
+from tilecore.lowering.simt.shares import is_there, sharing, steps_of, unrolled
 
 MANY = 16  # elements of a result in a thread, from which on they are joined side by side
 MOST_RESULTS = 8  # of a thread
@@ -49,14 +50,15 @@ def relate(call: TileCall, known: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
-    return _Lowering(call, env.facts["binding"]).run()
+    return _Lowering(call, env.facts["binding"], is_delayed(call, env)).run()
 
 
 class _Lowering:
-    """A thread's totals: ``ways`` of each result that it has a part in, which do not wait for each other."""
+    """A thread's totals: ``ways`` of each result that it has a part in, which do not wait for each other. is_delayed:
+    threads do not join theirs here."""
 
-    def __init__(self, call: TileCall, binding: Binding) -> None:
-        self.call = call
+    def __init__(self, call: TileCall, binding: Binding, is_delayed: bool) -> None:
+        self.call, self.is_delayed = call, is_delayed
         self.source, self.target = call.src.source, call.dst.source
         self.layout: FragmentLayout = binding.layout(self.source)
         nan = call.nan_propagate and joiner(call.kind) in ("max", "min")
@@ -112,7 +114,7 @@ class _Lowering:
             other = load(self.totals, [self._place(const(way, "int32"))])
             made.append(store(self.totals, join_number(self.kind, load(self.totals, at), other), at))
         joined = load(self.totals, at)
-        for stride, extent in _groups(self.layout, self.call.dim):
+        for stride, extent in () if self.is_delayed else sharing(self.layout, self.call.dim):
             made.append(store(self.totals, self._of_threads(joined, stride, extent), at))
         where = _target(self.call, self.places)
         if not self.call.clear:
@@ -123,17 +125,6 @@ class _Lowering:
     def _of_threads(self, value: Any, stride: int, extent: int) -> Any:
         kind = self.kind + (NUMBERS if self.kind in ("max", "min") else "")  # a NaN was passed over already
         return tile_call("allreduce", [value, kind, extent, stride], dtype=self.dtype)
-
-
-def _groups(layout: FragmentLayout, axis: int) -> list[tuple[int, int]]:
-    """The threads that share a result, as (stride, extent) of their numbers; those that follow one another as one."""
-    found: list[tuple[int, int]] = []
-    for digit in sorted((d for d in layout.of_axis(axis) if d.where == THREAD), key=lambda d: d.stride):
-        if found and found[-1][0] * found[-1][1] == digit.stride:
-            found[-1] = (found[-1][0], found[-1][1] * digit.extent)
-        else:
-            found.append((digit.stride, digit.extent))
-    return found
 
 
 def _target(call: TileCall, places: list[Any]) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore.ir.build import const, dtype_of
-from tilecore.ir.fragments import Digit, FragmentLayout
+from tilecore.ir.fragments import THREAD, Digit, FragmentLayout
 from tilecore.ir.nodes import EQ, Expr, For, ForKind, Stmt, Var
 
 
@@ -35,3 +35,15 @@ def is_there(layout: FragmentLayout, places: Sequence[Any]) -> list[Expr]:
 def is_first(layout: FragmentLayout, thread: Expr) -> list[Expr]:
     """The conditions that of the threads with copies of an element this is the first."""
     return [EQ(thread // free.stride % free.extent, const(0, "int32")) for free in layout.free]
+
+
+def sharing(layout: FragmentLayout, axis: int) -> list[tuple[int, int]]:
+    """The threads over which an axis is spread, as (stride, extent) of their numbers; those that follow one another as
+    one."""
+    found: list[tuple[int, int]] = []
+    for digit in sorted((d for d in layout.of_axis(axis) if d.where == THREAD), key=lambda d: d.stride):
+        if found and found[-1][0] * found[-1][1] == digit.stride:
+            found[-1] = (found[-1][0], found[-1][1] * digit.extent)
+        else:
+            found.append((digit.stride, digit.extent))
+    return found

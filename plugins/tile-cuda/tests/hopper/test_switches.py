@@ -190,8 +190,8 @@ def tile_that(what):
                 T.copy(A[by * 128, k * 64], a)
                 T.copy(A[0, k * 64], b)
                 if what == "part":
-                    T.copy(A[0, k * 64], d[0:32, :])
-                    T.copy(A[32, k * 64], d[32:64, :])
+                    T.copy(A[0, k * 64], d[:, 0:32])
+                    T.copy(A[0, k * 64 + 32], d[:, 32:64])
                 elif what == "type":
                     T.copy(F[0, 0], d)
                 elif what == "written":

@@ -92,12 +92,20 @@ class _Kernel:
         for level in self.levels:
             zero = const(0, dtype_of(level.node.var))
             analyzer.bind(level.node.var, Range.from_min_extent(zero, level.value))
-        self.code = unroll_parts(fold_clears(code, env, analyzer))
+        self.code = fold_clears(code, env, analyzer)
         self.divisors = divisors
         self.threads = threads_of(self.levels)
 
     def run(self) -> Stmt:
         self._check()
+        plain, self.code = self.code, unroll_parts(self.code)
+        try:
+            return self._divided()
+        except Declined:
+            self.code = plain
+            raise
+
+    def _divided(self) -> Stmt:
         levels, code, axis = self._persisted()
         channels, refused = find_channels(code, self.env.facts[TENSORS], self.divisors)
         for name, reason in refused.items():
