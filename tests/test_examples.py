@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -235,8 +236,8 @@ def test_command_in_the_docstring(path, capsys):
 def test_an_example_as_a_script():
     ended = subprocess.run(
         [sys.executable, str(EXAMPLES / "vector_add.py"), "--n", "99"], capture_output=True, text=True, timeout=180
-    )
-    assert ended.stdout == "vector_add: 99 elements right on cpu\n", ended.stderr
+    )  # on the machine's own target
+    assert re.fullmatch(r"vector_add: 99 elements right on \w+\n", ended.stdout), ended.stderr
 
 
 def test_a_wrong_kernel_fails_its_example(monkeypatch):

@@ -164,6 +164,26 @@ def test_absolute_values_wrap(dtype):
     np.testing.assert_array_equal(y, np.abs(a))
 
 
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+@pytest.mark.parametrize("form", range(4))
+def test_absolute_values_of_few_bits_are_no_choices(dtype, form):
+    """NVRTC 13.0 finds them in choices, and takes the largest of several wrongly."""
+    buffers = [buffer("A", COUNT, dtype), buffer("Y", COUNT, dtype)]
+    x, zero = load(buffers[0], [TX]), const(0, dtype)
+    value = [
+        lambda: tirx.Select(x >= zero, x, zero - x), lambda: tirx.Select(x > zero, x, zero - x),
+        lambda: tirx.if_then_else(x < zero, zero - x, x), lambda: tirx.if_then_else(x <= zero, zero - x, x),
+    ][form]()  # fmt: skip
+    func = kernel(buffers, store(buffers[1], value, [TX]), threads=[COUNT])
+    a, y = values(dtype), np.zeros(COUNT, element(dtype))
+    assert "tc_abs(" in run(func, a, y, threads=[COUNT])
+    np.testing.assert_array_equal(y, np.abs(a))
+    other = kernel(buffers, store(buffers[1], tirx.Select(x >= zero, zero - x, x), [TX]), threads=[COUNT])
+    assert "tc_abs(" not in run(other, a, y, threads=[COUNT])
+    np.testing.assert_array_equal(y, -np.abs(a))
+
+
 # -- floats ------------------------------------------------------------------------------------------------------
 
 
