@@ -27,9 +27,9 @@ def paged(batch: int, heads: int, kv_heads: int, length: int, dim: int) -> Case:
 
     configs = [
         {"splits": splits, "block_N": tile, "stages": stages}
-        for splits in (1, 2, 4, 8, 16)
+        for splits in (1, 2, 4, 8, 16, 32, 64)
         for tile, stages in ((64, 2), (64, 4), (128, 2))
-        if 132 <= splits * kv_heads * batch <= 2048
+        if 128 <= splits * kv_heads * batch <= 1024
     ]
     ours = {
         f"{c['block_N']} keys, {c['stages']} stages, {c['splits']} parts": lambda c=c: module.paged_attention(
@@ -49,6 +49,7 @@ def latents(batch: int, heads: int, length: int, latent: int, rotary: int) -> Ca
     q, qr = (torch.randn(batch, heads, width, device="cuda").half() for width in (latent, rotary))
     kv, kr = (torch.randn(batch, length, width, device="cuda").half() for width in (latent, rotary))
     out = torch.empty_like(q)
+    rows = 64 if heads > 16 else 16
     whole_q, whole_k = torch.cat((q, qr), 2), torch.cat((kv, kr), 2)
 
     def of_torch() -> Any:
@@ -57,11 +58,11 @@ def latents(batch: int, heads: int, length: int, latent: int, rotary: int) -> Ca
 
     ours: dict[str, Callable[[], Any]] = {
         f"{tile} tokens, {stages} stages, {splits} parts": lambda c=(tile, stages, splits): module.mla_decode(
-            batch, heads, length, latent, rotary, c[2], block_N=c[0], stages=c[1]
+            batch, heads, length, latent, rotary, c[2], block_H=rows, block_N=c[0], stages=c[1]
         )
         for tile, stages in ((32, 2), (64, 1), (64, 2))
-        for splits in (1, 2, 4)
-        if splits * batch * -(-heads // 64) >= 128
+        for splits in (1, 2, 4, 8, 16)
+        if 128 <= splits * batch * -(-heads // rows) <= 512
     }
     amount = 2.0 * batch * heads * length * (2 * latent + rotary)
     name = f"MLA decode B{batch} H{heads} S{length}"
