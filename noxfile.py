@@ -55,6 +55,15 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def replay(session: nox.Session) -> None:
+    """What every backend emits now beside what is recorded; ``-- --update`` records it."""
+    session.install(*CONSTRAINTS, "-e", ".[torch]")
+    for project in sorted((ROOT / "plugins").glob("*/pyproject.toml")):
+        session.install(*CONSTRAINTS, "-e", str(project.parent))
+    session.run("python", "tests/replay/replay.py", *session.posargs, success_codes=[0, 1])
+
+
+@nox.session
 def emitted(session: nox.Session) -> None:
     """Compile what the kernels' tests emit for GPUs, for every architecture, with the nvcc of this machine."""
     session.install(*CONSTRAINTS, "-e", ".[torch,test]", "-e", "plugins/tile-cuda")

@@ -1,0 +1,130 @@
+"""What every backend makes of the same kernels, beside what it made when that was last recorded.
+
+    python tests/replay/replay.py [--update] [--targets cuda,cpu]
+
+A change of the core shows here what it means for each backend: the differences in the emitted source, as a diff. With
+--update they become what is recorded; the commit that changes them shows them to its reader. Targets whose package is
+not installed are left out, and said to be. The exit status is 1 if anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = Path(__file__).parent / "recorded"
+MOST_LINES = 800  # of a recorded source
+
+# of examples/: the function, and its arguments
+KERNELS: dict[str, tuple[Any, ...]] = {
+    "vector_add": (4096, 1024, 128),
+    "softmax": (64, 256),
+    "rms_norm": (64, 256),
+    "matmul": (256, 256, 256),
+    "gemm": (200, 264, 136),
+    "attention": (1, 4, 2, 256, 64, True),
+    "mla_decode": (1, 16, 300),
+    "dequant_matmul": (16, 256, 256),
+}
+TARGETS = {
+    "cpu": "cpu -march=generic",
+    "cuda-sm_80": "cuda -arch=sm_80",
+    "cuda-sm_90a": "cuda -arch=sm_90a",
+    "tpu": "tpu",
+}
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """path: where it is recorded. was, now: the source, "" for none; a refusal is recorded as its text."""
+
+    path: Path
+    was: str
+    now: str
+
+    def diff(self) -> str:
+        """The difference, "" for none."""
+        name = f"{self.path.parent.name}/{self.path.stem}"
+        lines = difflib.unified_diff(self.was.splitlines(), self.now.splitlines(), f"{name}, recorded", name, "", "")
+        return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def example(name: str) -> Callable[..., Any]:
+    spec = importlib.util.spec_from_file_location(f"replayed_{name}", ROOT / "examples" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    made: Callable[..., Any] = getattr(module, name)
+    return made
+
+
+def emitted(kernel: str, target: str) -> str:
+    """The source that a target makes of a kernel; the text of its refusal."""
+    from tilecore.compiler import emit, lower
+    from tilecore.errors import TilecoreError
+    from tilecore.jit.compile import make_request
+
+    try:
+        request = make_request(target=target)
+        func = example(kernel)(*KERNELS[kernel]).ir
+        module, _ = lower(func, request.backend, request.target, request.options)
+        source, _ = emit(module, request.backend, request.target)
+    except TilecoreError as error:
+        source = f"{type(error).__name__}: {error}\n"
+    return source.replace(str(ROOT), "").rstrip() + "\n"
+
+
+def replayed(kernel: str, place: str) -> Replayed:
+    path = RECORDED / place / f"{kernel}.txt"
+    was = path.read_text() if path.exists() else ""
+    now = emitted(kernel, TARGETS[place])
+    too_long = len(now.splitlines()) > MOST_LINES
+    return Replayed(path, was, f"{len(now.splitlines())} lines, too many to keep\n" if too_long else now)
+
+
+def installed(place: str) -> bool:
+    from tilecore.plugins import manager
+
+    return re.split(r"[ -]", TARGETS[place])[0] in manager.kinds()
+
+
+def replay(places: list[str]) -> Iterator[Replayed]:
+    for place in places:
+        for kernel in KERNELS:
+            yield replayed(kernel, place)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--update", action="store_true", help="record what is emitted now")
+    parser.add_argument("--targets", default=",".join(TARGETS), help=f"of {', '.join(TARGETS)}")
+    options = parser.parse_args()
+    asked = options.targets.split(",")
+    unknown = [place for place in asked if place not in TARGETS]
+    if unknown:
+        parser.error(f"--targets: {unknown[0]!r} is none of {', '.join(TARGETS)}")
+    for place in asked:
+        if not installed(place):
+            print(f"{place}: not installed here", file=sys.stderr)
+    changed = [one for one in replay([place for place in asked if installed(place)]) if one.diff()]
+    for one in changed:
+        print(one.diff(), end="")
+        if options.update:
+            one.path.parent.mkdir(parents=True, exist_ok=True)
+            one.path.write_text(one.now)
+    done = "recorded" if options.update else "other than recorded; --update records them"
+    print(f"{len(changed)} sources are {done}" if changed else "every source is as recorded", file=sys.stderr)
+    return int(bool(changed) and not options.update)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
