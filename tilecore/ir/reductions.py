@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, const
 from tilecore.ir.nodes import Expr, Select, tirx
@@ -22,6 +24,12 @@ def has_meaning(kind: str, dtype: str) -> bool:
 def joiner(kind: str) -> str:
     """The kind that joins partial results: that of absolute values is the plain one."""
     return _JOINED.get(kind, kind)
+
+
+def joining(kind: str, nan_propagate: Any) -> str:
+    """The kind that joins partial results of ``kind``: of max and min, if a NaN is to stay, the one that keeps it."""
+    plain = joiner(kind)
+    return f"{plain}.nan" if nan_propagate and plain in ("max", "min") else plain
 
 
 NUMBERS = ".numbers"  # behind a kind: no partial result is a NaN

@@ -36,8 +36,8 @@ def fold_clears(func: PrimFunc, env: PassEnv) -> PrimFunc:
         parts = list(node.seq)
         changed = False
         for number, part in enumerate(parts):
-            buffer = _cleared(part)
-            if buffer is None or buffer in aliased:
+            buffer = cleared(part)
+            if buffer is None or is_global(buffer) or buffer in aliased:
                 continue
             first = next((i for i in range(number + 1, len(parts)) if reads_variable(parts[i], buffer)), None)
             if first is None:
@@ -50,12 +50,12 @@ def fold_clears(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(structural_map(func.body, (SeqStmt, fold)))
 
 
-def _cleared(statement: Stmt) -> Var | None:
-    """The on-chip buffer that the statement fills with zeros, all of it."""
+def cleared(statement: Stmt) -> Var | None:
+    """The buffer that the statement fills with zeros, all of it."""
     call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
     if call is None or call.op.name != "fill" or not _is_zero(call.value):
         return None
-    return call.dst.source if is_whole(call.dst) and not is_global(call.dst.source) else None
+    return call.dst.source if is_whole(call.dst) else None
 
 
 def _is_zero(value: Any) -> bool:

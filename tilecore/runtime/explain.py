@@ -89,8 +89,10 @@ class Explanation:
         return _titled("on-chip memory of a block, in bytes:", lines)
 
     def _pipelines(self) -> list[str]:
-        filled = {row["tiles"]: f", filled {row['filled']}" for row in self._rows("pipelines") if "filled" in row}
-        lines = [f"  {r['tiles']}: {r['stages']} stages{filled.get(r['tiles'], '')}" for r in self._rows("pipelines")]
+        lines = []
+        for row in self._rows("pipelines"):
+            filled = f", filled {row['filled']}" if "filled" in row else ""
+            lines.append(f"  {row['tiles']}: {row['stages']} stages{filled}")
         made = _titled("pipelines:", lines)
         barriers = sum(row["inserted"] for row in self._rows("barriers"))
         if barriers:

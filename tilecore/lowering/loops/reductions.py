@@ -6,7 +6,7 @@ from typing import Any
 
 from tilecore.ir.build import cast, dtype_of, load, loop, nest, seq, store
 from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, tirx
-from tilecore.ir.reductions import accumulator, element, identity, join, joiner
+from tilecore.ir.reductions import accumulator, element, identity, join, joining
 from tilecore.ir.scopes import REDUCE
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
@@ -20,7 +20,7 @@ def scalar(name: str, dtype: str, scope: str) -> Any:
 
 def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
     source, target, axis, kind = call.src, call.dst, call.dim, call.kind
-    joined = joiner(kind) + (".nan" if call.nan_propagate and joiner(kind) in ("max", "min") else "")
+    joined = joining(kind, call.nan_propagate)
     out_dtype = dtype_of(target.source)
     total_dtype = accumulator(out_dtype)
     others = [a for a in range(len(source.region)) if a != axis]

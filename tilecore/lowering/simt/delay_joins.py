@@ -19,7 +19,6 @@ from tilecore.ir.nodes import (
     BufferRegion,
     BufferStore,
     Evaluate,
-    FloatImm,
     For,
     ForKind,
     IfThenElse,
@@ -36,6 +35,7 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
 from tilecore.ir.visit import collect, variables
+from tilecore.lowering.fold_clears import cleared
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.join_partials import DELAYED, FACT, Partial
 from tilecore.lowering.simt.nests import is_parallel
@@ -80,9 +80,9 @@ class _Kernel:
                 made.append(self._inside(statement))
             for var in variables(statement) & set(zeros):
                 del zeros[var]
-            cleared = _cleared(statement)
-            if cleared is not None:
-                zeros[cleared] = None
+            zero = cleared(statement)
+            if zero is not None and is_fragment(zero):
+                zeros[zero] = None
         return seq(made)
 
     def _inside(self, node: Stmt) -> Stmt:
@@ -121,15 +121,6 @@ def _marked(node: Evaluate) -> Evaluate:
     call = as_tile_call(node)
     assert call is not None
     return call.rebuilt(hints={**call.hints, DELAYED: 1})
-
-
-def _cleared(statement: Stmt) -> Var | None:
-    call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
-    if call is None or call.op.name != "fill" or not is_whole(call.dst) or not is_fragment(call.dst.source):
-        return None
-    value = call.value
-    is_zero = constant(value) == 0 or (isinstance(value, FloatImm) and float(value.value) == 0.0)
-    return call.dst.source if is_zero else None
 
 
 def _reductions(node: Stmt, target: Var) -> list[Evaluate]:

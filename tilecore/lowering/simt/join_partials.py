@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tilecore.ir.build import const, dtype_of, load, nothing, seq, store
+from tilecore.ir.build import dtype_of, load, nothing, seq, store
 from tilecore.ir.nodes import Stmt, Var
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
-from tilecore.lowering.simt.shares import sharing, steps_of, unrolled
+from tilecore.lowering.simt.shares import places_of, sharing, steps_of, unrolled
 
 DELAYED = "delayed"  # the hint of reductions whose results threads need not join in each step
 FACT = "partial_sums"  # {sum: Partial}
@@ -53,7 +53,7 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
         return nothing()
     layout = binding.layout(total)
     steps = steps_of(layout, "r")
-    places = [const(p, "int32") if isinstance(p, int) else p for p in layout.indices(binding.thread, [*steps.values()])]
+    places = places_of(layout, binding.thread, steps)
     made = []
     for stride, extent in groups:
         value = tile_call("allreduce", [load(total, places), "sum", extent, stride], dtype=dtype_of(total))

@@ -12,7 +12,7 @@ from typing import Any
 from tilecore.ir.build import all_of, cast, const, dtype_of, load, loop, seq, store
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, ForKind, Stmt, tirx
-from tilecore.ir.reductions import NUMBERS, accumulator, element, identity, join_number, joiner
+from tilecore.ir.reductions import NUMBERS, accumulator, element, identity, join_number, joining
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, tile_call
@@ -21,7 +21,7 @@ from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.binding import Binding
 from tilecore.lowering.simt.following import widened
 from tilecore.lowering.simt.join_partials import is_delayed
-from tilecore.lowering.simt.shares import is_there, sharing, steps_of, unrolled
+from tilecore.lowering.simt.shares import is_there, places_of, sharing, steps_of, unrolled
 
 MANY = 16  # elements of a result in a thread, from which on they are joined side by side
 MOST_RESULTS = 8  # of a thread
@@ -61,14 +61,12 @@ class _Lowering:
         self.call, self.is_delayed = call, is_delayed
         self.source, self.target = call.src.source, call.dst.source
         self.layout: FragmentLayout = binding.layout(self.source)
-        nan = call.nan_propagate and joiner(call.kind) in ("max", "min")
-        self.kind = joiner(call.kind) + (".nan" if nan else "")
+        self.kind = joining(call.kind, call.nan_propagate)
         self.dtype = accumulator(dtype_of(self.target))
         self.steps = steps_of(self.layout, "r")
         self.inner = {d: var for d, var in self.steps.items() if d.axis == call.dim}
         self.outer = {d: var for d, var in self.steps.items() if d.axis != call.dim}
-        places = self.layout.indices(binding.thread, list(self.steps.values()))
-        self.places = [const(p, "int32") if isinstance(p, int) else p for p in places]
+        self.places = places_of(self.layout, binding.thread, self.steps)
         self.results = prod(d.extent for d in self.outer)
         self.side_by_side = self.results <= MOST_RESULTS and prod(d.extent for d in self.inner) >= MANY
         self.fastest = next((d for d in reversed(self.inner) if self.side_by_side and d.extent <= MOST_WAYS), None)

@@ -20,7 +20,7 @@ from tilecore.ir.nodes import (
     structural_map,
     tirx,
 )
-from tilecore.ir.reductions import accumulator, join_number, joiner
+from tilecore.ir.reductions import accumulator, join_number, joining
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
@@ -52,9 +52,7 @@ def _beside(call: TileCall) -> Stmt:
     places = [Var(name, "int32") for name in "ijklmn"[: len(target.shape)]]
     value = load(part, places, call.span)
     if not call.clear:
-        propagates = call.nan_propagate and joiner(call.kind) in ("max", "min")
-        join = joiner(call.kind) + (".nan" if propagates else "")
-        value = join_number(join, value, cast(load(target, places, call.span), dtype))
+        value = join_number(joining(call.kind, call.nan_propagate), value, cast(load(target, places, call.span), dtype))
     written: Stmt = store(target, cast(value, dtype_of(target)), places, call.span)
     for place, size in zip(reversed(places), reversed(list(target.shape)), strict=True):
         written = For(place, const(0, "int32"), size, ForKind.PARALLEL, written, span=call.span)

@@ -22,6 +22,12 @@ def unrolled(steps: dict[Digit, Var], body: Stmt, span: Any = None) -> Stmt:
     return body
 
 
+def places_of(layout: FragmentLayout, thread: Expr, steps: dict[Digit, Var]) -> list[Expr]:
+    """The element of a fragment that a thread holds at these steps through its registers."""
+    found = layout.indices(thread, list(steps.values()))
+    return [const(place, "int32") if isinstance(place, int) else place for place in found]
+
+
 def is_there(layout: FragmentLayout, places: Sequence[Any]) -> list[Expr]:
     """The conditions that there is an element at ``places``: the last digit of an axis may reach past its end."""
     found = []

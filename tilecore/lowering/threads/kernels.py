@@ -68,6 +68,13 @@ def axes_and_code(kernel: Stmt) -> tuple[list[AttrStmt], Stmt]:
     return levels, kernel
 
 
+def on_axes(levels: list[AttrStmt], code: Stmt) -> Stmt:
+    """The kernel with these axes, outermost first, and this code."""
+    for level in reversed(levels):
+        code = AttrStmt(level.node, level.attr_key, level.value, code, span=level.span)
+    return code
+
+
 def each_kernel(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:
     """``body`` with ``change`` applied to the code of every kernel, in order; a kernel left alone stays the same."""
     if isinstance(body, SeqStmt):
@@ -76,11 +83,7 @@ def each_kernel(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:
         return body
     levels, code = axes_and_code(body)
     made = change(code, threads_of(levels))
-    if made.same_as(code):
-        return body
-    for level in reversed(levels):
-        made = AttrStmt(level.node, level.attr_key, level.value, made, span=level.span)
-    return made
+    return body if made.same_as(code) else on_axes(levels, made)
 
 
 def map_kernels(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:

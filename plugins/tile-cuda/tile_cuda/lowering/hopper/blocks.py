@@ -19,6 +19,7 @@ from tilecore.ir.nodes import Var, tirx
 
 PIECE = 16  # bytes
 SPANS = (128, 64, 32)  # bytes of a block's row
+PATTERN = 8  # rows after which the places of pieces repeat
 LINE = 128  # bytes that a period of rows turns over
 CODES = {128: 1, 64: 2, 32: 3}  # of a swizzle in the description of an operand
 NAMES = {128: "128B", 64: "64B", 32: "32B"}  # in a tensor map
@@ -48,7 +49,7 @@ class Blocks:
     @property
     def alignment(self) -> int:
         """Of a tile, in bytes: eight rows are one pattern."""
-        return 8 * self.span
+        return PATTERN * self.span
 
     @cached_property
     def layout(self) -> BufferLayout:

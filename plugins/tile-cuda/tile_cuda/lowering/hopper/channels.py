@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
-from tile_cuda.lowering.hopper.blocks import Blocks, blocks_of
-from tile_cuda.lowering.hopper.tensor_maps import PATTERN, Tiling, tiling_of
+from tile_cuda.lowering.hopper.blocks import PATTERN, blocks_of
+from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of_part
+from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, statements_of
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -80,11 +82,24 @@ class Channel:
 
     @property
     def slots(self) -> int:
-        return max(1, *(fill.stages for fills in self.fills for fill in fills))
+        return max(1, *(fill.stages for fill in self.every_fill))
+
+    @property
+    def every_fill(self) -> list[Fill]:
+        return [fill for together in self.fills for fill in together]
+
+    @property
+    def bytes(self) -> int:
+        """Of one slot of all tiles."""
+        return sum(map(bytes_of, self.tiles))
 
     @property
     def name(self) -> str:
         return "_".join(str(tile.name) for tile in self.tiles)
+
+
+def bytes_of(tile: Var) -> int:
+    return DType(dtype_of(tile)).bytes * prod(int(constant(size) or 0) for size in tile.shape)
 
 
 def find_channels(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) -> tuple[list[Channel], dict[str, str]]:
@@ -113,11 +128,7 @@ def find_channels(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) ->
 def tiling_of_fill(call: TileCall, divisors: Mapping[Var, int], slots: int = 0) -> Tiling | str:
     """The map that fills the tile of a copy, or rows of it. slots: axes of a ring in front of those of its tiles."""
     shape = tuple(int(constant(r.extent) or 0) for r in list(call.dst.region)[slots:])
-    blocks = blocks_of(call.dst.source)
-    if blocks is None:
-        return tiling_of(call.src, shape, None, divisors)
-    part = Blocks(shape, blocks.span, blocks.columns)
-    return tiling_of(call.src, shape, part, divisors, together=blocks.count == 1 or part.rows == blocks.rows)
+    return tiling_of_part(call.src, shape, blocks_of(call.dst.source), divisors)
 
 
 def _known(value: Any) -> Any:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.blocks import Blocks, blocks_of
+from tile_cuda.lowering.hopper.blocks import PATTERN, Blocks, blocks_of
 from tile_cuda.lowering.hopper.bulk_loads import MAPS
-from tile_cuda.lowering.hopper.group_product import PATTERN
-from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
+from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of_part
 from tilecore.ir.build import const, constant, dtype_of, load, seq
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import EQ, IfThenElse, Stmt, TensorRegion, Var, tirx
@@ -56,9 +55,7 @@ def box_of(call: TileCall, env: PassEnv) -> Box | str:
     if fault:
         return fault
     shape = tuple(int(extent or 0) for extent in extents)
-    part = None if blocks is None else Blocks(shape[-2:], blocks.span, blocks.columns)
-    together = part is None or blocks is None or part.rows == blocks.rows
-    tiling = tiling_of(far, shape, part, env.facts[DIVISORS], together)
+    tiling = tiling_of_part(far, shape, blocks, env.facts[DIVISORS])
     if isinstance(tiling, str):
         return tiling
     places = [r.min for r in near.region]

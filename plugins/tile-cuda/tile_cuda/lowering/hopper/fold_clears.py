@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from tile_cuda.lowering.hopper.group_product import group_product_of
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
-from tilecore.ir.nodes import EQ, Analyzer, AttrStmt, Evaluate, FloatImm, For, ForKind, IfThenElse, Stmt, Var
+from tilecore.ir.nodes import EQ, Analyzer, AttrStmt, Evaluate, For, ForKind, IfThenElse, Stmt, Var
 from tilecore.ir.regions import is_whole
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import variables
+from tilecore.lowering.fold_clears import cleared
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.note_ranges import threads_of_call
 
@@ -23,7 +24,7 @@ def fold_clears(body: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
 def _block(statements: list[Stmt], env: PassEnv, analyzer: Analyzer) -> list[Stmt]:
     made = [_inside(statement, env, analyzer) for statement in statements]
     for number, statement in enumerate(made):
-        sums = _cleared(statement)
+        sums = cleared(statement)
         if sums is None:
             continue
         following = next((n for n in range(number + 1, len(made)) if sums in variables(made[n])), None)
@@ -40,16 +41,6 @@ def _inside(node: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
     if isinstance(node, AttrStmt):
         return AttrStmt(node.node, node.attr_key, node.value, fold_clears(node.body, env, analyzer), span=node.span)
     return node
-
-
-def _cleared(statement: Stmt) -> Var | None:
-    """The buffer that the statement fills with zeros."""
-    call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
-    if call is None or call.op.name != "fill" or not is_whole(call.dst):
-        return None
-    value = call.value
-    is_zero = constant(value) == 0 or (isinstance(value, FloatImm) and float(value.value) == 0.0)
-    return call.dst.source if is_zero else None
 
 
 def _folded(node: Stmt, sums: Var, env: PassEnv, analyzer: Analyzer) -> For | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.blocks import Blocks, blocks_of
+from tile_cuda.lowering.hopper.blocks import PATTERN, Blocks, blocks_of
 from tile_cuda.lowering.product import SUMS, allows_tf32
 from tile_cuda.lowering.shapes import SHORT, Shape, shape_of
 from tile_cuda.lowering.warps import FULL_COLUMN
@@ -22,7 +22,6 @@ from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.sums import is_held
 from tilecore.transform import PassConfigKey
 
-PATTERN = 8  # rows after which the places of pieces repeat
 GROUP = 4 * WARP  # threads of a warpgroup
 ROWS = 64  # of an instruction
 DEPTH_BYTES = 32  # of an instruction along K

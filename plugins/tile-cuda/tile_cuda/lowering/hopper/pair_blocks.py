@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tile_cuda.lowering.hopper.blocks import blocks_of
-from tile_cuda.lowering.hopper.channels import Channel, Fill, tiling_of_fill
+from tile_cuda.lowering.hopper.channels import Channel, Fill, bytes_of, tiling_of_fill
 from tile_cuda.lowering.hopper.tensor_maps import Tiling
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, statements_of
@@ -47,7 +47,8 @@ def paired_axis(
     for level in levels:
         blocks = constant(level.value)
         if str(level.node.thread_tag).startswith("blockIdx") and blocks and blocks % BLOCKS == 0:
-            saved[level] = sum(map(_bytes, shared_fills(rings, code, level.node.var, divisors)))
+            fills = shared_fills(rings, code, level.node.var, divisors)
+            saved[level] = sum(bytes_of(fill.tile) for fill in fills)
     if not saved:
         return "no axis of the grid is known to have an even number of blocks"
     best = max(saved, key=lambda level: saved[level])
@@ -63,9 +64,8 @@ def shared_fills(channels: list[Channel], code: Stmt, axis: Var, divisors: Mappi
     steady = _steady(code, differing)
     made = []
     for channel in channels:
-        fills = [fill for together in channel.fills for fill in together]
-        if all(node in steady for fill in fills for node in fill.nodes):
-            made += [f for f in fills if _is_same(f, differing) and _halves(f, divisors)]
+        if all(node in steady for fill in channel.every_fill for node in fill.nodes):
+            made += [f for f in channel.every_fill if _is_same(f, differing) and _halves(f, divisors)]
     return made
 
 
@@ -108,17 +108,9 @@ def _whole_sectors(channels: list[Channel], divisors: Mapping[Var, int]) -> str:
     """Names of tensors whose rows are not known to begin in the middle of a sector."""
     plain: dict[str, None] = {}
     for channel in channels:
-        for fill in (fill for together in channel.fills for fill in together):
+        for fill in channel.every_fill:
             tiling = _tiling(fill, divisors)
             stride = constant(tiling.axes[1].stride) if len(tiling.axes) > 1 else None
             if stride is None or int(stride) * DType(dtype_of(tiling.tensor)).bytes % SECTOR == 0:
                 plain[str(tiling.tensor.name)] = None
     return ", ".join(plain)
-
-
-def _bytes(fill: Fill) -> int:
-    tile = fill.tile
-    size = DType(dtype_of(tile)).bytes
-    for extent in tile.shape:
-        size *= int(constant(extent) or 0)
-    return size

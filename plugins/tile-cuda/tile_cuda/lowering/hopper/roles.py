@@ -15,7 +15,6 @@ from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.channels import Channel, Fill
 from tile_cuda.lowering.hopper.group_product import group_product_of
 from tile_cuda.lowering.hopper.pair_blocks import BLOCKS
-from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, constant, dtype_of, is_nothing, load, seq, statements_of, store, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -53,7 +52,7 @@ class Ring:
 
     def __init__(self, channel: Channel, shared: Sequence[Fill] = ()) -> None:
         self.channel = channel
-        self.shared = [fill for together in channel.fills for fill in together if fill in shared]
+        self.shared = [fill for fill in channel.every_fill if fill in shared]
         self.blocks = BLOCKS if self.shared else 1
         self.count = channel.slots
         self.slots: dict[Var, Var] = {}
@@ -65,17 +64,6 @@ class Ring:
 
     def _barriers(self, word: str) -> Var:
         return tirx.decl_buffer([self.count], "uint64", f"{self.channel.name}_{word}", scope="shared", layout=None)
-
-    @property
-    def bytes(self) -> int:
-        """Of one slot of all tiles."""
-        total = 0
-        for tile in self.channel.tiles:
-            size = DType(dtype_of(tile)).bytes
-            for extent in tile.shape:
-                size *= int(constant(extent) or 0)
-            total += size
-        return total
 
     def allocations(self) -> list[Stmt]:
         return [AllocBuffer(buffer) for buffer in (*self.slots.values(), self.full, self.empty)]
@@ -230,7 +218,7 @@ class Producer:
         slot, span = ring.slot(turn), ring.channel.fills[event][-1].nodes[-1].span
         at = [slot]
         made.append(instructions.transaction("wait", load(ring.empty, at), ring.parity(turn, flipped=True), span=span))
-        size = const(ring.bytes, "int32")
+        size = const(ring.channel.bytes, "int32")
         made.append(instructions.transaction("arrive_expect", load(ring.full, at), size, span=span))
         for fill in ring.channel.fills[event]:
             for node, call in zip(fill.nodes, fill.calls, strict=True):
@@ -257,9 +245,7 @@ class Consumer:
     def __init__(self, rings: list[Ring], body: Stmt, env: PassEnv, loop: Callable[[For], Stmt]) -> None:
         self.turns = Turns(rings, body)
         self.env, self.loop, self.body = env, loop, body
-        self.fills = {
-            node: fill for ring in rings for fills in ring.channel.fills for fill in fills for node in fill.nodes
-        }
+        self.fills = {node: fill for ring in rings for fill in ring.channel.every_fill for node in fill.nodes}
         self.events = _events(rings, last=False)
         self.first: dict[Stmt, list[tuple[Ring, int]]] = {}
         self.last: dict[Stmt, list[tuple[Ring, int]]] = {}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from math import prod
 
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.channels import find_channels
+from tile_cuda.lowering.hopper.channels import Channel, find_channels
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
 from tile_cuda.lowering.hopper.overlap_products import overlapped
 from tile_cuda.lowering.hopper.pair_blocks import BLOCKS as BLOCKS_OF_PAIR
@@ -47,7 +47,7 @@ from tilecore.lowering.assumptions import assumed_divisors
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.insert_barriers import BLOCKS
 from tilecore.lowering.simt.read_layouts import follow
-from tilecore.lowering.threads.kernels import asks_for_threads, axes_and_code, is_axis, threads_in, threads_of
+from tilecore.lowering.threads.kernels import asks_for_threads, axes_and_code, is_axis, on_axes, threads_in, threads_of
 from tilecore.transform import PassConfigKey
 
 ROLES = "cuda.roles"  # attribute: of a kernel's code; its value is the number of further threads
@@ -98,16 +98,8 @@ class _Kernel:
 
     def run(self) -> Stmt:
         self._check()
-        plain, self.code = self.code, unroll_parts(self.code)
-        try:
-            return self._divided()
-        except Declined:
-            self.code = plain
-            raise
-
-    def _divided(self) -> Stmt:
-        levels, code, axis = self._persisted()
-        channels, refused = find_channels(code, self.env.facts[TENSORS], self.divisors)
+        levels, code, axis = self._persisted(unroll_parts(self.code))
+        channels, refused = self._channels(code)
         for name, reason in refused.items():
             self.env.note("warp_roles", {"tile": name, "declined": f"threads fill it: {reason}"})
         if not any(channel.slots > 1 for channel in channels):
@@ -149,21 +141,24 @@ class _Kernel:
         if last_hint(self.kernel, "cluster_dims") is not None:
             raise Declined("it asks for clusters")
 
-    def _persisted(self) -> tuple[list[AttrStmt], Stmt, AttrStmt | None]:
+    def _channels(self, code: Stmt) -> tuple[list[Channel], dict[str, str]]:
+        return find_channels(code, self.env.facts[TENSORS], self.divisors)
+
+    def _persisted(self, code: Stmt) -> tuple[list[AttrStmt], Stmt, AttrStmt | None]:
         """The axes and the code that go through the grid's blocks, and the axis along which blocks make pairs."""
         if self.env.config.get(str(PassConfigKey.TL_DISABLE_PERSISTENT_BLOCKS)):
-            return self.levels, self.code, None
-        blocks = multiprocessors_of(self.env.target) * self._blocks_at_once()
-        axis = self._paired(blocks)
+            return self.levels, code, None
+        channels, _ = self._channels(code)
+        blocks = multiprocessors_of(self.env.target) * self._blocks_at_once(code, channels)
+        axis = self._paired(code, channels, blocks)
         self.order = f"{blocks} blocks that take the grid's in turn"
         if axis is not None:
             blocks -= blocks % BLOCKS_OF_PAIR
             self.order = f"{blocks} blocks that take the grid's in turn, pairs along {axis.node.var.name} side by side"
-        return *persisted(self.levels, self.code, blocks, self.kernel, axis), axis
+        return *persisted(self.levels, code, blocks, self.kernel, axis), axis
 
-    def _paired(self, blocks: int) -> AttrStmt | None:
-        channels, _ = find_channels(self.code, self.env.facts[TENSORS], self.divisors)
-        found = paired_axis(self.levels, self.code, channels, self.divisors, self.env)
+    def _paired(self, code: Stmt, channels: list[Channel], blocks: int) -> AttrStmt | None:
+        found = paired_axis(self.levels, code, channels, self.divisors, self.env)
         if not isinstance(found, str) and blocks < BLOCKS_OF_PAIR:
             found = f"{blocks} multiprocessor"
         if isinstance(found, str):
@@ -171,12 +166,11 @@ class _Kernel:
             return None
         return found
 
-    def _blocks_at_once(self) -> int:
+    def _blocks_at_once(self, code: Stmt, channels: list[Channel]) -> int:
         """How many blocks a multiprocessor holds, by what their rings take of its memory and their threads of its
         registers."""
-        channels, _ = find_channels(self.code, self.env.facts[TENSORS], self.divisors)
-        taken = sum(Ring(channel).bytes * channel.slots for channel in channels) + OTHER_BYTES
-        held = [a.buffer for a in collect(self.code, AllocBuffer) if is_fragment(a.buffer)]
+        taken = sum(channel.bytes * channel.slots for channel in channels) + OTHER_BYTES
+        held = [a.buffer for a in collect(code, AllocBuffer) if is_fragment(a.buffer)]
         words = sum(prod(int(constant(s) or 0) for s in b.shape) * DType(dtype_of(b)).bits // 32 for b in held)
         registers = min(MOST_REGISTERS, words // self.threads.count + OTHERS)
         by_threads = REGISTERS // ((self.threads.count + WARP) * registers)
@@ -194,13 +188,6 @@ class _Kernel:
             both = ", ".join(dict.fromkeys(str(fill.tile.name) for fill in ring.shared))
             filled += f", {both} for both blocks of a pair"
         self.env.note("pipelines", {"tiles": names, "stages": ring.count, "filled": filled})
-
-
-def on_axes(levels: list[AttrStmt], code: Stmt) -> Stmt:
-    """The kernel with these axes, outermost first, and this code."""
-    for level in reversed(levels):
-        code = AttrStmt(level.node, level.attr_key, level.value, code, span=level.span)
-    return code
 
 
 def _role(name: str, body: Stmt) -> Stmt:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_cuda.launch.tensor_maps import DTYPES, MAX_RANK
-from tile_cuda.lowering.hopper.blocks import NAMES, PIECE, Blocks
+from tile_cuda.lowering.hopper.blocks import NAMES, PATTERN, PIECE, Blocks
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, constant, dtype_of
 from tilecore.ir.nodes import Analyzer, TensorRegion, Var
@@ -20,7 +20,6 @@ from tilecore.ir.sizes import to_dim
 from tilecore.lowering.assumptions import is_multiple
 from tilecore.runtime.dims import dim_to_json
 
-PATTERN = 8  # rows after which a swizzle begins anew
 MOST_IN_BOX = 256  # elements along an axis
 
 
@@ -143,6 +142,16 @@ def tiling_of(
             return f"a stride of {tensor.name} is not known to be a multiple of {PIECE} bytes"
     made = Tiling(tensor, tuple(axes), "none") if blocks is None else _blocked(tensor, axes, blocks, divisors, together)
     return made if isinstance(made, str) else _fault(made) or made
+
+
+def tiling_of_part(
+    region: TensorRegion, shape: tuple[int, ...], blocks: Blocks | None, divisors: Mapping[Var, int]
+) -> Tiling | str:
+    """As :func:`tiling_of`, for rows of a tile that lies in ``blocks``, or all of them."""
+    if blocks is None:
+        return tiling_of(region, shape, None, divisors)
+    part = Blocks(shape, blocks.span, blocks.columns)
+    return tiling_of(region, shape, part, divisors, together=blocks.count == 1 or part.rows == blocks.rows)
 
 
 def _blocked(
