@@ -44,7 +44,13 @@ def types(session: nox.Session) -> None:
 def docs(session: nox.Session) -> None:
     """What README.md and docs/ say, held to the code."""
     session.install(*CONSTRAINTS, "-e", ".[torch,test]")
-    session.run("pytest", "tests/test_docs.py", "tests/unit/plugins/test_hooks_doc.py", *session.posargs)
+    session.run(
+        "pytest",
+        "tests/test_docs.py",
+        "tests/test_tutorial.py",
+        "tests/unit/plugins/test_hooks_doc.py",
+        *session.posargs,
+    )
 
 
 @nox.session
@@ -58,7 +64,7 @@ def tests(session: nox.Session) -> None:
 def replay(session: nox.Session) -> None:
     """What every backend emits now beside what is recorded; ``-- --update`` records it."""
     session.install(*CONSTRAINTS, "-e", ".[torch]")
-    for project in sorted((ROOT / "plugins").glob("*/pyproject.toml")):
+    for project in sorted([*ROOT.glob("plugins/*/pyproject.toml"), *ROOT.glob("examples/backends/*/pyproject.toml")]):
         session.install(*CONSTRAINTS, "-e", str(project.parent))
     session.run("python", "tests/replay/replay.py", *session.posargs, success_codes=[0, 1])
 
@@ -70,7 +76,7 @@ def emitted(session: nox.Session) -> None:
     folder = Path(session.create_tmp()) / "emitted"
     for target in ("cuda -arch=sm_80", "cuda -arch=sm_90"):
         session.run(
-            "pytest", "-n", "2", "tests/targets", *session.posargs, success_codes=[0, 1],
+            "pytest", "-n", "2", "--pyargs", "tilecore.testing.conformance", *session.posargs, success_codes=[0, 1],
             env={"TILECORE_TEST_TARGETS": target, "TILECORE_TEST_GATHER": str(folder)},
         )  # fmt: skip
     session.run("python", "plugins/tile-cuda/tests/compile_emitted.py", str(folder))

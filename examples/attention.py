@@ -125,6 +125,9 @@ def reference(q, k, v, is_causal):
     return (scores.softmax(dim=-1) @ v).transpose(1, 2), scores.logsumexp(dim=-1)
 
 
+EXPLAIN = ["attention(1, 8, 8, 1024, 128)", "attention(1, 8, 2, 1024, 64, True)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

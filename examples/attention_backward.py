@@ -133,6 +133,9 @@ def reference(q, k, v, is_causal):
     return (scores.softmax(dim=-1) @ v).transpose(1, 2), scores.logsumexp(dim=-1)
 
 
+EXPLAIN = ["attention_backward(1, 4, 4, 1024, 64)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -117,6 +117,9 @@ def reference(q, k, v, q_starts, k_starts, is_causal):
     return torch.cat(parts)
 
 
+EXPLAIN = ["attention_varlen(3, 250, 4, 4, 64)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -33,6 +33,9 @@ def matmul(M, N, K, block_M=None, block_N=None, block_K=None, dtype="float32"):
 CONFIGS = {"block_M": [32, 128], "block_N": [32, 128], "block_K": [32, 128]}  # all combinations are tried
 
 
+EXPLAIN = ["matmul(512, 512, 512, 128, 128, 32)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

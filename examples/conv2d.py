@@ -52,6 +52,9 @@ def conv2d(
     return conv2d_kernel
 
 
+EXPLAIN = ["conv2d(1, 28, 28, 64, 64)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

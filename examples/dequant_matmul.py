@@ -104,6 +104,9 @@ def dequant_matmul(
     return dequant_matmul_split_kernel
 
 
+EXPLAIN = ["dequant_matmul(64, 1024, 1024)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -24,6 +24,9 @@ def scale_rows(N, block_M=16, block_N=128, dtype="float32"):
     return scale_rows_kernel
 
 
+EXPLAIN = ["scale_rows(500)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -26,6 +26,10 @@ def add(A, B, block_M=64, block_N=128):
     return C
 
 
+# for `tilecore explain --targets`
+EXPLAIN = ["add(T.Tensor((1000, 333), T.float32), T.Tensor((1000, 333), T.float32))"]
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -71,6 +71,9 @@ def flash_attention(batch, heads, length, dim, is_causal=False, block_M=64, bloc
     return flash_attention_kernel
 
 
+EXPLAIN = ["flash_attention(1, 8, 1024, 64)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

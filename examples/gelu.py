@@ -28,6 +28,9 @@ def gelu(N, block=1024, dtype="float32"):
     return gelu_kernel
 
 
+EXPLAIN = ["gelu(1000000)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

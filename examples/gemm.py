@@ -98,6 +98,9 @@ def sample(rows, columns, dtype, device):
     return torch.randn(rows, columns, device=device).to(getattr(torch, dtype.replace("tfloat32", "float32")))
 
 
+EXPLAIN = ["gemm(512, 512, 512)", "gemm(512, 512, 512, 'int8')"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

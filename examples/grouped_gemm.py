@@ -59,6 +59,9 @@ def grouped_gemm(experts, N, K, block_M=64, block_N=128, block_K=32, stages=2, t
     return grouped_gemm_kernel
 
 
+EXPLAIN = ["grouped_gemm(4, 256, 256)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -82,6 +82,9 @@ def add_rms_norm(M, N, block_M=4, threads=128, eps=1e-5, dtype="float16"):
     return add_rms_norm_kernel
 
 
+EXPLAIN = ["add_layer_norm(1000, 768)", "add_rms_norm(1000, 768)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

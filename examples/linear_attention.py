@@ -89,6 +89,9 @@ def reference(q, k, v, g):
     return torch.stack(rows, dim=1), state
 
 
+EXPLAIN = ["linear_attention(1, 500, 4, 64, 64)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

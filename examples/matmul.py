@@ -33,6 +33,9 @@ def matmul(
     return matmul_kernel
 
 
+EXPLAIN = ["matmul(1024, 1024, 1024)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -109,6 +109,9 @@ def mla_decode(
     return mla_decode_kernel
 
 
+EXPLAIN = ["mla_decode(1, 16, 300)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

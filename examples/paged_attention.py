@@ -129,6 +129,9 @@ def reference(q, k_cache, v_cache, table, lengths):
     return torch.stack(rows)
 
 
+EXPLAIN = ["paged_attention(3, 8, 2, 64, 5)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -24,6 +24,9 @@ def column_sum(M, N, block_M=64, block_N=256, dtype="float32"):
     return column_sum_kernel
 
 
+EXPLAIN = ["column_sum(4096, 1000)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -31,6 +31,9 @@ def rms_norm(M, N, block_M=4, threads=128, eps=1e-6, dtype="float16"):
     return rms_norm_kernel
 
 
+EXPLAIN = ["rms_norm(4096, 1024)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -59,6 +59,9 @@ def softmax_of_long_rows(M, N, threads=512, dtype="float32"):
     return softmax_of_long_rows_kernel
 
 
+EXPLAIN = ["softmax(4096, 1000)", "softmax_of_long_rows(4096, 50000)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

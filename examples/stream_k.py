@@ -60,6 +60,9 @@ def stream_k(
     return stream_k_kernel
 
 
+EXPLAIN = ["stream_k(300, 300, 500)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

@@ -58,6 +58,9 @@ def topk_gate(tokens, experts, k, renormalize=False, block_M=32, threads=128, dt
     return topk_gate_kernel
 
 
+EXPLAIN = ["topk_gate(1000, 128, 8)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

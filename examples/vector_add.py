@@ -23,6 +23,9 @@ def vector_add(N, block=1024, threads=128, dtype="float32"):
     return vector_add_kernel
 
 
+EXPLAIN = ["vector_add(1000000)"]  # for `tilecore explain --targets`
+
+
 def main(words=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--target", default="auto")

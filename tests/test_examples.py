@@ -114,6 +114,18 @@ def load(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_examples_say_how_they_are_explained(path):
+    """The calls in EXPLAIN make kernels; every kernel of the file is among them."""
+    from tilecore.survey.kernels import Kernel, kernels_of
+
+    kernels = kernels_of(load(path.stem), None, ())
+    assert kernels
+    for kernel in kernels:
+        assert isinstance(kernel, Kernel), kernel
+        assert kernel.make({}).attrs["global_symbol"]
+
+
 def command_in(path: Path) -> list[str]:
     """The words of the command at the end of the example's docstring."""
     docstring = ast.get_docstring(ast.parse(path.read_text())) or ""

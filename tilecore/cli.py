@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -78,7 +79,7 @@ def _add(commands: argparse._SubParsersAction, command: _Command) -> None:
         epilog=f"examples:\n{command.examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(module=f"tilecore.commands.{command.name}")
+    parser.set_defaults(module=f"tilecore.commands.{command.name.replace('-', '_')}")
     for add_option in command.options:
         add_option(parser)
 
@@ -116,8 +117,60 @@ def _explained(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE", help="an argument of the function that makes it"
     )
     parser.add_argument("--target", default=None, help="the target, such as cpu (default: the kernel's own, or auto)")
+    parser.add_argument(
+        "--targets",
+        action="append",
+        metavar="TARGETS",
+        help='compile every kernel of the file for all installed targets ("all"), or for those between semicolons',
+    )
+    parser.add_argument(
+        "--call", action="append", default=[], metavar="CALL", help="with --targets: a kernel with its arguments"
+    )
     parser.add_argument("--layout", metavar="BUFFER", help="show where the elements of a fragment or shared buffer lie")
     parser.add_argument("--svg", metavar="PATH", help="with --layout: write it as a drawing")
+
+
+def _conformance(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", required=True, help="the target, with its attributes")
+    parser.add_argument(
+        "--execution-backend", default=None, metavar="NAME", help="what runs the kernels (default: auto)"
+    )
+    parser.add_argument(
+        "--level", type=int, default=3, choices=range(5),
+        help="the highest level tried: 0 registers, 1 compiles, 2 right on a simulated device, 3 right on hardware "
+        "(the default), 4 as fast as a floor",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="of the values that kernels are given")
+    parser.add_argument(
+        "-k", dest="only", default="", metavar="WORDS", help="only cases whose names match (as pytest -k)"
+    )
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="processes that run cases (with pytest-xdist)")
+    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write the outcome as JSON")
+
+
+def _new_backend(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="the target's name: lower-case letters, digits and _")
+    parser.add_argument("--into", type=Path, default=None, metavar="FOLDER", help="where to (default: ./tile-NAME)")
+
+
+def _fuzzed(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--target", default="cpu", help='the target, such as cpu or "acme -chip=a1" (default cpu)')
+    add(
+        "--execution-backend",
+        metavar="NAME",
+        help="how kernels are launched, such as sim (default: the first that can)",
+    )
+    add("--count", type=int, metavar="N", help="how many kernels (default 200)")
+    add("--minutes", type=float, metavar="M", help="after which all ends; with --count, whichever ends first")
+    add("--seed", type=int, default=0, metavar="S", help="the first kernel's; the next ones count on (default 0)")
+    add("--only", type=int, metavar="S", help="the kernel of this seed alone")
+    add("--out", default="fuzz-findings", metavar="DIR", help="where findings are written (default ./fuzz-findings)")
+    add("--json", metavar="FILE", help="where the numbers and findings are kept as JSON, also while it runs")
+    add("--jobs", type=int, default=1, metavar="J", help="kernels at a time, each in a process of its own (default 1)")
+    add("--timeout", type=float, default=60.0, metavar="SECONDS", help="after which a kernel hangs (default 60)")
+    add("--metamorphic", action="store_true", help="try each with other tiles, stages and threads too")
+    add("--module", dest="offers", metavar="NAME", help="a module to import first, which registers backends of its own")
 
 
 _COMMANDS = (
@@ -137,6 +190,23 @@ _COMMANDS = (
         "Exits with 1 when something is broken; optional tools that are missing are listed with their fix.",
         "  tilecore doctor\n  tilecore doctor --json > report.json",
         (_json, _timeout),
+    ),
+    _Command(
+        "conform",
+        "run the conformance kit on a target: how much of the language its backend has right\n\n"
+        "Cases that need what the backend does not declare are skipped, and say what. A table and the level that was\n"
+        "reached are printed. Exits with 1 if a case failed, with 2 if the kit could not run.",
+        "  tilecore conform --target acme\n  tilecore conform --target acme --level 1\n"
+        "  tilecore conform --target 'acme -model=2' -k reductions --seed 7 --out acme.json",
+        (_conformance, _json),
+    ),
+    _Command(
+        "new-backend",
+        "write the package of a backend to start from\n\n"
+        "It works at once, on a simulated device: target, lowering, code generator, toolchain, adapter, header,\n"
+        "tests, README and CI. Its README says which part to replace first.",
+        "  tilecore new-backend acme\n  tilecore new-backend acme --into ~/src/tile-acme",
+        (_new_backend, _json),
     ),
     _Command(
         "toolchain",
@@ -161,9 +231,15 @@ _COMMANDS = (
         "say how a kernel was compiled: implementations, layouts, memory, registers\n\n"
         "The file is run as a module. NAME is a function under @T.prim_func or @tilecore.jit, or one that returns\n"
         "such a function; it may be left out where the file has one kernel. Where the target's device is not here,\n"
-        "its simulated one will do.",
+        "its simulated one will do.\n\n"
+        "With --targets: what each target makes of every kernel of the file, without a device: a table, and by source\n"
+        "line what a target refuses or does slowly, the limit, and the nearest legal change. Arguments of functions\n"
+        "that make kernels: --call, else the file's list EXPLAIN of such calls, else defaults. Exits with 1 unless\n"
+        "every target takes every kernel.",
         "  tilecore explain examples/matmul.py:matmul --set M=256 --set N=256 --set K=256 --target cpu\n"
-        "  tilecore explain kernels.py:gemm --layout C_local --svg c.svg",
+        "  tilecore explain kernels.py:gemm --layout C_local --svg c.svg\n"
+        "  tilecore explain kernels.py --targets all\n"
+        '  tilecore explain kernels.py --targets "cpu;acme -arch=big" --call "gemm(1024, 1024, 1024)"',
         (_explained, _json),
     ),
     _Command(
@@ -173,5 +249,16 @@ _COMMANDS = (
         "where torch is not installed). Exits with 1 when a result is wrong.",
         "  tilecore demo\n  tilecore demo --target cpu --quick\n  tilecore demo --json > results.json",
         (_demo_choices, _json),
+    ),
+    _Command(
+        "fuzz",
+        "run random kernels on a target and compare each with the interpreter\n\n"
+        "A finding is a wrong result, an error that does not say what to do, a crash, or a hang. Each is cut down and\n"
+        "written to --out as a short file that runs by itself. Kernels that the target rejects with a reason are\n"
+        "counted by it. The same seed makes the same kernel. Exits with 1 when there are findings.",
+        "  tilecore fuzz --target cpu --count 500 --jobs 2\n"
+        '  tilecore fuzz --target "acme -chip=a1" --execution-backend sim --minutes 10 --metamorphic\n'
+        "  tilecore fuzz --target cpu --only 42",
+        (_fuzzed,),
     ),
 )

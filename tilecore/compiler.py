@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
-from tilecore.errors import TargetError
+from tilecore.errors import TargetError, TilecoreError
 from tilecore.plugins.backend import Backend, BuildRequest
+from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
 from tilecore.runtime.artifact import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
 from tilecore.target import Target
@@ -49,15 +50,27 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
     return assemble(func, module, env, backend, target, adapter, options, source, facts, binary, binary_format, report)
 
 
-def lower(func: PrimFunc, backend: Backend, target: Target, options: CompileOptions) -> tuple[IRModule, PassEnv]:
-    """Tile IR to target IR: one PrimFunc for each T.Kernel."""
+def lower(
+    func: PrimFunc,
+    backend: Backend,
+    target: Target,
+    options: CompileOptions,
+    refusals: list[TilecoreError] | None = None,
+) -> tuple[IRModule, PassEnv]:
+    """Tile IR to target IR: one PrimFunc for each T.Kernel. refusals: takes the errors that passes can go on after."""
+    from tilecore.ir.nodes import IRModule
     from tilecore.lowering.implementations import implementations_of
     from tilecore.lowering.passes import PassEnv
     from tilecore.lowering.pipeline import lower as run_passes
 
     capabilities = backend.target.capabilities(target)
-    env = PassEnv(target, capabilities, implementations_of(backend), pass_configs_of(func, options))
-    return run_passes(func, backend, env), env
+    implementations = implementations_of(backend)
+    env = PassEnv(target, capabilities, implementations, pass_configs_of(func, options), refusals=refusals)
+    module = run_passes(func, backend, env)
+    if not isinstance(module, IRModule):
+        message = "its passes leave the function whole, and the code generator takes kernels"
+        raise wrong(backend, message, "a PrimFunc after the last pass", "an IRModule, as outline_kernels makes it")
+    return module, env
 
 
 def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
@@ -67,15 +80,14 @@ def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
 
 def emit(module: IRModule, backend: Backend, target: Target) -> tuple[str, dict[str, Any]]:
     """Target IR to source text, and what the code generator says of each entry."""
+    from tilecore.codegen.emitted import read_emitted
     from tilecore.codegen.registration import call_codegen
 
     backend.codegen.register()
-    with calling(backend, f"the code generator {backend.codegen.function}"):
-        made = call_codegen(backend.codegen.function, module, str(target))
-    if isinstance(made, str):
-        source, facts = str(made), {}
-    else:
-        source, facts = str(made["source"]), json.loads(str(made["entries"]))
+    function = backend.codegen.function
+    with calling(backend, f"the code generator {function}"):
+        made = call_codegen(function, module, str(target))
+    source, facts = read_emitted(backend, function, made, [str(v.name_hint) for v in module.functions])
     debug.source(source, backend.codegen.emits)
     return source, facts
 
@@ -90,7 +102,8 @@ def build(
     options: CompileOptions,
 ) -> tuple[bytes, str]:
     """Source to binary, where the adapter wants one."""
-    if not backend.adapters[adapter].binary_formats():
+    formats = backend.adapters[adapter].binary_formats()
+    if not formats:
         return b"", ""
     debug.tools(backend)
     flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get("tile.compile_flags", ()))
@@ -99,6 +112,9 @@ def build(
     configs = pass_configs_of(func, options)
     request = BuildRequest(name, source, symbols, target, flags, options.verbose, adapter, configs)
     binary, binary_format = backend.toolchain.build(request)
+    if binary_format not in formats:
+        message = f"Toolchain.build made {binary_format!r}, which its execution backend {adapter!r} does not load"
+        raise wrong(backend, message, binary_format, f"one of {', '.join(formats)}")
     debug.dump("binary", binary, "o" if binary_format == "object" else binary_format)
     return binary, binary_format
 

@@ -7,6 +7,7 @@ Importing this module imports neither numpy, torch nor TVM.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,14 @@ class Facts:
     max: float | None = None  # largest finite value of a float
     min_normal: float | None = None
     has_infinity: bool = True
+
+    @property
+    def integer_range(self) -> tuple[int, int]:
+        """Least and largest value of this integer type, or bool."""
+        if self.kind == "bool":
+            return 0, 1
+        high = (1 << (self.bits - (self.kind == "int"))) - 1
+        return (-high - 1 if self.kind == "int" else 0), high
 
     def wrapped(self, value: int) -> int:
         """An integer brought into the range of this integer type, modulo 2**bits."""
@@ -157,6 +166,23 @@ def canonical_name(value: Any) -> str:
     if text in FACTS or text in ALIASES:
         return ALIASES.get(text, text)
     raise _unknown(value)
+
+
+def nearest_types(name: str, known: Collection[str], most: int = 3) -> list[str]:
+    """The types among ``known`` that come nearest to one: of its kind, first those that hold more, the smallest first.
+
+    An integer without a sign may become one with a sign, and the other way round.
+    """
+    wanted = FACTS[name]
+    kinds = {"int": ("int", "uint"), "uint": ("uint", "int")}.get(wanted.kind, (wanted.kind,))
+
+    def distance(other: str) -> tuple[bool, int, int, int]:
+        facts = FACTS[other]
+        holds = facts.bits >= wanted.bits and facts.significand >= wanted.significand
+        gap = abs(facts.bits - wanted.bits), abs(facts.significand - wanted.significand)
+        return (not holds, *gap, kinds.index(facts.kind))
+
+    return sorted((n for n in known if n in FACTS and n != name and FACTS[n].kind in kinds), key=distance)[:most]
 
 
 def _unknown(value: Any) -> Exception:

@@ -97,6 +97,10 @@ class UnsupportedError(TilecoreError, NotImplementedError):
     """Valid, but this target (or this release) has no implementation of it."""
 
 
+class LimitError(UnsupportedError):
+    """The kernel as a whole needs more of something than the target has: memory, threads."""
+
+
 class LoweringError(TilecoreError):
     """A pass found the intermediate representation in a state that it must not be in."""
 

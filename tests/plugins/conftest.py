@@ -52,6 +52,14 @@ class Site:
         except ValueError:
             pytest.fail(f"tilecore {' '.join(words)} printed no JSON:\n{ended.stdout}\n{ended.stderr}")
 
+    def pip_install(self, source: Path) -> None:
+        """Install the package in ``source``, which a build writes into."""
+        words = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(self.folder)]
+        ended = subprocess.run(
+            [sys.executable, "-m", "pip", *words, str(source)], capture_output=True, text=True, timeout=120
+        )
+        assert ended.returncode == 0, ended.stderr
+
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
@@ -62,3 +70,15 @@ def site(tmp_path: Path) -> Site:
 def make_site(tmp_path_factory: pytest.TempPathFactory):
     """Makes sites that several tests share."""
     return lambda name: Site(tmp_path_factory.mktemp(name))
+
+
+@pytest.fixture(scope="session")
+def acme(make_site, tmp_path_factory):
+    """tile-acme, as `tilecore new-backend` writes it, installed by pip; ``package`` is its folder."""
+    site, folder = make_site("acme"), tmp_path_factory.mktemp("written") / "tile-acme"
+    ended = site.run("-m", "tilecore", "new-backend", "acme", "--into", str(folder))
+    assert ended.returncode == 0, ended.stderr
+    assert f"pip install -e '{folder}[test]'" in ended.stdout
+    site.pip_install(folder)
+    site.package = folder
+    return site

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,11 +17,7 @@ def installed(make_site, tmp_path_factory):
     site = make_site("installed")
     copy = tmp_path_factory.mktemp("source") / "sample_backend"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    words = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(site.folder)]
-    ended = subprocess.run(
-        [sys.executable, "-m", "pip", *words, str(copy)], capture_output=True, text=True, timeout=120
-    )
-    assert ended.returncode == 0, ended.stderr
+    site.pip_install(copy)
     assert list(site.folder.glob("tile_sample-0.3.1.dist-info"))
     return site
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,26 +12,44 @@ from pathlib import Path
 import pytest
 
 from tilecore.plugins import manager
+from tilecore.simulate.compilers import find_compiler
 
 SCRIPT = Path(__file__).parent / "strict.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "backends" / "tile-opencl"
 
 
-def run(target: str, tmp_path: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    settings = {**os.environ, "TILECORE_CACHE_DIR": str(tmp_path), **environment}
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), target], env=settings, capture_output=True, text=True, timeout=180
-    )
+def check(ended: subprocess.CompletedProcess[str]) -> None:
+    assert ended.returncode == 0, ended.stderr
+    undeclared, used = json.loads(ended.stdout.splitlines()[-1])
+    assert undeclared == []
+    assert {"available", "load", "name"} <= set(used)
 
 
 @pytest.mark.parametrize("kind", ["cpu", "cuda", "tpu"])
 def test_only_declared_names_are_touched(kind, tmp_path):
     if kind not in manager.kinds():
         pytest.skip(f"the package of {kind} is not installed")
-    ended = run(kind, tmp_path, TILECORE_SIMULATE="1")
-    assert ended.returncode == 0, ended.stderr
-    undeclared, used = json.loads(ended.stdout.splitlines()[-1])
-    assert undeclared == []
-    assert {"available", "load", "name"} <= set(used)
+    settings = {**os.environ, "TILECORE_CACHE_DIR": str(tmp_path), "TILECORE_SIMULATE": "1"}
+    words = [sys.executable, str(SCRIPT), kind]
+    check(subprocess.run(words, env=settings, capture_output=True, text=True, timeout=180))
+
+
+def test_of_what_new_backend_writes(acme, tmp_path):
+    find_compiler()
+    check(acme.run(str(SCRIPT), "acme", timeout=180, TILECORE_CACHE_DIR=str(tmp_path), TILECORE_SIMULATE="1"))
+
+
+def test_of_the_example_that_is_a_package_of_its_own(site, tmp_path):
+    pytest.importorskip("pyopencl")
+    source = tmp_path / "source"
+    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+    site.folder = tmp_path / "site"
+    site.pip_install(source)
+    (found,) = [target for target in site.cli("targets")["targets"] if target["kind"] == "opencl"]
+    assert found["state"] == "ok", found
+    if not found["device"]["present"]:
+        pytest.skip(found["device"]["detail"])
+    check(site.run(str(SCRIPT), "opencl", timeout=180, TILECORE_CACHE_DIR=str(tmp_path / "cache")))
 
 
 def test_an_undeclared_name_is_noted():

@@ -4,17 +4,20 @@
 
 A change of the core shows here what it means for each backend: the differences in the emitted source, as a diff. With
 --update they become what is recorded; the commit that changes them shows them to its reader. Targets whose package is
-not installed are left out, and said to be. The exit status is 1 if anything differs.
+not installed are left out, and said to be; acme is what ``tilecore new-backend`` writes. The exit status is 1 if
+anything differs.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import importlib.util
+import importlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +42,10 @@ TARGETS = {
     "cuda-sm_80": "cuda -arch=sm_80",
     "cuda-sm_90a": "cuda -arch=sm_90a",
     "tpu": "tpu",
+    "opencl": "opencl -threads=1024 -local_bytes=262144 -extensions=cl_khr_fp64",
+    "acme": "acme",
 }
+SAMPLE = "acme"  # the package that `tilecore new-backend` writes
 
 
 @dataclass(frozen=True)
@@ -57,25 +63,16 @@ class Replayed:
         return "".join(line.rstrip() + "\n" for line in lines)
 
 
-def example(name: str) -> Callable[..., Any]:
-    spec = importlib.util.spec_from_file_location(f"replayed_{name}", ROOT / "examples" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    made: Callable[..., Any] = getattr(module, name)
-    return made
-
-
 def emitted(kernel: str, target: str) -> str:
     """The source that a target makes of a kernel; the text of its refusal."""
     from tilecore.compiler import emit, lower
     from tilecore.errors import TilecoreError
     from tilecore.jit.compile import make_request
+    from tilecore.survey.files import module_of
 
     try:
         request = make_request(target=target)
-        func = example(kernel)(*KERNELS[kernel]).ir
+        func = getattr(module_of(ROOT / "examples" / f"{kernel}.py"), kernel)(*KERNELS[kernel]).ir
         module, _ = lower(func, request.backend, request.target, request.options)
         source, _ = emit(module, request.backend, request.target)
     except TilecoreError as error:
@@ -97,6 +94,22 @@ def installed(place: str) -> bool:
     return re.split(r"[ -]", TARGETS[place])[0] in manager.kinds()
 
 
+@contextmanager
+def sample() -> Iterator[None]:
+    """What the scaffold writes, registered."""
+    from tilecore.plugins import manager
+    from tilecore.scaffold.package import write_package
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_package(SAMPLE, Path(folder))
+        sys.path.insert(0, folder)
+        try:
+            with manager.register(importlib.import_module(f"tile_{SAMPLE}.plugin"), package=f"tile-{SAMPLE}"):
+                yield
+        finally:
+            sys.path.remove(folder)
+
+
 def replay(places: list[str]) -> Iterator[Replayed]:
     for place in places:
         for kernel in KERNELS:
@@ -112,18 +125,24 @@ def main() -> int:
     unknown = [place for place in asked if place not in TARGETS]
     if unknown:
         parser.error(f"--targets: {unknown[0]!r} is none of {', '.join(TARGETS)}")
+    with sample():
+        return show(asked, options.update)
+
+
+def show(asked: list[str], update: bool) -> int:
+    """Print the differences, or record what is emitted; the exit status."""
     for place in asked:
         if not installed(place):
             print(f"{place}: not installed here", file=sys.stderr)
     changed = [one for one in replay([place for place in asked if installed(place)]) if one.diff()]
     for one in changed:
         print(one.diff(), end="")
-        if options.update:
+        if update:
             one.path.parent.mkdir(parents=True, exist_ok=True)
             one.path.write_text(one.now)
-    done = "recorded" if options.update else "other than recorded; --update records them"
+    done = "recorded" if update else "other than recorded; --update records them"
     print(f"{len(changed)} sources are {done}" if changed else "every source is as recorded", file=sys.stderr)
-    return int(bool(changed) and not options.update)
+    return int(bool(changed) and not update)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from . import replay
 @pytest.mark.parametrize("kernel", replay.KERNELS)
 @pytest.mark.parametrize("place", replay.TARGETS)
 def test_what_is_emitted_is_as_recorded(place, kernel):
-    if not replay.installed(place):
-        pytest.skip(f"the package of {place} is not installed")
-    difference = replay.replayed(kernel, place).diff()
+    with replay.sample() if place == replay.SAMPLE else nullcontext():
+        if not replay.installed(place):
+            pytest.skip(f"the package of {place} is not installed")
+        difference = replay.replayed(kernel, place).diff()
     assert not difference, f"{difference}\nif that is meant: nox -s replay -- --update, and look at it in the commit"
 
 

@@ -14,7 +14,7 @@ import pytest
 from tilecore import cli
 from tilecore.errors import PluginError, ToolchainError
 from tilecore.plugins import manager
-from tilecore.plugins.backend import Found, Installable, Toolchain
+from tilecore.plugins.backend import Found, Installable, InstallRequest, Toolchain
 from tilecore.plugins.hookspecs import hookimpl
 from tilecore.testing import null_backend
 
@@ -137,6 +137,32 @@ def test_what_goes_wrong_is_told(kit, capsys, tmp_path):
     assert "package tile-kit" in capsys.readouterr().err
 
 
+def test_what_was_interrupted_can_be_tried_again(kit, capsys, tmp_path):
+    """Half of it is there, which is not there: the package is told, and the next try makes it whole."""
+    part = tmp_path / "data" / "null" / "kit.part"
+    whole = kit.install
+
+    def interrupted(request):
+        Path(request.folder, "kit.part").write_text("half")
+        raise ConnectionError("the line broke")
+
+    kit.install = interrupted
+    assert run("--yes", kit=kit) == 1
+    err = capsys.readouterr().err
+    assert "package tile-kit" in err
+    assert "Installable.install raised ConnectionError: the line broke" in err
+    assert "is installed" not in err
+    kit.install = lambda request: str(part)
+    assert run("--yes", kit=kit) == 1
+    assert "Installable.install left something that is not whole" in capsys.readouterr().err
+    kit.install = lambda request: request.progress("fetching kit", 1.5, "all") or whole(request)
+    assert run("--yes", kit=kit) == 1
+    assert "called progress with the wrong thing" in capsys.readouterr().err
+    kit.install = whole
+    assert run("--yes", kit=kit) == 0
+    assert part.read_text() == "half", "what is the package's own is left to it"
+
+
 def test_nothing_to_install(kit, capsys):
     missing = Found("acme-cc", False, "nowhere", fix="buy it")
     assert run("--yes", find=lambda: [missing]) == 1
@@ -175,7 +201,7 @@ def test_what_it_returns_is_checked(kit):
     with with_toolchain(installable=offer):
         guarded = manager.resolve("null")[0].toolchain.installable
         with pytest.raises(PluginError, match=r"Installable\.install returned the wrong thing"):
-            guarded.install(None)
+            guarded.install(InstallRequest("folder"))
         with pytest.raises(PluginError, match=r"Installable\.installed returned the wrong thing"):
             guarded.installed("")
 

@@ -102,7 +102,7 @@ def _cannot_overflow(emit: Expressions, node: Any) -> bool:
 def _without_sign(emit: Expressions, node: Any, dtype: str) -> Text:
     """``node``, signed, computed in the unsigned type of its size."""
     if isinstance(node, IntImm):
-        return literals.integer(int(node.value), _UNSIGNED[dtype])
+        return literals.integer(int(node.value), _UNSIGNED[dtype], emit.dialect)
     name = type(node).__name__
     if name not in _WRAPPING or (name != "LShift" and _cannot_overflow(emit, node)):
         return cast(emit.type_of(_UNSIGNED[dtype]), emit.value(node))
@@ -159,7 +159,7 @@ def _floor_division(emit: Expressions, node: Any) -> Text:
     if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
         if is_div:
             return binary(">>", SHIFT, a, Text(str(divisor.bit_length() - 1)))
-        return binary("&", BIT_AND, a, literals.integer(divisor - 1, dtype))
+        return binary("&", BIT_AND, a, literals.integer(divisor - 1, dtype, emit.dialect))
     return call("tc_floor_div" if is_div else "tc_floor_mod", a, b)
 
 

@@ -92,7 +92,7 @@ def _parameter(emit: Statements, param: Var, read_only: bool, shared: bool) -> t
     if is_buffer_var(param):
         emit.expressions.memory[param] = Memory(name, dtype)
         restrict = f" {emit.dialect.restrict}" if emit.dialect.restrict and not shared else ""
-        return f"{'const ' if read_only else ''}{kind}*{restrict}", name
+        return f"{emit.dialect.pointer(kind, str(param.scope()), read_only)}{restrict}", name
     emit.expressions.variables[param] = Text(name)
     return kind, name
 

@@ -47,7 +47,9 @@ def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
     if kind == "float":
         return _truncated(emit, value, target)
     if to.bits < 8:
-        return wrapped(emit, value, target)
+        made = wrapped(emit, value, target)
+        wider = target == "uint4" and source in ("uint32", "int64", "uint64")  # the mask is of the value's type
+        return cast(emit.type_of("int32"), made) if wider else made
     return cast(emit.type_of(target), value)
 
 

@@ -76,7 +76,10 @@ class Dialect:
     emitter, the call) that returns a Text. statements: calls that stand alone; returns lines or emits by itself.
     restrict: qualifier of buffer parameters. unroll: the line in front of a loop that is to be unrolled, "" for none.
     forms: what C and C++ write differently. scopes: memory of scopes of the target's own; a function of (the emitter,
-    the AllocBuffer, or the DeclBuffer that looks at one) that emits its declaration.
+    the AllocBuffer, or the DeclBuffer that looks at one) that emits its declaration. spaces: what languages whose
+    pointers name the memory that they point into write in front of the type: {"global": ..., "shared": ...}.
+    aliased: the C type through which memory is used that has elements of other types too, from the C type: shared
+    memory and views. Another one where the compiler takes for granted that memory has one type.
     """
 
     kind: str
@@ -95,3 +98,10 @@ class Dialect:
     reserved: frozenset[str] = frozenset()
     forms: Forms = CPP
     scopes: Mapping[str, Callable[[Statements, Any], None]] = field(default_factory=dict)
+    spaces: Mapping[str, str] = field(default_factory=dict)
+    aliased: Callable[[str], str] = lambda kind: kind
+
+    def pointer(self, kind: str, scope: str, const: bool = False) -> str:
+        """The type of a pointer into memory of a scope, to elements of the C type ``kind``."""
+        space = self.spaces.get((scope or "global").partition(".")[0], "")
+        return " ".join(word for word in (space, "const" if const else "", f"{kind}*") if word)

@@ -38,8 +38,9 @@ def _copy_async(emit: Statements, node: Any) -> None:
     target, source, size, valid = node.value.args
     expressions = emit.expressions
     condition = emit.value(valid)
+    name = emit.dialect.forms.sized("tc_copy_async", _number(emit, node, size))
     emit.line(
-        f"tc_copy_async<{_number(emit, node, size)}>({expressions.place(target)}, {expressions.place(source)}, "
+        f"{name}({expressions.place(target)}, {expressions.place(source)}, "
         f"{condition if constant(valid) is None else 'true' if constant(valid) else 'false'});"
     )
 
@@ -49,7 +50,8 @@ def _commit_async(emit: Statements, node: Any) -> None:
 
 
 def _wait_async(emit: Statements, node: Any) -> None:
-    emit.line(f"tc_wait_async<{_number(emit, node, node.value.args[0])}>();")
+    name = emit.dialect.forms.sized("tc_wait_async", _number(emit, node, node.value.args[0]))
+    emit.line(f"{name}();")
 
 
 def _atomic_add(emit: Statements, node: Any) -> None:
@@ -86,13 +88,10 @@ def _printable(emit: Statements, node: Any) -> tuple[str, str]:
     facts = FACTS.get(dtype)
     if facts is None:
         return refuse(node, emit.dialect.kind, what=f"printing {dtype}")
-    if facts.kind == "float":
-        if dtype in NARROW:
-            value = widened(emit.expressions, value)
-        return "%g", cast("double", value).text
-    if facts.kind == "uint":
-        return "%llu", cast("unsigned long long", value).text
-    return "%lld", cast("long long", value).text
+    if dtype in NARROW:
+        value = widened(emit.expressions, value)
+    place, kind = emit.dialect.forms.printed[facts.kind]
+    return place, cast(kind, value).text
 
 
 def quoted(text: str) -> str:

@@ -112,7 +112,7 @@ def _int(emit: Expressions, node: Any) -> Text:
         return Text("true" if int(node.value) else "false")
     if dtype not in FACTS:
         return refuse(node, emit.dialect.kind, what=f"a constant of type {dtype}")
-    return literals.integer(int(node.value), dtype)
+    return literals.integer(int(node.value), dtype, emit.dialect)
 
 
 def _float(emit: Expressions, node: Any) -> Text:

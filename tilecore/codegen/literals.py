@@ -12,17 +12,16 @@ from tilecore.dtypes import FACTS
 if TYPE_CHECKING:
     from tilecore.codegen.dialect import Dialect
 
-_SUFFIX = {"uint32": "u", "int64": "ll", "uint64": "ull"}
 
-
-def integer(value: int, dtype: str) -> Text:
+def integer(value: int, dtype: str, dialect: Dialect) -> Text:
     """An integer constant of ``dtype``, wrapped into its range."""
     facts = FACTS[dtype]
     value = facts.wrapped(value)
-    if dtype in _SUFFIX:
+    suffix = dialect.forms.suffixes.get(dtype)
+    if suffix is not None:
         if dtype == "int64" and value == -(2**63):
-            return Text("(-9223372036854775807ll - 1)")
-        return Text(f"{value}{_SUFFIX[dtype]}", PRIMARY if value >= 0 else UNARY)
+            return Text(f"(-9223372036854775807{suffix} - 1)")
+        return Text(f"{value}{suffix}", PRIMARY if value >= 0 else UNARY)
     if value == -(2**31):
         return Text("(-2147483647 - 1)")
     return Text(str(value), PRIMARY if value >= 0 else UNARY)

@@ -55,7 +55,8 @@ def move(emit: Statements, node: BufferStore, index: Any, size: int) -> None:
     elif emit.move_hint and _is_global(node.buffer):
         word = f"store_{emit.move_hint}"
     target = emit.expressions.place_at(node.buffer, index)
-    emit.line(f"tc_{word}<{size}>({target}, {emit.expressions.place(node.value)});")
+    name = emit.dialect.forms.sized(f"tc_{word}", size)
+    emit.line(f"{name}({target}, {emit.expressions.place(node.value)});")
 
 
 def _is_global(buffer: Any) -> bool:

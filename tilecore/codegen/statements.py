@@ -186,7 +186,8 @@ class Statements:
             offset = self.offsets.get(str(buffer.name))
             if offset is None:
                 refuse(node, self.dialect.kind, what=f"shared buffer {buffer.name} without a place in the arena")
-            self.line(f"{kind}* {name} = ({kind}*)({self.dialect.arena_name} + {offset});")
+            pointer = self.dialect.pointer(self.dialect.aliased(kind), scope)
+            self.line(f"{pointer} {name} = ({pointer})({self.dialect.arena_name} + {offset});")
             return
         if not scope.startswith(_OWN):
             refuse(node, self.dialect.kind, what=f"memory of scope {scope!r}")
@@ -209,8 +210,9 @@ class Statements:
         dtype = dtype_of(node.buffer)
         kind = self.expressions.type_of(dtype, node)
         name = self.names.take(str(node.buffer.name))
-        constness = "const " if self.uses.is_read_only(node.buffer) else ""
-        self.line(f"{constness}{kind}* {name} = ({constness}{kind}*){source.name};")
+        scope = str(node.data.args[0].scope())
+        pointer = self.dialect.pointer(self.dialect.aliased(kind), scope, self.uses.is_read_only(node.buffer))
+        self.line(f"{pointer} {name} = ({pointer}){source.name};")
         self.expressions.memory[node.buffer] = Memory(name, dtype)
 
     def _store(self, node: BufferStore) -> None:

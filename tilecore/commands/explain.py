@@ -1,17 +1,16 @@
-"""``tilecore explain FILE[:NAME]``: how a kernel was compiled, and where the elements of its buffers lie."""
+"""``tilecore explain FILE[:NAME]``: how a kernel was compiled, and where the elements of its buffers lie; with
+``--targets`` what several targets make of all kernels of the file."""
 
 from __future__ import annotations
 
 import ast
 import sys
 from argparse import Namespace
-from importlib import util
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tilecore.commands.text import dump
 from tilecore.errors import ArgumentError
+from tilecore.survey.files import module_of, path_and_name
 
 if TYPE_CHECKING:
     from tilecore.runtime.kernel import JITKernel
@@ -19,6 +18,12 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Print the report of the kernel, or JSON: its data; with --layout the layout of one buffer."""
+    if arguments.targets:
+        return _survey(arguments)
+    if arguments.call:
+        raise ArgumentError(
+            "--call names kernels of a survey", expected="--targets all beside it; else --set NAME=VALUE"
+        )
     if arguments.svg and not arguments.layout:
         raise ArgumentError("--svg draws the layout of a buffer", expected="--layout BUFFER beside it")
     kernel = compiled(arguments.kernel, arguments.set, arguments.target)
@@ -40,10 +45,38 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
+def _survey(arguments: Namespace) -> int:
+    """All kernels of a file on several targets; exit code 1 unless every target takes every kernel."""
+    from rich.console import Console
+
+    from tilecore.survey.data import data_of
+    from tilecore.survey.kernels import kernels_of
+    from tilecore.survey.run import survey
+    from tilecore.survey.tables import print_survey
+    from tilecore.survey.targets import targets_of
+
+    for option in ("set", "target", "layout", "svg"):
+        if getattr(arguments, option):
+            raise ArgumentError(f"--{option} is for one kernel on one target", expected="--targets without it")
+    path, name = path_and_name(arguments.kernel)
+    targets = targets_of(arguments.targets)
+    kernels = kernels_of(module_of(path), name, arguments.call)
+    if not kernels:
+        raise ArgumentError(f"{path} has no kernels", expected="functions under @T.prim_func or @tilecore.jit")
+    progress = Console(stderr=True)
+    with progress.status("starting") as status:
+        made = survey(kernels, targets, str(path), lambda kernel, target: status.update(f"{kernel}: {target}"))
+    if arguments.json:
+        dump(data_of(made))
+    else:  # what is piped into a file is not cut to a terminal's width
+        print_survey(made, Console(width=None if sys.stdout.isatty() else 160, highlight=False))
+    return 0 if made.taken else 1
+
+
 def compiled(words: str, settings: list[str], target: str | None) -> JITKernel:
     """The kernel that ``FILE[:NAME]`` names, compiled. settings: NAME=VALUE of its arguments. Raises ArgumentError."""
-    path, name = _parts(words)
-    module = _module(path)
+    path, name = path_and_name(words)
+    module = module_of(path)
     kernels = [known for known, value in vars(module).items() if _is_kernel(value)]
     if name is None and len(kernels) == 1:
         name = kernels[0]
@@ -54,11 +87,6 @@ def compiled(words: str, settings: list[str], target: str | None) -> JITKernel:
             expected=", ".join(f"{path}:{known}" for known in kernels) or f"{path}:NAME of a function that returns one",
         )
     return _compile(found, name, _values(settings), target)
-
-
-def _parts(words: str) -> tuple[Path, str | None]:
-    path, colon, name = words.rpartition(":")
-    return (Path(path), name) if colon and path and not Path(words).exists() else (Path(words), None)
 
 
 def _values(settings: list[str]) -> dict[str, Any]:
@@ -73,21 +101,6 @@ def _values(settings: list[str]) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             made[name] = text
     return made
-
-
-def _module(path: Path) -> ModuleType:
-    """A Python file, run as a module of its name."""
-    spec = util.spec_from_file_location(path.stem, path) if path.is_file() else None
-    if spec is None or spec.loader is None:
-        raise ArgumentError(f"there is no Python file {path}", expected="a file named something.py")
-    module = util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)
-    sys.path.insert(0, str(path.resolve().parent))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.pop(0)
-    return module
 
 
 def _is_kernel(value: Any) -> bool:

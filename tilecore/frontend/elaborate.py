@@ -9,15 +9,17 @@ from types import FunctionType
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, TilecoreError
+from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend import hooks
 from tilecore.frontend.builder import Builder, building, current
 from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.signature import definition_of
+from tilecore.frontend.source import span_at
 from tilecore.ir.nodes import PrimFunc, Var, tirx
 from tilecore.language.annotations import PtrType, TensorType
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import ir_dtype
+from tilecore.language.dialects import blamed
 from tilecore.language.pointers import Pointer
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import as_expr
@@ -46,7 +48,7 @@ def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> Prim
         values.append(value)
     run(builder, function, values)
     try:
-        return finish(builder, [p.declared() if isinstance(p, Pointer) else p for p in params])
+        return finish(builder, [p.declared() if isinstance(p, Pointer) else p for p in params], place)
     except LanguageError as error:
         raise error.at(place) from None
 
@@ -111,6 +113,9 @@ def run(builder: Builder, function: FunctionType, values: list[Any], named: dict
                 message = str(error).strip().splitlines()
                 text = next((line for line in message if line.strip()), type(error).__name__)
                 raise LanguageError(text).at(builder.location) from error
+            fault = blamed(error)
+            if fault is not None:
+                raise fault.at(builder.location) from error
             raise
 
 
@@ -123,9 +128,9 @@ def _from_compiler(error: BaseException) -> bool:
     return any(part in last for part in ("/tvm/", "/tvm_ffi/", "tvm_ffi/cython", "src/"))
 
 
-def finish(builder: Builder, params: list[Var]) -> PrimFunc:
-    """The PrimFunc of everything built."""
-    function = PrimFunc(params, builder.frames[0].body())
+def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
+    """The PrimFunc of everything built. place: where the user's definition begins."""
+    function = PrimFunc(params, builder.frames[0].body(), span=span_at(place))
     function = function.with_attr("global_symbol", builder.name)
     for key, value in builder.attributes.items():
         if key == "compile_flags":

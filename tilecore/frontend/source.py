@@ -6,10 +6,14 @@ import ast
 import inspect
 import linecache
 import textwrap
+import tokenize
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError, Location
+
+if TYPE_CHECKING:
+    from tilecore.ir.nodes import Span
 
 
 def parse_function(function: FunctionType) -> tuple[str, ast.FunctionDef | ast.Lambda]:
@@ -48,6 +52,44 @@ def _shift_columns(tree: ast.AST, margin: int) -> None:
             node.col_offset += margin
             if getattr(node, "end_col_offset", None) is not None:
                 node.end_col_offset += margin
+
+
+def place_of_parameter(span: Any, name: str) -> Location | None:
+    """Where a parameter is declared: in the definition that begins at ``span``, else that definition's first line."""
+    definition = location_of_span(span)
+    if definition is None:
+        return None
+    lines = linecache.getlines(definition.file)[definition.line - 1 :]
+    if not lines:  # the text is gone, or shorter by now
+        return definition
+    try:
+        block = inspect.getblock(lines)
+        tree = ast.parse(textwrap.dedent("".join(block)))
+    except (SyntaxError, tokenize.TokenError):
+        return definition
+    if not block:  # the file is not there, or is another by now
+        return definition
+    ast.increment_lineno(tree, definition.line - 1)
+    _shift_columns(tree, len(block[0]) - len(block[0].lstrip()))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg):
+            known = node.arg
+        elif isinstance(node, ast.AnnAssign):
+            known = getattr(node.target, "id", "")
+        elif isinstance(node, ast.Assign):
+            known = getattr(node.targets[0], "id", "")
+        else:
+            continue
+        if known == name:
+            return Location(definition.file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+    return definition
+
+
+def span_at(place: Location) -> Span:
+    """The TVM span of a place that is known by its line."""
+    from tilecore.ir.nodes import SourceName, Span
+
+    return Span(SourceName(place.file), place.line, place.line, place.column + 1, place.column + 1)
 
 
 class SpanTable:

@@ -10,7 +10,7 @@ import numpy as np
 from tilecore.errors import InterpreterError, UnsupportedError
 from tilecore.interpreter.scope import Expression, Scope, type_of
 from tilecore.interpreter.state import Site, State, first_lane
-from tilecore.interpreter.values import Value, ValueType, round_to, wrap
+from tilecore.interpreter.values import Value, ValueType, quiet, round_to, wrap
 from tilecore.ir.nodes import tirx
 
 Operation = Callable[[Value, Value], Value]
@@ -20,10 +20,18 @@ def _float_floor_mod(a: Value, b: Value) -> Value:
     return a - np.floor(a / b) * b
 
 
+def _smaller(a: Value, b: Value) -> Value:
+    return np.fmin(quiet(a), quiet(b))
+
+
+def _larger(a: Value, b: Value) -> Value:
+    return np.fmax(quiet(a), quiet(b))
+
+
 _PLAIN: dict[str, Operation] = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}
 _EXTREMES: dict[str, tuple[Any, Any]] = {
-    "Min": (np.fmin, np.minimum),
-    "Max": (np.fmax, np.maximum),
+    "Min": (_smaller, np.minimum),
+    "Max": (_larger, np.maximum),
 }  # of floats the one that is not NaN
 _BITWISE: dict[str, Operation] = {
     "BitwiseAnd": np.bitwise_and,
@@ -85,7 +93,8 @@ def _operation(scope: Scope, name: str, kind: ValueType) -> Operation:
     if name in _COMPARE:
         return _COMPARE[name]
     if name in _EXTREMES:
-        return _EXTREMES[name][not kind.is_float]
+        extreme: Operation = _EXTREMES[name][not kind.is_float]
+        return (lambda a, b: round_to(kind, extreme(a, b))) if kind.saturates else extreme
     if name in _BITWISE and not kind.is_float:
         return _BITWISE[name]
     exact = _PLAIN.get(name) or (_FLOAT_DIVISIONS.get(name) if kind.is_float else None)

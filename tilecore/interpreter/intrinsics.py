@@ -59,7 +59,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "fmod": np.fmod,
     "hypot": np.hypot,
     "copysign": np.copysign,
-    "ldexp": lambda x, y: x * np.exp2(np.floor(y / 2)) * np.exp2(np.ceil(y / 2)),
+    "ldexp": lambda x, y: np.ldexp(x, np.clip(y, -(2**15), 2**15).astype(np.int32)),
 }
 _TESTS: dict[str, Callable[[Any], Any]] = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
 

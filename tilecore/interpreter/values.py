@@ -16,7 +16,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tilecore.dtypes import FACTS
+from tilecore.dtypes import FACTS, Facts
 from tilecore.errors import UnsupportedError
 
 Value = Any  # a numpy scalar (the same in all lanes) or an array that broadcasts to the lanes
@@ -82,13 +82,14 @@ def value_type(name: str) -> ValueType:
         plain = np.dtype(bool)
         return ValueType(name, "bool", 8, plain, plain, plain, False, True)
     if facts.kind in ("int", "uint"):
-        return _integer(name, facts.kind, facts.bits)
+        return _integer(name, facts)
     return _float(name, facts.bits, float(facts.max or 0.0))
 
 
-def _integer(name: str, kind: str, bits: int) -> ValueType:
+def _integer(name: str, facts: Facts) -> ValueType:
+    kind, bits = facts.kind, facts.bits
     carrier = np.dtype(f"{kind}{max(bits, 8)}")
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if kind == "int" else (0, (1 << bits) - 1)
+    low, high = facts.integer_range
     element = np.dtype(getattr(ml_dtypes, name)) if name in _INT4 else carrier
     return ValueType(name, kind, bits, carrier, carrier, element, low, high)
 
@@ -140,6 +141,11 @@ def wrap(kind: ValueType, value: Value) -> Value:
         return value
     high = value & kind.carrier.type(15)
     return (high ^ kind.carrier.type(8)) - kind.carrier.type(8) if kind.kind == "int" else high
+
+
+def quiet(value: Value) -> Value:
+    """The floats with no signalling NaN among them: of one and a number numpy's fmin and fmax give either."""
+    return value * value.dtype.type(1)
 
 
 def round_to(kind: ValueType, value: Value) -> Value:

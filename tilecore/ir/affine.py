@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant
-from tilecore.ir.nodes import Add, Analyzer, Cast, Expr, Mul, Range, Sub, Var
+from tilecore.ir.nodes import Add, Cast, Expr, Mul, Range, Sub, Var
 from tilecore.ir.visit import reads_variable, substitute
 
 

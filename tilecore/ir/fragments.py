@@ -114,7 +114,7 @@ class FragmentLayout:
         for d in self.digits:
             if d.where == where:
                 value = indices[d.axis] // d.place if d.place > 1 else indices[d.axis]
-                if d.end < self.shape[d.axis]:
+                if d is not self.of_axis(d.axis)[-1]:  # digits behind it count past the end of a short axis, perhaps
                     value = value % d.extent
                 total = total + (value * d.stride if d.stride > 1 else value)
         return total
@@ -156,6 +156,12 @@ class FragmentLayout:
         mine = sorted(d for d in _refined(self, needed) if d.where == THREAD)
         theirs = {d for d in _refined(needed, self) if d.where == THREAD}
         return all(d in theirs for d in mine)
+
+    def has_in_place(self, needed: FragmentLayout) -> bool:
+        """Does every thread hold here whatever it would hold there, in registers that are the same for all threads?"""
+        mine = {(d.axis, d.place) for d in _refined(self, needed) if d.where == REGISTER}
+        theirs = {(d.axis, d.place) for d in _refined(needed, self) if d.where == THREAD}
+        return self.covers(needed) and not mine & theirs
 
     def __str__(self) -> str:
         words = [

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of, nothing
-from tilecore.ir.nodes import Analyzer, AttrStmt, For, IterVar, Range, Var
+from tilecore.ir.nodes import AttrStmt, For, IterVar, Range, Var
 from tilecore.ir.thread_ranges import THREADS
 
 _KEY = "tile.range"

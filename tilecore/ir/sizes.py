@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from tilecore.errors import LanguageError
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
-from tilecore.ir.nodes import Analyzer, Cast, Expr, Var, is_buffer_var
+from tilecore.ir.nodes import Cast, Expr, Var, is_buffer_var
 from tilecore.ir.visit import collect
 from tilecore.runtime.artifact import Symbol
 from tilecore.runtime.dims import Dim, DimExpr

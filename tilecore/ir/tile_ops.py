@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import Call, Evaluate, Expr, IntImm, Span, StringImm, TensorRegion
 from tilecore.ir.register_call import register_call
 from tilecore.ir.visit import collect
@@ -171,6 +172,21 @@ def tile_op_of(node: Any) -> TileOp | None:
         return None
     name = getattr(call.op, "name", "")
     return TILE_OPS.get(name[len(PREFIX) :]) if name.startswith(PREFIX) else None
+
+
+def name_in_language(call: TileCall) -> str:
+    """What the user wrote, such as ``T.reduce_sum``; of operations with several names the first."""
+    called = call.hints.get(CALLED)
+    if called:
+        return str(called)
+    kind = str(call.args.get("kind", ""))
+    if call.op.name == "scan":
+        return {"sum": "T.cumsum", "max": "T.cummax"}.get(kind, "T.scan")
+    if call.op.name == "shuffle":
+        return {"idx": "T.shfl_sync"}.get(kind, f"T.shfl_{kind}")
+    if call.op.name in ("reduce", "atomic", "atomic_element") and kind:
+        return f"T.{call.op.name.partition('_')[0]}_{kind}"
+    return f"T.{call.op.name}"
 
 
 def as_tile_call(node: Any) -> TileCall | None:

@@ -132,7 +132,7 @@ def elaborate(
     outputs = _returned(returned, work, place)
     params = [work.params[n] for n in names] + [h.buffer for h in outputs]
     positions = tuple(range(len(names), len(params)))
-    return finish(work.builder, params), names, positions
+    return finish(work.builder, params, place), names, positions
 
 
 def _returned(returned: Any, work: _Elaboration, place: Location) -> list[BufferHandle]:

@@ -8,8 +8,8 @@ from typing import Any
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import Builder, current
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import (
-    Analyzer,
     BufferLoad,
     BufferRegion,
     BufferStore,
@@ -19,11 +19,19 @@ from tilecore.ir.nodes import (
     Range,
     TensorLoad,
     Var,
+    structural_equal,
 )
 from tilecore.language.conversions import convert
 from tilecore.language.operators import Arithmetic
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import KernelValue, as_expr
+
+
+def _is_element(value: Any, buffer: Var, where: list[Any]) -> bool:
+    """Is the value what this element of the buffer holds?"""
+    if not isinstance(value, TensorLoad) or not value.source.same_as(buffer):
+        return False
+    return all(structural_equal(a, b, map_free_vars=False) for a, b in zip(value.indices, where, strict=True))
 
 
 class LocalVar(Arithmetic):
@@ -121,7 +129,14 @@ class BufferHandle(KernelValue):
             write_region(BufferRegion(self.buffer, indices), value)
             return
         where = [i.min for i in indices]
-        builder.emit(BufferStore(self.buffer, convert(value, self.dtype), where, span=builder.span))
+        made = convert(value, self.dtype)
+        if not (self._is_reducer(builder) and _is_element(made, self.buffer, where)):  # r[i] += 0, which is folded
+            builder.emit(BufferStore(self.buffer, made, where, span=builder.span))
+
+    def _is_reducer(self, builder: Builder) -> bool:
+        """Is it the memory of a T.alloc_reducer?"""
+        kernel = builder.enclosing("kernel")
+        return kernel is not None and self.buffer in kernel.facts["kernel"].frame.facts.get("operations", ())
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.write(index, value)

@@ -6,7 +6,7 @@ import math
 import numbers
 from typing import Any
 
-from tilecore.dtypes import dtype
+from tilecore.dtypes import Facts, dtype
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import Cast, Expr, FloatImm, IntImm, tirx
 from tilecore.language.symbols import ConstDim
@@ -32,11 +32,12 @@ def convert(value: Any, kind: str) -> Expr:
 def _constant(number: Any, kind: str) -> Expr:
     """A number as a constant of element type ``kind``, as a cast in the kernel would convert it."""
     facts = dtype(kind).facts
-    if facts.kind == "float":
-        return tirx.const(float(number), ir_dtype(kind))
+    if facts.kind == "float":  # tfloat32 holds what float32 does
+        stored = dtype("float32").facts if kind == "tfloat32" else facts
+        return tirx.const(_in_range(float(number), stored), ir_dtype(kind))
     if facts.kind == "bool":
         return tirx.const(bool(number), "bool")
-    low, high = _integer_range(kind)
+    low, high = facts.integer_range
     if isinstance(number, numbers.Integral):
         return tirx.const((int(number) - low) % (high - low + 1) + low, ir_dtype(kind))
     if number != number:
@@ -44,11 +45,17 @@ def _constant(number: Any, kind: str) -> Expr:
     return tirx.const(int(min(max(float(number), low), high)), ir_dtype(kind))
 
 
-def _integer_range(kind: str) -> tuple[int, int]:
-    """Least and largest value of an integer type."""
-    facts = dtype(kind).facts
-    high = 2 ** (facts.bits - (facts.kind == "int")) - 1
-    return (-high - 1 if facts.kind == "int" else 0), high
+def _in_range(number: float, facts: Facts) -> float:
+    """A number beyond the largest of a float type as what it rounds to: that one, or infinity of more than 8 bits."""
+    largest = float(facts.max or 0.0)
+    if number != number:
+        return largest if facts.bits < 8 else number
+    if abs(number) <= largest:
+        return number
+    if facts.bits > 8:
+        step = math.ldexp(1.0, math.frexp(largest)[1] - 1 - facts.significand)
+        largest = largest if abs(number) < largest + step / 2 else math.inf
+    return math.copysign(largest, number)
 
 
 def _check_fits(value: Any, kind: str) -> None:
@@ -60,7 +67,7 @@ def _check_fits(value: Any, kind: str) -> None:
     if facts.kind == "float" and facts.max is not None and value == value and abs(value) != math.inf:
         low, high, wider, meaning = -facts.max, facts.max, "float64", "goes to the end of the range"
     elif facts.kind in ("int", "uint") and isinstance(value, numbers.Integral):
-        (low, high), wider, meaning = _integer_range(kind), "int64", "wraps"
+        (low, high), wider, meaning = dtype(kind).facts.integer_range, "int64", "wraps"
     else:
         return
     if not low <= value <= high:

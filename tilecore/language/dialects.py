@@ -8,12 +8,18 @@ refuse it at the user's line (ir/dialect_calls.py).
 from __future__ import annotations
 
 import importlib
+import inspect
+import traceback
 from collections.abc import Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 from tilecore.errors import LanguageError, PluginError
 from tilecore.plugins import manager
-from tilecore.plugins.guard import calling
+from tilecore.plugins.checking import wrong
+from tilecore.plugins.guard import Origin, blame, calling
+
+_handed_out: dict[CodeType, tuple[Origin, str]] = {}  # functions of backends: whose, and under which name
 
 
 def offered(name: str) -> Any | None:
@@ -29,11 +35,25 @@ def offered(name: str) -> Any | None:
         return None
     kind, place = next(iter(found.items()))
     module, _, attribute = place.partition(":")
-    with calling(manager.claims(kind)[0], f"importing {place}, its T.{name}"):
+    owner = manager.claims(kind)[0]
+    with calling(owner, f"importing {place}, its T.{name}"):
         value = getattr(importlib.import_module(module), attribute, None)
-        if value is None:
-            raise PluginError(f"{module} has no {attribute!r}, which the target {kind} offers as T.{name}")
+    if value is None:
+        message = f"{module} has no {attribute!r}, which TargetSpec.language offers as T.{name}"
+        raise wrong(owner, message, place, "the place of a function")
+    code = getattr(inspect.unwrap(value), "__code__", None)
+    if code is not None:
+        _handed_out[code] = owner, name
     return value
+
+
+def blamed(error: Exception) -> PluginError | None:
+    """The error to raise instead of one that came out of a backend's own T.name; None for any other."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code in _handed_out:
+            owner, name = _handed_out[frame.f_code]
+            return blame(owner, f"T.{name}", error)
+    return None
 
 
 def offered_names() -> set[str]:

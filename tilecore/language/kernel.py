@@ -8,7 +8,8 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import Frame, between, current
 from tilecore.frontend.loops import Axis
-from tilecore.ir.nodes import Analyzer, AttrStmt, IntImm, IterVar, Range, Stmt, Var
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
 from tilecore.ir.visit import substitute
 from tilecore.language.values import as_expr
 

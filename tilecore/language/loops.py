@@ -8,7 +8,8 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.frontend.loops import Axis, LoopSpec
-from tilecore.ir.nodes import Analyzer, tirx
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.nodes import tirx
 from tilecore.language.conditions import logical_and
 from tilecore.language.integers import ceildiv
 from tilecore.language.layouts import layout_hint

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.ir.nodes import Analyzer, BufferRegion, IntImm, Range, TensorLoad, TensorRegion
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.nodes import BufferRegion, IntImm, Range, TensorLoad, TensorRegion
 from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.values import as_expr
 

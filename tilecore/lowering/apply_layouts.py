@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import dtype_of
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     BufferLoad,
     BufferStore,
     Call,

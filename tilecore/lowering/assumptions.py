@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from math import lcm
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import (
     EQ,
-    Analyzer,
     And,
     Evaluate,
     Expr,

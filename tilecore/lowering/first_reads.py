@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import (
-    Analyzer,
     AttrStmt,
     Break,
     BufferStore,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     BufferLoad,
     BufferStore,
     DeclBuffer,

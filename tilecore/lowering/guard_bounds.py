@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, dtype_of, op_name
 from tilecore.ir.intrinsics import address, as_address
 from tilecore.ir.nodes import (
-    Analyzer,
     AttrStmt,
     BufferStore,
     Call,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
-from tilecore.ir.names import CALLED
+from tilecore.lowering.instead import instead_of
 
 if TYPE_CHECKING:
     from tilecore.ir.nodes import Stmt
@@ -26,6 +26,7 @@ class TileOpImpl:
     the code is that of one thread (families with threads only). fragments: for a late one, {buffer: its layout} of the
     operands that it wants to lie in its own way, or SHARED for one that must be in shared memory; the last argument is
     the number of threads. relate: for a late one, what it can say of an operand's layout once it knows others'.
+    last_resort: it takes what faster ones decline, where a target has such.
     """
 
     op: str
@@ -38,6 +39,7 @@ class TileOpImpl:
     late: bool = False
     fragments: Callable[[TileCall, PassEnv, int], dict[Any, Any]] = field(default=lambda call, env, threads: {})
     relate: Callable[[TileCall, dict[Any, Any]], dict[Any, Any]] = field(default=lambda call, known: {})
+    last_resort: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,15 @@ def choose(call: TileCall, candidates: Sequence[TileOpImpl], env: PassEnv) -> Ch
             return Choice(call, impl, tuple(declined))
         declined.append((impl.name, reason))
     reasons = "; ".join(f"{name}: {why}" for name, why in declined)
-    name = call.hints.get(CALLED) or f"T.{call.op.name}"
+    from tilecore.ir.tile_ops import name_in_language  # not with the module: plugins are loaded without TVM
+
+    name = name_in_language(call)
     raise UnsupportedError(
         f"{name} has no implementation on target {env.target}",
         location=location_of_span(call.span),
         found=reasons or "the target implements none",
-        expected="a supported form of the operation",
+        expected="what one of its implementations takes" if reasons else f"an operation that {env.target.kind} has",
+        hint=f"change what {declined[-1][0]!r} declines, which asks for least"
+        if declined
+        else instead_of(call.op.name),
     )

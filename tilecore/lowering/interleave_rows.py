@@ -7,8 +7,9 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import lane_step
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, seq
-from tilecore.ir.nodes import Analyzer, Bind, BufferStore, For, ForKind, PrimType, Ramp, Shuffle, Stmt, Var
+from tilecore.ir.nodes import Bind, BufferStore, For, ForKind, PrimType, Ramp, Shuffle, Stmt, Var
 from tilecore.ir.visit import substitute
 from tilecore.lowering.transpose_blocks import copied_element
 from tilecore.lowering.vectorize_body import Lanes
@@ -28,14 +29,14 @@ def interleaving_copy(axes: list[For], body: Stmt, bits: int) -> Stmt | None:
             continue
         if lane_step(body.indices[0], rows.loop_var, group) != 1:
             continue
-        extents = [constant(columns.extent), constant(rows.extent)]
-        if None in extents or constant(columns.min) != 0 or constant(rows.min) != 0:
+        wide, high = constant(columns.extent), constant(rows.extent)
+        if wide is None or high is None or constant(columns.min) != 0 or constant(rows.min) != 0:
             return None
         count = bits // DType(dtype_of(body.buffer)).bits
-        while count > extents[0]:  # type: ignore[operator]
+        while count > wide:
             count //= 2
         run = count // group
-        if extents[0] % count or extents[1] % group or lane_step(body.indices[0], columns.loop_var, run) != group:  # type: ignore[operator]
+        if run == 0 or wide % count or high % group or lane_step(body.indices[0], columns.loop_var, run) != group:
             return None
         try:
             return _groups(columns, rows, body, count, group)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tilecore.errors import PluginError
+from tilecore.errors import PluginError, TilecoreError
 from tilecore.target import Target
 
 if TYPE_CHECKING:
     from tilecore.ir.nodes import PrimFunc
     from tilecore.lowering.implementation import TileOpImpl
     from tilecore.plugins.backend import Capabilities
+    from tilecore.plugins.guard import Origin
+
+
+DEFINITION = "definition"  # the fact: the span of the user's function
 
 
 @dataclass
@@ -20,7 +25,8 @@ class PassEnv:
     """What a pass may look at, and the report that it adds to.
 
     config: pass configuration by key. report: plain data for ``kernel.explain()``, a list a topic. facts: what an
-    earlier pass found out for a later one, by name.
+    earlier pass found out for a later one, by name. refusals: where errors go that a pass can go on after; None: the
+    first one is raised.
     """
 
     target: Target
@@ -29,6 +35,13 @@ class PassEnv:
     config: Mapping[str, Any] = field(default_factory=dict)
     report: dict[str, list[Any]] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+    refusals: list[TilecoreError] | None = None
+
+    def refuse(self, error: TilecoreError) -> None:
+        """Raise the error; where all refusals of a kernel are wanted, keep it and go on."""
+        if self.refusals is None:
+            raise error
+        self.refusals.append(error)
 
     def note(self, topic: str, entry: Any) -> None:
         """Add one line to the report."""
@@ -64,26 +77,38 @@ class PassEdit:
     where: str = "after"
 
 
-def edited(steps: Sequence[Pass | Gap], edits: Sequence[PassEdit], owner: str) -> list[Pass]:
-    """The pipeline with a backend's edits; gaps that nothing fills vanish. ``owner`` is named when an edit is wrong."""
+def edited(steps: Sequence[Pass | Gap], edits: Sequence[PassEdit], owner: Origin) -> list[Pass]:
+    """The pipeline with a backend's edits, one after the other; gaps that nothing fills vanish.
+
+    ``owner`` is blamed when an edit is wrong.
+    """
     pipeline: list[Pass | Gap] = list(steps)
     for edit in edits:
-        names = [step.name for step in pipeline]
-        if edit.at not in names:
-            raise PluginError(
-                f"{owner} edits the pipeline at {edit.at!r}, which is not there", expected="one of " + ", ".join(names)
-            )
-        at = names.index(edit.at)
+        at = _place(pipeline, edit, owner)
         if edit.action == "insert" and edit.step is not None:
             pipeline.insert(at if edit.where == "before" else at + 1, edit.step)
         elif edit.action == "replace" and edit.step is not None and isinstance(pipeline[at], Pass):
             pipeline[at] = edit.step
-        elif edit.action == "remove" and isinstance(pipeline[at], Pass):
+        elif edit.action == "remove" and edit.step is None and isinstance(pipeline[at], Pass):
             del pipeline[at]
         else:
-            raise PluginError(
-                f"{owner} makes a pipeline edit that means nothing",
-                found=str(edit),
-                expected="insert, replace or remove",
-            )
+            expected = "a pass to insert at a gap or a pass, one to replace a pass by, or the name of one to remove"
+            raise _wrong(owner, "it makes a pipeline edit that means nothing", str(edit), expected)
     return [step for step in pipeline if isinstance(step, Pass)]
+
+
+def _place(pipeline: Sequence[Pass | Gap], edit: PassEdit, owner: Origin) -> int:
+    names = [step.name for step in pipeline]
+    if edit.at in names:
+        return names.index(edit.at)
+    close = difflib.get_close_matches(edit.at, names, 1)
+    expected = f"{close[0]!r}, or another of " if close else "one of "
+    raise _wrong(
+        owner, f"it edits the pipeline at {edit.at!r}, which is not there", repr(edit.at), expected + ", ".join(names)
+    )
+
+
+def _wrong(owner: Origin, message: str, found: str, expected: str) -> PluginError:
+    from tilecore.plugins.checking import wrong  # not with the module, which the guard imports
+
+    return wrong(owner, f"Lowering.edits: {message}", found, expected)

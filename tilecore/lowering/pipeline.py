@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
 from tilecore.errors import LoweringError, TilecoreError
 from tilecore.ir.dialect_calls import refuse_dialects
+from tilecore.ir.nodes import IRModule
 from tilecore.ir.verify import verify
-from tilecore.lowering.passes import Gap, Pass, PassEnv, edited
+from tilecore.lowering.check_capabilities import check_capabilities
+from tilecore.lowering.passes import DEFINITION, Gap, Pass, PassEnv, edited
+from tilecore.plugins.checking import wrong
 
 if TYPE_CHECKING:
     from tilecore.ir.nodes import PrimFunc
@@ -36,15 +40,22 @@ def family_steps(name: str) -> Sequence[Pass | Gap]:
 
 def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     """Tile IR to target IR, by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
-    steps = edited(family_steps(backend.lowering.family), backend.lowering.edits, backend.package)
+    family = family_steps(backend.lowering.family)
+    steps = edited(family, backend.lowering.edits, backend)
+    before_outline = list(takewhile(lambda step: step.name != "outline_kernels", family))
     check = debug.check_enabled()
     if check:
         verify(func, "the front end")
     takes_ranges = backend.lowering.family == "simt"
     refuse_dialects(func.body, f"target {env.target}", env.target.kind, takes_ranges)
+    check_capabilities(func, env)
+    env.facts[DEFINITION] = func.span
     current: Any = func
-    for step in steps:
+    for number, step in enumerate(steps):
         start = time.perf_counter()
+        if isinstance(current, IRModule) and step in before_outline:
+            found = f"pass {steps[number - 1].name}, before it, returned an IRModule"
+            raise wrong(backend, f"pass {step.name} takes a whole function", found, "a PrimFunc")
         try:
             current = step.run(current, env)
         except TilecoreError:

@@ -9,10 +9,10 @@ from typing import Any
 
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     BufferRegion,
     Evaluate,
     IntImm,

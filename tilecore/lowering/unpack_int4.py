@@ -11,13 +11,14 @@ from typing import Any
 
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
+from tilecore.frontend.source import location_of_span, place_of_parameter
 from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, load, op_name, seq, store
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     AttrStmt,
+    Bind,
     BufferStore,
     Call,
     DeclBuffer,
@@ -38,10 +39,11 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import tile_call
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.loops.prefetch import PREFETCH
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.passes import DEFINITION, Pass, PassEnv
 from tilecore.lowering.threads.kernels import is_axis
 
 BYTE = "uint8"
+HALVES = "halves"  # the fact: buffers of bytes of which single halves are stored
 
 
 def unpack_int4(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -50,7 +52,7 @@ def unpack_int4(func: PrimFunc, env: PassEnv) -> PrimFunc:
     ]
     if not any(is_narrow(b) for b in buffers):
         return func
-    work = _Unpack()
+    work = _Unpack(env.facts.get(DEFINITION), env.facts.setdefault(HALVES, set()))
     params = [work.bytes_of(p) if is_buffer_var(p) and is_packed(p) else p for p in func.params]
     safe = env.facts.get("safe_values", {})
     for buffer in [b for b in safe if is_packed(b)]:
@@ -82,7 +84,8 @@ def is_packed(buffer: Var) -> bool:
 
 
 class _Unpack:
-    def __init__(self) -> None:
+    def __init__(self, definition: Any, halves: set[Var]) -> None:
+        self.definition, self.halves = definition, halves
         self.made: dict[Var, Var] = {}
         self.analyzer = Analyzer()
 
@@ -110,9 +113,10 @@ class _Unpack:
         if known is not None and known % 2:
             raise UnsupportedError(
                 f"{old.name} has an odd number of {old.dtype} along its last axis",
-                location=location_of_span(span),
-                found=f"shape {tuple(old.shape)}",
+                location=location_of_span(span) or place_of_parameter(self.definition, str(old.name)),
+                found=f"shape {tuple(str(size) for size in old.shape)}",
                 expected="an even number: two share a byte",
+                hint=f"{known + 1} of them, the last of which nobody uses; or elements of a byte",
             )
         shape = [*axes, self.analyzer.simplify(tirx.floordiv(last, const(2, dtype_of(last))))]
         strides = [tirx.floordiv(s, const(2, dtype_of(s))) for s in old.strides[:-1]]
@@ -163,9 +167,14 @@ class _Unpack:
         where, shift = self.place(list(made.indices))
         element = load(self.bytes_of(node.buffer), where, node.span)
         mask = const(15, BYTE) << shift
-        value = half_byte(made.value) << shift
-        steps = [("and", tirx.bitwise_not(mask)), ("or", value)]
-        return seq([_atomic(element, operand, kind, node.span) for kind, operand in steps])
+        self.halves.add(element.source)
+        half = half_byte(made.value)
+        before: list[Stmt] = []
+        if any(is_global(read.source) for read in collect(half, TensorLoad)):  # maybe what the first step clears
+            var = Var("half", BYTE)
+            before, half = [Bind(var, half, span=node.span)], var
+        steps = [("and", tirx.bitwise_not(mask)), ("or", half << shift)]
+        return seq([*before, *(_atomic(element, operand, kind, node.span) for kind, operand in steps)])
 
     def call(self, node: Call, mutator: Any) -> Any:
         if op_name(node) == PREFETCH and is_packed(node.args[0].source):

@@ -7,10 +7,10 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import Strided, coefficient, lane_step
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, dtype_of, op_name
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
-    Analyzer,
     Broadcast,
     BufferLoad,
     Call,

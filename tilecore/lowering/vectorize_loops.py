@@ -7,10 +7,10 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import lane_step
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     Bind,
     Broadcast,
     BufferLoad,
@@ -208,7 +208,8 @@ def _chunks(axis: For, count: int, make: Any) -> Stmt:
 
 def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
     """A reduction along ``axis``: STREAMS vectors of partial results, joined after the loop."""
-    totals = {s.buffer for s in stores(body) if is_total(s.buffer)}
+    own = {alloc.buffer for alloc in collect(body, AllocBuffer)}  # of a reduction inside of each iteration
+    totals = {s.buffer for s in stores(body) if is_total(s.buffer)} - own
     if not totals:
         raise CannotVectorizeError("no partial result is accumulated")
     extent = constant(axis.extent)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tilecore.runtime.adapter import KernelAdapter
 
 CONTRACT_VERSION = 1
-SUPPORTED_CONTRACTS = (0, 1)
+SUPPORTED_CONTRACTS = (CONTRACT_VERSION - 1, CONTRACT_VERSION)
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class TargetSpec:
     detect: is a device present. Neither ``resolve`` nor ``detect`` may import TVM or torch.
     language: names that it adds to the tile language, each with its place ("module:attribute"), which is imported when
     a kernel uses the name.
+    known_failures: function of a Target: the cases of the conformance kit that are known to fail on it, as patterns
+    ("test_math.py::*erf*"), each with the reason; a case whose reason begins with "crashes" is not run.
     contract: the version of the contract that the plugin was written for.
     """
 
@@ -79,6 +81,7 @@ class TargetSpec:
     torch_device: str = "cpu"
     language: Mapping[str, str] = field(default_factory=dict)
     contract: int = CONTRACT_VERSION
+    known_failures: Callable[[Target], Mapping[str, str]] = lambda target: {}
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,11 @@ class Rule:
     holds: Callable[[Any], bool]
 
 
-def _is_text(value: Any) -> bool:
+def is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_name(value: Any) -> bool:
+def is_name(value: Any) -> bool:
     return isinstance(value, str) and _NAME.fullmatch(value) is not None
 
 
@@ -48,7 +48,7 @@ def _is_place(value: Any) -> bool:
     return bool(colon) and attribute.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
-def _is_int(value: Any) -> bool:
+def is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -56,7 +56,9 @@ def _is_attribute(value: Any) -> bool:
     return isinstance(value, (str, int, bool))
 
 
-def _takes(arguments: int) -> Rule:
+def takes(arguments: int) -> Rule:
+    """A function that can be called with so many arguments."""
+
     def holds(value: Any) -> bool:
         if not callable(value):
             return False
@@ -71,18 +73,19 @@ def _takes(arguments: int) -> Rule:
     return Rule(f"a function of {arguments} argument{'s' * (arguments != 1)}", holds)
 
 
-def _mapping(words: str, key: Callable[[Any], bool], value: Callable[[Any], bool]) -> Rule:
+def mapping(words: str, key: Callable[[Any], bool], value: Callable[[Any], bool]) -> Rule:
+    """A dict whose keys and values hold."""
     return Rule(words, lambda table: isinstance(table, Mapping) and all(key(k) and value(v) for k, v in table.items()))
 
 
 def _is_implied(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(_is_name(k) and _is_attribute(v) for k, v in value.items())
+    return isinstance(value, Mapping) and all(is_name(k) and _is_attribute(v) for k, v in value.items())
 
 
 def _is_attribute_spec(value: Any) -> bool:
     return (
         isinstance(value, AttributeSpec)
-        and _is_text(value.doc)
+        and is_text(value.doc)
         and (value.default is None or _is_attribute(value.default))
         and isinstance(value.choices, tuple)
         and all(map(_is_attribute, value.choices))
@@ -93,38 +96,42 @@ def _is_attribute_spec(value: Any) -> bool:
 def _is_installable(value: Any) -> bool:
     return (
         isinstance(value, Installable)
-        and _is_text(value.name)
-        and _is_text(value.doc)
-        and all(_is_int(count) and count >= 0 for count in (value.download_bytes, value.installed_bytes))
-        and _takes(1).holds(value.installed)
-        and _takes(1).holds(value.install)
+        and is_text(value.name)
+        and is_text(value.doc)
+        and all(is_int(count) and count >= 0 for count in (value.download_bytes, value.installed_bytes))
+        and takes(1).holds(value.installed)
+        and takes(1).holds(value.install)
     )
 
 
-TEXT = Rule("a non-empty str", _is_text)
-NAME = Rule("a name: letters, digits and _ . + - after a letter", _is_name)
+TEXT = Rule("a non-empty str", is_text)
+FLAG = Rule("True or False", lambda value: isinstance(value, bool))
+NAME = Rule("a name: letters, digits and _ . + - after a letter", is_name)
+FAMILIES = ("loops", "simt", "none")
+FAMILY = Rule(", ".join(map(repr, FAMILIES)), lambda value: value in FAMILIES)
 SEQUENCE = Rule("a list or tuple", lambda value: isinstance(value, Sequence) and not isinstance(value, (str, bytes)))
 
 RULES: dict[type, dict[str, Rule]] = {
     TargetSpec: {
         "kind": NAME,
         "doc": TEXT,
-        "capabilities": _takes(1),
-        "detect": _takes(0),
-        "resolve": _takes(1),
-        "attributes": _mapping("a dict of names to whole AttributeSpecs", _is_name, _is_attribute_spec),
-        "aliases": _mapping("a dict of names to dicts of attributes", _is_name, _is_implied),
-        "device": Rule("a DLPack device type, a positive int", lambda value: _is_int(value) and value > 0),
+        "capabilities": takes(1),
+        "detect": takes(0),
+        "resolve": takes(1),
+        "attributes": mapping("a dict of names to whole AttributeSpecs", is_name, _is_attribute_spec),
+        "aliases": mapping("a dict of names to dicts of attributes", is_name, _is_implied),
+        "device": Rule("a DLPack device type, a positive int", lambda value: is_int(value) and value > 0),
         "torch_device": TEXT,
-        "language": _mapping('a dict of names to "module:attribute"', _is_identifier, _is_place),
+        "language": mapping('a dict of names to "module:attribute"', _is_identifier, _is_place),
+        "known_failures": takes(1),
     },
-    Lowering: {"family": TEXT, "stand_in": _takes(1), "edits": SEQUENCE, "implementations": SEQUENCE},
-    Codegen: {"function": TEXT, "emits": TEXT, "register": _takes(0)},
+    Lowering: {"family": FAMILY, "stand_in": takes(1), "edits": SEQUENCE, "implementations": SEQUENCE},
+    Codegen: {"function": TEXT, "emits": TEXT, "register": takes(0)},
     Toolchain: {
-        "find": _takes(0),
-        "build": _takes(1),
-        "version": _takes(1),
-        "describe": _takes(1),
+        "find": takes(0),
+        "build": takes(1),
+        "version": takes(1),
+        "describe": takes(1),
         "installable": Rule("a whole Installable or None", lambda value: value is None or _is_installable(value)),
     },
 }
@@ -133,14 +140,14 @@ RULES: dict[type, dict[str, Rule]] = {
 def check_record(origin: Origin, hook: str, answer: Any, kind: type) -> None:
     """Raise PluginError unless ``answer`` is a whole record of type ``kind``."""
     if not isinstance(answer, kind):
-        found = f"the class {answer.__name__} itself" if isinstance(answer, type) else _shown(answer)
+        found = f"the class {answer.__name__} itself" if isinstance(answer, type) else shown(answer)
         raise wrong(origin, f"{hook} must return a {kind.__name__}", found, f"tilecore.plugins.backend.{kind.__name__}")
     if isinstance(answer, TargetSpec):
         _check_contract(origin, answer.contract)
     for field, rule in RULES[kind].items():
         value = getattr(answer, field)
         if not rule.holds(value):
-            raise wrong(origin, f"{hook}: field {field!r} of {kind.__name__} is wrong", _shown(value), rule.words)
+            raise wrong(origin, f"{hook}: field {field!r} of {kind.__name__} is wrong", shown(value), rule.words)
     if isinstance(answer, TargetSpec):
         _check_target(origin, answer)
     if isinstance(answer, Codegen) and answer.function != f"target.build.tilecore_{origin.kind}":
@@ -153,8 +160,8 @@ def wrong(origin: Origin, message: str, found: str, expected: str) -> PluginErro
 
 
 def _check_contract(origin: Origin, contract: Any) -> None:
-    if not _is_int(contract):
-        raise wrong(origin, "field 'contract' of TargetSpec is wrong", _shown(contract), "an int")
+    if not is_int(contract):
+        raise wrong(origin, "field 'contract' of TargetSpec is wrong", shown(contract), "an int")
     if contract in SUPPORTED_CONTRACTS:
         return
     newer = contract > max(SUPPORTED_CONTRACTS)
@@ -185,7 +192,8 @@ def _check_target(origin: Origin, spec: TargetSpec) -> None:
             raise wrong(origin, f"alias {alias!r} implies unknown attributes", str(unknown), known)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """What stands in a message as found; a plugin's __repr__ may itself be broken."""
     try:
         text = repr(value)
     except Exception:

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
+
+from pluggy import PluginValidationError
 
 from tilecore.errors import PluginError, TilecoreError
 
@@ -106,12 +107,20 @@ def remedy(origin: Origin, error: BaseException | None = None) -> str:
     steps = []
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("tilecore"):
         steps.append(f"install what provides the module {error.name!r}")
-    if isinstance(error, TypeError) and re.search(r"unexpected keyword argument", str(error)):
+    if error is not None and _asks_for_more(error):
         steps.append("the package may be written for a newer tilecore (pip install --upgrade tilecore)")
     steps.append(f"upgrade it (pip install --upgrade {origin.package})")
     if origin.package != "tilecore":
         steps.append(f"or remove it (pip uninstall {origin.package})")
     return ", ".join(steps) + "; other targets are not affected; `tilecore doctor` shows more"
+
+
+def _asks_for_more(error: BaseException) -> bool:
+    """Does it look as if the plugin uses what this tilecore does not have: a field, a module or a name in one?"""
+    if isinstance(error, TypeError):
+        return "unexpected keyword argument" in str(error)
+    of_tilecore = isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "tilecore"
+    return of_tilecore or (isinstance(error, PluginValidationError) and "unknown hook" in str(error))
 
 
 def _last_frame(error: BaseException) -> str:

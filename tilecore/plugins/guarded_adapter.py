@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
+from tilecore.plugins.answers import check_fields, obeys, record
 from tilecore.plugins.backend import Presence
-from tilecore.plugins.checking import wrong
-from tilecore.plugins.guard import PASS, Origin, blame, guarded
-from tilecore.plugins.guarded_records import returns
+from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, shown, wrong
+from tilecore.plugins.guard import PASS, Origin, blame, calling, guarded
+from tilecore.plugins.guarded_kernel import GuardedTimer, guard_loaded
 from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.runtime.tensors import is_tensor
 
-# Result types of the methods that have one; the results of the others are not looked at.
-RESULTS: dict[str, tuple[type, ...]] = {
-    "available": (Presence,),
-    "torch_device": (str,),
-    "largest_run": (int, type(None)),
+# What the methods return that have a rule of one line.
+RESULTS = {
+    "torch_device": TEXT,
+    "largest_run": Rule("an int, 1 or more, or None", lambda value: value is None or (is_int(value) and value > 0)),
+    "empty": Rule("a tensor", is_tensor),
+}
+ATTRIBUTES = {
+    "name": TEXT,
+    "device": Rule(
+        "a DLPack device type, a positive int, or None", lambda value: value is None or (is_int(value) and value > 0)
+    ),
+    "tensor_streams": FLAG,
 }
 METHODS = tuple(name for name, member in vars(KernelAdapter).items() if callable(member) and not name.startswith("_"))
+
+
+def check_adapter(origin: Origin, hook: str, adapter: KernelAdapter) -> tuple[str, tuple[str, ...]]:
+    """Name of an adapter that a hook returned, and the formats that it loads."""
+    name = getattr(adapter, "name", None)
+    if not isinstance(name, str) or not name:
+        raise wrong(origin, f"{hook}: an adapter has no name", shown(name), "a non-empty str as its name")
+    check_fields(origin, f"{hook}: ", adapter, ATTRIBUTES)
+    what = f"{name}.binary_formats"
+    with calling(origin, what, loading=True):
+        formats = adapter.binary_formats()
+    return name, check_formats(origin, what, formats)
 
 
 def guard_adapter(origin: Origin, adapter: KernelAdapter) -> KernelAdapter:
@@ -31,15 +51,16 @@ def guard_adapter(origin: Origin, adapter: KernelAdapter) -> KernelAdapter:
     members: dict[str, Any] = {name: _method(origin, adapter, name) for name in overridden}
     members["__module__"] = type(adapter).__module__
     made: Any = type(type(adapter).__name__, (_Guarded,), members)
-    return made(adapter)
+    return made(adapter, origin)
 
 
 class _Guarded(KernelAdapter):
-    def __init__(self, inner: KernelAdapter) -> None:
+    def __init__(self, inner: KernelAdapter, origin: Origin) -> None:
         self.inner = inner
+        self.origin = origin
         self.name = inner.name
         self.device = inner.device
-        self.tensor_streams = bool(inner.tensor_streams)
+        self.tensor_streams = inner.tensor_streams
 
     def available(self, target: Any) -> Presence:  # always replaced: the plugin's class had to define it
         raise NotImplementedError
@@ -60,16 +81,25 @@ def _method(origin: Origin, adapter: KernelAdapter, name: str) -> Any:
     what = f"{adapter.name}.{name}"
     if name == "current_stream":
         return staticmethod(_stream(origin, what, adapter.current_stream))
-    check: Callable[[Any], Any] | None = None
     if name == "load":
-        check = lambda loaded: _check_loaded(origin, what, loaded)  # noqa: E731
+        return staticmethod(_load(origin, what, adapter.load))
+    check: Callable[[Any], Any] | None = None
+    if name == "available":
+        check = record(origin, what, Presence)
     elif name == "binary_formats":
         check = lambda formats: check_formats(origin, what, formats)  # noqa: E731
+    elif name == "timer":
+        check = lambda timer: GuardedTimer(origin, what, timer)  # noqa: E731
     elif name in RESULTS:
-        check = returns(origin, what, *RESULTS[name])
+        check = obeys(origin, what, RESULTS[name])
     call = guarded(origin, what, getattr(adapter, name), check)
     call.__doc__ = getattr(KernelAdapter, name).__doc__
     return staticmethod(call)
+
+
+def _load(origin: Origin, what: str, load: Callable[[Any], LoadedKernel]) -> Callable[[Any], LoadedKernel]:
+    call = guarded(origin, what, load)
+    return lambda artifact: guard_loaded(origin, what, call(artifact), artifact)
 
 
 def _stream(origin: Origin, what: str, stream: Callable[[int], int]) -> Callable[[int], int]:
@@ -77,33 +107,19 @@ def _stream(origin: Origin, what: str, stream: Callable[[int], int]) -> Callable
 
     def current_stream(device_index: int) -> int:
         try:
-            return stream(device_index)
+            made = stream(device_index)
         except PASS:
             raise
         except BaseException as error:
             raise blame(origin, what, error) from error
+        if type(made) is int and made >= 0:
+            return made
+        raise wrong(origin, f"{what} returned the wrong thing", shown(made), "a stream as an int, 0 or more")
 
     return current_stream
 
 
 def check_formats(origin: Origin, what: str, formats: Any) -> tuple[str, ...]:
     if isinstance(formats, str) or not isinstance(formats, Sequence) or not all(isinstance(f, str) for f in formats):
-        raise wrong(origin, f"{what} returned the wrong thing", repr(formats)[:200], "a tuple of format names")
+        raise wrong(origin, f"{what} returned the wrong thing", shown(formats), "a tuple of format names")
     return tuple(formats)
-
-
-def _check_loaded(origin: Origin, what: str, loaded: Any) -> LoadedKernel:
-    if not isinstance(loaded, LoadedKernel):
-        raise wrong(origin, f"{what} returned the wrong thing", repr(loaded)[:200], "a LoadedKernel")
-    changes: dict[str, Any] = {}
-    if callable(loaded.launch):
-        changes["launch"] = guarded(origin, f"{what}().launch", loaded.launch)
-    elif type(loaded.launch).__name__ != "PyCapsule":
-        arguments = "slots, grids, device, stream" if loaded.on_device else "slots, grids, stream"
-        expected = f'a PyCapsule named "{loaded.capsule_name}" or a function({arguments})'
-        raise wrong(origin, f"{what} returned a LoadedKernel with a wrong launch", repr(loaded.launch)[:200], expected)
-    if loaded.error is not None:
-        changes["error"] = guarded(origin, f"{what}().error", loaded.error, returns(origin, f"{what}().error", str))
-    if loaded.advice is not None:
-        changes["advice"] = guarded(origin, f"{what}().advice", loaded.advice, returns(origin, f"{what}().advice", str))
-    return replace(loaded, **changes)

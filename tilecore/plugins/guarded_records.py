@@ -3,78 +3,36 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from tilecore.errors import ToolchainError
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import Pass, PassEdit
+from tilecore.plugins.answers import FACTS, REASONS, WORDS, check_built, check_found, guarded_by, record
 from tilecore.plugins.backend import (
     Capabilities,
     Codegen,
-    Found,
     Installable,
-    Lowering,
+    InstallRequest,
     Presence,
     TargetSpec,
     Toolchain,
 )
-from tilecore.plugins.checking import wrong
+from tilecore.plugins.checking import TEXT, Rule, is_int, shown, wrong
 from tilecore.plugins.guard import Origin, guarded
 from tilecore.target import Target
+
+TARGET = Rule("a Target", lambda value: isinstance(value, Target))
 
 
 def guard_target(origin: Origin, spec: TargetSpec) -> TargetSpec:
     return replace(
         spec,
-        capabilities=_wrap(origin, "TargetSpec.capabilities", spec.capabilities, Capabilities),
-        detect=_wrap(origin, "TargetSpec.detect", spec.detect, Presence),
-        resolve=_wrap(origin, "TargetSpec.resolve", spec.resolve, Target),
+        capabilities=_record(origin, "TargetSpec.capabilities", spec.capabilities, Capabilities),
+        detect=_record(origin, "TargetSpec.detect", spec.detect, Presence),
+        resolve=guarded_by(origin, "TargetSpec.resolve", spec.resolve, TARGET),
+        known_failures=guarded_by(origin, "TargetSpec.known_failures", spec.known_failures, REASONS),
     )
-
-
-def guard_lowering(origin: Origin, lowering: Lowering) -> Lowering:
-    return replace(
-        lowering,
-        stand_in=_wrap(origin, "Lowering.stand_in", lowering.stand_in, dict),
-        edits=tuple(_guard_edit(origin, edit) for edit in lowering.edits),
-        implementations=tuple(_guard_implementation(origin, impl) for impl in lowering.implementations),
-    )
-
-
-def _guard_edit(origin: Origin, edit: Any) -> PassEdit:
-    _check_element(origin, "Lowering.edits", edit, PassEdit)
-    step = edit.step
-    if step is None:
-        return edit
-    _check_element(origin, "PassEdit.step", step, Pass)
-    return replace(edit, step=replace(step, run=_wrap_late(origin, f"pass {step.name}", step.run, _functions)))
-
-
-def _guard_implementation(origin: Origin, impl: Any) -> TileOpImpl:
-    _check_element(origin, "Lowering.implementations", impl, TileOpImpl)
-    name = f"the implementation {impl.name} of T.{impl.op}"
-    return replace(
-        impl,
-        matches=_wrap(origin, f"{name}: matches", impl.matches, str, type(None)),
-        layouts=_wrap(origin, f"{name}: layouts", impl.layouts, dict),
-        fragments=_wrap(origin, f"{name}: fragments", impl.fragments, dict),
-        relate=_wrap(origin, f"{name}: relate", impl.relate, dict),
-        lower=_wrap_late(origin, f"{name}: lower", impl.lower, _statements),
-    )
-
-
-def _functions() -> tuple[type, ...]:
-    from tilecore.ir.nodes import IRModule, PrimFunc
-
-    return PrimFunc, IRModule
-
-
-def _statements() -> tuple[type, ...]:
-    from tilecore.ir.nodes import Stmt
-
-    return (Stmt,)
 
 
 def guard_codegen(origin: Origin, codegen: Codegen) -> Codegen:
@@ -85,10 +43,10 @@ def guard_codegen(origin: Origin, codegen: Codegen) -> Codegen:
 def guard_toolchain(origin: Origin, toolchain: Toolchain) -> Toolchain:
     return replace(
         toolchain,
-        find=guarded(origin, "Toolchain.find", toolchain.find, lambda found: _check_found(origin, found)),
-        build=guarded(origin, "Toolchain.build", toolchain.build, lambda built: _check_built(origin, built)),
-        version=_wrap(origin, "Toolchain.version", toolchain.version, str),
-        describe=_wrap(origin, "Toolchain.describe", toolchain.describe, Mapping),
+        find=guarded(origin, "Toolchain.find", toolchain.find, lambda found: check_found(origin, found)),
+        build=guarded(origin, "Toolchain.build", toolchain.build, lambda built: check_built(origin, built)),
+        version=guarded_by(origin, "Toolchain.version", toolchain.version, WORDS),
+        describe=guarded_by(origin, "Toolchain.describe", toolchain.describe, FACTS),
         installable=_guard_installable(origin, toolchain.installable),
     )
 
@@ -96,11 +54,27 @@ def guard_toolchain(origin: Origin, toolchain: Toolchain) -> Toolchain:
 def _guard_installable(origin: Origin, offer: Installable | None) -> Installable | None:
     if offer is None:
         return None
-    return replace(
-        offer,
-        installed=_wrap(origin, "Installable.installed", offer.installed, str),
-        install=_wrap(origin, "Installable.install", offer.install, str),
-    )
+    installed = guarded_by(origin, "Installable.installed", offer.installed, WORDS)
+    fetch = guarded_by(origin, "Installable.install", offer.install, TEXT)
+
+    def install(request: InstallRequest) -> str:
+        where: str = fetch(replace(request, progress=_checked_progress(origin, request.progress)))
+        if not installed(request.folder):
+            expected = f"what Installable.installed finds in {request.folder} afterwards"
+            raise wrong(origin, "Installable.install left something that is not whole", shown(where), expected)
+        return where
+
+    return replace(offer, installed=installed, install=install)
+
+
+def _checked_progress(origin: Origin, progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
+    def checked(what: str, done: int, total: int) -> None:
+        if not isinstance(what, str) or not is_int(done) or not is_int(total) or done < 0 or total < 0:
+            found, expected = shown((what, done, total)), "a str and two ints, 0 or more"
+            raise wrong(origin, "Installable.install called progress with the wrong thing", found, expected)
+        progress(what, done, total)
+
+    return checked
 
 
 def no_toolchain(origin: Origin) -> Toolchain:
@@ -115,33 +89,8 @@ def no_toolchain(origin: Origin) -> Toolchain:
     return Toolchain(find=tuple, build=build)
 
 
-def returns(origin: Origin, what: str, *types: type) -> Callable[[Any], Any]:
-    """A check for :func:`~tilecore.plugins.guard.guarded`: the result is one of these types."""
-
-    def check(result: Any) -> Any:
-        if not isinstance(result, types):
-            raise wrong(origin, f"{what} returned the wrong thing", repr(result)[:200], " or ".join(map(_name, types)))
-        return result
-
-    return check
-
-
-def _wrap(origin: Origin, what: str, function: Callable[..., Any], *results: type) -> Any:
-    return guarded(origin, what, function, returns(origin, what, *results))
-
-
-def _wrap_late(origin: Origin, what: str, function: Callable[..., Any], results: Callable[[], tuple[type, ...]]) -> Any:
-    """As :func:`_wrap`, with types of the IR, which are imported when the function has run."""
-    return guarded(origin, what, function, lambda made: returns(origin, what, *results())(made))
-
-
-def _check_element(origin: Origin, where: str, element: Any, kind: type) -> None:
-    if not isinstance(element, kind):
-        raise wrong(origin, f"{where} holds something else", repr(element)[:200], f"a {kind.__name__}")
-
-
-def _name(kind: type) -> str:
-    return "None" if kind is type(None) else kind.__name__
+def _record(origin: Origin, what: str, function: Callable[..., Any], kind: type) -> Any:
+    return guarded(origin, what, function, record(origin, what, kind))
 
 
 def _once(function: Callable[[], Any]) -> Callable[[], None]:
@@ -157,16 +106,3 @@ def _once(function: Callable[[], Any]) -> Callable[[], None]:
                 done = True
 
     return call
-
-
-def _check_found(origin: Origin, found: Any) -> tuple[Found, ...]:
-    if not isinstance(found, Sequence) or not all(isinstance(item, Found) for item in found):
-        raise wrong(origin, "Toolchain.find returned the wrong thing", repr(found)[:200], "a list of Found")
-    return tuple(found)
-
-
-def _check_built(origin: Origin, built: Any) -> tuple[bytes, str]:
-    whole = isinstance(built, tuple) and len(built) == 2 and isinstance(built[0], bytes) and isinstance(built[1], str)
-    if not whole:
-        raise wrong(origin, "Toolchain.build returned the wrong thing", repr(built)[:200], "(bytes, format)")
-    return built

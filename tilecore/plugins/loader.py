@@ -19,14 +19,9 @@ from tilecore.plugins.backend import Backend, Codegen, Lowering, TargetSpec, Too
 from tilecore.plugins.checking import check_record, wrong
 from tilecore.plugins.discovery import Entry
 from tilecore.plugins.guard import calling, remedy, title
-from tilecore.plugins.guarded_adapter import check_formats, guard_adapter
-from tilecore.plugins.guarded_records import (
-    guard_codegen,
-    guard_lowering,
-    guard_target,
-    guard_toolchain,
-    no_toolchain,
-)
+from tilecore.plugins.guarded_adapter import check_adapter, guard_adapter
+from tilecore.plugins.guarded_lowering import guard_lowering
+from tilecore.plugins.guarded_records import guard_codegen, guard_target, guard_toolchain, no_toolchain
 from tilecore.plugins.isolation import LoadReport, watched
 from tilecore.runtime.adapter import KernelAdapter
 
@@ -85,14 +80,10 @@ class Loader:
         for adapter in answer:
             if not isinstance(adapter, KernelAdapter):
                 raise wrong(entry, f"{hook} returned something else", repr(adapter)[:200], "KernelAdapter instances")
-            name = getattr(adapter, "name", None)
-            if not isinstance(name, str) or not name:
-                raise wrong(entry, f"{hook}: an adapter has no name", repr(name), "a non-empty str as its name")
+            name, formats = check_adapter(entry, hook, adapter)
             if name in adapters:
                 raise wrong(entry, f"{hook} returned two adapters named {name!r}", name, "one adapter for each name")
-            with calling(entry, f"{name}.binary_formats", loading=True):
-                formats = adapter.binary_formats()
-            if check_formats(entry, f"{name}.binary_formats", formats) and not self._has("tilecore_toolchain"):
+            if formats and not self._has("tilecore_toolchain"):
                 found = f"adapter {name!r} loads {', '.join(formats)}, and there is no tilecore_toolchain"
                 raise wrong(entry, "nothing builds the binaries that it loads", found, "a tilecore_toolchain hook")
             adapters[name] = guard_adapter(entry, adapter)
@@ -198,10 +189,11 @@ def _register(entry: Entry, plugin: Any) -> Any:
 
 def _invalid(entry: Entry, plugin: Any, error: Exception) -> PluginError:
     names = [name for name in dir(plugin) if name.startswith("tilecore_") and name not in HOOKS]
-    close = [match for name in names for match in difflib.get_close_matches(name, HOOKS, 1)]
+    close = [match for name in names for match in difflib.get_close_matches(name, HOOKS, 1, 0.85)]
     reason = " ".join(line.strip() for line in str(error).splitlines() if line.strip())
     expected = f"{close[0]}()" if close else f"hooks {', '.join(HOOKS)}, all without arguments"
-    return wrong(entry, f"{entry.value} defines a hook that does not fit the contract", reason, expected)
+    message = f"{title(entry)}: {entry.value} defines a hook that does not fit the contract"
+    return PluginError(message, found=reason, expected=expected, hint=remedy(entry, None if close else error))
 
 
 def kind_of(entry: Entry) -> str:

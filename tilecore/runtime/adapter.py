@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilecore.errors import UnsupportedError
+from tilecore.errors import LaunchError, UnsupportedError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.dims import Dim
@@ -98,9 +98,20 @@ class KernelAdapter(ABC):
 
         A call whose tensors are numpy arrays gets arrays on the host, unless an adapter has this method of its own.
         """
-        from tilecore.runtime.tensors import empty
+        from tilecore.runtime.tensors import device_problem, empty
 
-        return empty(shape, dtype, self.torch_device(device_index))
+        device = self.torch_device(device_index)
+        try:
+            return empty(shape, dtype, device)
+        except Exception as error:
+            problem = device_problem(device)
+            if not problem:
+                raise
+            raise LaunchError(
+                f"execution backend {self.name!r} has its tensors on {device!r}, and torch makes none there",
+                found=problem,
+                hint="pass the outputs instead of out_idx; or install the torch that knows the device",
+            ) from error
 
     def torch_device(self, device_index: int = 0) -> str:
         return "cpu"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.dtypes import FACTS
-from tilecore.errors import ArgumentError
+from tilecore.errors import ArgumentError, PluginError
+from tilecore.plugins.guard import Origin, remedy, title
+from tilecore.runtime.adapter import KernelAdapter
 from tilecore.runtime.artifact import Param, TensorParam
 from tilecore.runtime.call_plan import CallPlan
 from tilecore.runtime.dlpack import contiguous_strides
@@ -44,6 +46,20 @@ def not_a_tensor(plan: CallPlan, declared: TensorParam, value: Any) -> ArgumentE
         f"{plan.name}(): {declared.name} must be a tensor",
         found=_value(value),
         expected=f"a {storage_text(declared)} tensor of shape {shape_text(declared)} (torch, numpy or any DLPack)",
+    )
+
+
+def wrong_output(
+    plan: CallPlan, declared: TensorParam, adapter: KernelAdapter, found: str, shape: tuple[int, ...] | None = None
+) -> PluginError:
+    """What the execution backend allocated for a parameter does not fit it."""
+    origin: Origin | None = getattr(adapter, "origin", None)  # of a plugin's adapter, which the guard is around
+    what = f"{adapter.name}.empty made a wrong tensor for {declared.name}, which the call of {plan.name} allocates"
+    return PluginError(
+        what if origin is None else f"{title(origin)}: {what}",
+        found=found,
+        expected=f"a {storage_text(declared)} tensor of shape {shape_text(declared) if shape is None else shape}",
+        hint=None if origin is None else remedy(origin),
     )
 
 

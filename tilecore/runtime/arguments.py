@@ -161,7 +161,17 @@ class Binder:
             else:
                 made = self.adapter.empty(tuple(shape), dtype, self.device_index)
             self.results.append(made)
+            self._read_output(param, made, tuple(shape))
+
+    def _read_output(self, param: int, made: Any, shape: tuple[int, ...]) -> None:
+        """What ``empty`` of the adapter made: that it fits is the adapter's business, not the caller's."""
+        declared = self.plan.tensor(param)
+        try:
             self._read_tensor(param, made)
+        except ArgumentError as error:
+            raise errors.wrong_output(self.plan, declared, self.adapter, error.found or error.message) from error
+        if self.views[param].shape != shape:
+            raise errors.wrong_output(self.plan, declared, self.adapter, f"shape {self.views[param].shape}", shape)
 
     def check_tensors(self) -> None:
         for param in self.plan.tensors:

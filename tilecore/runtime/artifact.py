@@ -72,7 +72,8 @@ class Entry:
 
     Every entry takes the same *slots*, 8 bytes each: the data pointers of the tensor parameters in order, of the
     workspaces in order, the scalar parameters in order (integers sign- or zero-extended, floats as the bits of their
-    own dtype), then the symbols in order (int64).
+    own dtype), then the symbols in order (int64). Symbols that come from a scalar stand last: they are for the launcher
+    only, as the device function has the scalar.
 
     grid: blocks along x, y, z. threads: threads of a block along x, y, z.
     shared_bytes: on-chip memory of a block that the launch must provide.

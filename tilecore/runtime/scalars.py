@@ -22,12 +22,7 @@ class UnfitScalar(Exception):
 
 def integer_range(dtype: str) -> tuple[int, int]:
     """Smallest and largest value of an integer or bool dtype."""
-    facts = FACTS[dtype]
-    if facts.kind == "bool":
-        return 0, 1
-    if facts.kind == "uint":
-        return 0, 2**facts.bits - 1
-    return -(2 ** (facts.bits - 1)), 2 ** (facts.bits - 1) - 1
+    return FACTS[dtype].integer_range
 
 
 def slot_of(value: Any, dtype: str) -> int:

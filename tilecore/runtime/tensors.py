@@ -131,6 +131,17 @@ def empty(shape: tuple[int, ...], dtype: str, device: str = "cpu") -> Any:
     return torch.empty(shape, dtype=getattr(torch, str(FACTS[dtype].torch)), device=device)
 
 
+def device_problem(device: str) -> str:
+    """Why torch makes no tensors on that device, in its words; "" where it does."""
+    try:
+        import torch
+
+        torch.empty((), device=device)
+    except Exception as error:  # torch has no type of its own for it
+        return str(error).strip().partition("\n")[0] or type(error).__name__
+    return ""
+
+
 def empty_array(shape: tuple[int, ...], dtype: str) -> Any:
     """As :func:`empty`, numpy's in any case; aligned to 64 bytes."""
     import numpy

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from tilecore import codegen
 from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
-from tilecore.runtime.dims import evaluate
+from tilecore.runtime.artifact import Artifact, Entry
+from tilecore.runtime.slots import CallReader, EntryLaunch
 from tilecore.simulate.arguments import Record, Tensor
 from tilecore.simulate.compilers import find_compiler
 from tilecore.simulate.device import SimulatedDevice
@@ -24,9 +23,9 @@ HOST = 1  # DLPack's device type
 class SimulatedAdapter(KernelAdapter):
     """What a plugin adds to its adapters so that its kernels run without the hardware.
 
-    include: folders of its headers, which have a simulated form under ``TC_SIMULATE``. flags: for the host compiler.
-    device: warp width, limits and options of the device; without one, threads may write one value to one place without
-    order, as the language lets them. The tensors of a call are the host's.
+    include: folders of its headers, which have a simulated form under ``TC_SIMULATE``; the emitter's own is added.
+    flags: for the host compiler. device: warp width, limits and options of the device; without one, threads may write
+    one value to one place without order, as the language lets them. The tensors of a call are the host's.
     """
 
     device = HOST
@@ -36,7 +35,7 @@ class SimulatedAdapter(KernelAdapter):
         name: str = SIMULATED,
     ) -> None:  # fmt: skip
         self.name = name
-        self.include = tuple(Path(folder) for folder in include)
+        self.include = (*(Path(folder) for folder in include), Path(codegen.__file__).parent / "include")
         self.flags = tuple(flags)
         self.simulated = device or SimulatedDevice(allow_same_value=True)
 
@@ -86,43 +85,25 @@ class SimulatedLaunch:
         self.library = library
         self.device = device
         self.further = further
-        self.tensors: list[TensorParam] = [p for p in artifact.params if isinstance(p, TensorParam)]
-        self.scalars = [p for p in artifact.params if isinstance(p, ScalarParam)]
+        self.read = CallReader(artifact)
 
     def __call__(self, slots_address: int, grids_address: int, stream: int) -> int:
-        artifact = self.artifact
-        fixed = len(self.tensors) + len(artifact.workspaces) + len(self.scalars)
-        slots = list((ctypes.c_int64 * (fixed + len(artifact.symbols))).from_address(slots_address))
-        symbols = {s.name: value for s, value in zip(artifact.symbols, slots[fixed:], strict=True)}
-        arguments: list[Any] = list(slots)
-        for number, param in enumerate(self.tensors):
-            arguments[number] = _tensor(param, slots[number], symbols)
-        for number, workspace in enumerate(artifact.workspaces, len(self.tensors)):
-            arguments[number] = _workspace(workspace, slots[number], symbols)
-        grids = (ctypes.c_int64 * (4 * len(artifact.entries))).from_address(grids_address)
-        for number, entry in enumerate(artifact.entries):
-            self._run(entry, list(grids[4 * number : 4 * number + 4]), arguments, symbols)
+        call = self.read(slots_address, grids_address)
+        numbers = [int.from_bytes(scalar.data, "little") for scalar in call.scalars]
+        arguments: list[Tensor | int] = [*map(Tensor.of_slot, call.tensors), *numbers]
+        for launch in call.launches:
+            self._run(launch, arguments, call.symbols)
         return 0
 
-    def _run(self, entry: Entry, grid: list[int], arguments: list[Any], symbols: dict[str, int]) -> None:
+    def _run(self, launch: EntryLaunch, arguments: Sequence[Tensor | int], symbols: Mapping[str, int]) -> None:
+        entry, grid = launch.entry, launch.grid
+        if 0 in grid:  # nothing to do, whatever its tensors are
+            return
         cluster = entry.attributes.get("cluster", (1, 1, 1))
         if any(g % c for g, c in zip(grid, cluster, strict=False)):
             raise LaunchError(
                 f"{entry.symbol}: the grid is no multiple of its clusters of {tuple(cluster)} blocks",
-                found=f"a grid of {tuple(grid[:3])} blocks",
+                found=f"a grid of {grid} blocks",
             )
-        if 0 not in grid[:3]:
-            given = [*arguments, *self.further(entry, arguments, symbols)]
-            self.device.run(self.library, entry.symbol, grid[:3], entry.threads, given, grid[3], cluster=cluster)
-
-
-def _tensor(param: TensorParam, address: int, symbols: dict[str, int]) -> Tensor:
-    shape = tuple(evaluate(d, symbols) for d in param.shape)
-    strides = None if param.strides is None else tuple(evaluate(d, symbols) for d in param.strides)
-    access = "rw" if param.packed > 1 and "w" in param.access else param.access  # one element's store keeps the others
-    return Tensor(param.name, address & (2**64 - 1), param.dtype, shape, access, strides, param.packed)
-
-
-def _workspace(workspace: Workspace, address: int, symbols: dict[str, int]) -> Tensor:
-    shape = tuple(evaluate(d, symbols) for d in workspace.shape)
-    return Tensor(workspace.name, address & (2**64 - 1), workspace.dtype, shape, "rw")
+        given = [*arguments, *self.further(entry, arguments, symbols)]
+        self.device.run(self.library, entry.symbol, grid, entry.threads, given, launch.shared_bytes, cluster=cluster)

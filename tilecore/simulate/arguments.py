@@ -9,6 +9,7 @@ from typing import Any
 
 from tilecore.dtypes import FACTS, canonical_name
 from tilecore.errors import ArgumentError
+from tilecore.runtime.slots import TensorSlot, storage
 
 ACCESS = {"r": 1, "w": 2, "rw": 3}
 _FLOATS = {"float64": "<d", "float32": "<f", "tfloat32": "<f", "float16": "<e"}
@@ -41,6 +42,10 @@ class Tensor:
         strides = tuple(stride // item for stride in array.strides)
         return Tensor(name, array.ctypes.data, canonical_name(array.dtype), array.shape, access, strides, 1, array)
 
+    @staticmethod
+    def of_slot(slot: TensorSlot) -> Tensor:
+        return Tensor(slot.name, slot.address, slot.dtype, slot.shape, slot.access, slot.strides, slot.packed)
+
     @property
     def item(self) -> int:
         """Bytes of one storage element."""
@@ -65,19 +70,7 @@ class Tensor:
 
     def storage(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Shape and strides in storage elements."""
-        shape = self.shape
-        if self.packed > 1 and shape:
-            shape = (*shape[:-1], -(-shape[-1] // self.packed))
-        strides = self.strides
-        if strides is not None and self.packed > 1:
-            strides = (*(s // self.packed for s in strides[:-1]), 1)  # whole storage elements from row to row
-        if strides is None:
-            made, step = [], 1
-            for extent in reversed(shape):
-                made.append(step)
-                step *= extent
-            strides = tuple(reversed(made))
-        return shape, strides
+        return storage(self.shape, self.strides, self.packed)
 
     def index_of(self, offset: int) -> tuple[int, ...]:
         """The element at ``offset`` bytes from element 0; outside of the tensor, as if it went on row by row."""

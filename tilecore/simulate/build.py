@@ -18,6 +18,7 @@ from tilecore.simulate.compilers import HostCompiler
 
 RUNTIME = Path(__file__).parent / "runtime"
 INCLUDE = RUNTIME / "include"
+RUNTIME_PREFIX = "libtcsim-"  # of the file's name
 
 _SHARED = ("-std=c++17", "-fPIC", "-fno-exceptions", "-fno-rtti")
 _RUNTIME = (*_SHARED, "-O2", "-fvisibility=hidden", "-x", "c++")
@@ -33,7 +34,7 @@ def runtime_library(compiler: HostCompiler, definitions: Sequence[str] = ()) -> 
     """The runtime, built by ``compiler``; a few seconds the first time."""
     flags = [*_RUNTIME, *(f"-D{name}" for name in definitions)]
     key = content_key(compiler, flags, texts_digest(RUNTIME))
-    name = f"libtcsim-{key}.so"
+    name = f"{RUNTIME_PREFIX}{key}.so"
 
     def build(folder: str) -> None:
         source = os.fspath(RUNTIME / "src" / "runtime.h")

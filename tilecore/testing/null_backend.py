@@ -33,7 +33,7 @@ FUNCTION = f"target.build.tilecore_{KIND}"
 
 
 def capabilities(target: Target) -> Capabilities:
-    return Capabilities(dtypes=frozenset(FACTS), scopes=frozenset({"global"}), tile_ops=frozenset())
+    return Capabilities(dtypes=frozenset(FACTS), scopes=frozenset(), tile_ops=frozenset())
 
 
 def detect() -> Presence:

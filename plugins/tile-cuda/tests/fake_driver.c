@@ -1,4 +1,5 @@
 // A driver library without a GPU: it keeps a journal of what is asked of it, and fails when told to.
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +17,11 @@ int fake_slot_count = 3;
 char fake_maps[4][128];  // the tensor maps of the last launch
 int fake_map_count, fake_encodings, fake_cluster_width;
 
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 static void note(const char *format, long a, long b, long c, long d) {
+  pthread_mutex_lock(&one_at_a_time);
   if (written < sizeof journal - 256) written += (size_t)snprintf(journal + written, 256, format, a, b, c, d);
+  pthread_mutex_unlock(&one_at_a_time);
 }
 #define FAIL(name) if (!strcmp(failing_call, name)) return failing_code
 
@@ -51,6 +55,7 @@ API int cuCtxGetCurrent(void **c) { *c = depth ? stack[depth - 1] : 0; return 0;
 API int cuCtxGetDevice(int *d) { *d = (int)((uintptr_t)stack[depth - 1] - 0xC000); return 0; }
 API int cuCtxPushCurrent_v2(void *c) { stack[depth++] = c; return 0; }
 API int cuCtxPopCurrent_v2(void **c) { *c = stack[--depth]; return 0; }
+API int fake_depth(void) { return depth; }  // contexts of this thread
 API int cuCtxSetLimit(int number, size_t value) { note("limit %ld %ld\n", number, (long)value, 0, 0); return 0; }
 API int cuCtxGetLimit(size_t *value, int number) { *value = 4096; return 0; }
 API int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int threads, size_t shared) { *n = 2; return 0; }
@@ -81,7 +86,9 @@ API int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
   return 0;
 #endif
   FAIL("cuLaunchKernel");
-  launches++;
+  __sync_fetch_and_add(&launches, 1);
+  if (fake_slot_count) note("tensor %lx on %lx stream %lx\n", *(long *)parameters[0], (long)(uintptr_t)stack[depth - 1], (long)(uintptr_t)stream, 0);
+  if (fake_map_count) note("map of %lx on %lx\n", *(long *)parameters[fake_slot_count], (long)(uintptr_t)stack[depth - 1], 0, 0);
   note("launch %lx on %lx stream %lx shared %ld\n", (long)(uintptr_t)f, (long)(uintptr_t)stack[depth - 1],
        (long)(uintptr_t)stream, shared);
   note("grid %ld %ld %ld", gx, gy, gz, 0);
@@ -113,7 +120,7 @@ API int cuTensorMapEncodeTiled(void *map, int dtype, unsigned rank, void *addres
                                int swizzle, int promotion, int fill) {
   FAIL("cuTensorMapEncodeTiled");
   if ((uintptr_t)map % 64 || (uintptr_t)address % 16) return 1;
-  fake_encodings++;
+  __sync_fetch_and_add(&fake_encodings, 1);
   uint64_t *out = map;
   memset(map, 0, 128);
   out[0] = (uint64_t)(uintptr_t)address;

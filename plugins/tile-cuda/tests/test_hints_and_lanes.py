@@ -9,6 +9,8 @@ import thread_kernels as kernels
 from tile_cuda import codegen
 from tile_cuda.toolchain import INCLUDE
 
+import tilecore
+import tilecore.language as T
 from tilecore.errors import ToolchainError, UnsupportedError
 from tilecore.ir.build import const, load, seq, store
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, BufferLoad, BufferStore, Ramp, StringImm
@@ -123,3 +125,18 @@ def test_shuffles_of_every_size(kind, dtype):
     t = np.arange(64)
     places = [t // 8 * 8 + 3, t ^ 5, np.where(t % 32 >= 2, t - 2, t), np.where(t % 16 + 3 < 16, t + 3, t)]
     np.testing.assert_array_equal(y, x[np.concatenate(places)])
+
+
+def test_blocks_of_a_multiprocessor():
+    @T.prim_func
+    def kernel(Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1, threads=32):
+            T.fill(Y[0:32], 1.0)
+        with T.Kernel(1, threads=64):
+            T.annotate_min_blocks_per_sm(2)
+            T.annotate_min_blocks_per_sm(3)
+            T.fill(Y[32:64], 2.0)
+
+    source = tilecore.compile(kernel, target="cuda", execution_backend="sim").get_kernel_source()
+    assert "__launch_bounds__(32) kernel_kernel_0(" in source
+    assert "__launch_bounds__(64, 3) kernel_kernel_1(" in source

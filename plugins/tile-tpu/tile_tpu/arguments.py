@@ -14,20 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.dtypes import FACTS
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
-from tilecore.runtime.dims import evaluate
+from tilecore.runtime.artifact import Artifact, Entry
+from tilecore.runtime.slots import CallReader, ScalarSlot, TensorSlot
 
 _BY_BITS = {8: ctypes.c_uint8, 16: ctypes.c_uint16, 32: ctypes.c_uint32, 64: ctypes.c_uint64}
-
-
-@dataclass(frozen=True)
-class TensorSlot:
-    """A tensor of a call: its bytes from the first element to the last. access: "r", "w" or "rw"."""
-
-    name: str
-    address: int
-    nbytes: int
-    access: str
 
 
 @dataclass(frozen=True)
@@ -50,17 +40,10 @@ class Call:
 def slots_of(artifact: Artifact, slots_address: int, grids_address: int) -> Iterator[Call]:
     """The kernels to launch, in order, from what a launcher hands over (``tilecore.runtime.adapter.LoadedKernel``).
     Kernels without blocks are left out."""
-    tensors = [p for p in artifact.params if isinstance(p, TensorParam)]
-    scalars = [p for p in artifact.params if isinstance(p, ScalarParam)]
-    fixed = len(tensors) + len(artifact.workspaces) + len(scalars)
-    slots = list((ctypes.c_int64 * (fixed + len(artifact.symbols))).from_address(slots_address))
-    symbols = {s.name: value for s, value in zip(artifact.symbols, slots[fixed:], strict=True)}
-    memory: list[TensorParam | Workspace] = [*tensors, *artifact.workspaces]
-    placed = [_slot(p, slots[i] & (2**64 - 1), symbols) for i, p in enumerate(memory)]
-    grids = (ctypes.c_int64 * (4 * len(artifact.entries))).from_address(grids_address)
-    for number, entry in enumerate(artifact.entries):
-        if 0 not in grids[4 * number : 4 * number + 3]:
-            yield Call(entry.symbol, cores_of(entry), placed, _scalars(entry, slots[len(memory) :], len(memory)))
+    call = CallReader(artifact)(slots_address, grids_address)
+    for launch in call.launches:
+        entry = launch.entry
+        yield Call(entry.symbol, cores_of(entry), call.tensors, _scalars(entry, call.scalars, len(call.tensors)))
 
 
 def cores_of(entry: Entry) -> int:
@@ -68,25 +51,6 @@ def cores_of(entry: Entry) -> int:
     return int(entry.attributes.get("cores", 1))
 
 
-def _scalars(entry: Entry, values: Sequence[int], first: int) -> list[Any]:
-    """Behind them an artifact may have symbols that are scalars under another name."""
+def _scalars(entry: Entry, values: Sequence[ScalarSlot], first: int) -> list[Any]:
     kinds = [_BY_BITS[max(FACTS[name].bits, 8)] for name in entry.attributes["fields"][first:]]
-    return [kind(value & (2 ** (8 * ctypes.sizeof(kind)) - 1)) for kind, value in zip(kinds, values, strict=False)]
-
-
-def _slot(param: TensorParam | Workspace, address: int, symbols: dict[str, int]) -> TensorSlot:
-    shape = [evaluate(d, symbols) for d in param.shape]
-    strides = getattr(param, "strides", None)
-    packed = getattr(param, "packed", 1)
-    if strides is None:
-        span = 1
-        for size in shape:
-            span *= size
-    else:
-        steps = [evaluate(d, symbols) for d in strides]
-        span = 0 if 0 in shape else 1 + sum((n - 1) * abs(s) for n, s in zip(shape, steps, strict=True))
-    access = getattr(param, "access", "rw")
-    if packed > 1 and "w" in access:
-        access = "rw"  # one element's store keeps the others of its byte
-    nbytes = -(-span // packed) if packed > 1 else span * ((FACTS[param.dtype].bits + 7) // 8)
-    return TensorSlot(param.name, address, nbytes, access)
+    return [kind(int.from_bytes(value.data, "little")) for kind, value in zip(kinds, values, strict=True)]

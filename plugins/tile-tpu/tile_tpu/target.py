@@ -47,7 +47,7 @@ def capabilities(target: Target) -> Capabilities:
     return Capabilities(
         dtypes=frozenset(FACTS),
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
-        tile_ops=frozenset(TILE_OP_NAMES),
+        tile_ops=frozenset(TILE_OP_NAMES) - {"shuffle", "ballot"},
         shared_bytes=chip.lanes * chip.lane_bytes,
         features=frozenset(
             {"atomics", "print", "device_assert", "dynamic_shapes", "approximate_math", "flushes_subnormals"}

@@ -1,7 +1,7 @@
 """Written for a contract that tilecore no longer speaks.
 
 step: resolve
-says: it speaks version -1 of the backend contract
+says: of the backend contract, which this tilecore does not
 targets: broken
 """
 
@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from tile_healthy import Healthy
 
+from tilecore.plugins.backend import CONTRACT_VERSION
 from tilecore.plugins.hookspecs import hookimpl
 
 
@@ -17,7 +18,7 @@ class Broken(Healthy):
 
     @hookimpl
     def tilecore_target(self):
-        return replace(super().tilecore_target(), contract=-1)
+        return replace(super().tilecore_target(), contract=CONTRACT_VERSION - 2)
 
 
 plugin = Broken()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tile_healthy import Healthy
 
+from tilecore.plugins.backend import CONTRACT_VERSION
 from tilecore.plugins.hookspecs import hookimpl
 
 
@@ -15,7 +16,7 @@ class Broken(Healthy):
 
     @hookimpl
     def tilecore_target(self):
-        return replace(super().tilecore_target(), contract=0)
+        return replace(super().tilecore_target(), contract=CONTRACT_VERSION - 1)
 
 
 plugin = Broken()

@@ -8,9 +8,31 @@ A broken plugin is a subclass with one thing wrong; its file's docstring says wh
 
 from __future__ import annotations
 
-from tilecore.plugins.backend import Capabilities, Codegen, Found, Lowering, Presence, TargetSpec, Toolchain
+from pathlib import Path
+
+from tilecore.plugins.backend import (
+    Capabilities,
+    Codegen,
+    Found,
+    Installable,
+    Lowering,
+    Presence,
+    TargetSpec,
+    Toolchain,
+)
 from tilecore.plugins.hookspecs import hookimpl
 from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+
+
+class HealthyTimer:
+    def start(self):
+        pass
+
+    def stop(self):
+        pass
+
+    def elapsed(self):
+        return 1.5
 
 
 class HealthyAdapter(KernelAdapter):
@@ -20,13 +42,30 @@ class HealthyAdapter(KernelAdapter):
         return Presence(True, "always")
 
     def load(self, artifact):
-        return LoadedKernel(launch=self.launch, error=self.describe)
+        return LoadedKernel(launch=self.launch, error=self.describe, advice=self.advise)
 
     def launch(self, slots, grids, stream):
         return 0
 
     def describe(self, code):
         return f"code {code}"
+
+    def advise(self, code):
+        return "try again"
+
+    def timer(self, device_index=0, backend="event"):
+        return HealthyTimer()
+
+    def empty(self, shape, dtype, device_index=0):
+        import numpy
+
+        return numpy.empty(shape, dtype)
+
+    def torch_device(self, device_index=0):
+        return f"healthy:{device_index}"
+
+    def largest_run(self):
+        return 1000
 
     def binary_formats(self):
         return ("text",)
@@ -50,6 +89,7 @@ class Healthy:
             self.detect,
             self.resolve,
             aliases={f"{self.kind}-alias": {}},
+            known_failures=self.known_failures,
         )
 
     @hookimpl
@@ -62,7 +102,8 @@ class Healthy:
 
     @hookimpl
     def tilecore_toolchain(self):
-        return Toolchain(self.find, self.build, self.version)
+        offer = Installable("kit 1.0", "tools for tests", 1, 1, self.installed, self.install)
+        return Toolchain(self.find, self.build, self.version, self.describe, offer)
 
     @hookimpl
     def tilecore_adapters(self):
@@ -76,6 +117,9 @@ class Healthy:
 
     def resolve(self, target):
         return target
+
+    def known_failures(self, target):
+        return {"test_math.py::*erf*": "it has no erf"}
 
     def stand_in(self, target):
         return {"kind": "c"}
@@ -91,6 +135,18 @@ class Healthy:
 
     def version(self, target):
         return "1"
+
+    def describe(self, binary):
+        return {"k": {"registers": 168}}
+
+    def installed(self, folder):
+        place = Path(folder, "kit")
+        return str(place) if place.exists() else ""
+
+    def install(self, request):
+        request.progress("fetching", 1, 2)
+        Path(request.folder, "kit").write_text("tools")
+        return self.installed(request.folder)
 
 
 plugin = Healthy()

@@ -9,10 +9,11 @@ import json
 import os
 import signal
 import sys
+import tempfile
 
 from tilecore.errors import TilecoreError
 from tilecore.plugins import manager
-from tilecore.plugins.backend import BuildRequest
+from tilecore.plugins.backend import BuildRequest, InstallRequest
 
 
 def steps(kind):
@@ -30,18 +31,30 @@ def steps(kind):
     backend, target, adapter = state["backend"], state["target"], state["adapter"]
     yield "detect", backend.target.detect
     yield "capabilities", lambda: backend.target.capabilities(target)
+    yield "known_failures", lambda: backend.target.known_failures(target)
     yield "lowering", lambda: backend.lowering
     yield "stand_in", lambda: backend.lowering.stand_in(target)
     yield "register", backend.codegen.register
     yield "find", backend.toolchain.find
     yield "build", lambda: backend.toolchain.build(BuildRequest("k", "source", ("k",), target))
     yield "version", lambda: backend.toolchain.version(target)
+    yield "describe", lambda: backend.toolchain.describe(b"binary")
+    yield "installed", lambda: backend.toolchain.installable.installed(tempfile.gettempdir())
+    yield "install", lambda: backend.toolchain.installable.install(InstallRequest(tempfile.mkdtemp()))
     yield "available", lambda: adapter.available(target)
     yield "current_stream", lambda: adapter.current_stream(0)
     yield "synchronize", lambda: adapter.synchronize()
+    yield "torch_device", lambda: adapter.torch_device(0)
+    yield "empty", lambda: adapter.empty((2, 3), "float32", 0)
+    yield "largest_run", lambda: adapter.largest_run()
+    yield "timer", lambda: state.update(timer=adapter.timer(0, "event"))
+    yield "timer_start", lambda: state["timer"].start()
+    yield "timer_stop", lambda: state["timer"].stop()
+    yield "timer_elapsed", lambda: state["timer"].elapsed()
     yield "load", load
     yield "launch", lambda: state["loaded"].launch(0, 0, 0)
     yield "error", lambda: state["loaded"].error(1)
+    yield "advice", lambda: state["loaded"].advice(1)
 
 
 def use(kind):

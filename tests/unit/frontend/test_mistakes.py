@@ -588,3 +588,19 @@ def test_names_of_one_chip_say_where_they_live(monkeypatch):
         _ = T.wgmma_gemm
     with pytest.raises(AttributeError, match=r"did you mean T\.reduce_sum"):
         _ = T.reduce_summ
+
+
+def test_a_parameter_of_a_file_that_is_gone(module, tmp_path):
+    """Its place is the function's first line."""
+    import linecache
+
+    from tilecore.frontend.source import location_of_span, place_of_parameter
+
+    definition = "@T.prim_func\ndef kernel(X: T.Tensor((4,), 'float32')):\n    pass\n"
+    found = module(f"import tilecore.language as T\n\n{definition}")
+    span = found.kernel.ir.span
+    assert place_of_parameter(span, "X").column > 0
+    for file in tmp_path.glob("*.py"):
+        file.unlink()
+    linecache.clearcache()
+    assert place_of_parameter(span, "X") == location_of_span(span)

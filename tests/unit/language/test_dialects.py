@@ -54,7 +54,9 @@ class Acme:
 
 
 @pytest.fixture(autouse=True)
-def acme_language(monkeypatch):
+def acme_language(monkeypatch, tmp_path):
+    (tmp_path / "raising_language.py").write_text("1 // 0")
+    monkeypatch.syspath_prepend(tmp_path)
     module = ModuleType("acme_language")
     module.spin = spin
     monkeypatch.setitem(sys.modules, "acme_language", module)
@@ -106,11 +108,45 @@ def test_the_cores_names_win():
 
 def test_a_place_that_is_not_there_names_the_package():
     with manager.register(Acme(place="acme_language:turn"), package="tile-acme"):
-        with pytest.raises(PluginError, match="acme_language has no 'turn'"):
+        with pytest.raises(PluginError, match=r"tile-acme.*acme_language has no 'turn'.* T.spin") as caught:
             _ = T.spin
+        assert "pip install --upgrade tile-acme" in caught.value.hint
     with manager.register(Acme(place="no_such_module:spin"), package="tile-acme"):
-        with pytest.raises(PluginError, match="tile-acme"):
+        with pytest.raises(PluginError, match=r"tile-acme.*ModuleNotFoundError"):
             _ = T.spin
+    with manager.register(Acme(place="raising_language:spin"), package="tile-acme"):
+        with pytest.raises(PluginError, match=r"importing raising_language:spin, its T.spin raised ZeroDivisionError"):
+            _ = T.spin
+
+
+def test_a_name_that_raises_names_the_package_and_the_users_line(monkeypatch):
+    """A wrong call of it is the user's own mistake; what it raises itself is the package's."""
+
+    def turn(times):
+        return {}[times]
+
+    sys.modules["acme_language"].turn = turn
+
+    def turning(*arguments):
+        @T.prim_func
+        def turning(X: T.Tensor((8,), "float32")):
+            with T.Kernel(1, threads=32):
+                T.turn(*arguments)  # turned here
+                X[0] = 1.0
+
+        return turning.ir
+
+    line = next(
+        n for n, text in enumerate(Path(__file__).read_text().splitlines(), 1) if text.endswith("# turned here")
+    )
+    with manager.register(Acme(name="turn", place="acme_language:turn"), package="tile-acme", version="1.5"):
+        with pytest.raises(PluginError, match=r"package tile-acme 1\.5\): T\.turn raised KeyError: 3") as caught:
+            turning(3)
+        assert isinstance(caught.value.__cause__, KeyError)
+        assert caught.value.location.line == line
+        assert "pip install --upgrade tile-acme" in caught.value.hint
+        with pytest.raises(TypeError, match="takes 1 positional argument but 2 were given"):
+            turning(3, 4)
 
 
 def test_two_targets_may_share_a_function_but_not_a_name():

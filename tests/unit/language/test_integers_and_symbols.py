@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import tilecore.language as T
 from tilecore.errors import LanguageError
-from tilecore.ir.nodes import Analyzer, IntImm, tirx
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.nodes import IntImm, tirx
 from tilecore.language.symbols import ConstDim
 
 WHOLE = st.integers(-1000, 1000)

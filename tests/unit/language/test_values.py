@@ -50,7 +50,10 @@ def test_integers_are_checked_to_fit(target, value):
 def test_numbers_are_checked_to_fit_floats(target):
     limit = FACTS["float32" if target == "tfloat32" else target].max
     for value in (limit, -limit, 0.0, 3, np.inf, -np.inf, np.nan, True):
-        np.testing.assert_equal(float(convert(value, target).value), float(value))
+        want = float(value)
+        if FACTS[target].bits <= 8:  # infinities saturate there, and NaN where there is none
+            want = float(np.clip(limit if value != value and FACTS[target].bits < 8 else want, -limit, limit))
+        np.testing.assert_equal(float(convert(value, target).value), want)
     for value in (2 * int(limit), -2 * int(limit), 10**400, *([limit * 1.1] if target != "float64" else [])):
         with pytest.raises(LanguageError, match="does not fit in") as caught:
             convert(value, target)

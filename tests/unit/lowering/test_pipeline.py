@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 import tilecore.language as T
@@ -18,11 +20,12 @@ def step(name):
     return Pass(name, lambda func, env: func)
 
 
+OWNER = SimpleNamespace(kind="acme", package="tile-acme", version="1.5")
 LIST = [step("a"), Gap("gap"), step("b"), Gap("end")]
 
 
 def names(*edits):
-    return "".join(made.name for made in edited(LIST, edits, "tile-acme"))
+    return "".join(made.name for made in edited(LIST, edits, OWNER))
 
 
 def test_edits():
@@ -51,9 +54,16 @@ def test_edits_are_made_in_order():
     "edit", [PassEdit("insert", "c", step("x")), PassEdit("remove", "c"), PassEdit("replace", "", step("x"))]
 )
 def test_a_place_that_is_not_there_names_those_that_are(edit):
-    with pytest.raises(PluginError, match=f"tile-acme edits the pipeline at {edit.at!r}, which is not there") as caught:
+    with pytest.raises(PluginError, match=rf"tile-acme 1.5\): .* at {edit.at!r}, which is not there") as caught:
         names(edit)
     assert caught.value.expected == "one of a, gap, b, end"
+    assert "pip install --upgrade tile-acme" in caught.value.hint
+
+
+def test_a_place_of_nearly_that_name_is_guessed():
+    with pytest.raises(PluginError) as caught:
+        names(PassEdit("remove", "gapp"))
+    assert caught.value.expected == "'gap', or another of a, gap, b, end"
 
 
 @pytest.mark.parametrize(
@@ -64,10 +74,11 @@ def test_a_place_that_is_not_there_names_those_that_are(edit):
         PassEdit("replace", "a"),
         PassEdit("insert", "a"),
         PassEdit("append", "a", step("x")),
+        PassEdit("remove", "a", step("x")),
     ],
 )
 def test_edits_that_mean_nothing(edit):
-    with pytest.raises(PluginError, match="tile-acme makes a pipeline edit that means nothing"):
+    with pytest.raises(PluginError, match=r"tile-acme 1\.5.* makes a pipeline edit that means nothing"):
         names(edit)
 
 

@@ -101,3 +101,18 @@ def test_what_has_no_bytes_of_its_own_is_refused():
         lowered(odd, "unpack_int4")
     with pytest.raises(UnsupportedError, match="atomic"):
         lowered(atomic, "unpack_int4")
+
+
+def test_an_odd_number_is_refused_where_the_tensor_is_declared():
+    @T.prim_func
+    def odd(A: T.Tensor((8, 8), "int8"), B: T.Tensor((4, 33), "int4")):
+        with T.Kernel(1):
+            A[0, 0] = T.cast(B[0, 0], "int8")
+
+    with pytest.raises(UnsupportedError, match="B has an odd number of int4") as caught:
+        tilecore.compile(odd, target="cpu")
+    place = caught.value.location
+    with open(place.file) as file:
+        line = file.read().splitlines()[place.line - 1]
+    assert line[place.column : place.end_column] == 'B: T.Tensor((4, 33), "int4")'
+    assert "34 of them" in caught.value.hint

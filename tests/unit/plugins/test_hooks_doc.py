@@ -1,4 +1,4 @@
-"""docs/hooks.md and the contract say the same: every hook and field is documented, every documented name exists."""
+"""docs/hooks/ and the contract say the same: every hook and field is documented, every documented name exists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from tilecore.plugins.loader import HOOKS, OPTIONAL
 from tilecore.plugins.manager import Manager
 from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
 
-TEXT = (Path(__file__).parents[3] / "docs" / "hooks.md").read_text()
+FOLDER = Path(__file__).parents[3] / "docs" / "hooks"
+OVERVIEW = (FOLDER / "README.md").read_text()
+TEXT = "\n".join([OVERVIEW, *(page.read_text() for page in sorted(FOLDER.glob("[a-z]*.md")))])
 
 
 def sections(level: str) -> dict[str, str]:
@@ -33,7 +35,7 @@ RECORDS = {
     if dataclasses.is_dataclass(record) and record.__module__ in (backend.__name__, LoadedKernel.__module__)
 }
 RECORDS["KernelAdapter"] = {name for name in vars(KernelAdapter) if not name.startswith("_")} | {"name"}
-CODE = re.findall(r"^```python\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
+CODE = re.findall(r"^```python\n(.*?)^```$", OVERVIEW, flags=re.MULTILINE | re.DOTALL)
 
 
 def documented(text: str) -> list[str]:
@@ -60,6 +62,15 @@ def test_each_hook_documents_the_record_that_it_returns(hook):
     assert f"### `{record}`" in TEXT.partition(f"## `{hook}`")[2].partition("\n## ")[0]
 
 
+def test_every_hook_has_a_page():
+    """One that the overview leads to, by the name of the hook."""
+    pages = {page.stem for page in FOLDER.glob("[a-z]*.md")}
+    assert pages == {hook.removeprefix("tilecore_") for hook in HOOKS}
+    for page in pages:
+        assert f"| `tilecore_{page}` | [{page}.md]({page}.md) |" in OVERVIEW
+        assert f"## `tilecore_{page}`" in (FOLDER / f"{page}.md").read_text()
+
+
 def test_every_record_has_a_section_and_every_section_a_record():
     assert set(RECORD_SECTIONS) == set(RECORDS)
 
@@ -77,7 +88,7 @@ def test_the_entry_point_group_is_named():
 def test_the_example_is_a_whole_backend():
     example, trial = CODE
     plugin = ModuleType("tile_acme")
-    exec(compile(example, "docs/hooks.md", "exec"), vars(plugin))
+    exec(compile(example, "docs/hooks/README.md", "exec"), vars(plugin))
     manager = Manager()
     names = {"manager": manager, "plugin_module": plugin}
     exec(trial.replace("from tilecore.plugins import manager", ""), names)

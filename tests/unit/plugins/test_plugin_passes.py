@@ -2,61 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from host_plugin import compiled as compiled_with
+from host_plugin import registered, twice
 
 import tilecore
 import tilecore.language as T
-from tilecore.backends.cpu import codegen, lowering, target, toolchain
-from tilecore.backends.cpu.adapter import NativeAdapter
-from tilecore.codegen.registration import register_codegen
+from tilecore.compiler import CompileOptions, lower
 from tilecore.errors import PluginError, UnsupportedError
 from tilecore.jit.compile import _kernels
 from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.outline_kernels import outline_kernels
 from tilecore.lowering.passes import Pass, PassEdit
 from tilecore.plugins import manager
-from tilecore.plugins.hookspecs import hookimpl
-
-
-class Plugin:
-    """Computes as cpu does, with edits and implementations of its own."""
-
-    function = "target.build.tilecore_acme"
-
-    def __init__(self, edits=(), implementations=()):
-        self.lowering = replace(lowering.LOWERING, edits=edits, implementations=implementations)
-
-    @hookimpl
-    def tilecore_target(self):
-        return replace(target.SPEC, kind="acme", aliases={})
-
-    @hookimpl
-    def tilecore_lowering(self):
-        return self.lowering
-
-    @hookimpl
-    def tilecore_codegen(self):
-        register = lambda: register_codegen(self.function, codegen.build)  # noqa: E731
-        return replace(codegen.CODEGEN, function=self.function, register=register)
-
-    @hookimpl
-    def tilecore_toolchain(self):
-        return toolchain.TOOLCHAIN
-
-    @hookimpl
-    def tilecore_adapters(self):
-        return [NativeAdapter()]
-
-
-@T.prim_func
-def twice(A: T.Tensor((16,), "float32"), B: T.Tensor((16,), "float32")):
-    with T.Kernel(1):
-        tile = T.alloc_shared((16,), "float32")
-        T.copy(A, tile)
-        for i in T.Parallel(16):
-            B[i] = tile[i] * 2.0
 
 
 @pytest.fixture(autouse=True)
@@ -66,8 +25,7 @@ def no_cache(monkeypatch):
 
 
 def compiled(**answers):
-    with manager.register(Plugin(**answers), package="tile-acme", version="1.5"):
-        return tilecore.compile(twice, target="acme")
+    return compiled_with(twice, **answers)
 
 
 def broken(*arguments):
@@ -147,7 +105,35 @@ def test_a_refusal_passes_as_it_is(answers):
     assert not isinstance(caught.value, PluginError)
 
 
+def outline_early(func, env):
+    return outline_kernels(func, env)
+
+
+AT_NO_PASS = [PassEdit("insert", "unroll_loop", Pass("mine", same))]
 WRONG = {
+    "Lowering.edits: it edits the pipeline at 'unroll_loop', which is not there": {"edits": AT_NO_PASS},
+    "Lowering.edits: field 'where' of PassEdit is wrong": {
+        "edits": [PassEdit("insert", "unroll_loops", Pass("mine", same), where="beside")]
+    },
+    "Lowering.edits: field 'run' of Pass is wrong": {
+        "edits": [PassEdit("insert", "unroll_loops", Pass("mine", lambda func: func))]
+    },
+    "pass unpack_int4 takes a whole function": {
+        "edits": [PassEdit("insert", "after_tile_ops", Pass("early", outline_early))]
+    },
+    "its passes leave the function whole": {"edits": [PassEdit("remove", "outline_kernels")]},
+    "Lowering.implementations: 'bulk' implements 'copyy', which is no tile operation": {
+        "implementations": copy_that(op="copyy")
+    },
+    "Lowering.implementations: field 'priority' of TileOpImpl is wrong": {
+        "implementations": copy_that(priority="high")
+    },
+    "Lowering.implementations: field 'fragments' of TileOpImpl is wrong": {
+        "implementations": copy_that(fragments=lambda call, env: {})
+    },
+    "bulk of T.copy: layouts returned the wrong thing": {
+        "implementations": copy_that(layouts=lambda call, env: {"A": 3}, needs_layouts=True)
+    },
     "pass swizzle_banks returned the wrong thing": {
         "edits": [PassEdit("insert", "after_tile_ops", Pass("swizzle_banks", lambda func, env: None))]
     },
@@ -165,8 +151,58 @@ def test_answers_of_another_kind_are_the_plugins_fault(message):
     assert "tile-acme 1.5" in str(caught.value)
 
 
+def test_two_edits_at_one_place_are_both_made():
+    ran = []
+
+    def noting(name):
+        return Pass(name, lambda func, env: ran.append(name) or func)
+
+    first, second = (PassEdit("insert", "after_tile_ops", noting(name)) for name in ("first", "second"))
+    compiled(edits=[first, second])
+    assert ran == ["second", "first"], "the last one is next to its gap"
+    instead = [PassEdit("replace", "unroll_loops", noting(name)) for name in ("one", "other")]
+    _kernels.clear()
+    with pytest.raises(PluginError, match=r"tile-acme 1\.5.* at 'unroll_loops', which is not there"):
+        compiled(edits=instead)  # the first put another in its place
+
+
+# -- implementations that are chosen when threads are known: of the family simt ----------------------------------------
+
+
+@T.prim_func
+def through_fragments(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32")):
+    with T.Kernel(1, threads=32):
+        a, b = T.alloc_fragment((64,), "float32"), T.alloc_fragment((64,), "float32")
+        T.copy(A, a)
+        T.copy(a, b)
+        T.copy(b, B)
+
+
+LATE = {
+    "fragments raised KeyError: 'bank'": {"fragments": broken},
+    "relate raised KeyError: 'bank'": {"relate": broken},
+    "fragments returned the wrong thing": {"fragments": lambda call, env, threads: {"a": "shared"}},
+    "relate returned the wrong thing": {"relate": lambda call, known: [*known]},
+}
+
+
+def on_fragments(call, env):
+    return None if all(region.source.scope() == "local.fragment" for region in call.regions) else "not in registers"
+
+
+@pytest.mark.parametrize("message", LATE)
+def test_layouts_of_fragments(message):
+    late = copy_that(matches=on_fragments, late=True, **LATE[message])
+    with registered(family="simt", implementations=late):
+        backend, target = manager.resolve("acme")
+        with pytest.raises(PluginError) as caught:
+            lower(through_fragments.ir, backend, target, CompileOptions())
+    assert "tile-acme 1.5" in str(caught.value)
+    assert f"the implementation bulk of T.copy: {message}" in str(caught.value)
+
+
 def test_other_targets_go_on():
-    with manager.register(Plugin(edits=EDITS), package="tile-acme"):
+    with registered(edits=EDITS):
         with pytest.raises(PluginError):
             tilecore.compile(twice, target="acme")
         a, b = np.ones(16, np.float32), np.zeros(16, np.float32)

@@ -1,4 +1,4 @@
-"""kernel.export and tilecore.load_kernel: without TVM, and with a clear word about what cannot be loaded."""
+"""kernel.export and tilecore.load_kernel: the files themselves, and what the host's processor cannot run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import CacheError, LaunchError, TargetError, TilecoreError
+from tilecore.errors import CacheError, LaunchError, TilecoreError
 from tilecore.runtime.export import read_kernel, write_kernel
-from tilecore.runtime.kernel import JITKernel
 
 N = T.dynamic("n")
 
@@ -41,22 +40,7 @@ def path(kernel, tmp_path):
 A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 
 
-def test_a_loaded_kernel_is_the_same(kernel, path):
-    loaded = tilecore.load_kernel(path)
-    assert isinstance(loaded, JITKernel)
-    assert loaded.artifact == kernel.artifact
-    np.testing.assert_array_equal(loaded(A, 2.0), kernel(A, 2.0))
-    assert repr(loaded) == repr(kernel)
-    assert str(loaded.explain()) == str(kernel.explain())
-    assert loaded.get_kernel_source() == kernel.get_kernel_source()
-    assert loaded.get_profiler().do_bench(warmup=1, rep=1, dynamic_symbolic_constraints={"n": 3}) > 0
-    with pytest.raises(TargetError, match="is not kept in an exported kernel"):
-        loaded.get_tir()
-    again = tilecore.load_kernel(loaded.export(path.with_name("again.tck")))
-    assert again.artifact == kernel.artifact
-
-
-def test_it_loads_and_runs_where_tvm_cannot_be_imported(path):
+def test_it_loads_and_runs_where_neither_tvm_nor_torch_can_be_imported(path):
     script = textwrap.dedent(
         """
         import sys
@@ -106,23 +90,6 @@ def test_what_cannot_be_written(kernel, tmp_path, place):
     assert os.listdir(tmp_path) == ["folder"]
 
 
-DAMAGES = {
-    "short": lambda data: data[:-1],
-    "header only": lambda data: data[:40],
-    "empty": lambda data: b"",
-    "text": lambda data: b"hello",
-    "long": lambda data: data + b"x",
-    "changed": lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_damaged_files(path, damage):
-    path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(CacheError, match="is not an exported kernel, or is damaged"):
-        tilecore.load_kernel(path)
-
-
 def test_an_entry_of_the_cache_is_no_exported_kernel(kernel, tmp_path):
     from tilecore.cache.entry_format import encode
 
@@ -140,14 +107,11 @@ def test_files_that_cannot_be_read(tmp_path, place):
 @pytest.mark.parametrize(
     ("changes", "kind", "message"),
     [
-        ({"target": "acme -x=1"}, TargetError, "no installed backend offers the target 'acme'"),
-        ({"target": "cpu -lanes=3"}, TargetError, "no attribute 'lanes'"),
         ({"target": "cpu -features=avx9000,sve17"}, LaunchError, "cannot run with execution_backend='native' here"),
-        ({"adapter": "remote"}, TargetError, "execution_backend='remote', which tilecore .* does not have"),
         ({"binary_format": "cubin"}, TilecoreError, "'cubin'"),
         ({"binary": b"\x7fELF"}, TilecoreError, "object file"),
     ],
-    ids=["kind", "attribute", "processor", "adapter", "format", "binary"],
+    ids=["processor", "format", "binary"],
 )
 def test_kernels_that_do_not_run_here(kernel, tmp_path, changes, kind, message):
     path = write_kernel(replace(kernel.artifact, **changes), tmp_path / "k")

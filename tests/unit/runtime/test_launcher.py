@@ -182,6 +182,32 @@ def test_an_adapter_with_memory_of_its_own_makes_the_outputs(kind):
     assert [type(made) for made in launcher(array, array, 1.0)] == [torch.Tensor] * 2
 
 
+class Nowhere(HostAdapter):
+    """Its tensors are on a device that torch has never heard of."""
+
+    device = 9
+
+    def torch_device(self, device_index=0):
+        return f"nowhere:{device_index}"
+
+
+def test_a_device_that_torch_does_not_know(kind):
+    launcher, recorder = recorded(
+        kind, kernel([TensorParam("C", "float32", (4,), access="w")], out_idx=[0]), Nowhere(), 9
+    )
+    with pytest.raises(LaunchError, match="execution backend 'kit' has its tensors on 'nowhere:0'") as caught:
+        launcher()
+    assert "nowhere" in caught.value.found
+    assert "pass the outputs" in caught.value.hint
+    assert not recorder.calls
+
+
+def test_other_errors_of_torch_pass(kind):
+    launcher, _ = recorded(kind, kernel([TensorParam("C", "float32", (2**50,), access="w")], out_idx=[0]))
+    with pytest.raises(RuntimeError, match="memory"):
+        launcher()
+
+
 def test_outputs_that_cannot_be_made(kind):
     params = [
         TensorParam("A", "float32", (N,), access="r"),

@@ -103,7 +103,7 @@ def capabilities(target: Target) -> Capabilities:
     return Capabilities(
         dtypes=frozenset(FACTS),
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
-        tile_ops=frozenset(TILE_OP_NAMES),
+        tile_ops=frozenset(TILE_OP_NAMES) - {"shuffle", "ballot"},
         features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes"}),
     )
 

@@ -75,9 +75,15 @@ def _compile(request: BuildRequest) -> Any:
         return tvm_ffi.get_global_func("target.build.llvm")(mod, target)
     except Exception as error:
         raise ToolchainError(
-            f"LLVM refused the code of {request.name}: {str(error).strip().splitlines()[-1]}",
+            f"LLVM refused the code of {request.name}: {_reason(str(error))}",
             hint="TILECORE_DUMP=dir keeps the source; please report it",
         ) from error
+
+
+def _reason(text: str) -> str:
+    """Of what LLVM writes the line that says what is wrong; the last one may only point at a column."""
+    lines = text.strip().splitlines()
+    return next((line.strip() for line in reversed(lines) if "error:" in line), lines[-1].strip() if lines else "")
 
 
 TOOLCHAIN = Toolchain(find=find, build=build)

@@ -70,7 +70,7 @@ def update(
 
 
 def _joined(join: Join, kind: ValueType, old: Value, more: Any) -> Value:
-    return join.finish(kind, join.ufunc(kind)(old.astype(join.working(kind)), more))
+    return join.finish(kind, join.ufunc(kind)(join.ready(kind, old), more))
 
 
 def _track(state: State, view: View, where: np.ndarray, reached: Mask, access: Access) -> None:

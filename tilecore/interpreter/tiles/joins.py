@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tilecore.interpreter.values import Value, ValueType, round_to, wrap
+from tilecore.interpreter.values import Value, ValueType, quiet, round_to, wrap
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class Join:
         """The type to join values of ``kind`` in."""
         return np.dtype(np.float64) if kind.is_float else kind.carrier
 
+    def ready(self, kind: ValueType, value: Value) -> Value:
+        """``value`` in the type to join it in."""
+        made = value.astype(self.working(kind))
+        return quiet(made) if kind.is_float else made
+
     def finish(self, kind: ValueType, value: Any) -> Value:
         """A joined value brought back to ``kind``."""
         return round_to(kind, value) if kind.is_float else wrap(kind, value)
@@ -41,22 +46,21 @@ class Join:
         """``value`` joined along ``axis``, starting from the identity, in the working type."""
         work = self.working(kind)
         first = work.type(self.identity(kind))
-        return self.ufunc(kind).reduce(value.astype(work), axis=axis, dtype=work, initial=first)
+        return self.ufunc(kind).reduce(self.ready(kind, value), axis=axis, dtype=work, initial=first)
 
     def accumulate(self, kind: ValueType, value: Any, axis: int) -> Any:
         """The running joins along ``axis``, each starting from the identity, in the working type."""
         work = self.working(kind)
         join = self.ufunc(kind)
-        return join(join.accumulate(value.astype(work), axis=axis, dtype=work), work.type(self.identity(kind)))
+        return join(join.accumulate(self.ready(kind, value), axis=axis, dtype=work), work.type(self.identity(kind)))
 
     def pair(self, kind: ValueType, left: Value, right: Value) -> Value:
-        work = self.working(kind)
-        return self.finish(kind, self.ufunc(kind)(left.astype(work), right.astype(work)))
+        return self.finish(kind, self.ufunc(kind)(self.ready(kind, left), self.ready(kind, right)))
 
     def by_group(self, kind: ValueType, value: np.ndarray, starts: np.ndarray) -> Any:
         """Runs of ``value`` that begin at ``starts``, joined, in the working type."""
         work = self.working(kind)
-        return self.ufunc(kind).reduceat(value.astype(work), starts, dtype=work)
+        return self.ufunc(kind).reduceat(self.ready(kind, value), starts, dtype=work)
 
 
 def _nothing(kind: ValueType) -> Any:

@@ -11,6 +11,7 @@ from tilecore.ir.nodes import Evaluate, ForKind, Stmt, TensorRegion
 from tilecore.ir.tile_ops import TileCall, tile_call, tile_statement
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.loops.moves import axes_of, indices_of
+from tilecore.lowering.needs import SOURCE_HINTS
 from tilecore.lowering.passes import PassEnv
 
 
@@ -19,17 +20,14 @@ def lower_to_nothing(call: TileCall, env: PassEnv) -> Stmt:
     return nothing()
 
 
-_SOURCE = {"prelude": "T.Kernel(prelude=...)", "import_source": "T.import_source"}
-
-
 def lower_annotate(call: TileCall, env: PassEnv) -> Stmt:
     """Hints: a safe value is noted for the bounds guards, others have no effect here."""
     key = str(call.key)
     if key == "safe_value":
         env.facts.setdefault("safe_values", {})[call.rest[0].source] = call.rest[1]
-    elif key in _SOURCE:
+    elif key in SOURCE_HINTS:
         raise UnsupportedError(
-            f"{_SOURCE[key]} is source code for another kind of target",
+            f"{SOURCE_HINTS[key]} is source code for another kind of target",
             location=location_of_span(call.span),
             hint="write it with operations of the language; only targets that emit source text take such code",
         )

@@ -7,6 +7,7 @@ from tilecore.lowering.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.fold_clears import FOLD_CLEARS
 from tilecore.lowering.fuse_loops import FUSE_LOOPS
 from tilecore.lowering.guard_bounds import GUARD_BOUNDS
+from tilecore.lowering.hide_wraps import HIDE_WRAPS
 from tilecore.lowering.inline_binds import INLINE_BINDS
 from tilecore.lowering.lower_reducers import LOWER_REDUCERS
 from tilecore.lowering.lower_tile_ops import LOWER_TILE_OPS
@@ -23,6 +24,7 @@ from tilecore.lowering.vectorize_loops import VECTORIZE_LOOPS
 
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
+    HIDE_WRAPS,
     PRIVATIZE_SCRATCH,
     CHECK_THREADS,
     LOWER_REDUCERS,

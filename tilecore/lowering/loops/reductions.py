@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import cast, dtype_of, load, loop, nest, seq, store
+from tilecore.errors import LoweringError
+from tilecore.ir.build import cast, constant, dtype_of, load, loop, nest, seq, store
 from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, tirx
 from tilecore.ir.reductions import accumulator, element, identity, join, joining
 from tilecore.ir.scopes import REDUCE
@@ -36,7 +37,7 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
             value = element(kind, cast(load(source.source, where, call.span), total_dtype))
             return store(total, join(joined, current, value), [zero], call.span)
 
-        where = _target_indices(target, axis, outer, len(source.region))
+        where = _places(target, [(source.region[a].extent, outer[a]) for a in others])
         result = current
         if not call.clear:
             before = cast(load(target.source, where, call.span), total_dtype)
@@ -53,14 +54,19 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
     return nest([source.region[a].extent for a in others], body, span=call.span)
 
 
-def _target_indices(target: TensorRegion, axis: int, outer: dict[int, Any], rank: int) -> list[Any]:
-    """Where the result for source position ``outer`` goes: the output lacks the axis, or has extent 1 there."""
-    ranges = list(target.region)
-    if len(ranges) == rank:
-        return [r.min if a == axis else r.min + outer[a] for a, r in enumerate(ranges)]
-    if not outer:
-        return [r.min for r in ranges]
-    return [r.min + outer[a] for r, a in zip(ranges, sorted(outer), strict=True)]
+def _places(target: TensorRegion, moves: list[tuple[Any, Any]]) -> list[Any]:
+    """Where a value goes. moves: the source's axes, each its extent and how far along it the value lies. Axes of one
+    element are on one side only, perhaps: they are passed over."""
+    offsets = [offset for extent, offset in moves if constant(extent) != 1]
+    wide = [constant(r.extent) != 1 for r in target.region]
+    if sum(wide) != len(offsets):
+        raise LoweringError(
+            f"{target.source.name} has another shape than what goes there",
+            found=f"{sum(wide)} axes of more than one element",
+            expected=str(len(offsets)),
+        )
+    left = iter(offsets)
+    return [r.min + next(left) if many else r.min for r, many in zip(target.region, wide, strict=True)]
 
 
 def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
@@ -79,7 +85,8 @@ def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
         def step(position: Any) -> Stmt:
             inner = extent - 1 - position if call.reverse else position
             at = [r.min + (inner if a == axis else outer[a]) for a, r in enumerate(source.region)]
-            to = [r.min + (inner if a == axis else outer[a]) for a, r in enumerate(target.region)]
+            moves = [(r.extent, inner if a == axis else outer[a]) for a, r in enumerate(source.region)]
+            to = _places(target, moves)
             value = cast(load(source.source, at, call.span), total_dtype)
             return seq(
                 [

@@ -12,11 +12,11 @@ from typing import Any
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, store, where, with_body
 from tilecore.ir.fragments import Digit, FragmentLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     AttrStmt,
     Bind,
     BufferStore,

@@ -7,11 +7,11 @@ from typing import Any
 
 from tilecore.errors import LoweringError
 from tilecore.frontend.source import location_of_span
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     BufferLoad,
     BufferStore,
     Expr,

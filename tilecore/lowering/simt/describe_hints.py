@@ -9,17 +9,17 @@ from tilecore.ir.nodes import IRModule, Stmt
 from tilecore.ir.tile_ops import TileCall, last_hint
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.loops.effects import lower_annotate
+from tilecore.lowering.needs import SOURCE_HINTS
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.choose import UNCHOSEN
 from tilecore.lowering.threads.kernels import kernels_of
 
 _TEXTS = "source_texts"  # the fact: {text: None} in the order in which they are first named
-_SOURCE = ("prelude", "import_source")
 
 
 def lower_hint(call: TileCall, env: PassEnv) -> Stmt:
     """Source text is kept where the target compiles such; other hints as in the loops family."""
-    if str(call.key) in _SOURCE and "source" in env.capabilities.features:
+    if str(call.key) in SOURCE_HINTS and "source" in env.capabilities.features:
         env.facts.setdefault(_TEXTS, {})[str(call.rest[0].value)] = None
         return nothing()
     return lower_annotate(call, env)
@@ -46,6 +46,7 @@ def _cluster(call: TileCall, env: PassEnv) -> list[int]:
         raise UnsupportedError(
             f"T.Kernel(cluster_dims={tuple(sizes)})",
             found=f"{env.target}, which has no clusters of blocks",
+            expected="a target with clusters",
             hint="leave it out for this target: it changes no result",
             location=location_of_span(call.span),
         )

@@ -7,6 +7,7 @@ from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.apply_layouts import APPLY_LAYOUTS
 from tilecore.lowering.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.guard_bounds import GUARD_BOUNDS
+from tilecore.lowering.hide_wraps import HIDE_WRAPS
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.inline_binds import INLINE_BINDS
 from tilecore.lowering.loops import effects, moves, reductions
@@ -23,6 +24,7 @@ from tilecore.lowering.simt.find_ranges import FIND_RANGES
 from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
 from tilecore.lowering.simt.join_partials import JOIN_PARTIALS
+from tilecore.lowering.simt.load_halves import LOAD_HALVES
 from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
 from tilecore.lowering.simt.lower_shuffles import LOWER_SHUFFLES
 from tilecore.lowering.simt.multiply import MULTIPLY
@@ -42,6 +44,7 @@ from tilecore.lowering.unpack_int4 import UNPACK_INT4
 
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
+    HIDE_WRAPS,
     PRIVATIZE_SCRATCH,
     FIND_RANGES,
     CHECK_THREADS,
@@ -63,6 +66,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     LOWER_SHUFFLES,
     PLAN_SHARED,
     INSERT_BARRIERS,
+    LOAD_HALVES,
     FLATTEN_BUFFERS,
     Gap("before_vectorize"),
     VECTORIZE_ACCESSES,

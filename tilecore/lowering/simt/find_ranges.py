@@ -11,11 +11,11 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.source import location_of_span
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, constant, dtype_of, seq, where, with_body
 from tilecore.ir.dialect_calls import dialect_calls
 from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import (
-    Analyzer,
     AttrStmt,
     Call,
     Evaluate,

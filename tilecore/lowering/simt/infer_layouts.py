@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from math import prod
 
 from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import DeclBuffer, For, PrimFunc, Stmt, Var, tirx
 from tilecore.ir.scopes import is_fragment, is_private
-from tilecore.ir.visit import collect
+from tilecore.ir.visit import collect, variables
 from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.assumptions import DIVISORS
 from tilecore.lowering.lower_tile_ops import not_taken
@@ -110,6 +111,7 @@ class _Inference:
     def __init__(self, part: KernelPart, per_thread: bool, env: PassEnv) -> None:
         self.env, self.threads, self.per_thread = env, part.threads.count, per_thread
         self.nests, self.calls, self.loose, self.buffers = part.nests, part.calls, part.loose, part.buffers
+        self.viewed = part.viewed
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.assumed: dict[Var, int] = env.facts[DIVISORS]
         self.state = Inferred()
@@ -120,6 +122,7 @@ class _Inference:
     def run(self) -> Inferred:
         apart = self.loose - set(self.reducers)
         demoted = dict.fromkeys(apart, "used outside of T.Parallel and tile operations")
+        demoted |= dict.fromkeys(self.viewed, "it is seen under another shape or element type")
         while True:
             self.state = Inferred(demoted=dict(demoted))
             self._fix()
@@ -136,8 +139,19 @@ class _Inference:
                 return self.state
             buffer, reason = clash
             if buffer in demoted:
-                raise UnsupportedError(f"no layout was found for {buffer.name}: {reason}")
+                raise self._without_layout(buffer, reason)
             demoted[buffer] = reason
+
+    def _without_layout(self, buffer: Var, reason: str) -> UnsupportedError:
+        users = [call.span for call, _ in self.calls if buffer in [region.source for region in call.regions]]
+        users += [nest.node.span for nest in self.nests if buffer in variables(nest.node)]
+        return UnsupportedError(
+            f"no layout was found for {buffer.name}: {reason}",
+            location=next((place for span in users if (place := location_of_span(span)) is not None), None),
+            found=f"shape {[str(size) for size in buffer.shape]}, scope {buffer.scope()}",
+            expected="operations that agree on which thread holds which element",
+            hint="copy it to a second buffer for one of them, or keep it in shared memory with T.alloc_shared",
+        )
 
     def _is_open(self, buffer: Var) -> bool:
         return is_fragment(buffer) and buffer not in self.state.fragments and buffer not in self.state.demoted
@@ -256,7 +270,7 @@ class _Inference:
                     return access.buffer, "its elements are not taken one by one in the order of the loops"
                 if access.writes and partition.free and is_for_one(nest):
                     return access.buffer, "it keeps values of a loop that changes what it reads, which one thread has"
-                if not layout.covers(needed) or (access.writes and not needed.covers(layout)):
+                if not layout.has_in_place(needed) or (access.writes and not needed.covers(layout)):
                     return self._less_used(nest, access.buffer), "two places hold it differently"
         for call, impl in self.calls:
             for buffer, wanted in impl.fragments(call, self.env, self.threads).items():

@@ -14,13 +14,15 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, op_name, seq, with_body
 from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import (
     EQ,
-    Analyzer,
     AttrStmt,
+    Break,
     Call,
+    Continue,
     Evaluate,
     For,
     IfThenElse,
@@ -72,6 +74,11 @@ def collect_barriers(body: Stmt) -> list[Evaluate]:
 State = frozenset  # of Touch
 
 
+def no_jumps() -> dict[type, State]:
+    """What is touched when a loop is left, or goes on, by each kind of jump."""
+    return {Break: frozenset(), Continue: frozenset()}
+
+
 class _Inserter:
     """For the code of one range of threads; ``inside`` is for that of one inside of it."""
 
@@ -88,6 +95,7 @@ class _Inserter:
         self.meetings = Meetings(threads, body, env.facts.get("shared_offsets", {}), twins)
         self.common = {b for b in stored if is_shared(b) or is_global(b)} | set(twins)
         self.touches: dict[Any, list[Touch]] = {}
+        self.jumps = no_jumps()
 
     def root(self, buffer: Var) -> Var:
         return self.roots.get(buffer, buffer)
@@ -118,6 +126,9 @@ class _Inserter:
             return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), after
         if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
             return node, frozenset()
+        if isinstance(node, (Break, Continue)):
+            self.jumps[type(node)] |= state
+            return node, frozenset()  # nothing is behind it
         if isinstance(node, (For, While, IfThenElse)) and self._only_reads(node):
             return self._simple(node, state, [left(t, node) for t in self._touched(node)])
         if isinstance(node, (For, While)) and not self._is_one(node):
@@ -132,7 +143,9 @@ class _Inserter:
         return node, state | frozenset(touched)
 
     def _only_reads(self, node: Stmt) -> bool:
-        """Nothing in it is written that another thread sees: no barrier is needed inside."""
+        """Nothing in it is written that another thread sees: no barrier is needed inside, and nobody leaves there."""
+        if isinstance(node, IfThenElse) and collect(node, Break, Continue):
+            return False
         return not any(t.writes for t in self._touched(node)) and not collect_barriers(node)
 
     def _is_one(self, node: Stmt) -> bool:
@@ -165,17 +178,24 @@ class _Inserter:
         state, before = self._head(node, state)
         if isinstance(node, For):
             self.meetings.around.append(node)
-        _, after = self.statement(node.body, state)
+        _, after, _ = self._round(node, state)
         new = after - state
         if isinstance(node, For) and BLOCKS in node.annotations:
             new = frozenset(t for t in new if not is_global(t.memory))
         entered = distinct([*state, *(carried(t, node) for t in new)])
-        body, after = self.statement(node.body, entered)
+        body, after, broken = self._round(node, entered)
         if isinstance(node, For):
             self.meetings.around.pop()
-        after = distinct(left(t, node) for t in after - state)  # what was before it has not changed
+        after = distinct(left(t, node) for t in (after | broken) - state)  # what was before it has not changed
         made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
         return seq([*before, made]), distinct([*state, *after])
+
+    def _round(self, node: Any, state: State) -> tuple[Stmt, State, State]:
+        """A step of a loop: (its code, what is touched when the next one begins, what is when a ``break`` ends it)."""
+        outer, self.jumps = self.jumps, no_jumps()
+        body, after = self.statement(node.body, state)
+        mine, self.jumps = self.jumps, outer
+        return body, after | mine[Continue], mine[Break]
 
     def _head(self, node: Any, state: State) -> tuple[State, list[Stmt]]:
         """The loads of a loop's bounds, a while's condition or an if's."""

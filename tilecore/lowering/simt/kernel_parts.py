@@ -44,8 +44,8 @@ class KernelPart:
     """The code of one range of threads.
 
     nests: of parallel loops. calls: operations that are still there, each with its implementation. buffers: the
-    fragments that are the part's. loose: fragments touched outside of nests and operations. used: the fragments in it,
-    each with a place.
+    fragments that are the part's. loose: fragments touched outside of nests and operations. viewed: fragments with
+    views, and these: a thread's registers have no other shape. used: the fragments in it, each with a place.
     """
 
     def __init__(self, body: Stmt, threads: ThreadRange, inside: bool, env: PassEnv) -> None:
@@ -57,6 +57,7 @@ class KernelPart:
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
         self._roots = memory_roots(body)
         self._known = set(self.buffers)
+        self.viewed = [buffer for buffer in self._roots if is_fragment(buffer)]
         self._gather(body, inside)
 
     def _gather(self, node: Stmt, inside: bool) -> None:

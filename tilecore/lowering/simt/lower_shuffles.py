@@ -26,6 +26,7 @@ def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:
             raise UnsupportedError(
                 f"{name} on a target whose warps have {env.capabilities.warp} threads",
                 location=location_of_span(node.span),
+                found=f"warps of {env.capabilities.warp}",
                 expected=f"warps of {WARP}",
                 hint="use T.warp_reduce_sum and the like, or shared memory",
             )

@@ -249,5 +249,13 @@ def _vector(count: int, body: Any) -> Stmt:
 
 
 MULTIPLY = TileOpImpl(
-    "gemm", "multiply-adds", lower, matches, priority=10, late=True, layouts=layouts, fragments=fragments
+    "gemm",
+    "multiply-adds",
+    lower,
+    matches,
+    priority=10,
+    late=True,
+    layouts=layouts,
+    fragments=fragments,
+    last_resort=True,
 )

@@ -39,4 +39,4 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     return nest([const(operands.m, "int32"), const(operands.n, "int32")], body, span=call.span)
 
 
-MULTIPLY_ELEMENTS = TileOpImpl("gemm", "element by element", lower, needs_constant_sizes)
+MULTIPLY_ELEMENTS = TileOpImpl("gemm", "element by element", lower, needs_constant_sizes, last_resort=True)

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of
-from tilecore.ir.nodes import Analyzer, Bind, Call, For, Range, TensorLoad, Var
+from tilecore.ir.nodes import Bind, Call, For, Range, TensorLoad, Var
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.threads.kernels import Threads
 

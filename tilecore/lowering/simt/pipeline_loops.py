@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, nothing, op_name, seq, where
 from tilecore.ir.nodes import (
-    Analyzer,
     Bind,
     BufferLoad,
     BufferRegion,
@@ -207,7 +207,17 @@ def on_slot(part: Stmt, slots: dict[Var, Var], tiles: list[Var], slot: Any) -> S
         one = Range.from_min_extent(slot, const(1, dtype_of(slot)))
         return BufferRegion(slots[made.source], [one, *made.region])
 
-    return structural_mutate(part, [(TensorLoad, load), (BufferStore, store), (TensorRegion, region)])
+    def axis(node: Evaluate, mutator: Any) -> Any:
+        """The slot is an axis in front: a reduction or scan along axis d goes along d + 1 now."""
+        made, call = mutator.default_mutate(node), as_tile_call(node)
+        if call is None or "dim" not in call.args or call.src.source not in tiles:
+            return made
+        at = call.op.operand_names().index("dim")
+        args = list(made.value.args)
+        return as_tile_call(made).rebuilt([*args[:at], const(call.dim + 1, "int32"), *args[at + 1 :]])  # type: ignore[union-attr]
+
+    rules = [(TensorLoad, load), (BufferStore, store), (TensorRegion, region), (Evaluate, axis)]
+    return structural_mutate(part, rules)
 
 
 def _marked(part: Stmt) -> Stmt:

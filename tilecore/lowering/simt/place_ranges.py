@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, op_name, seq
-from tilecore.ir.nodes import Analyzer, AttrStmt, Bind, Call, Evaluate, IfThenElse, PrimFunc, Stmt, structural_mutate
+from tilecore.ir.nodes import AttrStmt, Bind, Call, Evaluate, IfThenElse, PrimFunc, Stmt, structural_mutate
 from tilecore.ir.ranges import within
 from tilecore.ir.register_call import register_call
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
@@ -58,7 +60,11 @@ class _Places:
         number = self.numbers.setdefault(threads, len(self.numbers) + 1)
         if number > MOST_BARRIERS:
             raise UnsupportedError(
-                f"more than {MOST_BARRIERS} ranges of threads of a block wait among themselves", found=str(threads)
+                f"more than {MOST_BARRIERS} ranges of threads of a block wait among themselves",
+                location=location_of_span(node.span),
+                found=str(threads),
+                expected=f"at most {MOST_BARRIERS} in a kernel",
+                hint="let more of the code run on the same ranges of threads",
             )
         args = [const(number, "int32"), const(threads.count, "int32")]
         return Evaluate(Call(NAMED_BARRIER, args, ret_ty="void"), span=node.span)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import UnsupportedError
+from tilecore.errors import Location, UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of, nothing
 from tilecore.ir.nodes import (
@@ -23,12 +23,16 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import is_shared
-from tilecore.ir.thread_ranges import range_of
+from tilecore.ir.thread_ranges import has_ranges, range_of
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.lower_allreduce import UNIFORM
 from tilecore.lowering.simt.other_buffers import with_buffers
+from tilecore.lowering.simt.shared_limit import too_much_shared
 from tilecore.lowering.threads.kernels import Threads, each_kernel
+from tilecore.lowering.threads.uniformity import Uniformity
 
 ALIGN = 128  # bytes; bulk copies and swizzles want it
 ALL_LIVE = "shared_lives"  # the fact: no two buffers share memory, as work that waits for nobody uses them
@@ -44,19 +48,14 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def plan(body: Stmt, threads: Threads) -> Stmt:
         body = _renamed(body, names, alignment, alone)
-        made = _Plan(body, alignment, alone, bool(env.facts.get(ALL_LIVE)))
+        uniformity = Uniformity(body, threads, env.facts.get(UNIFORM, ()))
+        made = _Plan(body, uniformity, alignment, alone, bool(env.facts.get(ALL_LIVE)))
         placed = made.placed
         offsets.update(placed)
         total = max((start + size for start, size in placed.values()), default=0)
         limit = env.capabilities.shared_bytes
         if limit and total > limit:
-            largest = sorted(placed, key=lambda b: -placed[b][1])
-            raise UnsupportedError(
-                f"the kernel needs {total} bytes of shared memory",
-                found=", ".join(f"{b.name} {placed[b][1]}" for b in largest[:6]),
-                expected=f"at most {limit} bytes on {env.target.kind}",
-                hint="use smaller tiles, fewer pipeline stages or narrower element types",
-            )
+            env.refuse(too_much_shared(placed, total, made.needed, made.place_of_largest(), env))
         rows = {str(b.name): list(p) for b, p in placed.items()}
         lines = {str(b.name): made.lines[b] for b in placed if b in made.lines}
         env.note("shared_memory", {"bytes": total, "buffers": rows, "lines": lines})
@@ -97,12 +96,19 @@ def _renamed(body: Stmt, names: set[str], alignment: dict[Var, int], alone: set[
 
 class _Plan:
     """Lives as intervals of statements, counted through the code; a buffer used in a loop lives through all of it,
-    unless it is allocated in there. One that some threads use by themselves lives through the whole kernel."""
+    unless it is allocated in there. What threads go through on their own, with no barrier in it, is one moment: a
+    thread may be at its end before another one begins. A buffer that some threads use by themselves lives through the
+    whole kernel."""
 
-    def __init__(self, body: Stmt, alignment: dict[Var, int], alone: set[Var], lives_all: bool) -> None:
-        self.alignment, self.alone = alignment, alone
+    def __init__(
+        self, body: Stmt, uniformity: Uniformity, alignment: dict[Var, int], alone: set[Var], lives_all: bool
+    ) -> None:
+        self.uniformity, self.alignment, self.alone = uniformity, alignment, alone
         self.roots = memory_roots(body)
-        self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
+        allocs = [a for a in collect(body, AllocBuffer) if is_shared(a.buffer)]
+        self.buffers = [alloc.buffer for alloc in allocs]
+        self.sizes = {buffer: size_of(buffer) for buffer in self.buffers}
+        self.places = {alloc.buffer: location_of_span(alloc.span) for alloc in allocs}
         self.lives: dict[Var, list[int]] = {}
         self.lines: dict[Var, list[int]] = {}  # the user's first and last line that uses it
         self.allocated: dict[Var, int] = {}
@@ -113,9 +119,22 @@ class _Plan:
             self.lives[buffer] = [0, self.clock]
         self.placed = self._place()
 
+    def needed(self, sizes: Mapping[Var, int]) -> int:
+        """Bytes of a block if buffers had these sizes; those that are not named take none."""
+        before, self.sizes = self.sizes, {buffer: sizes.get(buffer, 0) for buffer in self.buffers}
+        placed, self.sizes = self._place(), before
+        return max((start + size for start, size in placed.values()), default=0)
+
+    def place_of_largest(self) -> Location | None:
+        """Where the user's largest buffer is allocated, or first used."""
+        by_size = sorted(self.placed, key=lambda b: -self.placed[b][1])
+        return next((place for b in by_size if (place := self.places.get(b)) is not None), None)
+
     def _walk(self, node: Stmt, loops: list[int]) -> None:
         """loops: when each loop around began."""
-        if isinstance(node, SeqStmt):
+        if self._is_one(node):
+            self._use(node)
+        elif isinstance(node, SeqStmt):
             for part in node.seq:
                 self._walk(part, loops)
         elif isinstance(node, (For, While)):
@@ -139,6 +158,12 @@ class _Plan:
         else:
             self._use(node)
 
+    def _is_one(self, node: Stmt) -> bool:
+        """Is it code that barriers stand before or after only?"""
+        if has_ranges(node):
+            return False
+        return (isinstance(node, AttrStmt) and node.attr_key == NEST) or self.uniformity.is_divergent(node)
+
     def _use(self, node: Any) -> None:
         self.clock += 1
         used = {self.roots.get(v, v) for v in variables(node)}
@@ -153,12 +178,14 @@ class _Plan:
         if place is not None:
             first, last = self.lines.get(buffer, (place.line, place.line))
             self.lines[buffer] = [min(first, place.line), max(last, place.line)]
+            if self.places.get(buffer) is None:
+                self.places[buffer] = place
 
     def _place(self) -> dict[Var, tuple[int, int]]:
         """The largest first, each at the lowest offset where nobody lives at the same time."""
         placed: dict[Var, tuple[int, int]] = {}
-        for buffer in sorted(self.lives, key=lambda b: (-size_of(b), self.lives[b][0])):
-            size, align = size_of(buffer), max(ALIGN, self.alignment.get(buffer, ALIGN))
+        for buffer in sorted(self.lives, key=lambda b: (-self.sizes[b], self.lives[b][0])):
+            size, align = self.sizes[buffer], max(ALIGN, self.alignment.get(buffer, ALIGN))
             start = 0
             for low, high in sorted((p[0], p[0] + p[1]) for o, p in placed.items() if self._meet(buffer, o)):
                 if start + size <= low:
@@ -168,7 +195,7 @@ class _Plan:
         return placed
 
     def _meet(self, a: Var, b: Var) -> bool:
-        if min(size_of(a), size_of(b)) <= SMALL or a in self.alone or b in self.alone:
+        if min(self.sizes[a], self.sizes[b]) <= SMALL or a in self.alone or b in self.alone:
             return True
         mine, other = self.lives[a], self.lives[b]
         return mine[0] <= other[1] and other[0] <= mine[1]
@@ -181,7 +208,10 @@ def size_of(buffer: Var) -> int:
         known = constant(extent)
         if known is None:
             raise UnsupportedError(
-                f"the size of {buffer.name} in shared memory is not known when compiling", expected="constants"
+                f"the size of {buffer.name} in shared memory is not known when compiling",
+                found=f"shape {[str(size) for size in buffer.shape]}",
+                expected="constants",
+                hint="make the size an argument of the function that makes the kernel",
             )
         size *= known
     return size

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, seq
-from tilecore.ir.nodes import Analyzer, AttrStmt, Bind, IterVar, PrimFunc, SeqStmt, Stmt, Var, tirx
+from tilecore.ir.nodes import AttrStmt, Bind, IterVar, PrimFunc, SeqStmt, Stmt, Var, tirx
 from tilecore.ir.ranges import within
 from tilecore.ir.tile_ops import last_hint
 from tilecore.lowering.passes import Pass, PassEnv

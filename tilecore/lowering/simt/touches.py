@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of
-from tilecore.ir.nodes import Analyzer, Bind, FloorMod, For, Range, Stmt, Var
+from tilecore.ir.nodes import Bind, FloorMod, For, Range, Stmt, Var
 from tilecore.ir.thread_ranges import ThreadRange
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.simt.owners import Owners

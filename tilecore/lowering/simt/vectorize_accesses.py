@@ -13,12 +13,12 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store
 from tilecore.ir.nodes import (
     GE,
     LT,
     AllocBuffer,
-    Analyzer,
     And,
     AttrStmt,
     BufferLoad,
@@ -66,7 +66,7 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return mutator.default_mutate(node)
         made = _Loop(node, bool(inside) and inside[-1], assumed).lowered()
         _note(node, made, env)
-        return made if made is not None else _unrolled(node, node.body)
+        return made if made is not None else _unrolled(node, mutator.mutate(node.body))
 
     return func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.errors import LanguageError, LimitError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import (
@@ -37,13 +37,13 @@ from tilecore.lowering.threads.uniformity import (
 
 
 def check_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    """Raise a LanguageError where some threads only, or threads with different operands, do what the block does; an
-    UnsupportedError for more threads than a block of the target may have."""
+    """Raise a LanguageError where some threads only, or threads with different operands, do what the block does; a
+    LimitError for more threads than a block of the target may have."""
 
     def check(body: Stmt, threads: Threads) -> Stmt:
         most = env.capabilities.max_threads
         if most and threads.count > most:
-            raise _too_many(func, threads, f"at most {most} on {env.target.kind}")
+            env.refuse(_too_many(func, threads, most, env))
         if asks_for_threads(body, threads):
             _Checker(body, threads).statement(body, None)
         return body
@@ -137,11 +137,17 @@ class _Checker:
         return ", ".join(sorted(found))
 
 
-def _too_many(func: PrimFunc, threads: Threads, expected: str) -> UnsupportedError:
+def _too_many(func: PrimFunc, threads: Threads, most: int, env: PassEnv) -> LimitError:
     axes = {axis.var for axis in threads.axes}
     levels = [level for level in collect(func.body, AttrStmt) if is_axis(level) and level.node.var in axes]
     place = next((p for p in (location_of_span(level.span) for level in levels) if p is not None), None)
-    return UnsupportedError("a block has too many threads", location=place, found=str(threads.count), expected=expected)
+    return LimitError(
+        "a block has too many threads",
+        location=place,
+        found=str(threads.count),
+        expected=f"at most {most} on {env.target.kind}",
+        hint=f"threads={most} of T.Kernel, or fewer: {threads.count - most} less",
+    )
 
 
 def _is_one(extent: Any) -> bool:

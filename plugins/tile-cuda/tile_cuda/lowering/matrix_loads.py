@@ -13,8 +13,9 @@ from tile_cuda import instructions
 from tile_cuda.lowering.operands import Operand
 from tile_cuda.lowering.swizzle import PIECE, keeps_pieces
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, load, loop, seq
-from tilecore.ir.nodes import Analyzer, ForKind, Stmt, tirx
+from tilecore.ir.nodes import ForKind, Stmt, tirx
 
 MOST = 4  # pieces of one instruction
 

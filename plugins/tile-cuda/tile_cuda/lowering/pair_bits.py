@@ -13,9 +13,9 @@ from typing import Any
 
 from tile_cuda import instructions
 from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
-    Analyzer,
     Bind,
     BufferStore,
     Call,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda.lowering.operands import Operand
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, constant, dtype_of, load, loop, seq
-from tilecore.ir.nodes import Analyzer, BufferStore, Expr, For, ForKind, Stmt, Var, tirx
+from tilecore.ir.nodes import BufferStore, Expr, For, ForKind, Stmt, Var, tirx
 
 
 def loads(operand: Operand, step: Any) -> Stmt:

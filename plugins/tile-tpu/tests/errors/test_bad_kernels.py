@@ -128,8 +128,8 @@ def imported():
 @pytest.mark.parametrize(
     ("make", "words", "line"),
     [
-        (extern, "T.call_extern of their_function has no form on target tpu", "T.call_extern("),
-        (imported, "T.import_source is source code for another kind of target", "T.import_source("),
+        (extern, "T.call_extern of their_function is for targets that compile source text", "T.call_extern("),
+        (imported, "T.import_source is for targets that compile source text", "T.import_source("),
     ],
 )
 def test_foreign_code_is_refused(make, words, line):

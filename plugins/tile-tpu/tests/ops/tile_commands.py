@@ -12,8 +12,9 @@ from tile_tpu.ir.instructions import Command, as_command
 from tile_tpu.ir.views import View
 
 from tilecore.dtypes import FACTS
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, is_nothing
-from tilecore.ir.nodes import AllocBuffer, Analyzer, AttrStmt, Evaluate, FloatImm, For, IfThenElse, SeqStmt, Var
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, Evaluate, FloatImm, For, IfThenElse, SeqStmt, Var
 from tilecore.ir.visit import substitute
 
 

@@ -11,7 +11,6 @@ from tile_tpu.ir.instructions import CORE_INDEX, ELEMENT, SET_ELEMENT
 from tile_tpu.ir.views import LOCAL
 from tilecore.codegen.dialect import C_MATH, Dialect
 from tilecore.codegen.forms import C
-from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import call
 
 HEADER = "tilecore_tpu.h"
@@ -37,11 +36,6 @@ def _no_head(kernel: Any) -> str:
     raise NotImplementedError("kernels are put together by codegen/module.py")
 
 
-def _extern(emit: Any, node: Any) -> Any:
-    what = f"T.call_extern of {node.args[0].value}"
-    return refuse(node, "tpu", "write the computation in the language: no source text is added to the kernel's", what)
-
-
 @functools.cache
 def dialect(chip: Chip) -> Dialect:
     """The tables for one chip: what it lacks is refused."""
@@ -56,7 +50,6 @@ def dialect(chip: Chip) -> Dialect:
         values={
             ELEMENT: local_memory.element,
             CORE_INDEX: lambda emit, node: call(_CORE_INDEX[chip.runtime]),
-            **dict.fromkeys(("call_extern", "call_pure_extern"), _extern),
         },
         statements={SET_ELEMENT: local_memory.set_element, **instruction_text.statements(chip)},
         restrict="",

@@ -27,8 +27,8 @@ from tile_tpu.codegen.statements import ControlCode
 from tile_tpu.ir.instructions import INSTRUCTIONS, PREFIX, Command, as_command
 from tile_tpu.ir.views import View
 from tilecore.codegen.refusal import refuse
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant
-from tilecore.ir.nodes import Analyzer
 
 Emitter = Callable[[ControlCode, Command], str]
 _ROUNDING = {"even": "RM_HALF_TO_EVEN", "zero": "RM_TOWARDS_ZERO", "down": "RM_DOWN", "up": "RM_UP"}

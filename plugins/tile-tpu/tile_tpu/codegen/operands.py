@@ -11,8 +11,8 @@ from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import PRODUCT, SUM, within
 from tilecore.dtypes import FACTS
 from tilecore.errors import LoweringError
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, constant, dtype_of
-from tilecore.ir.nodes import Analyzer
 
 # element type -> (data_type_t, the header's macro for a scalar of it)
 _TYPES = {

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tile_tpu.ir.views import View
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant
-from tilecore.ir.nodes import Analyzer, structural_equal
+from tilecore.ir.nodes import structural_equal
 
 
 class Axis(NamedTuple):

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of
 from tilecore.ir.nodes import Call, Expr, Var
 from tilecore.ir.register_call import register_call
@@ -94,7 +95,6 @@ def _expr(number: Any) -> Expr:
 
 
 def _is_multiple(value: Any, unit: int) -> bool:
-    from tilecore.ir.nodes import Analyzer
 
     known = constant(value)
     if known is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tile_tpu.arguments import Call, TensorSlot, slots_of
+from tile_tpu.arguments import Call, slots_of
 from tile_tpu.runtimes.calls import Block, Launch, Pointer
 from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.slots import TensorSlot
 
 _ADDRESS = 8  # bytes; addresses are the first fields of the struct
 

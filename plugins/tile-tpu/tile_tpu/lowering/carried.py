@@ -8,10 +8,10 @@ from typing import Any
 from tile_tpu.ir.overlaps import covers
 from tile_tpu.ir.touches import Touch, aliases_of, all_touches, heads, is_leaf, touches_of
 from tile_tpu.ir.views import View
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     Break,
     Call,
     Continue,

@@ -41,6 +41,8 @@ def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     from_float, to_float = (FACTS[one].kind == "float" for one in (source, dtype))
     if not from_float and not to_float:
         return _integers(values, tile, dtype, source)
+    if dtype == "bfloat16" and source in ("int32", "uint32"):
+        tile = _odd(values, tile, source)
     if source != "float32" and dtype != "float32":  # one of them is narrow: the way is over float32
         return converted(values, converted(values, tile, "float32", source), dtype, "float32")
     if from_float and to_float:
@@ -65,6 +67,22 @@ def _floats(values: Values, tile: Tile, dtype: str) -> Tile:
     last = [const(sign * _LAST[dtype], "float32") for sign in (1, -1)]
     above = compare(values, "greater", tile, last[0], _infinite(dtype, 1), made, dtype)
     return compare(values, "greater", last[1], tile, _infinite(dtype, -1), above, dtype)
+
+
+def _odd(values: Values, tile: Tile, source: str) -> Tile:
+    """Integers that float32 does not hold, rounded to 24 bits of which the last says that something was cut off: they
+    are rounded once more, and both together round as one step would."""
+    from tile_tpu.lowering.conditions import compare
+
+    eight, most = const(8, source), const(1 << 24, source)
+    rest = values.apply("and", [tile, const(255, source)], source)
+    some = compare(values, "greater", rest, const(0, source), const(1, source), const(0, source), source)
+    high = values.apply("or", [values.apply("shift_right", [tile, eight], source), some], source)
+    odd = values.apply("shift_left", [high, eight], source)
+    made = compare(values, "greater", tile, most, odd, tile, source)
+    if source == "uint32":
+        return made
+    return compare(values, "greater", const(-(1 << 24), source), tile, odd, made, source)
 
 
 def _infinite(dtype: str, sign: int) -> Expr:

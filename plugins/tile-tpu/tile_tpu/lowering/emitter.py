@@ -11,8 +11,9 @@ from tile_tpu.ir.instructions import command
 from tile_tpu.ir.views import LOCAL, View, aligned_strides, stored
 from tile_tpu.lowering.frames import Frame, Tile, aligned_view, over
 from tilecore.dtypes import FACTS
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import seq
-from tilecore.ir.nodes import AllocBuffer, Analyzer, Stmt, Var, tirx
+from tilecore.ir.nodes import AllocBuffer, Stmt, Var, tirx
 
 
 def scratch(name: str, elements: int, dtype: str) -> Var:

@@ -13,8 +13,9 @@ from typing import Any
 from tile_tpu.ir.views import View, aligned_strides
 from tilecore.dtypes import FACTS
 from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of
-from tilecore.ir.nodes import Analyzer, Var
+from tilecore.ir.nodes import Var
 from tilecore.ir.visit import substitute, variables
 
 AXES = "nchw"

@@ -20,10 +20,10 @@ from tile_tpu.ir.views import View
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.order_engines import has_commands
 from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, op_name, seq, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     AttrStmt,
     Bind,
     Break,

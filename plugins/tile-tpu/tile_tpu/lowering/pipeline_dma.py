@@ -29,10 +29,10 @@ from tile_tpu.lowering.slots import Slots, on_slot, simplified, slots_of, withou
 from tile_tpu.lowering.stages import Stages, plan_stages
 from tile_tpu.lowering.units import Unit
 from tilecore.frontend.source import location_of_span
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     Bind,
     Call,
     For,

@@ -14,7 +14,7 @@ from tile_tpu.lowering.lifetimes import Life, Lifetimes
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.placement import Memory, Pairs, Piece, conflicts, most_alive, place
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import UnsupportedError
+from tilecore.errors import LimitError, UnsupportedError
 from tilecore.ir.build import constant, dtype_of, nothing
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, PrimFunc, Stmt, Var, structural_map, tirx
 from tilecore.ir.visit import collect, substitute
@@ -147,14 +147,14 @@ def _note(
         env.note("notes", {"text": f"{names} share a bank of local memory ({weight} commands wait for it)"})
 
 
-def _does_not_fit(buffers: Sequence[Var], found: Lifetimes, pieces: Sequence[Piece], chip: Chip) -> UnsupportedError:
+def _does_not_fit(buffers: Sequence[Var], found: Lifetimes, pieces: Sequence[Piece], chip: Chip) -> LimitError:
     rows = []
     for buffer, piece in sorted(zip(buffers, pieces, strict=True), key=lambda row: -row[1].size)[:8]:
         life = found.lives[buffer]
         used = f", used on lines {life.lines[0]} to {life.lines[1]}" if life.lines else ""
         rows.append(f"{buffer.name} {piece.size}{used}")
     first = max(range(len(buffers)), key=lambda i: pieces[i].size)
-    return UnsupportedError(
+    return LimitError(
         f"the kernel's tiles need {most_alive(pieces)} bytes of local memory in each lane at one time",
         location=found.lives[buffers[first]].location,
         found="; ".join(rows),

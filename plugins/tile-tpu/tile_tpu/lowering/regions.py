@@ -7,8 +7,9 @@ from typing import Any
 
 from tile_tpu.ir.layouts import FLAT, LANE, ROW, SPREAD, TileLayout
 from tile_tpu.ir.views import View, aligned_strides
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant
-from tilecore.ir.nodes import Analyzer, TensorRegion, Var
+from tilecore.ir.nodes import TensorRegion, Var
 
 Layouts = dict[Var, tuple[Var, TileLayout]]
 

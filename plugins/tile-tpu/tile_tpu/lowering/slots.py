@@ -11,8 +11,9 @@ from tile_tpu.ir.instructions import ELEMENT, SET_ELEMENT
 from tile_tpu.ir.views import LOCAL, VIEW
 from tilecore.dtypes import FACTS
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, nothing, op_name
-from tilecore.ir.nodes import AllocBuffer, Analyzer, Call, IfThenElse, Stmt, Var, structural_mutate, tirx
+from tilecore.ir.nodes import AllocBuffer, Call, IfThenElse, Stmt, Var, structural_mutate, tirx
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from tile_tpu.lowering.kernels import map_bodies, with_first
 from tile_tpu.lowering.nests import Layouts, Nest, frames, is_parallel, nest_of
 from tile_tpu.lowering.statements import Body
 from tilecore.frontend.source import location_of_span
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     AttrStmt,
     For,
     ForKind,

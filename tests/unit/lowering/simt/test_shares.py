@@ -5,9 +5,10 @@ from itertools import product
 
 import pytest
 
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, constant, nothing
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout, spread
-from tilecore.ir.nodes import Analyzer, For, ForKind, Var
+from tilecore.ir.nodes import For, ForKind, Var
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.simt.shares import is_first, is_there, steps_of, unrolled
 

@@ -10,8 +10,8 @@ from tilecore.backends.cpu.llvm.function import Function
 from tilecore.backends.cpu.llvm.narrow import settled
 from tilecore.backends.cpu.llvm.types import Value, is_float, is_signed, literal, vector
 from tilecore.dtypes import FACTS
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant
-from tilecore.ir.nodes import Analyzer
 
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.backends.cpu.llvm import intrinsics
 from tilecore.backends.cpu.llvm.arithmetic import wrapped
 from tilecore.backends.cpu.llvm.function import Function
-from tilecore.backends.cpu.llvm.narrow import narrow, settled
+from tilecore.backends.cpu.llvm.narrow import narrow, settled, single_to_odd
 from tilecore.backends.cpu.llvm.types import (
     Value,
     computed,
@@ -61,6 +61,9 @@ def convert(fn: Function, value: Value, target: str) -> Value:
     to = vector(computed(target), lanes)
     if is_float(target):
         word = "sitofp" if is_signed(source) else "uitofp"
+        if target == "bfloat16" and FACTS[source].bits >= 32:  # a float32 would round before; the others end below that
+            wide = Value(fn.op(f"{word} {value.type} {value.text} to {vector('double', lanes)}"), "float64", lanes)
+            return Value("", target, lanes, narrow(fn, Value(single_to_odd(fn, wide), target, lanes)))
         made = Value(fn.op(f"{word} {value.type} {value.text} to {to}"), target, lanes)
         return made if not is_narrow(target) else Value("", target, lanes, narrow(fn, made))
     if is_float(source):
@@ -82,6 +85,8 @@ def _resize_float(fn: Function, value: Value, target: str) -> str:
     have, want = computed(value.dtype), computed(target)
     if have == want:
         return value.text
+    if is_narrow(target):
+        return single_to_odd(fn, value)
     word = "fpext" if want == "double" else "fptrunc"
     return fn.op(f"{word} {value.type} {value.text} to {vector(want, value.lanes)}")
 

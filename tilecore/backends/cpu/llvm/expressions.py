@@ -13,8 +13,9 @@ from tilecore.backends.cpu.llvm.intrinsics import suffix
 from tilecore.backends.cpu.llvm.narrow import narrow, widen
 from tilecore.backends.cpu.llvm.refusal import refuse
 from tilecore.backends.cpu.llvm.types import Value, computed, is_narrow, literal, split, stored, vector
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
-from tilecore.ir.nodes import Analyzer, Call, Expr, Ramp, TensorLoad, Var
+from tilecore.ir.nodes import Call, Expr, Ramp, TensorLoad, Var
 from tilecore.lowering.lane_ops import ACROSS, MASKED_LOAD, RAW_LOAD
 
 _AFFINE = ("Add", "Sub", "Mul", "Cast", "Ramp", "Broadcast")

@@ -134,7 +134,8 @@ class Function:
         return f", !alias.scope !{1000 + memory.scope}, !noalias !{2000 + memory.scope}"
 
     def align(self, memory: Memory) -> int:
-        return bytes_of(memory.dtype) if memory.lanes == 1 else min(64, bytes_of(memory.dtype) * memory.lanes)
+        size = bytes_of(memory.dtype) * memory.lanes
+        return bytes_of(memory.dtype) if memory.lanes == 1 else min(64, size & -size)  # a power of two
 
     def zero(self, dtype: str, lanes: int) -> Value:
         return literal(0, dtype, lanes)

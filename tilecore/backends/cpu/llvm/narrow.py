@@ -7,6 +7,7 @@ float8 layouts: OCP 8-bit floating point specification 1.0, section 5; float4: O
 from __future__ import annotations
 
 from tilecore.backends.cpu.llvm.function import Function
+from tilecore.backends.cpu.llvm.intrinsics import call
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, is_narrow, vector
 
 
@@ -30,6 +31,22 @@ def settled(fn: Function, value: Value) -> Value:
         return value
     raw = narrow(fn, value)
     return Value(_WIDEN[value.dtype](fn, raw, value.lanes), value.dtype, value.lanes, raw)
+
+
+def single_to_odd(fn: Function, value: Value) -> str:
+    """A float64 as float32, whose last bit is set where it is not exact: rounded once more, to a narrower type, that is
+    as if it had been done at once."""
+    b, tests, double = _Bits(fn, value.lanes), vector("i1", value.lanes), value.type
+    near = fn.op(f"fptrunc {double} {value.text} to {b.float}")
+    again = fn.op(f"fpext {b.float} {near} to {double}")
+    bits = b.cast("bitcast", near, "float", "i32")
+    even = b.compare("eq", b.op("and", bits, 1), 0)
+    inexact = fn.op(f"fcmp one {double} {again}, {value.text}")
+    size, whole = (call(fn, "fabs", [Value(text, "float64", value.lanes)]).text for text in (again, value.text))
+    beyond = fn.op(f"fcmp ogt {double} {size}, {whole}")
+    odd = b.select(beyond, b.op("add", bits, -1), b.op("add", bits, 1))
+    wrong = fn.op(f"and {tests} {inexact}, {even}")
+    return b.cast("bitcast", b.select(wrong, odd, bits), "i32", "float")
 
 
 class _Bits:

@@ -8,10 +8,11 @@ from typing import Any
 from tilecore.backends.cpu.llvm import effects, streaming
 from tilecore.backends.cpu.llvm.expressions import Expressions, suffix
 from tilecore.backends.cpu.llvm.function import Function, Memory
-from tilecore.backends.cpu.llvm.types import Value, bytes_of, literal, split
-from tilecore.errors import TilecoreError, UnsupportedError
+from tilecore.backends.cpu.llvm.refusal import refuse
+from tilecore.backends.cpu.llvm.types import Value, bytes_of, is_float, literal, split
+from tilecore.errors import TilecoreError
 from tilecore.frontend.source import location_of_span
-from tilecore.ir.build import constant, is_nothing
+from tilecore.ir.build import constant, dtype_of, is_nothing
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -19,6 +20,7 @@ from tilecore.ir.nodes import (
     Break,
     BufferStore,
     Call,
+    Cast,
     Continue,
     DeclBuffer,
     Evaluate,
@@ -29,6 +31,7 @@ from tilecore.ir.nodes import (
     Stmt,
     While,
 )
+from tilecore.ir.visit import collect
 from tilecore.lowering.lane_ops import MASKED_STORE
 
 # buffers up to this size live on the stack, where LLVM can keep them in registers; larger ones in the scratch memory
@@ -48,10 +51,7 @@ class Statements:
     def emit(self, node: Stmt) -> None:
         handler = _HANDLERS.get(type(node))
         if handler is None:
-            raise UnsupportedError(
-                f"{type(node).__name__} has no form on target cpu",
-                location=location_of_span(getattr(node, "span", None)),
-            )
+            refuse(node)
         try:
             handler(self, node)
         except TilecoreError as error:
@@ -139,7 +139,7 @@ class Statements:
         count = 1
         for size in buffer.shape:
             count *= constant(size) or 1
-        size = count * lanes * bytes_of(dtype)
+        size = count * _room(lanes * bytes_of(dtype))
         if size <= STACK_BYTES and self.stack_used + size <= STACK_TOTAL:
             self.stack_used += size
             pointer = self.fn.allocate(dtype, lanes, count, str(buffer.name))
@@ -198,13 +198,17 @@ class Statements:
         kind = value.stored_type
         name = f"llvm.masked.store.{suffix(kind)}.p0"
         self.fn.module.declare(name, f"void {{}}({kind}, ptr, i32, <{value.lanes} x i1>)")
-        mask_text = active.text if bytes_of(memory.dtype) >= 4 else self._unfolded(active)
+        mask_text = self._unfolded(active) if _may_be_cut(payload, memory.dtype) else active.text
         arguments = f"{kind} {raw}, ptr {pointer}, i32 {self.fn.align(memory)}, {active.type} {mask_text}"
         self.fn.line(f"call void @{name}({arguments}){self.fn.tag(memory)}")
 
     def _unfolded(self, mask: Value) -> str:
-        """The mask in a form that LLVM knows nothing of. Of rounded narrow numbers under a constant mask with one lane
-        it stores the 32 bits from before they were cut off, over the neighbours (seen on x86 with AVX-512)."""
+        """The mask in a form that LLVM knows nothing of. Of numbers that are cut off to fewer bits, under a constant
+        mask with one lane, it stores all bits from before, over the neighbours (seen on x86 with AVX-512)."""
+        if mask.lanes > 64:  # no register has a bit for each lane: one bit for all
+            one = self.fn.op('call i32 asm "", "=r,0"(i32 1)')
+            bit = Value(self.fn.op(f"trunc i32 {one} to i1"), "bool", 1)
+            return self.fn.op(f"and {mask.type} {mask.text}, {self.fn.broadcast(bit, mask.lanes).text}")
         bits = 32 if mask.lanes <= 32 else 64
         ones = self.fn.op(f'call i{bits} asm "", "=r,0"(i{bits} -1)')
         if mask.lanes < bits:
@@ -222,6 +226,19 @@ class Statements:
             effects.EFFECTS[name](self, node)
         else:
             self.value(node.value)
+
+
+def _may_be_cut(payload: Any, dtype: str) -> bool:
+    """Can the elements be low bits of wider registers: of 32 bits, in which narrow ones are computed, or of 64?"""
+    if bytes_of(dtype) < 4:
+        return True
+    sources = (split(dtype_of(node.value))[0] for node in collect(payload, Cast))
+    return bytes_of(dtype) == 4 and not is_float(dtype) and any(bytes_of(source) == 8 for source in sources)
+
+
+def _room(size: int) -> int:
+    """Bytes from one element to the next, for LLVM: vectors of any number of lanes lie at powers of two."""
+    return 1 << (size - 1).bit_length()
 
 
 def _plain(name: Any) -> str:

@@ -16,10 +16,10 @@ from typing import Any
 from tile_cuda.lowering.hopper.blocks import PATTERN, blocks_of
 from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of_part
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, statements_of
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     AttrStmt,
     BufferStore,
     DeclBuffer,
@@ -39,6 +39,7 @@ from tilecore.ir.visit import collect, variables
 from tilecore.lowering.simt.pipeline_loops import STAGES, writes
 
 PART = "a part of it is filled"
+SLOT = 128  # bytes: where a tensor map may put a tile
 
 
 @dataclass(eq=False)
@@ -111,6 +112,9 @@ def find_channels(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) ->
     for tile, fills in tiles.items():
         if any(not fill.users for fill in fills):
             scan.refused[tile] = "nothing uses it in the block of code that fills it"
+    for tile, fills in tiles.items():
+        if any(fill.stages > 1 for fill in fills) and bytes_of(tile) % SLOT:
+            scan.refused.setdefault(tile, f"its slots of {bytes_of(tile)} bytes would not lie at multiples of {SLOT}")
     groups: dict[Any, Channel] = {}
     for tile, fills in tiles.items():
         if tile in scan.refused:

@@ -10,11 +10,11 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.specialize_warps import ROLE
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, load, nothing, op_name, seq
 from tilecore.ir.nodes import (
     EQ,
     AllocBuffer,
-    Analyzer,
     AttrStmt,
     Call,
     IfThenElse,

@@ -20,10 +20,10 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.group_product import group_product_of
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, op_name, seq, statements_of, where
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     Bind,
     Evaluate,
     For,

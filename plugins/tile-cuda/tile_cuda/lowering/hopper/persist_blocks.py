@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda.lowering.hopper.pair_blocks import BLOCKS as BLOCKS_OF_PAIR
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, nothing, seq
 from tilecore.ir.nodes import (
-    Analyzer,
     AttrStmt,
     Bind,
     Evaluate,

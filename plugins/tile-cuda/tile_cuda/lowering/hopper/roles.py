@@ -15,10 +15,10 @@ from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.channels import Channel, Fill
 from tile_cuda.lowering.hopper.group_product import group_product_of
 from tile_cuda.lowering.hopper.pair_blocks import BLOCKS
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, is_nothing, load, seq, statements_of, store, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     AttrStmt,
     Bind,
     Evaluate,

@@ -20,11 +20,11 @@ from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, 
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.target import multiprocessors_of
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.dialect_calls import has_dialect_calls
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Analyzer,
     AttrStmt,
     Break,
     Continue,

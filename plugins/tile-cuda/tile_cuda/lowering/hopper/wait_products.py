@@ -16,9 +16,9 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.wgmma import PRODUCTS, UNWAITED
 from tile_cuda.lowering.hopper.written_tiles import written_by_threads
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
-    Analyzer,
     AttrStmt,
     Bind,
     BufferStore,

@@ -11,8 +11,9 @@ from tile_tpu.lowering.frames import Frame
 from tile_tpu.lowering.regions import NoView, region_view, settled
 from tile_tpu.lowering.tensorize import LAYOUTS
 from tilecore.dtypes import FACTS
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import Analyzer, TensorRegion
+from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.passes import PassEnv
 

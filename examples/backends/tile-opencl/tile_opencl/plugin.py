@@ -1,0 +1,35 @@
+"""The hooks of tile-opencl. Its modules are light: pyopencl and TVM are imported when a kernel needs them."""
+
+from __future__ import annotations
+
+from tile_opencl.adapter import OpenCLAdapter
+from tile_opencl.codegen import CODEGEN
+from tile_opencl.target import SPEC
+from tile_opencl.toolchain import TOOLCHAIN
+from tilecore.plugins.backend import Codegen, Lowering, TargetSpec, Toolchain
+from tilecore.plugins.hookspecs import hookimpl
+
+
+@hookimpl
+def tilecore_target() -> TargetSpec:
+    return SPEC
+
+
+@hookimpl
+def tilecore_lowering() -> Lowering:
+    return Lowering(family="simt", stand_in=lambda target: {"kind": "c"})
+
+
+@hookimpl
+def tilecore_codegen() -> Codegen:
+    return CODEGEN
+
+
+@hookimpl
+def tilecore_toolchain() -> Toolchain:
+    return TOOLCHAIN
+
+
+@hookimpl
+def tilecore_adapters() -> list[OpenCLAdapter]:
+    return [OpenCLAdapter()]

@@ -1,0 +1,77 @@
+"""The target ``opencl``: what the device can do."""
+
+from __future__ import annotations
+
+from tile_opencl.adapter import OpenCLAdapter
+from tile_opencl.devices import NoDevice, device, words
+from tilecore.dtypes import FACTS
+from tilecore.ir.names import TILE_OP_NAMES
+from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
+from tilecore.target import Target
+
+FIRST = "0:0"
+# what every OpenCL 1.2 device of the full profile has at least; where there is none, kernels are compiled for that
+LEAST = {"threads": 128, "local_bytes": 32768, "extensions": ""}
+POCL = {
+    "test_fuzz_findings.py::test_a_step_that_ends_early*": "crashes: PoCL 3 passes a barrier behind `continue` wrongly",
+    "test_effects.py::test_a_condition_of_while_runs_every_time*": "PoCL 3 passes a barrier behind `continue` wrongly",
+    "test_product_kernels.py::test_persistent_blocks[[]*": "crashes: PoCL 3 writes past memory, for a barrier in `if`",
+}
+EXTENSIONS = ("cl_khr_fp64", "cl_khr_int64_base_atomics")
+
+
+def resolve(target: Target) -> Target:
+    """The limits that the user did not give: those of the device."""
+    try:
+        one = device(str(target.get("device")))
+        has = ",".join(name for name in one.extensions.split() if name in EXTENSIONS)
+        known = {"threads": one.max_work_group_size, "local_bytes": one.local_mem_size, "extensions": has}
+    except NoDevice:
+        known = LEAST
+    return target.with_attributes(**{name: v for name, v in known.items() if target.get(name) is None})
+
+
+def has(target: Target, extension: str) -> bool:
+    return extension in str(target.get("extensions")).split(",")
+
+
+def detect() -> Presence:
+    try:
+        return Presence(True, words(device(FIRST)))
+    except NoDevice as error:
+        return Presence(False, f"{error}; kernels can still be compiled to source")
+
+
+def capabilities(target: Target) -> Capabilities:
+    missing = set() if has(target, "cl_khr_fp64") else {"float64"}
+    return Capabilities(
+        dtypes=frozenset(FACTS) - missing,
+        scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
+        tile_ops=frozenset(TILE_OP_NAMES),
+        max_threads=int(target.get("threads") or 0),
+        shared_bytes=int(target.get("local_bytes") or 0),
+        features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes"}),
+    )
+
+
+def known_failures(target: Target) -> dict[str, str]:
+    """Of PoCL 3, whose compiler mistakes some barriers in loops."""
+    there = OpenCLAdapter().available(target)
+    return POCL if "Portable Computing Language, 3." in there.detail else {}
+
+
+SPEC = TargetSpec(
+    kind="opencl",
+    doc="OpenCL devices, by OpenCL C 1.2 that their drivers compile",
+    capabilities=capabilities,
+    detect=detect,
+    resolve=resolve,
+    known_failures=known_failures,
+    attributes={
+        "device": AttributeSpec("platform and device, each counted from 0", FIRST),
+        "threads": AttributeSpec("most threads of a work-group"),
+        "local_bytes": AttributeSpec("local memory of a work-group in bytes"),
+        "extensions": AttributeSpec("those of " + ", ".join(EXTENSIONS) + " that kernels may use, comma separated"),
+    },
+    contract=1,
+)

@@ -1,0 +1,20 @@
+"""The adapter returns the wrong thing from largest_run.
+
+step: largest_run
+says: plain.largest_run returned the wrong thing
+"""
+
+from tile_healthy import Healthy, HealthyAdapter
+
+
+class BrokenAdapter(HealthyAdapter):
+    def largest_run(self):
+        return "many"
+
+
+class Broken(Healthy):
+    kind = "adapter_nonsense_from_largest_run"
+    adapter = BrokenAdapter
+
+
+plugin = Broken()

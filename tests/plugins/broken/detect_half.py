@@ -1,0 +1,20 @@
+"""detect leaves the details out.
+
+step: detect
+says: TargetSpec.detect returned the wrong thing: field 'detail' of Presence is wrong
+targets: broken
+"""
+
+from tile_healthy import Healthy
+
+from tilecore.plugins.backend import Presence
+
+
+class Broken(Healthy):
+    kind = "detect_half"
+
+    def detect(self):
+        return Presence(False, None)
+
+
+plugin = Broken()

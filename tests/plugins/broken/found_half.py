@@ -1,0 +1,19 @@
+"""find does not say where it looked.
+
+step: find
+says: Toolchain.find returned the wrong thing: field 'where' of Found is wrong
+"""
+
+from tile_healthy import Healthy
+
+from tilecore.plugins.backend import Found
+
+
+class Broken(Healthy):
+    kind = "found_half"
+
+    def find(self):
+        return [Found("compiler", False, None)]
+
+
+plugin = Broken()

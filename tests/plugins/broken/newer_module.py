@@ -1,0 +1,10 @@
+"""It imports a record that only a newer tilecore has.
+
+step: resolve
+says: raised ImportError: cannot import name 'Tuning'
+targets: broken
+"""
+
+from tilecore.plugins.backend import Tuning
+
+plugin = Tuning

@@ -1,0 +1,17 @@
+"""build does not say of which format the binary is.
+
+step: build
+says: Toolchain.build returned the wrong thing
+"""
+
+from tile_healthy import Healthy
+
+
+class Broken(Healthy):
+    kind = "no_format"
+
+    def build(self, request):
+        return b"binary", ""
+
+
+plugin = Broken()

@@ -1,0 +1,17 @@
+"""describe returns the wrong thing when it is called.
+
+step: describe
+says: Toolchain.describe returned the wrong thing
+"""
+
+from tile_healthy import Healthy
+
+
+class Broken(Healthy):
+    kind = "nonsense_later_from_describe"
+
+    def describe(self, binary):
+        return {"k": 168}
+
+
+plugin = Broken()

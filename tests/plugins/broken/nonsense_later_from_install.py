@@ -1,0 +1,17 @@
+"""install returns the wrong thing when it is called.
+
+step: install
+says: Installable.install returned the wrong thing
+"""
+
+from tile_healthy import Healthy
+
+
+class Broken(Healthy):
+    kind = "nonsense_later_from_install"
+
+    def install(self, request):
+        return b"/there"
+
+
+plugin = Broken()

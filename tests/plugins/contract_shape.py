@@ -1,0 +1,92 @@
+"""The shape of the contract: what a package of a backend can see of it, as plain data.
+
+``python tests/plugins/contract_shape.py`` writes it down for the version of the checkout; under a number that has been
+released, only additions that break nobody are written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.passes import Pass, PassEdit, PassEnv
+from tilecore.plugins import backend
+from tilecore.plugins.loader import HOOKS, OPTIONAL
+from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, Symbol, TensorParam, Workspace
+
+FOLDER = Path(__file__).parent / "contracts"
+PARTS = [
+    *(record for record in vars(backend).values() if dataclasses.is_dataclass(record)),
+    *(Pass, PassEdit, PassEnv, TileOpImpl, LoadedKernel),
+    *(Artifact, Entry, ScalarParam, Symbol, TensorParam, Workspace),
+]
+Shape = dict[str, Any]
+
+
+def shape() -> Shape:
+    """hooks: name to whether it is needed. records: fields in order, each [name, may be left out]. adapter: its methods
+    with their parameters, which plugins override, each [parameters, may be left out]."""
+    return {
+        "hooks": {name: name not in OPTIONAL for name in HOOKS},
+        "records": {record.__name__: [_field(f) for f in dataclasses.fields(record)] for record in PARTS},
+        "adapter": {
+            name: [list(inspect.signature(member).parameters), not getattr(member, "__isabstractmethod__", False)]
+            for name, member in vars(KernelAdapter).items()
+            if inspect.isfunction(member) and not name.startswith("_")
+        },
+    }
+
+
+def _field(field: dataclasses.Field[Any]) -> list[Any]:
+    given = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
+    return [field.name, given]
+
+
+def recorded(version: int) -> Shape | None:
+    """What was written down for a version; None where nothing was."""
+    path = FOLDER / f"{version}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def breaks(old: Shape, new: Shape) -> list[str]:
+    """What a package written for the old contract cannot live with in the new one, in words."""
+    found = [f"the hook {name} is gone" for name in old["hooks"] if name not in new["hooks"]]
+    found += [
+        f"the hook {name} is new and needed" for name in new["hooks"].keys() - old["hooks"].keys() if new["hooks"][name]
+    ]
+    for record, fields in old["records"].items():
+        if record not in new["records"]:
+            found.append(f"the record {record} is gone")
+            continue
+        now = new["records"][record]
+        if [name for name, _ in now[: len(fields)]] != [name for name, _ in fields]:
+            found.append(f"the fields of {record} have other places: plugins may pass them by position")
+        given = dict(map(tuple, fields))
+        found += [
+            f"{record}.{name} has to be given now" for name, left_out in now if not left_out and given.get(name, True)
+        ]
+    for name, (parameters, _) in old["adapter"].items():
+        if new["adapter"].get(name, [None])[0] != parameters:
+            found.append(f"KernelAdapter.{name} is called with other arguments")
+    found += [
+        f"KernelAdapter.{name} is new and abstract"
+        for name in new["adapter"].keys() - old["adapter"].keys()
+        if not new["adapter"][name][1]
+    ]
+    return found
+
+
+def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"{backend.CONTRACT_VERSION}.json"
+    path.write_text(json.dumps(shape(), indent=1) + "\n")
+    print(f"written: {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""Types, scopes and operations that a target does not have are refused before lowering, each at its line."""
+
+from __future__ import annotations
+
+import linecache
+import runpy
+
+import pytest
+
+import tilecore
+import tilecore.language as T
+from tilecore.dtypes import nearest_types
+from tilecore.errors import UnsupportedError
+from tilecore.lowering.check_capabilities import check_capabilities
+from tilecore.lowering.passes import PassEnv
+from tilecore.plugins.backend import Capabilities
+from tilecore.target import Target
+
+ALL = {"dtypes": frozenset(), "scopes": frozenset(), "tile_ops": frozenset()}
+
+
+def refusals(func, **changes):
+    found = []
+    check_capabilities(func, PassEnv(Target("imagined"), Capabilities(**{**ALL, **changes}), refusals=found))
+    return found
+
+
+@T.prim_func
+def many(A: T.Tensor((8, 8), "float32"), n: T.int32, B: T.Tensor((8,), "int64")):
+    with T.Kernel(1, threads=32):
+        s = T.alloc_shared((8, 8), "float16")
+        f = T.alloc_fragment((8,), "float32")
+        T.copy(A, s)
+        T.reduce_max(s, f, dim=1)
+        T.cumsum(s, dim=0)
+        if T.shfl_sync(f[0], 3) > 0:
+            T.clear(f)
+        for i in T.Parallel(8):
+            T.atomic_add(B[i], T.cast(n, "int64"))
+
+
+def line_of(error) -> str:
+    with open(error.location.file) as file:
+        return file.read().splitlines()[error.location.line - 1].strip()
+
+
+def test_nothing_is_checked_where_nothing_is_said():
+    assert refusals(many.ir) == []
+
+
+def test_types():
+    found = refusals(many.ir, dtypes=frozenset({"float32", "int32", "bfloat16"}))
+    assert [error.found for error in found] == ["int64", "float16"]
+    of_param, of_buffer = found
+    assert "B has elements of int64, which target imagined does not have" in str(of_param)
+    assert line_of(of_param).startswith("def many(")
+    span = line_of(of_param)[of_param.location.column : of_param.location.end_column]
+    assert span == 'B: T.Tensor((8,), "int64")'
+    assert "the nearest: int32; T.copy converts" in str(of_param)
+    assert line_of(of_buffer) == 's = T.alloc_shared((8, 8), "float16")'
+    assert "the nearest: float32, bfloat16" in str(of_buffer)
+
+
+def test_scopes():
+    (shared,) = refusals(many.ir, scopes=frozenset({"global", "local", "local.fragment"}))
+    assert line_of(shared) == 's = T.alloc_shared((8, 8), "float16")'
+    assert "T.alloc_fragment" in shared.hint
+    (fragment,) = refusals(many.ir, scopes=frozenset({"global", "shared.dyn"}))
+    assert line_of(fragment) == 'f = T.alloc_fragment((8,), "float32")'
+
+
+def test_operations_in_statements_and_in_expressions():
+    found = refusals(many.ir, tile_ops=frozenset({"copy", "fill"}))
+    assert {line_of(error): error.message.partition(" ")[0] for error in found} == {
+        "T.reduce_max(s, f, dim=1)": "T.reduce_max",
+        "T.cumsum(s, dim=0)": "T.cumsum",
+        "if T.shfl_sync(f[0], 3) > 0:": "T.shfl_sync",
+        'T.atomic_add(B[i], T.cast(n, "int64"))': "T.atomic_add",
+    }
+    assert all(error.hint and error.expected == "one of copy, fill" for error in found)
+
+
+def test_compiling_raises_the_first():
+    env = PassEnv(Target("imagined"), Capabilities(**{**ALL, "tile_ops": frozenset({"copy"})}))
+    with pytest.raises(UnsupportedError, match=r"T\.reduce_max is not among"):
+        check_capabilities(many.ir, env)
+
+
+@T.prim_func
+def extras(A: T.Tensor((T.dynamic("n"),), "float32"), B: T.Tensor((8,), "int32")):
+    with T.Kernel(1, threads=32):
+        T.import_source("float twice(float x);")
+        B[0] = 3
+        A[0] = T.call_extern("float32", "twice", A[1])
+        T.print(B[0])
+        T.atomic_add(B[1], 1)
+
+
+def test_features():
+    found = refusals(extras.ir, features=frozenset({"atomics", "shuffles"}))
+    assert {line_of(error): error.message for error in found} == {
+        'def extras(A: T.Tensor((T.dynamic("n"),), "float32"), B: T.Tensor((8,), "int32")):': (
+            "A has sizes of the call, and target imagined compiles kernels of fixed sizes"
+        ),
+        'T.import_source("float twice(float x);")': (
+            "T.import_source is for targets that compile source text, which target imagined does not"
+        ),
+        'A[0] = T.call_extern("float32", "twice", A[1])': (
+            "T.call_extern of twice is for targets that compile source text, which target imagined does not"
+        ),
+        "T.print(B[0])": "T.print is nothing that target imagined can do",
+    }
+    assert all(error.hint and error.expected == "one of atomics, shuffles" for error in found)
+
+
+@T.prim_func
+def numbers(A: T.Tensor((4,), "float32"), s: T.bfloat16, n: T.int32):
+    with T.Kernel(1, threads=32):
+        A[0] = T.cast(s, "float32")
+        A[n] = T.cast(T.cast(A[1], "float16"), "float32")
+
+
+def test_types_of_numbers():
+    found = refusals(numbers.ir, dtypes=frozenset({"float32", "int32"}))
+    assert {line_of(error): error.message.partition(",")[0] for error in found} == {
+        'def numbers(A: T.Tensor((4,), "float32"), s: T.bfloat16, n: T.int32):': "s is a number of bfloat16",
+        'A[n] = T.cast(T.cast(A[1], "float16"), "float32")': "a value becomes one of float16",
+    }
+
+
+def test_an_operation_that_is_not_there_is_refused_once():
+    found = refusals(extras.ir, tile_ops=frozenset({"copy"}), features=frozenset({"source", "dynamic_shapes"}))
+    assert [error.message.partition(" ")[0] for error in found] == ["T.print", "T.atomic_add"]
+
+
+@tilecore.jit
+def eager(X, n: int = 4):
+    M = T.const("M")
+    X: T.Tensor((M,), T.float64)
+    Y = T.empty((M,), T.float32)
+    with T.Kernel(1):
+        for i in T.Parallel(n):
+            Y[i] = T.cast(X[i], "float32")
+    return Y
+
+
+def test_parameters_of_eager_kernels():
+    func = eager.get_tir(T.Tensor((4,), T.float64))
+    (error,) = refusals(func, dtypes=frozenset({"float32"}))
+    assert line_of(error) == "X: T.Tensor((M,), T.float64)"
+    (output,) = refusals(func, dtypes=frozenset({"float64"}))
+    assert line_of(output) == "Y = T.empty((M,), T.float32)"
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "nearest"),
+    [
+        ("float16", ["bfloat16", "float32", "float64", "int16"], ["float32", "float64", "bfloat16"]),
+        ("float64", ["float16", "float32"], ["float32", "float16"]),
+        ("int8", ["uint8", "int32", "int16"], ["uint8", "int16", "int32"]),
+        ("uint4", ["float32"], []),
+        ("float8_e4m3fn", ["float8_e5m2", "float16"], ["float16", "float8_e5m2"]),
+        ("bool", ["bool", "int8"], []),
+    ],
+)
+def test_nearest_types(name, known, nearest):
+    assert nearest_types(name, known) == nearest
+
+
+def test_a_parameter_whose_text_is_gone_or_other_by_now(tmp_path):
+    file = tmp_path / "kernels.py"
+    file.write_text(
+        "import tilecore.language as T\n@T.prim_func\ndef kernel(X: T.Tensor((4,), 'int64')):\n"
+        "    with T.Kernel(1):\n        T.clear(X)\n"
+    )
+    func = runpy.run_path(str(file))["kernel"].ir
+    for text in ("", "x = 1\n", "x = 1\n\n(\n", "x = 1\n\n'''\n", "x = 1\n\n  ?\n"):
+        file.write_text(text)
+        linecache.clearcache()
+        (error,) = refusals(func, dtypes=frozenset({"int32"}))
+        assert "X has elements of int64" in error.message
+        assert error.location.file == str(file)

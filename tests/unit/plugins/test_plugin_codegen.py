@@ -1,0 +1,139 @@
+"""A plugin's code generator and compiler: what goes wrong there names the package, and nothing made is lost."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from host_plugin import compiled, registered, twice
+
+import tilecore
+from tilecore.backends.cpu import codegen, toolchain
+from tilecore.backends.cpu.adapter import NativeAdapter
+from tilecore.errors import PluginError, UnsupportedError
+from tilecore.jit.compile import _kernels
+
+A = np.arange(16, dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
+    _kernels.clear()
+    yield tmp_path
+    _kernels.clear()
+
+
+def entries(folder):
+    """What the cache on disk holds."""
+    return sorted(path.name for path in folder.glob("*/entries/*/*"))
+
+
+def works(kernel):
+    b = np.zeros(16, np.float32)
+    kernel(A, b)
+    np.testing.assert_array_equal(b, 2 * A)
+
+
+def raising(module, target):
+    raise KeyError("opcode")
+
+
+def refusing(module, target):
+    raise UnsupportedError("no such instruction")
+
+
+def saying(**facts):
+    """A code generator that says something else of the kernels."""
+    return lambda module, target: {**codegen.build(module, target), **facts}
+
+
+GENERATORS = {
+    "raises": (raising, "raised KeyError: 'opcode'"),
+    "is not registered": (None, "raised ValueError: Cannot find global function target.build.tilecore_acme"),
+    "nothing": (lambda module, target: None, "returned the wrong thing"),
+    "a number": (lambda module, target: 7, "returned the wrong thing"),
+    "no text": (lambda module, target: "  \n", "returned the wrong thing"),
+    "half a dict": (lambda module, target: {"source": "x"}, "returned the wrong thing"),
+    "a dict of other things": (lambda module, target: {"source": "x", "entries": 3}, "returned the wrong thing"),
+    "entries that are no JSON": (saying(entries="{twice: 3}"), "returned the wrong thing: its entries are no JSON"),
+    "entries that are a list": (saying(entries="[1]"), "returned the wrong thing: its entries are wrong"),
+    "an entry of no kernel": (
+        saying(entries=json.dumps({"thrice": {}})),
+        "returned the wrong thing: its entries are wrong",
+    ),
+    "memory in words": (
+        saying(entries=json.dumps({"twice_kernel": {"shared_bytes": "1K"}})),
+        "returned the wrong thing: its entries are wrong",
+    ),
+    "attributes in a list": (
+        saying(entries=json.dumps({"twice_kernel": {"attributes": []}})),
+        "returned the wrong thing: its entries are wrong",
+    ),
+    "a fact of a newer core": (
+        saying(entries=json.dumps({"twice_kernel": {"queue": 1}})),
+        "returned the wrong thing: its entries are wrong",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", GENERATORS)
+def test_a_broken_code_generator(own_cache, case):
+    build, message = GENERATORS[case]
+    works(tilecore.compile(twice, target="cpu"))
+    kept = entries(own_cache)
+    assert kept
+    with pytest.raises(PluginError) as caught:
+        compiled(twice, build=build)
+    text = str(caught.value)
+    assert 'target "acme" (package tile-acme 1.5): the code generator target.build.tilecore_acme ' + message in text
+    assert "pip install --upgrade tile-acme" in text
+    assert entries(own_cache) == kept, "nothing of it is kept, and nothing of others is lost"
+    works(tilecore.compile(twice, target="cpu"))
+    works(compiled(twice))  # the same package, mended
+
+
+def test_a_refusal_of_the_code_generator_passes():
+    with pytest.raises(UnsupportedError, match="no such instruction") as caught:
+        compiled(twice, build=refusing)
+    assert not isinstance(caught.value, PluginError)
+
+
+def other_format(request):
+    return toolchain.build(request)[0], "elf"
+
+
+def test_a_binary_of_a_format_that_nobody_loads(own_cache):
+    with pytest.raises(PluginError, match=r"tile-acme 1\.5.* Toolchain\.build made 'elf', which") as caught:
+        compiled(twice, tools={"build": other_format})
+    assert caught.value.expected == "one of object"
+    assert entries(own_cache) == []
+
+
+DESCRIPTIONS = {
+    "raised KeyError: 'stack'": lambda binary: {}["stack"],
+    "returned the wrong thing": lambda binary: {"twice_kernel": ["registers"]},
+}
+
+
+@pytest.mark.parametrize("message", DESCRIPTIONS)
+def test_a_binary_that_cannot_be_described_runs(message):
+    with registered(tools={"describe": DESCRIPTIONS[message]}):
+        kernel = tilecore.compile(twice, target="acme")
+        with pytest.raises(PluginError, match=rf"tile-acme 1\.5.* Toolchain\.describe {message}"):
+            kernel.explain()
+        works(kernel)
+
+
+class Elsewhere(NativeAdapter):
+    """As on a machine whose device cannot be asked."""
+
+    def available(self, target):
+        raise OSError("the bus is gone")
+
+
+def test_an_adapter_that_breaks_when_the_kernel_is_loaded(own_cache):
+    with pytest.raises(PluginError, match=r"tile-acme 1\.5.*available raised OSError: the bus is gone"):
+        compiled(twice, adapter=Elsewhere)
+    works(tilecore.compile(twice, target="cpu"))

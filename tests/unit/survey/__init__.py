@@ -1,0 +1,1 @@
+"""What every target makes of every kernel of a file."""

@@ -1,0 +1,106 @@
+"""Which kernels a file has, and with which arguments they are made."""
+
+from __future__ import annotations
+
+import pytest
+
+from tilecore.errors import ArgumentError
+from tilecore.survey.files import module_of, path_and_name
+from tilecore.survey.kernels import Kernel, LeftOut, kernels_of
+
+
+def labels(kernels):
+    return [kernel.label for kernel in kernels]
+
+
+def test_all_kinds_of_kernels_are_found(sample):
+    found = kernels_of(sample, None, ())
+    assert labels(found) == [
+        "demanding", "foreign", "matmul()", "scaled()", "without_sizes",
+        "added(T.Tensor((100,), T.float32), T.Tensor((100,), T.float32))",
+    ]  # fmt: skip
+    (left_out,) = [kernel for kernel in found if isinstance(kernel, LeftOut)]
+    assert left_out.reason == "it needs n"
+    assert '--call "without_sizes(n=...)"' in left_out.hint
+    for kernel in found:
+        if isinstance(kernel, Kernel):
+            assert kernel.make({}).attrs["global_symbol"]
+
+
+@pytest.mark.parametrize("call", ["without_sizes(64)", "without_sizes(n=8 * 8)", "without_sizes(64, by=3)"])
+def test_calls_give_arguments(sample, call):
+    (kernel,) = kernels_of(sample, "without_sizes", [call])
+    assert kernel.label == call
+    assert [int(size) for size in kernel.make({}).params[0].shape] == [64]
+    assert kernel.choices == {"by": 3 if "3" in call else 2}
+
+
+def test_a_kernel_may_be_called_often(sample):
+    calls = ["matmul(M=32)", "matmul(M=64, dtype='float32')"]
+    assert labels(kernels_of(sample, "matmul", calls)) == calls
+
+
+def test_calls_of_the_user_replace_those_of_the_file(sample):
+    call = "added(T.Tensor((5,), T.float32), T.Tensor((5,), T.float32), block=4)"
+    assert labels(kernels_of(sample, "added", [call])) == [call]
+
+
+def test_changed_arguments_make_another_kernel(sample):
+    (kernel,) = kernels_of(sample, "matmul", ())
+    assert set(kernel.choices) == {"M", "N", "K", "block_M", "block_N", "block_K", "num_stages", "threads", "dtype"}
+    assert [int(size) for size in kernel.make({"M": 17}).params[0].shape] == [17, 256]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("nothing(1)", "has no kernel 'nothing'"),
+        ("not_a_kernel(1)", "has no kernel 'not_a_kernel'"),
+        ("matmul", "this is no call of a name"),
+        ("matmul(", "the call cannot be read"),
+        ("matmul(*[1])", "stars in a call"),
+        ("matmul(unknown_name)", "an argument cannot be evaluated: name 'unknown_name' is not defined"),
+    ],
+)
+def test_wrong_calls(sample, call, message):
+    with pytest.raises(ArgumentError, match=message.replace("(", r"\(")) as caught:
+        kernels_of(sample, None, [call])
+    assert caught.value.expected
+
+
+def test_arguments_that_do_not_fit(sample):
+    (left_out,) = kernels_of(sample, "without_sizes", ["without_sizes(1, 2, 3)"])
+    assert "too many positional arguments" in left_out.reason
+
+
+def test_a_name_alone(sample):
+    assert labels(kernels_of(sample, "foreign", ())) == ["foreign"]
+    with pytest.raises(ArgumentError, match="has no kernel 'wrong'"):
+        kernels_of(sample, "wrong", ())
+
+
+def test_what_a_file_imports_is_not_its_own(tmp_path, sample, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "one_kernel.py").write_text(
+        "import tilecore.language as T\n\n@T.prim_func\ndef first(A: T.Tensor((4,), 'float32')):\n"
+        "    with T.Kernel(1):\n        T.clear(A)\n"
+    )
+    (tmp_path / "no_kernel.py").write_text("from one_kernel import first\n")
+    assert labels(kernels_of(module_of(tmp_path / "one_kernel.py"), None, ())) == ["first"]
+    assert kernels_of(module_of(tmp_path / "no_kernel.py"), None, ()) == []
+
+
+@pytest.mark.parametrize("text", ["EXPLAIN = 'f(1)'", "EXPLAIN = [1]"])
+def test_a_hook_that_is_no_list_of_texts(tmp_path, text):
+    path = tmp_path / f"hook_{len(text)}.py"
+    path.write_text(text)
+    with pytest.raises(ArgumentError, match="EXPLAIN of"):
+        kernels_of(module_of(path), None, ())
+
+
+def test_file_and_name(tmp_path):
+    path = tmp_path / "a.py"
+    assert path_and_name(f"{path}:b") == (path, "b")
+    assert path_and_name(str(path)) == (path, None)
+    with pytest.raises(ArgumentError, match="there is no Python file"):
+        module_of(path)

@@ -1,0 +1,53 @@
+"""What is said of kernels that a target takes: what keeps it from doing better, by line."""
+
+from __future__ import annotations
+
+from .conftest import SAMPLE
+
+CODE = SAMPLE.read_text().splitlines()
+
+
+def said(verdict, slow):
+    return {(CODE[remark.line - 1].strip(), remark.text) for remark in verdict.remarks if remark.slow == slow}
+
+
+def test_loops_that_stay_scalar(surveyed):
+    (verdict,) = surveyed("demanding", "cpu").verdicts
+    assert verdict.state == "slow"
+    assert verdict.taken
+    slow = said(verdict, True)
+    assert ("for i, j in T.Parallel(64, 64):", "the loop stays scalar: atomic_element runs element by element") in slow
+    assert any(line == "T.cumsum(row, dim=1)" for line, _ in slow)
+
+
+def test_fragments_in_shared_memory(small_targets):
+    from tilecore.plugins import manager
+    from tilecore.survey.files import module_of
+    from tilecore.survey.kernels import kernels_of
+    from tilecore.survey.run import survey
+    from tilecore.survey.targets import targets_of
+
+    from .tiny_backend import lacking
+
+    with manager.register(lacking("roomy", dtypes=frozenset(), tile_ops=frozenset(), max_threads=512, shared_bytes=0)):
+        kernels = kernels_of(module_of(SAMPLE), "demanding", ())
+        (verdict,) = survey(kernels, targets_of(["roomy"]), str(SAMPLE)).verdicts
+    assert verdict.state == "slow"
+    assert said(verdict, True) == {
+        (
+            'row = T.alloc_fragment((64, 64), "float32")',
+            "row is kept in shared memory: used outside of T.Parallel and tile operations",
+        )
+    }
+
+
+def test_narrow_moves_are_said_and_not_slow(surveyed):
+    (verdict,) = surveyed("scaled", "tiny").verdicts
+    assert verdict.state == "ok"
+    assert ("for i, j in T.Parallel(16, 48):", "a thread moves Y by 4 bytes at a time") in said(verdict, False)
+
+
+def test_a_kernel_without_anything_to_say(surveyed):
+    (verdict,) = surveyed("scaled", "cpu").verdicts
+    assert verdict.state == "ok"
+    assert not verdict.remarks

@@ -1,0 +1,42 @@
+"""Lists of targets."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from tilecore.errors import TargetError
+from tilecore.plugins import manager
+from tilecore.survey.run import survey
+from tilecore.survey.targets import targets_of
+
+from .conftest import SAMPLE
+
+
+def test_all_installed_targets(small_targets):
+    found = targets_of(["all"])
+    assert [target.text for target in found] == list(manager.kinds())
+    assert {"cpu", "tiny", "loopy"} <= {target.text for target in found}
+
+
+def test_attributes_between_semicolons(small_targets):
+    found = targets_of(["cpu -march=generic; tiny", "cpu;cpu"])
+    assert [target.text for target in found] == ["cpu -march=generic", "tiny", "cpu"]
+    assert found[0].target.get("march") == "generic"
+
+
+@pytest.mark.parametrize("text", ["nothing", "cpu -wrong=1", "", ";"])
+def test_wrong_targets(text):
+    with pytest.raises(TargetError):
+        targets_of([text])
+
+
+def test_a_broken_package_is_a_target_like_others(surveyed, sample):
+    from tilecore.survey.kernels import kernels_of
+
+    with manager.register(SimpleNamespace(__name__="tile_half"), kind="half", package="tile-half"):
+        made = survey(kernels_of(sample, "scaled", ()), targets_of(["cpu;half"]), str(SAMPLE))
+    assert [verdict.state for verdict in made.verdicts] == ["ok", "broken"]
+    assert "tile-half" in made.verdicts[1].refusals[0].message
+    assert not made.taken

@@ -1,0 +1,45 @@
+"""``tilecore conform``: the conformance kit on one target; pytest runs it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from tilecore.commands.text import dump, note
+from tilecore.plugins import manager
+
+KIT = "tilecore.testing.conformance"
+
+
+def run(arguments: Namespace) -> int:
+    """Exit code 0 where every case passed, was skipped by what is declared, or is known to fail; 2: it did not run."""
+    missing = [name for name in ("pytest", "hypothesis") if importlib.util.find_spec(name) is None]
+    if missing:
+        note("error", f"the kit needs {' and '.join(missing)}", [("help", "pip install 'tilecore[test]'")])
+        return 2
+    manager.resolve(arguments.target)  # a target that is not there says so here
+    with tempfile.TemporaryDirectory() as folder:
+        path = arguments.out or Path(folder, "report.json")
+        ended = subprocess.run(_words(arguments, path), stdout=sys.stderr if arguments.json else None, check=False)
+        if arguments.json and path.exists():
+            reports: list[dict[str, Any]] = json.loads(path.read_text())
+            dump(reports)
+    return 0 if ended.returncode == 0 else 1 if ended.returncode == 1 else 2
+
+
+def _words(arguments: Namespace, report: Path) -> list[str]:
+    place = f"{arguments.target}@{arguments.execution_backend}" if arguments.execution_backend else arguments.target
+    words = [sys.executable, "-m", "pytest", "-p", "tilecore.testing.pytest_plugin", "-p", "no:cacheprovider", "-q"]
+    words += ["--pyargs", KIT, "--conform-target", place, "--conform-level", str(arguments.level)]
+    words += ["--conform-seed", str(arguments.seed), "--conform-report", str(report)]
+    if arguments.only:
+        words += ["-k", arguments.only]
+    if arguments.jobs > 1 and importlib.util.find_spec("xdist") is not None:
+        words += ["-n", str(arguments.jobs), "--dist", "loadfile"]
+    return words

@@ -1,0 +1,121 @@
+"""``tilecore fuzz``: random kernels on a target, each compared with the interpreter."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilecore.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.hunt import Hunt, Plan
+    from tilecore.testing.fuzz.tally import Tally
+
+USUAL = 200  # kernels, where neither their number nor a time is given
+
+
+def run(arguments: Namespace) -> int:
+    """Run kernels until they or the time end; exit code 1 with findings."""
+    from tilecore.testing.fuzz.hunt import Hunt
+
+    if arguments.offers:
+        import_module(arguments.offers)
+    hunt = Hunt(_plan(arguments))
+    start = time.monotonic()
+    try:
+        with _shown(hunt, None if arguments.minutes else _count(arguments)):
+            hunt.run()
+    finally:
+        _print(hunt.tally, hunt.plan, time.monotonic() - start)
+    return 1 if hunt.tally.findings else 0
+
+
+def _plan(arguments: Namespace) -> Plan:
+    from tilecore.plugins import manager
+    from tilecore.testing.fuzz.hunt import Plan
+    from tilecore.testing.fuzz.judges import Place
+
+    if arguments.jobs < 1 or (arguments.count is not None and arguments.count < 1):
+        raise ArgumentError("--jobs and --count are at least 1")
+    first = arguments.seed if arguments.only is None else arguments.only
+    endless = arguments.minutes and arguments.count is None and arguments.only is None
+    seeds = itertools.count(first) if endless else range(first, first + _count(arguments))
+    backend, target = manager.resolve(arguments.target)
+    return Plan(
+        Place(arguments.target, arguments.execution_backend, arguments.offers or ""),
+        seeds,
+        Path(arguments.out),
+        seconds=60 * arguments.minutes if arguments.minutes else None,
+        jobs=arguments.jobs,
+        metamorphic=arguments.metamorphic,
+        timeout=arguments.timeout,
+        written=Path(arguments.json) if arguments.json else None,
+        dtypes=backend.target.capabilities(target).dtypes,
+    )
+
+
+def _count(arguments: Namespace) -> int:
+    return 1 if arguments.only is not None else arguments.count or USUAL
+
+
+@contextmanager
+def _shown(hunt: Hunt, total: int | None) -> Iterator[None]:
+    """A progress bar on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = ("{task.completed} kernels", "{task.fields[rejected]} rejected", "{task.fields[found]} findings")
+    console = Console(stderr=True)
+    with Progress(
+        BarColumn(), *map(TextColumn, columns), TimeElapsedColumn(), console=console, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task("", total=total, rejected=0, found=0)
+        hunt.progress = lambda tally: bar.update(
+            task, completed=tally.kernels, rejected=tally.kinds["rejected"], found=len(tally.findings)
+        )
+        yield
+
+
+def _print(tally: Tally, plan: Plan, seconds: float) -> None:
+    from tilecore.commands.text import note
+
+    each = f", {1000 * seconds / tally.kernels:.0f} ms each" if tally.kernels else ""
+    print(f"{tally.kernels} kernels on {plan.place.target} in {seconds:.0f} s{each}")
+    if tally.calls:
+        print(f"{tally.calls} of them called again with other sizes")
+    if tally.unfinished:
+        print(f"{tally.unfinished} more were cut off by the end of the time")
+    if plan.metamorphic:
+        print(f"{tally.variants} kernels of other tiles, stages or threads besides")
+    none: Counter[str] = Counter()
+    for kind, what, texts in (
+        ("ok", "right", none),
+        ("rejected", "rejected by the target", tally.rejections),
+        ("refused", "refused by the interpreter, which the generator should not have made", tally.refused),
+        ("inexact", "passed over, as their numbers grew too large", none),
+        ("slow", "passed over, as the interpreter took too long", none),
+    ):
+        if tally.kinds[kind]:
+            print(f"{tally.kinds[kind]:6} {what}")
+            for text, count in texts.most_common():
+                print(f"{count:10} {text} (seed {', '.join(map(str, tally.seeds_of[text]))})")
+    print(f"{len(tally.findings):6} findings")
+    for finding in tally.findings:
+        text = _short(finding.verdict.text)
+        where = f"{finding.path}, {finding.lines} lines" if finding.path else "as one before"
+        note(finding.verdict.kind, f"seed {finding.seed}: {text}", [("kernel", where)], indent="  ")
+
+
+def _short(text: str) -> str:
+    """A message on one line; of a traceback its end."""
+    words = " ".join(text.split())
+    if words.startswith("Traceback"):
+        return "... " + words[-200:]
+    return words[:200]

@@ -1,0 +1,90 @@
+"""The rules that the answers of a backend's functions must obey: what they return when they are called later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import fields
+from numbers import Real
+from typing import Any
+
+from tilecore.plugins.backend import Capabilities, Found, Presence
+from tilecore.plugins.checking import FLAG, Rule, is_int, is_text, mapping, shown, wrong
+from tilecore.plugins.guard import Origin, guarded
+
+NAMES = Rule("a frozenset of names", lambda value: isinstance(value, AbstractSet) and all(map(is_text, value)))
+COUNT = Rule("an int, 0 or more", lambda value: is_int(value) and value >= 0)
+WORDS = Rule("a str", lambda value: isinstance(value, str))
+
+RULES: dict[type, dict[str, Rule]] = {
+    Capabilities: {
+        "dtypes": NAMES,
+        "scopes": NAMES,
+        "tile_ops": NAMES,
+        "max_threads": COUNT,
+        "warp": Rule("an int, 1 or more", lambda value: is_int(value) and value >= 1),
+        "shared_bytes": COUNT,
+        "features": NAMES,
+    },
+    Presence: {"present": FLAG, "detail": WORDS},
+    Found: {field.name: FLAG if field.name == "present" else WORDS for field in fields(Found)},
+}
+
+REASONS = mapping("a dict of patterns of cases to reasons", is_text, is_text)
+NUMBERS = mapping("a dict of numbers by name", is_text, lambda value: isinstance(value, Real))
+FACTS = mapping("a dict of functions to numbers by name", is_text, NUMBERS.holds)
+
+
+def record(origin: Origin, what: str, kind: type) -> Callable[[Any], Any]:
+    """A check for :func:`~tilecore.plugins.guard.guarded`: the result is a whole record of that type."""
+
+    def check(result: Any) -> Any:
+        if not isinstance(result, kind):
+            raise wrong(origin, f"{what} returned the wrong thing", shown(result), kind.__name__)
+        check_fields(origin, f"{what} returned the wrong thing: ", result, RULES[kind])
+        return result
+
+    return check
+
+
+def check_fields(origin: Origin, before: str, answer: Any, rules: Mapping[str, Rule]) -> None:
+    """Raise PluginError unless every field of ``answer`` obeys its rule; ``before`` begins the message."""
+    for name, rule in rules.items():
+        value = getattr(answer, name)
+        if not rule.holds(value):
+            message = f"{before}field {name!r} of {type(answer).__name__} is wrong"
+            raise wrong(origin, message, shown(value), rule.words)
+
+
+def obeys(origin: Origin, what: str, rule: Rule) -> Callable[[Any], Any]:
+    """A check for :func:`~tilecore.plugins.guard.guarded`: the result obeys the rule."""
+
+    def check(result: Any) -> Any:
+        if not rule.holds(result):
+            raise wrong(origin, f"{what} returned the wrong thing", shown(result), rule.words)
+        return result
+
+    return check
+
+
+def guarded_by(origin: Origin, what: str, function: Callable[..., Any], rule: Rule) -> Any:
+    """The function with every call guarded and its result held to the rule."""
+    return guarded(origin, what, function, obeys(origin, what, rule))
+
+
+def check_found(origin: Origin, found: Any) -> tuple[Found, ...]:
+    """What ``Toolchain.find`` answers."""
+    what = "Toolchain.find returned the wrong thing"
+    if isinstance(found, str) or not isinstance(found, Sequence) or not all(isinstance(item, Found) for item in found):
+        raise wrong(origin, what, shown(found), "a list of Found")
+    for item in found:
+        check_fields(origin, f"{what}: ", item, RULES[Found])
+    return tuple(found)
+
+
+def check_built(origin: Origin, built: Any) -> tuple[bytes, str]:
+    """What ``Toolchain.build`` answers; there may be no bytes where the adapter takes the source."""
+    whole = isinstance(built, tuple) and len(built) == 2 and isinstance(built[0], bytes) and is_text(built[1])
+    if not whole:
+        raise wrong(origin, "Toolchain.build returned the wrong thing", shown(built), "(bytes, format)")
+    return built

@@ -1,0 +1,132 @@
+"""A backend's passes and implementations of tile operations: checked part by part, every call guarded."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tilecore.ir.names import TILE_OP_NAMES
+from tilecore.lowering.implementation import TileOpImpl
+from tilecore.lowering.passes import Pass, PassEdit
+from tilecore.plugins.answers import check_fields, guarded_by, obeys
+from tilecore.plugins.backend import Lowering
+from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, is_text, shown, takes, wrong
+from tilecore.plugins.guard import Origin, guarded
+
+PLACES = ("before", "after")
+EDIT = {
+    "action": TEXT,  # which ones mean something, the family's pipeline says
+    "at": TEXT,
+    "step": Rule("a Pass, or None to remove one", lambda value: value is None or isinstance(value, Pass)),
+    "where": Rule(", ".join(map(repr, PLACES)), lambda value: value in PLACES),
+}
+PASS = {"name": TEXT, "run": takes(2)}
+IMPLEMENTATION = {
+    "op": TEXT,
+    "name": TEXT,
+    "lower": takes(2),
+    "matches": takes(2),
+    "priority": Rule("an int", is_int),
+    "needs_layouts": FLAG,
+    "layouts": takes(2),
+    "late": FLAG,
+    "fragments": takes(3),
+    "relate": takes(2),
+    "last_resort": FLAG,
+}
+REASON = Rule("None where it applies, else the reason why not", lambda value: value is None or is_text(value))
+
+
+def guard_lowering(origin: Origin, lowering: Lowering) -> Lowering:
+    stand_in = Rule("the TVM target as a dict", lambda value: isinstance(value, dict) and is_text(value.get("kind")))
+    return replace(
+        lowering,
+        stand_in=guarded_by(origin, "Lowering.stand_in", lowering.stand_in, stand_in),
+        edits=tuple(_guard_edit(origin, edit) for edit in lowering.edits),
+        implementations=tuple(_guard_implementation(origin, impl) for impl in lowering.implementations),
+    )
+
+
+def _guard_edit(origin: Origin, edit: Any) -> PassEdit:
+    _check_element(origin, "Lowering.edits", edit, PassEdit)
+    check_fields(origin, "Lowering.edits: ", edit, EDIT)
+    step = edit.step
+    if step is None:
+        return edit
+    check_fields(origin, "Lowering.edits: ", step, PASS)
+    what = f"pass {step.name}"
+    return replace(edit, step=replace(step, run=_guarded_late(origin, what, step.run, _function)))
+
+
+def _guard_implementation(origin: Origin, impl: Any) -> TileOpImpl:
+    _check_element(origin, "Lowering.implementations", impl, TileOpImpl)
+    check_fields(origin, "Lowering.implementations: ", impl, IMPLEMENTATION)
+    if impl.op not in TILE_OP_NAMES and "." not in impl.op:
+        close = difflib.get_close_matches(impl.op, TILE_OP_NAMES, 1)
+        expected = f"{close[0]!r}" if close else ", ".join(TILE_OP_NAMES)
+        message = f"Lowering.implementations: {impl.name!r} implements {impl.op!r}, which is no tile operation"
+        raise wrong(origin, message, repr(impl.op), f"{expected}, or one of its own, <kind>.<name>")
+    name = f"the implementation {impl.name} of T.{impl.op}"
+    return replace(
+        impl,
+        matches=guarded_by(origin, f"{name}: matches", impl.matches, REASON),
+        layouts=_guarded_late(origin, f"{name}: layouts", impl.layouts, _buffer_layouts),
+        fragments=_guarded_late(origin, f"{name}: fragments", impl.fragments, _fragment_layouts),
+        relate=_guarded_late(origin, f"{name}: relate", impl.relate, _related_layouts),
+        lower=_guarded_late(origin, f"{name}: lower", impl.lower, _statement),
+    )
+
+
+# -- what they return: types of the IR, which are imported when the function has run ------------------------------
+
+
+def _function() -> Rule:
+    from tilecore.ir.nodes import IRModule, PrimFunc
+
+    return Rule("a PrimFunc or an IRModule", lambda value: isinstance(value, (PrimFunc, IRModule)))
+
+
+def _statement() -> Rule:
+    from tilecore.ir.nodes import Stmt
+
+    return Rule("a Stmt", lambda value: isinstance(value, Stmt))
+
+
+def _buffer_layouts() -> Rule:
+    from tilecore.ir.layout import BufferLayout
+
+    return _table("a dict of buffers to their BufferLayouts", lambda layout: isinstance(layout, BufferLayout))
+
+
+def _fragment_layouts() -> Rule:
+    from tilecore.ir.fragments import FragmentLayout
+    from tilecore.lowering.simt.infer_layouts import SHARED
+
+    words = "a dict of buffers to their FragmentLayouts, or to SHARED"
+    return _table(words, lambda layout: isinstance(layout, FragmentLayout) or layout == SHARED)
+
+
+def _related_layouts() -> Rule:
+    from tilecore.ir.fragments import FragmentLayout
+
+    return _table("a dict of buffers to their FragmentLayouts", lambda layout: isinstance(layout, FragmentLayout))
+
+
+def _table(words: str, holds: Callable[[Any], bool]) -> Rule:
+    from tilecore.ir.nodes import Var
+
+    def is_table(value: Any) -> bool:
+        return isinstance(value, Mapping) and all(isinstance(k, Var) and holds(v) for k, v in value.items())
+
+    return Rule(words, is_table)
+
+
+def _guarded_late(origin: Origin, what: str, function: Callable[..., Any], rule: Callable[[], Rule]) -> Any:
+    return guarded(origin, what, function, lambda made: obeys(origin, what, rule())(made))
+
+
+def _check_element(origin: Origin, where: str, element: Any, kind: type) -> None:
+    if not isinstance(element, kind):
+        raise wrong(origin, f"{where} holds something else", shown(element), f"a {kind.__name__}")

@@ -1,0 +1,48 @@
+"""Calls as users write them: ``"matmul(1024, 1024, dtype='float16')"``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Call:
+    """The name that is called, its arguments, and the call as text."""
+
+    name: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    text: str
+
+
+def parse_call(text: str, names: Mapping[str, Any]) -> Call:
+    """A call with its arguments evaluated; they may use ``names`` and ``T``. Raises ArgumentError."""
+    wanted = 'a call with all arguments that have no default, such as "matmul(1024, 1024, 1024)"'
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise ArgumentError(f"the call cannot be read: {error.msg}", found=text, expected=wanted) from None
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
+        raise ArgumentError("this is no call of a name", found=text, expected=wanted)
+    if any(isinstance(arg, ast.Starred) for arg in tree.args) or any(k.arg is None for k in tree.keywords):
+        raise ArgumentError("stars in a call", found=text, expected="each argument by itself")
+    args = tuple(_value(arg, names, text) for arg in tree.args)
+    kwargs = {str(keyword.arg): _value(keyword.value, names, text) for keyword in tree.keywords}
+    return Call(tree.func.id, args, kwargs, ast.unparse(tree))
+
+
+def _value(node: ast.expr, names: Mapping[str, Any], text: str) -> Any:
+    import tilecore.language as T
+
+    try:
+        return eval(compile(ast.Expression(node), "--call", "eval"), {"T": T, **names})
+    except Exception as error:
+        raise ArgumentError(
+            f"an argument cannot be evaluated: {error}", found=f"{ast.unparse(node)} in {text}",
+            expected="Python that uses names of the file, and T",
+        ) from None  # fmt: skip

@@ -1,0 +1,98 @@
+"""T.isnan, T.isinf and T.isfinite for every value of every narrow float, and for the corners of the wide ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilecore.language as T
+from tilecore.interpreter import interpret
+
+from .kit import FLOATS, close, compiled, element, every_value, has_feature, wide, zeros
+
+TESTS = (np.isnan, np.isinf, np.isfinite)
+
+
+def kernel_of(dtype, n, form):
+    if form == "vectors":
+
+        @T.prim_func
+        def kernel(X: T.Tensor((n,), dtype), B: T.Tensor((3, n), "bool")):
+            with T.Kernel(1):
+                for i in T.Parallel(n):
+                    B[0, i] = T.isnan(X[i])
+                    B[1, i] = T.isinf(X[i])
+                    B[2, i] = T.isfinite(X[i])
+
+    else:
+
+        @T.prim_func
+        def kernel(X: T.Tensor((n,), dtype), B: T.Tensor((3, n), "bool")):
+            with T.Kernel(1):
+                for i in T.serial(n):
+                    x = X[i]
+                    if T.isnan(x):
+                        B[0, i] = True
+                    B[1, i] = T.if_then_else(T.isinf(x), True, False)
+                    B[2, i] = T.isfinite(x) and i >= 0
+
+    return kernel
+
+
+def expected(x):
+    return np.stack([test(wide(x)) for test in TESTS])
+
+
+@pytest.mark.parametrize("form", ["vectors", "branches"])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_on_the_target(target, dtype, form):
+    x = every_value(dtype)
+    made = zeros("bool", (3, len(x)))
+    compiled(kernel_of(dtype, len(x), form), target)(x, made)
+    np.testing.assert_array_equal(made, expected(x))
+
+
+@pytest.mark.parametrize("form", ["vectors", "branches"])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_in_the_interpreter(dtype, form):
+    x = every_value(dtype)
+    if form == "branches":  # in sequence, which is slow: what differs in the high bits
+        x = x[:: max(1, len(x) // 1024)].copy()
+    made = zeros("bool", (3, len(x)))
+    interpret(kernel_of(dtype, len(x), form), x, made)
+    np.testing.assert_array_equal(made, expected(x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+def test_what_holds_of_integers_alone(target, dtype):
+    """x - x, x / x, x == x, x * 0, x + 0: NaN, infinities and -0.0 are not lost. Zero is an argument, so that it is
+    folded nowhere."""
+    n = 64
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n,), dtype), zero: T.dtype(dtype), Y: T.Tensor((6, n), dtype), B: T.Tensor((2, n), "bool")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(n):
+                Y[0, i] = X[i] - X[i]
+                Y[1, i] = X[i] / X[i]
+                Y[2, i] = X[i] * zero
+                Y[3, i] = X[i] + zero
+                Y[4, i] = zero - X[i]
+                Y[5, i] = -X[i]
+                B[0, i] = X[i] == X[i]
+                B[1, i] = X[i] != X[i]
+
+    x = np.resize([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.25], n).astype(element(dtype))
+    run = compiled(kernel, target)
+    made, said = zeros(dtype, (6, n)), zeros("bool", (2, n))
+    run(x, 0.0, made, said)
+    with np.errstate(all="ignore"):
+        zero = np.zeros(1, x.dtype)
+        want = np.stack([x - x, x / x, x * zero, x + zero, zero - x, -x])
+    if has_feature(target, "approximate_math"):
+        close(made[1], want[1])
+        made[1] = np.where(np.isfinite(wide(want[1])), want[1], made[1])
+    np.testing.assert_array_equal(wide(made), wide(want))
+    signs = ~np.isnan(wide(want))
+    np.testing.assert_array_equal(np.signbit(wide(made))[signs], np.signbit(wide(want))[signs], "of zeros too")
+    np.testing.assert_array_equal(said, np.stack([x == x, x != x]))

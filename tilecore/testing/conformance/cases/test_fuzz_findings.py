@@ -1,0 +1,338 @@
+"""Kernels that `tilecore fuzz` cut down to what was wrong, each with more sizes and forms of the same."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilecore.language as T
+
+from .kit import check, every_value, sample, zeros
+
+
+def along_steps(kind, shape, axis, stages, place):
+    """A tile that a pipelined loop loads, joined or scanned along an axis in every step."""
+    left = tuple(size for number, size in enumerate(shape) if number != axis) or (1,)
+    out = shape if kind == "cumsum" else left
+
+    @T.prim_func
+    def kernel(X: T.Tensor((3, *shape), "int32"), Y: T.Tensor((3, *out), "int32")):
+        with T.Kernel(1, threads=64):
+            tile = T.alloc_shared(shape, "int32")
+            made = T.alloc_shared(out, "int32") if place == "shared" else T.alloc_fragment(out, "int32")
+            for k in T.Pipelined(3, num_stages=stages):
+                T.copy(X[k, ...], tile)
+                if kind == "cumsum":
+                    T.cumsum(tile, made, dim=axis)
+                else:
+                    T.reduce(tile, made, kind, dim=axis)
+                T.copy(made, Y[k, ...])
+
+    return kernel, out
+
+
+@pytest.mark.parametrize("stages", [0, 2, 3])
+@pytest.mark.parametrize("kind", ["sum", "absmax", "cumsum"])
+@pytest.mark.parametrize("place", ["shared", "fragment"])
+@pytest.mark.parametrize(("shape", "axis"), [((8,), 0), ((5, 12), 0), ((16, 16), 1), ((1, 8), 0), ((2, 3, 8), 1)])
+def test_along_an_axis_of_a_tile_with_stages(target, kind, shape, axis, stages, place):
+    kernel, out = along_steps(kind, shape, axis, stages, place)
+    check(kernel, target, sample("int32", (3, *shape)), zeros("int32", (3, *out)))
+
+
+@pytest.mark.parametrize("elements", [4, 8, 20, 32])
+def test_small_tiles_with_stages(target, elements):
+    """A slot of a few bytes lies where no copy of a whole tile may begin."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((9, elements), "float32"), Y: T.Tensor((9, elements), "float32")):
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_shared((elements,), "float32")
+            for k in T.Pipelined(9, num_stages=3):
+                T.copy(X[k, 0], tile)
+                for i in T.Parallel(elements):
+                    Y[k, i] = tile[elements - 1 - i] + k
+
+    check(kernel, target, sample("float32", (9, elements)), zeros("float32", (9, elements)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(("m", "n", "k"), [(2, 2, 1), (1, 1, 1), (3, 5, 2), (16, 3, 16), (2, 8, 4), (9, 4, 17)])
+def test_products_smaller_than_an_instruction(target, m, n, k, dtype):
+    @T.prim_func
+    def kernel(A: T.Tensor((k, m), "float16"), B: T.Tensor((k, n), "float16"), C: T.Tensor((m, n), dtype)):
+        with T.Kernel(1, threads=32):
+            a, b = T.alloc_shared((k, m), "float16"), T.alloc_shared((k, n), "float16")
+            c = T.alloc_fragment((m, n), dtype)
+            T.clear(c)
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, transpose_A=True)
+            for i, j in T.Parallel(m, n):
+                c[i, j] = c[i, j] + i
+            T.copy(c, C)
+
+    whole = [(sample("int8", shape, seed) % 4).astype("float16") for seed, shape in enumerate(((k, m), (k, n)))]
+    check(kernel, target, *whole, zeros(dtype, (m, n)))
+
+
+@pytest.mark.parametrize(("rows", "threads"), [(96, 128), (72, 96), (300, 64), (130, 256)])
+@pytest.mark.parametrize("way", ["reduce", "loop", "own threads"])
+def test_a_tile_made_of_another_in_one_loop_is_not_in_its_place(target, rows, threads, way):
+    """Threads are at different places of such a loop: the memory of what it reads is free after it only."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((rows, 2), "int32"), Y: T.Tensor((rows,), "int32")):
+        with T.Kernel(1, threads=threads):
+            pairs = T.alloc_shared((rows, 2), "int32")
+            sums = T.alloc_shared((rows,), "int32")
+            T.copy(X, pairs)
+            if way == "reduce":
+                T.reduce_sum(pairs, sums)
+            elif way == "loop":
+                for i in T.Parallel(rows):
+                    total = T.alloc_var("int32", init=0)
+                    for r in T.serial(2):
+                        total += pairs[i, r]
+                    sums[i] = total
+            else:
+                T.clear(sums)
+                if T.get_thread_binding() < 32:
+                    other = T.alloc_var("int32", init=pairs[T.get_thread_binding(), 1])
+                    sums[T.get_thread_binding()] = other
+            T.copy(sums, Y)
+
+    check(kernel, target, sample("int32", (rows, 2)), zeros("int32", (rows,)))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 1), (16, 1), (33, 1), (8, 4)])
+def test_rows_and_columns_reduced_one_after_the_other(target, rows, columns):
+    """The two loops over the rows may become one, in which the first reduction is whole."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((rows, columns), "int32"), R: T.Tensor((rows,), "int32"), C: T.Tensor((columns,), "int32")):
+        with T.Kernel(1, threads=32):
+            x = T.alloc_shared((rows, columns), "int32")
+            of_rows, of_columns = T.alloc_shared((rows,), "int32"), T.alloc_shared((columns,), "int32")
+            T.copy(X, x)
+            T.reduce_min(x, of_rows)
+            T.reduce_bitand(x, of_columns, dim=0)
+            T.copy(of_rows, R)
+            T.copy(of_columns, C)
+
+    check(kernel, target, sample("int32", (rows, columns)), zeros("int32", (rows,)), zeros("int32", (columns,)))
+
+
+@pytest.mark.parametrize(("shape", "other"), [((1, 1), (1,)), ((8, 16), (128,)), ((3, 5), (5, 3)), ((4,), (4, 1))])
+@pytest.mark.parametrize("way", ["read", "written", "reduced"])
+@pytest.mark.parametrize("place", ["shared", "fragment"])
+def test_tiles_under_another_shape(target, shape, other, way, place):
+    """Registers have no shape to be seen under another one; the tile that has such a view lives elsewhere."""
+    left = other[1:] or (1,)
+
+    @T.prim_func
+    def kernel(X: T.Tensor(shape, "int32"), Y: T.Tensor(other, "int32"), R: T.Tensor(left, "int32")):
+        with T.Kernel(1, threads=64):
+            tile = T.alloc_shared(shape, "int32") if place == "shared" else T.alloc_fragment(shape, "int32")
+            seen = T.reshape(tile, other)
+            sums = T.alloc_fragment(left, "int32")
+            if way == "written":
+                T.copy(T.reshape(X, other), seen)
+            else:
+                T.copy(X, tile)
+            if way == "reduced":
+                T.reduce_sum(seen, sums, dim=0)
+                T.copy(sums, R)
+            for i in T.Parallel(other[0]):
+                if len(other) == 1:
+                    seen[i] = seen[i] * 2 + i
+                else:
+                    for j in T.serial(other[1]):
+                        seen[i, j] = seen[i, j] * 2 + i
+            T.copy(seen, Y)
+
+    check(kernel, target, sample("int32", shape), zeros("int32", other), zeros("int32", left))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int8", "float8_e4m3fn"])
+@pytest.mark.parametrize(("lanes", "columns"), [(65, 1), (65, 64), (96, 95), (130, 7), (256, 255), (300, 299)])
+def test_long_vectors_of_narrow_elements_with_a_tail(target, lanes, columns, dtype):
+    """One vector of many lanes of which few are stored: no register has a bit for each."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, lanes), "int32"), Y: T.Tensor((4, columns), dtype)):
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_shared((4, lanes), "int32")
+            T.copy(X, tile)
+            for i in T.Parallel(4):
+                for j in T.vectorized(lanes):
+                    Y[i, j] = T.clamp(T.cast(tile[i, j] % 13, dtype), -8, 8)
+
+    check(kernel, target, sample("int32", (4, lanes)), zeros(dtype, (4, columns)))
+
+
+@pytest.mark.parametrize("size", [1, 2, 33])
+@pytest.mark.parametrize("jump", ["continue", "break", "while"])
+def test_a_step_that_ends_early_waits_for_its_readers(target, jump, size):
+    """What is behind the jump is no reason to leave a barrier out: the next step does not come from there."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, size), "int32"), Y: T.Tensor((2, size), "int32")):
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_shared((size,), "int32")
+            step = T.alloc_var("int32", init=-1)
+            for k in T.serial(4 if jump != "while" else 0):
+                T.copy(X[k, 0], tile)
+                made = T.alloc_shared((size,), "int32")
+                T.cummax(tile, made)
+                if jump == "continue" and k < 3:
+                    continue
+                if jump == "break" and k == 2:
+                    break
+                T.copy(made, Y[0, 0])
+            while step < (3 if jump == "while" else -1):
+                step = step + 1
+                T.copy(X[step, 0], tile)
+                made = T.alloc_shared((size,), "int32")
+                T.cummax(tile, made)
+                if step < 3:
+                    continue
+                T.copy(made, Y[0, 0])
+            if jump == "break":
+                T.copy(X[0, 0], tile)
+                for i in T.Parallel(size):
+                    Y[1, i] = tile[size - 1 - i]
+
+    check(kernel, target, sample("int32", (4, size)), zeros("int32", (2, size)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "tile"), [(1, 2, (1, 1)), (1, 6, (1, 1)), (3, 10, (2, 3)), (5, 32, (8, 8))]
+)
+@pytest.mark.parametrize("way", ["in place", "another row", "kept"])
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+def test_halves_of_bytes_that_are_read_and_written(target, dtype, way, rows, columns, tile):
+    """Who has one half of a byte reads it while another thread, or block, writes the other."""
+
+    @T.prim_func
+    def kernel(U: T.Tensor((rows, columns), dtype)):
+        with T.Kernel(T.ceildiv(columns, tile[1]), T.ceildiv(rows, tile[0]), threads=32) as (bx, by):
+            kept = T.alloc_fragment(tile, dtype)
+            if way == "in place":
+                for i, j in T.Parallel(*tile):
+                    U[by * tile[0] + i, bx * tile[1] + j] = U[by * tile[0] + i, bx * tile[1] + j] + 1
+            elif way == "another row":
+                for j in T.Parallel(tile[1]):
+                    if by == 0:
+                        U[rows - 1, bx * tile[1] + j] = U[0, bx * tile[1] + j]
+            else:
+                T.copy(U[by * tile[0], bx * tile[1]], kept)
+                for i, j in T.Parallel(*tile):
+                    kept[i, j] = kept[i, j] * 3
+                T.copy(kept, U[by * tile[0], bx * tile[1]])
+
+    check(kernel, target, sample("uint8", (rows, columns // 2)))
+
+
+@pytest.mark.parametrize(
+    ("source", "middle", "divisor"),
+    [("int32", "int8", 128), ("uint8", "int8", 128), ("int16", "uint8", 300), ("uint32", "int32", 7)],
+)
+def test_remainders_of_values_that_wrapped(target, source, middle, divisor):
+    """A cast to a narrower type does not keep the range of its value; sums of narrow types wrap."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), source), Y: T.Tensor((64,), "int32"), Z: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(64):
+                Y[i] = T.cast(T.cast(X[i] & T.cast(255, source), middle), "int32") % divisor
+            for i in T.Parallel(64):
+                Z[i] = T.abs(T.cast(T.cast(X[i], middle) + T.cast(100, middle), "int32")) % divisor
+
+    check(kernel, target, every_value(source)[:64], zeros("int32", (64,)), zeros("int32", (64,)))
+    check(kernel, target, every_value(source)[-64:], zeros("int32", (64,)), zeros("int32", (64,)))
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+def test_indices_that_are_remainders_of_halves_of_bytes(target, dtype):
+    """Were they taken to be what the byte holds, an index would lie outside."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((8,), dtype), Y: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=32):
+            counts = T.alloc_shared((8,), "int32")
+            T.clear(counts)
+            for i in T.Parallel(8):
+                T.atomic_add(counts[X[i] % 8], i + 1)
+            T.copy(counts, Y)
+
+    check(kernel, target, sample("uint8", (4,)), zeros("int32", (8,)))
+
+
+@pytest.mark.parametrize(("rows", "columns", "wide"), [(2, 24, 2), (2, 2, 6), (3, 40, 5), (16, 8, 16)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_results_of_a_reduction_that_loops_take_otherwise(target, axis, rows, columns, wide):
+    """Where every thread has all of them, a loop that deals them out to threads would look for a register by the
+    thread's number."""
+    shape = (rows, columns) if axis else (columns, rows)
+
+    @T.prim_func
+    def kernel(X: T.Tensor(shape, "int32"), Y: T.Tensor((rows, wide), "int32"), Z: T.Tensor((rows, wide, 3), "int32")):
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_shared(shape, "int32")
+            least = T.alloc_fragment((rows,), "int32")
+            y, z = T.alloc_shared((rows, wide), "int32"), T.alloc_shared((rows, wide, 3), "int32")
+            T.copy(X, tile)
+            T.reduce_min(tile, least, dim=axis)
+            for i, j in T.Parallel(rows, wide):
+                y[i, j] = least[i] + j
+            for i, j, k in T.Parallel(rows, wide, 3):
+                z[i, j, k] = least[i] * 2 + j + k
+            T.copy(y, Y)
+            T.copy(z, Z)
+
+    check(kernel, target, sample("int32", shape), zeros("int32", (rows, wide)), zeros("int32", (rows, wide, 3)))
+
+
+@pytest.mark.parametrize("dtype", ["float8_e5m2", "float32"])
+def test_a_fragment_that_a_loop_fills_and_a_reducer_reads(target, dtype):
+    @T.prim_func
+    def kernel(X: T.Tensor((2, 2), "float32"), Y: T.Tensor((2,), "float32"), Z: T.Tensor((2, 24), dtype)):
+        with T.Kernel(1, threads=96):
+            ones, tile = T.alloc_fragment((2,), dtype), T.alloc_fragment((2, 2), "float32")
+            other = T.alloc_shared((2, 24), dtype)
+            sums = T.alloc_reducer((2,), "float32")
+            for i in T.Parallel(2):
+                ones[i] = 1
+            for i, j in T.Parallel(2, 24):
+                other[i, j] = ones[i]
+            T.copy(X, tile)
+            T.reducer_init(sums)
+            for i, j in T.Parallel(2, 2):
+                sums[i] += tile[i, j] * T.cast(ones[i], "float32")
+            T.finalize_reducer(sums)
+            T.copy(sums, Y)
+            T.copy(other, Z)
+
+    check(kernel, target, sample("float32", (2, 2)), zeros("float32", (2,)), zeros(dtype, (2, 24)))
+
+
+@pytest.mark.parametrize("place", ["nest", "block"])
+@pytest.mark.parametrize(("rows", "columns"), [(2, 4), (4, 8), (3, 5)])
+def test_vectorized_loops_in_one_another(target, rows, columns, place):
+    @T.prim_func
+    def kernel(X: T.Tensor((8, rows, columns), "int32"), Y: T.Tensor((8, columns, rows), "int32")):
+        with T.Kernel(1, threads=32):
+            tile = T.alloc_shared((8, rows, columns), "int32")
+            T.copy(X, tile)
+            if place == "nest":
+                for n in T.Parallel(8):
+                    for i in T.vectorized(rows):
+                        for j in T.vectorized(columns):
+                            Y[n, j, i] = tile[n, i, j]
+            else:
+                for n in T.serial(8):
+                    for i in T.vectorized(rows):
+                        for j in T.vectorized(columns):
+                            Y[n, j, i] = tile[n, i, j]
+
+    check(kernel, target, sample("int32", (8, rows, columns)), zeros("int32", (8, columns, rows)))

@@ -1,0 +1,111 @@
+"""Where kernels run: targets, and the execution backend of each."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from tilecore import settings
+from tilecore.errors import PluginError
+from tilecore.plugins import manager
+from tilecore.plugins.isolation import PluginWarning
+from tilecore.runtime.adapter import SIMULATED, KernelAdapter
+from tilecore.target import Target
+
+VARIABLE = "TILECORE_TEST_TARGETS"
+FURTHER = "TILECORE_TEST_FURTHER"  # places for some groups alone: "target@backend=gemm+math", separated by commas
+
+
+class Place(str):
+    """A target to run kernels on, and the execution backend that does it; None: the one that is chosen by itself."""
+
+    backend: str | None
+
+    def __new__(cls, target: str, backend: str | None = None) -> Place:
+        made = super().__new__(cls, target)
+        made.backend = backend
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        """As a text the target alone; pytest keeps what is equal, so that places tell their backends apart."""
+        return str.__eq__(self, other) is True and (not isinstance(other, Place) or self.backend == other.backend)
+
+    __hash__ = str.__hash__
+
+    @property
+    def words(self) -> str:
+        return f"{self}@{self.backend}" if self.backend else str(self)
+
+    def adapter(self) -> Any:
+        """The execution backend that runs kernels here; None where none can."""
+        backend, target = manager.resolve(str(self))
+        if self.backend:
+            return backend.adapters.get(self.backend)
+        wanted = settings.execution_backend()
+        if wanted in backend.adapters:
+            return backend.adapters[wanted]
+        here = [adapter for adapter in backend.adapters.values() if _runs(adapter, target)]
+        simulated = [adapter for adapter in here if adapter.name == SIMULATED]
+        prefers = settings.simulate() and simulated
+        return simulated[0] if prefers else next(iter(here), None)
+
+    @property
+    def is_simulated(self) -> bool:
+        adapter = self.adapter()
+        return adapter is not None and (adapter.name == SIMULATED or _is_simulator(adapter))
+
+
+def place(words: str) -> Place:
+    """``target`` or ``target@execution backend``."""
+    target, _, backend = words.strip().partition("@")
+    return Place(target.strip(), backend.strip() or None)
+
+
+def places() -> list[Place]:
+    """Those of TILECORE_TEST_TARGETS (separated by commas); else for each kind the execution backend that is chosen for
+    it here, if any, and its other simulators."""
+    asked = os.environ.get(VARIABLE, "")
+    if asked:
+        return [place(words) for words in asked.split(",")]
+    found = []
+    for kind in manager.kinds():
+        try:
+            found += list(_of_kind(kind))
+        except PluginError as error:
+            warnings.warn(f"no case is run on {kind}: {error.message}", PluginWarning, stacklevel=2)
+    return found
+
+
+def further(group: str) -> list[Place]:
+    """Those that TILECORE_TEST_FURTHER names for a group of cases."""
+    asked = (words.rpartition("=") for words in os.environ.get(FURTHER, "").split(",") if words)
+    return [place(words) for words, _, groups in asked if group in groups.split("+")]
+
+
+def _of_kind(kind: str) -> Iterator[Place]:
+    backend, target = manager.resolve(kind)
+    here = [adapter for adapter in backend.adapters.values() if _runs(adapter, target)]
+    for number, adapter in enumerate(here):
+        if number == 0:
+            yield Place(kind)
+        elif _is_simulator(adapter):
+            yield Place(kind, adapter.name)
+
+
+# The cases of registration tell of an execution backend that breaks when it is asked.
+
+
+def _runs(adapter: KernelAdapter, target: Target) -> bool:
+    try:
+        return adapter.available(target).present
+    except PluginError:
+        return False
+
+
+def _is_simulator(adapter: KernelAdapter) -> bool:
+    try:
+        return adapter.largest_run() is not None
+    except PluginError:
+        return False

@@ -1,0 +1,212 @@
+"""pytest's part of the kit: options, the places that cases run on, what is skipped or known to fail, and the report."""
+
+from __future__ import annotations
+
+import fnmatch
+import platform
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tilecore
+from tilecore.errors import PluginError
+from tilecore.plugins import manager
+from tilecore.simulate.build import RUNTIME_PREFIX, library_folder
+from tilecore.testing.conformance import report
+from tilecore.testing.conformance.cases import kit
+from tilecore.testing.conformance.places import Place, further, place, places
+
+PACKAGE = Path(__file__).parent
+REPORTS: pytest.StashKey[dict[str, report.Report]] = pytest.StashKey()
+_config: pytest.Config | None = None  # of this session: a hook of reports is not told
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global _config
+    _config = config
+    config.stash[REPORTS] = {}
+    kit.SEED = config.getoption("--conform-seed")
+    kit.COMPILE_ONLY = config.getoption("--conform-level") < 2
+
+
+def asked(config: pytest.Config) -> list[Place]:
+    return [place(words) for words in config.getoption("--conform-target")] or places()
+
+
+def is_case(path: Any) -> bool:
+    return PACKAGE in Path(str(path)).parents
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "target" in metafunc.fixturenames and is_case(metafunc.module.__file__):
+        found = [*asked(metafunc.config), *further(group_of(metafunc.module.__file__))]
+        metafunc.parametrize("target", found, ids=[one.words for one in found], scope="session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    most = config.getoption("--conform-level")
+    left: list[pytest.Item] = []
+    taken: list[pytest.Item] = []
+    for item in items:
+        if not is_case(item.path):
+            left.append(item)
+            continue
+        is_tried = level_of(item) <= (2 if most == 1 else most)  # what has to be right has to compile, first
+        (left if is_tried else taken).append(item)
+        where = place_of(item)
+        if where is not None:
+            known = known_failure(item, where)
+            if known is not None:
+                runs = not known.startswith("crash")
+                item.add_marker(pytest.mark.xfail(reason=known, strict=not kit.COMPILE_ONLY, run=runs))
+    if taken:
+        config.hook.pytest_deselected(items=taken)
+        items[:] = left
+
+
+def group_of(file: Any) -> str:
+    """The group of a module's cases: ``product_kernels``."""
+    return Path(str(file)).stem.removeprefix("test_")
+
+
+def place_of(item: pytest.Item) -> Place | None:
+    call = getattr(item, "callspec", None)
+    found = None if call is None else call.params.get("target")
+    return found if isinstance(found, Place) else None
+
+
+def level_of(item: pytest.Item) -> int:
+    """Of the case as it is written: what is right counts as 2, be it on a simulated device or on hardware."""
+    return int(getattr(item.module, "LEVEL", 2))  # type: ignore[attr-defined]
+
+
+def known_failure(item: pytest.Item, where: Place) -> str | None:
+    """Why the backend expects this case to fail. One that cannot say it fails a case of registration."""
+    backend, target = manager.resolve(str(where))
+    try:
+        name, known = case_name(item.nodeid), backend.target.known_failures(target)
+    except PluginError:
+        return None
+    return next((why for pattern, why in known.items() if fnmatch.fnmatchcase(name, pattern)), None)
+
+
+def case_name(nodeid: str) -> str:
+    """``test_gemm.py::test_shapes[...]`` without the folders."""
+    path, _, rest = nodeid.partition("::")
+    return f"{Path(path).name}::{rest}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    try:
+        return (yield)
+    except kit.Compiled:  # all that this level asks for
+        return True  # type: ignore[return-value]
+
+
+@pytest.fixture(autouse=True)
+def _execution_backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    where = request.getfixturevalue("target") if "target" in request.fixturenames else None
+    if isinstance(where, Place) and where.backend:
+        monkeypatch.setenv("TILECORE_EXECUTION_BACKEND", where.backend)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The verifier between passes, and no cache but this session's; a simulator's runtime that is built stays so."""
+    built = sorted(library_folder().glob(f"{RUNTIME_PREFIX}*"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILECORE_CHECK", "1")
+        patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        for path in built:
+            shutil.copy2(path, library_folder() / path.name)
+        yield
+
+
+# -- the report ------------------------------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    made = yield
+    where = place_of(item)
+    if is_case(item.path) and where is not None:
+        made.user_properties.append(("tilecore", [where.words, where.is_simulated, level_of(item)]))
+    return made
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if _config is not None:
+        _note(_config, report)
+
+
+def _note(config: pytest.Config, made: pytest.TestReport) -> None:
+    found: Any = next((value for name, value in made.user_properties if name == "tilecore"), None)
+    if found is None or (made.when != "call" and made.passed):
+        return
+    words, simulated, level = found
+    if level == 2 and config.getoption("--conform-level") < 2:
+        level = 1
+    elif level == 2 and not simulated:
+        level = 3
+    reports = config.stash[REPORTS]
+    if words not in reports:
+        reports[words] = report.Report(words, simulated, _facts(words))
+    group = group_of(made.nodeid.partition("::")[0])
+    outcome, reason = _outcome(made)
+    reports[words].cases.append(
+        report.Case(case_name(made.nodeid), group, level, outcome, reason, round(made.duration, 3))
+    )
+    measured: Any
+    for name, measured in made.user_properties:
+        if name == report.MEASURED:
+            reports[words].measure(*measured)
+
+
+def _outcome(made: pytest.TestReport) -> tuple[str, str]:
+    expected = getattr(made, "wasxfail", None)
+    if expected is not None:
+        return ("xfailed" if made.skipped else "xpassed"), str(expected)
+    if made.skipped:
+        _, _, why = made.longrepr if isinstance(made.longrepr, tuple) else ("", 0, str(made.longrepr))
+        return "skipped", why.removeprefix("Skipped: ")
+    if made.failed:
+        crash = getattr(made.longrepr, "reprcrash", None)
+        words = str(made.longrepr).strip().splitlines()[-1:] if crash is None else crash.message.splitlines()
+        return "failed", " ".join(words)[:300]
+    return "passed", ""
+
+
+def _facts(words: str) -> dict[str, Any]:
+    backend, target = manager.resolve(str(place(words)))
+    names = ("dtypes", "scopes", "tile_ops", "features")
+    try:
+        capabilities = backend.target.capabilities(target)
+        declared = {name: sorted(getattr(capabilities, name)) for name in names}
+    except PluginError:  # a case of registration fails by it
+        declared = {name: [] for name in names}
+    adapter = place(words).adapter()
+    return {
+        "target": str(target),
+        "package": backend.package,
+        "version": backend.version,
+        "execution_backend": None if adapter is None else adapter.name,
+        "tilecore": tilecore.__version__,
+        "python": platform.python_version(),
+        "seed": kit.SEED,
+        "declared": declared,
+    }
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    reports = list(config.stash[REPORTS].values())
+    for made in reports:
+        terminalreporter.section("conformance")
+        terminalreporter.write_line(report.table(made))
+    path = config.getoption("--conform-report")
+    if path is not None and reports:
+        report.write(path, reports)
+        terminalreporter.write_line(f"\nwritten to {path}")

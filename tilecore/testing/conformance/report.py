@@ -1,0 +1,103 @@
+"""What came out: every case, the groups, the highest level that holds; as JSON and as a table."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilecore.testing.conformance import LEVELS
+
+MEASURED = "measured"  # a property of a test: [table, row, column, number]
+OUTCOMES = ("passed", "failed", "skipped", "xfailed", "xpassed")
+
+
+@dataclass
+class Case:
+    """One test. level: at which it counts; reason: why it was skipped, is expected to fail, or failed."""
+
+    name: str
+    group: str
+    level: int
+    outcome: str
+    reason: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class Report:
+    """The cases of one place. simulated: whether kernels run without their device. measured: numbers that cases found,
+    by table, row and column."""
+
+    place: str
+    simulated: bool
+    facts: dict[str, Any] = field(default_factory=dict)
+    cases: list[Case] = field(default_factory=list)
+    measured: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+
+    def measure(self, table: str, row: str, column: str, number: float) -> None:
+        """Keep a number; the largest where several cases find one."""
+        numbers = self.measured.setdefault(table, {}).setdefault(row, {})
+        numbers[column] = max(number, numbers.get(column, number))
+
+    def levels(self) -> dict[int, str]:
+        """Each level that was tried: "passed", "failed", or "skipped" where no case could run. One holds if all of its
+        cases and those below do."""
+        found: dict[int, str] = {}
+        failed = False
+        for level in sorted({case.level for case in self.cases}):
+            outcomes = {case.outcome for case in self.cases if case.level == level}
+            failed = failed or bool(outcomes & {"failed", "xpassed"})
+            found[level] = "failed" if failed else "skipped" if outcomes == {"skipped"} else "passed"
+        return found
+
+    def reached(self) -> int:
+        """The highest level that holds; -1 for none."""
+        return max((level for level, word in self.levels().items() if word == "passed"), default=-1)
+
+    def groups(self) -> dict[str, Counter[str]]:
+        found: dict[str, Counter[str]] = {}
+        for case in self.cases:
+            found.setdefault(case.group, Counter())[case.outcome] += 1
+        return dict(sorted(found.items()))
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "place": self.place,
+            "simulated": self.simulated,
+            "date": time.strftime("%Y-%m-%d"),
+            **self.facts,
+            "levels": {str(level): word for level, word in self.levels().items()},
+            "reached": self.reached(),
+            "groups": {name: dict(counts) for name, counts in self.groups().items()},
+            "skipped": dict(Counter(c.reason for c in self.cases if c.outcome == "skipped")),
+            "measured": self.measured,
+            "seconds": round(sum(case.seconds for case in self.cases), 1),
+            "cases": [vars(case) for case in self.cases if case.outcome != "passed"],
+        }
+
+
+def write(path: Path, reports: list[Report]) -> None:
+    path.write_text(json.dumps([report.data() for report in reports], indent=1) + "\n")
+
+
+def table(report: Report) -> str:
+    """Groups by outcomes, the levels, and what was skipped for what reason."""
+    width = max([len(name) for name in report.groups()] + [5])
+    lines = [f"{report.place}{', simulated' if report.simulated else ''}", ""]
+    lines.append(" ".join([f"{'group':{width}}", *(f"{word:>7}" for word in OUTCOMES)]))
+    for name, counts in report.groups().items():
+        lines.append(" ".join([f"{name:{width}}", *(f"{counts[word] or '':>7}" for word in OUTCOMES)]))
+    lines.append("")
+    for level, word in report.levels().items():
+        lines.append(f"L{level} {LEVELS[level]}: {word}")
+    skipped = Counter(case.reason for case in report.cases if case.outcome == "skipped")
+    if skipped:
+        lines += ["", "skipped:", *(f"{count:5} {reason}" for reason, count in skipped.most_common())]
+    known = [case for case in report.cases if case.outcome == "xfailed"]
+    if known:
+        lines += ["", "known to fail:", *(f"  {case.name}: {case.reason}" for case in known)]
+    return "\n".join(lines)

@@ -1,0 +1,107 @@
+"""The tensors and numbers that a random kernel is called with, from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tilecore.dtypes import FACTS, dtype
+from tilecore.testing.fuzz.printing import PADDING
+from tilecore.testing.fuzz.program import Program
+
+if TYPE_CHECKING:
+    import numpy
+
+
+class Given(NamedTuple):
+    """What is to be known of a parameter: cap is its largest magnitude, form how it lies, or "number"."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    cap: float
+    form: str = ""
+
+
+Facts = Sequence[Any]  # a Given, or a plain tuple of the same
+
+
+def tensors_of(program: Program) -> list[tuple[Any, ...]]:
+    """What is to be known of the parameters."""
+    return [
+        tuple(Given(p.name, program.shape(p), p.dtype, p.cap, "number" if p.scope == "scalar" else p.form))
+        for p in program.params
+    ]
+
+
+def values_of(program: Program) -> str:
+    """How the values of floats are drawn: whole, special (any, NaN and infinities among them) or fractions."""
+    return "special" if program.special else "whole" if program.exact else "fractions"
+
+
+def make_inputs(tensors: Sequence[Facts], seed: int, values: str) -> list[Any]:
+    """Values for all parameters, the tensors that are written among them."""
+    import numpy
+
+    rng = numpy.random.default_rng(seed)
+    made: list[Any] = []
+    for facts in tensors:
+        given = Given(*facts)
+        drawn = _drawn(rng, given, values)
+        made.append(drawn.item() if given.form == "number" else laid(drawn, given.form))
+    return made
+
+
+def _drawn(rng: numpy.random.Generator, given: Given, values: str) -> numpy.ndarray:
+    import numpy
+
+    facts, shape = FACTS[given.dtype], given.shape
+    if facts.bits == 4:  # two in a byte
+        packed = (*shape[:-1], shape[-1] // 2)
+        return rng.integers(0, 256, packed, dtype=numpy.uint8).view("int8" if facts.kind == "int" else "uint8")
+    kind = dtype(given.dtype).as_numpy()
+    if facts.kind == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if facts.kind == "float":
+        if values == "special":
+            return _special(rng, shape, given.dtype)
+        if values == "whole":
+            return rng.integers(-int(given.cap), int(given.cap) + 1, shape).astype(numpy.float64).astype(kind)
+        return numpy.asarray(rng.uniform(-given.cap, given.cap, shape)).astype(kind)
+    info = numpy.iinfo(kind)
+    low, high = max(info.min, -int(given.cap)), min(info.max, int(given.cap))
+    if values == "special" and high == info.max:
+        ends = numpy.array([info.min, info.min + 1, 0, 1, info.max - 1, info.max, info.max // 2], kind)
+        return numpy.where(rng.random(shape) < 0.5, rng.choice(ends, shape), rng.integers(low, high, shape, dtype=kind))
+    return numpy.asarray(rng.integers(0 if given.form == "number" and given.cap < 8 else low, high, shape, dtype=kind,
+                                      endpoint=True))  # fmt: skip
+
+
+def _special(rng: numpy.random.Generator, shape: tuple[int, ...], name: str) -> numpy.ndarray:
+    """NaN, infinities, zeros of both signs, the ends of the type, what lies between two numbers of narrower types, and
+    any bits."""
+    import numpy
+
+    facts, kind = FACTS[name], dtype(name).as_numpy()
+    ends = [0.0, -0.0, 1.0, -1.5, 0.1, 2.5, -3.5, 127.5, -128.5, 255.5, 448.0, 464.0, 480.0, 2049.0, 65519.0, 65520.0]
+    ends += [facts.max or 1.0, facts.min_normal or 1.0, (facts.min_normal or 1.0) / 2, 2.0**31, -(2.0**31), 2.0**63]
+    ends += [1.0 + 2.0**-8, 1.0 + 2.0**-11 + 2.0**-30, 1.0 + 2.0**-4, 3.0e-8, 6.0e-8, -(2.0**-10), 1e9, -1e9]
+    with numpy.errstate(all="ignore"):
+        known = numpy.array([*ends, numpy.nan, numpy.inf, -numpy.inf]).astype(kind)
+        bits = rng.integers(0, 256, (*shape, kind.itemsize), dtype=numpy.uint8)
+        anything = bits.view(kind).reshape(shape)
+        small = (rng.integers(-40, 41, shape) / 4).astype(kind)
+    chosen = rng.integers(0, 4, shape)
+    picked = known[rng.integers(0, len(known), shape)]
+    return numpy.asarray(numpy.where(chosen < 2, picked, numpy.where(chosen == 2, anything, small)), dtype=kind)
+
+
+def laid(array: numpy.ndarray, form: str) -> numpy.ndarray:
+    """The same values, lying in memory as the form says."""
+    import numpy
+
+    if form == "padded":
+        whole = numpy.zeros((*array.shape[:-1], array.shape[-1] + PADDING), array.dtype)
+        whole[..., : array.shape[-1]] = array
+        return whole[..., : array.shape[-1]]
+    return numpy.asfortranarray(array) if form == "columns" else array

@@ -1,0 +1,131 @@
+"""How values leave a kernel: into tensors of which every block writes a part of its own, or by atomic operations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tilecore.testing.fuzz.expressions import plus
+from tilecore.testing.fuzz.nests import Nest
+from tilecore.testing.fuzz.program import (
+    Assign,
+    Buffer,
+    Expr,
+    If,
+    Leave,
+    Let,
+    Load,
+    Loop,
+    Name,
+    Num,
+    Slice,
+    Statement,
+    Tile,
+    View,
+    While,
+    names_in,
+)
+from tilecore.testing.fuzz.scope import Scope
+from tilecore.testing.fuzz.types import is_float, limit
+
+MOST = 1 << 17  # elements of a tensor that is written
+AT_ONCE = 5  # tiles that leave one level of statements
+_MEETING = ("int32", "uint32", "int64", "float32")  # what blocks meet in by an atomic maximum
+
+
+def may_convert(scope: Scope, source: Buffer, target: Buffer) -> bool:
+    """Whether elements may be stored there as they are: exactly, and not cut off after a rounding."""
+    if scope.world.special:
+        return True
+    if is_float(target.dtype):
+        return source.cap <= target.cap
+    return scope.world.exact or not is_float(source.dtype)
+
+
+def output(scope: Scope, source: Buffer) -> None:
+    """Copy a tile out, by T.copy or element by element. The tensor has every axis of the grid, so that each block
+    writes a part of its own: in front those that the tile has not, of which it takes one row."""
+    world = scope.world
+    missing = tuple(name for name in scope.axes if name != "BK" and name not in source.shape)
+    whole = tuple(scope.place(name)[0] for name in (*missing, *source.shape))
+    if world.elements(whole) > MOST:
+        meet(scope, source)
+        return
+    dtype = source.dtype if scope.rng.random() < 0.8 else world.dtype()
+    if not may_convert(scope, source, Buffer("", (), dtype, "", limit(dtype))):
+        dtype = source.dtype
+    cap = min(source.cap, limit(dtype)) if is_float(dtype) else limit(dtype)
+    made = Buffer(world.fresh("Y"), whole, scope.fitting(dtype, whole), "global", cap, world.form())
+    if not missing and "BK" not in source.shape and not scope.depth and scope.rng.random() < world.hidden:
+        made = replace(made, scope="workspace", form="")
+        world.workspaces.append(made)
+    else:
+        world.params.append(made)
+    world.written[made.name] = scope.kernel
+    _move(scope, source, made, scope.base(missing))
+
+
+def _move(scope: Scope, source: Buffer, target: Buffer, rows: tuple[Expr, ...]) -> None:
+    if scope.rng.random() < 0.7:
+        at: Expr = Load(target.name, scope.base(source.shape))
+        if rows:
+            sizes = tuple(zip(scope.base(source.shape), map(Name, source.shape), strict=True))
+            at = Slice(target.name, (*((row, Num(1)) for row in rows), *sizes))
+        scope.emit(Tile("copy", (Name(source.name), at)))
+        return
+    nest = Nest(scope, source.shape)
+    index = nest.index(source.shape)
+    own = tuple(plus(base, name) for base, name in zip(scope.base(source.shape), index, strict=True))
+    scope.emit(nest.loop(Assign(Load(target.name, (*rows, *own)), Load(source.name, index))))
+
+
+def meet(scope: Scope, source: Buffer) -> None:
+    """A tile that all blocks join into one tensor: the largest values."""
+    whole = tuple(scope.place(name)[0] for name in source.shape)
+    if source.dtype not in _MEETING or scope.world.elements(whole) > MOST:
+        return
+    made = Buffer(scope.world.fresh("Z"), whole, source.dtype, "global", scope.world.cap(source.dtype))
+    scope.emit(Tile("atomic_max", (Load(made.name, scope.base(source.shape)), Name(source.name))))
+    scope.world.params.append(made)
+    scope.world.written[made.name] = scope.kernel
+    scope.world.atomics[made.name] = "max"
+
+
+def store(scope: Scope) -> None:
+    """Some tile into a tensor of its own."""
+    ready = scope.known()
+    if ready:
+        output(scope, scope.rng.choice(ready))
+
+
+def flush(scope: Scope, names: set[str] | None = None) -> None:
+    """What these statements computed and none of them read leaves the kernel, so that it matters. names: of the tiles
+    that may; the others can be read later."""
+    used = sources(tuple(scope.body))
+    unread = [t for t in scope.known() if t.name not in used and (names is None or t.name in names)]
+    written = names_in(tuple(scope.body))
+    unread = [t for t in unread if t.name in written]
+    for tile in scope.rng.sample(unread, min(len(unread), AT_ONCE)):
+        output(scope, tile)
+
+
+def sources(body: tuple[Statement, ...]) -> set[str]:
+    """What statements read."""
+    found: set[str] = set()
+    for statement in body:
+        if isinstance(statement, Tile):
+            atomic = statement.op.startswith("atomic")
+            found |= names_in(statement.operands[1:] if atomic else statement.operands[:-1])
+        elif isinstance(statement, Assign):
+            index = statement.target.index if isinstance(statement.target, Load) else ()
+            found |= names_in((statement.value, index))
+        elif isinstance(statement, (Loop, While)):
+            found |= sources(statement.body)
+        elif isinstance(statement, View):
+            found.add(statement.source.name)
+        elif isinstance(statement, Let):
+            found |= names_in(statement.value)
+        elif isinstance(statement, Leave):
+            found |= names_in(statement.condition)
+        elif isinstance(statement, If):
+            found |= names_in(statement.condition) | sources(statement.then) | sources(statement.orelse)
+    return found

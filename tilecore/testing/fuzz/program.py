@@ -1,0 +1,270 @@
+"""What a random kernel is made of: buffers, expressions, statements, kernels. Plain trees of frozen records.
+
+Sizes are names, whose values the program holds beside: to make a kernel smaller, or to try it with other tiles, only
+they are changed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+Path = tuple[Any, ...]  # from a program down to a part of it: names of fields and positions
+
+
+@dataclass(frozen=True)
+class Num:
+    """A number that is written out."""
+
+    value: int | float | bool
+
+
+@dataclass(frozen=True)
+class Name:
+    """A loop variable, a block's index, a size, a scalar."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operator, or a function of the language. ``cast`` has the element type as ``dtype``."""
+
+    op: str
+    args: tuple[Expr, ...]
+    dtype: str = ""
+
+
+@dataclass(frozen=True)
+class Load:
+    """An element of a buffer, or (``Tile``) the place at which a tile starts."""
+
+    buffer: str
+    index: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of a buffer: (start, size) along each axis."""
+
+    buffer: str
+    parts: tuple[tuple[Expr, Expr], ...]
+
+
+Expr = Num | Name | Op | Load | Slice
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Memory. scope: global, workspace, shared, fragment, local, var or reducer (of sums); scalar: a parameter that is
+    a number. A size in the shape is a name, or several names and numbers that are multiplied ("BM*4").
+
+    cap: what no element's magnitude goes beyond, by construction; input values are drawn within it. form, of a tensor:
+    how it lies, "" (row after row), padded (each row is longer) or columns (column after column).
+    """
+
+    name: str
+    shape: tuple[str, ...]
+    dtype: str
+    scope: str
+    cap: float
+    form: str = ""
+
+
+@dataclass(frozen=True)
+class Alloc:
+    """The statement that makes a buffer. start: the first value of a var."""
+
+    buffer: Buffer
+    start: Expr | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """The memory of another buffer under a name of its own, by T.reshape or T.view."""
+
+    buffer: Buffer
+    source: Name
+
+
+@dataclass(frozen=True)
+class Let:
+    """``name = value``: a name for a value, computed here."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile operation, ``T.<op>(*operands, **options)``; atomics of elements too."""
+
+    op: str
+    operands: tuple[Expr, ...]
+    options: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Assign:
+    """``target = value``; sign "+=" adds to it."""
+
+    target: Load | Name
+    value: Expr
+    sign: str = "="
+
+
+@dataclass(frozen=True)
+class Loop:
+    """kind: serial, unroll, vectorized, grid, Pipelined or Parallel; grid and Parallel have several variables. The
+    others have one, and as extents its end, its start and end, or its start, end and step.
+
+    schedule: the order and the stages that a Pipelined loop says for its statements, if it has as many.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    extents: tuple[Expr, ...]
+    body: tuple[Statement, ...]
+    stages: int = 0
+    schedule: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class While:
+    """The statement ``while name < most``, of a var that starts at 0 and is counted up at the end of the body."""
+
+    name: str
+    most: Expr
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Leave:
+    """``if condition: break`` or ``continue``."""
+
+    word: str
+    condition: Expr
+
+
+@dataclass(frozen=True)
+class If:
+    condition: Expr
+    then: tuple[Statement, ...]
+    orelse: tuple[Statement, ...] = ()
+
+
+Statement = Alloc | View | Let | Tile | Assign | Loop | While | Leave | If
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One ``T.Kernel``."""
+
+    names: tuple[str, ...]
+    grid: tuple[Expr, ...]
+    threads: int
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel function. exact: every value is a whole number that its type holds, so that results are to be equal;
+    else they are compared with a bound. special: floats may have any value, NaN and infinities among them; no operation
+    rounds but the casts, so that results are to be equal as well.
+
+    sizes: what the names in shapes stand for; of those in ``dynamic`` the kernel learns at the call. again: their
+    values at another call of the same compiled kernel, if there is one.
+    """
+
+    seed: int
+    exact: bool
+    sizes: tuple[tuple[str, int], ...]
+    dynamic: tuple[str, ...]
+    params: tuple[Buffer, ...]
+    workspaces: tuple[Buffer, ...]
+    kernels: tuple[Kernel, ...]
+    special: bool = False
+    again: tuple[tuple[str, int], ...] = ()
+
+    def size(self, name: str) -> int:
+        return size_of(name, dict(self.sizes))
+
+    def shape(self, buffer: Buffer) -> tuple[int, ...]:
+        known = dict(self.sizes)
+        return tuple(size_of(name, known) for name in buffer.shape)
+
+    def called_again(self) -> Program | None:
+        """As it is at the other call, where there is one."""
+        if not self.again:
+            return None
+        sizes = {**dict(self.sizes), **dict(self.again)}
+        return dataclasses.replace(self, sizes=tuple(sizes.items()), again=())
+
+
+def size_of(name: str, known: Mapping[str, int]) -> int:
+    """What a size stands for."""
+    return prod(int(factor) if factor.isdecimal() else known[factor] for factor in name.split("*"))
+
+
+def parts(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every record in a tree with its path, outer ones first."""
+    if dataclasses.is_dataclass(node):
+        yield path, node
+        for field in dataclasses.fields(node):
+            yield from parts(getattr(node, field.name), (*path, field.name))
+    elif isinstance(node, tuple):
+        for number, item in enumerate(node):
+            yield from parts(item, (*path, number))
+
+
+def part(node: Any, path: Path) -> Any:
+    """What lies at a path."""
+    for step in path:
+        node = node[step] if isinstance(step, int) else getattr(node, step)
+    return node
+
+
+def replaced(node: Any, path: Path, new: tuple[Any, ...]) -> Any:
+    """The tree with ``new`` in place of the part at ``path``: one record, or for an item of a tuple any number."""
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        if not rest:
+            return (*node[:step], *new, *node[step + 1 :])
+        return (*node[:step], replaced(node[step], rest, new), *node[step + 1 :])
+    inner = replaced(getattr(node, step), rest, new) if rest else new[0]
+    return dataclasses.replace(node, **{step: inner})
+
+
+def substituted(node: Any, names: dict[str, Expr]) -> Any:
+    """The tree with expressions in place of names."""
+    if isinstance(node, Name):
+        return names.get(node.name, node)
+    if isinstance(node, tuple):
+        return tuple(substituted(item, names) for item in node)
+    if dataclasses.is_dataclass(node) and not isinstance(node, type):
+        made = {f.name: substituted(getattr(node, f.name), names) for f in dataclasses.fields(node)}
+        return type(node)(**made)
+    return node
+
+
+def names_in(node: Any) -> set[str]:
+    """Names, buffers and sizes that a tree speaks of."""
+    found: set[str] = set()
+    for _, item in parts(node):
+        if isinstance(item, Name):
+            found |= _spoken_of(item.name)
+        elif isinstance(item, (Load, Slice)):
+            found.add(item.buffer)
+        elif isinstance(item, Buffer):
+            found.update(*map(_spoken_of, item.shape))
+        elif isinstance(item, While):
+            found.add(item.name)
+    return found
+
+
+def _spoken_of(name: str) -> set[str]:
+    """The sizes that are multiplied; nothing of a name of the language."""
+    return set() if name.startswith("T.") else {factor for factor in name.split("*") if not factor.isdecimal()}

@@ -1,0 +1,197 @@
+"""Where the generator is inside of a kernel: the axes that tiles lie on, the memory there is, and what is written."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from tilecore.dtypes import FACTS
+from tilecore.testing.fuzz.expressions import Value
+from tilecore.testing.fuzz.program import Alloc, Buffer, Expr, Num, Statement, size_of
+from tilecore.testing.fuzz.types import NARROW, is_float, limit
+
+MANY = 6  # parameters, from which on few are added
+
+
+@dataclass(frozen=True)
+class Axis:
+    """How tiles of the size ``tile`` lie on a tensor's axis of size ``whole``: from ``base`` on."""
+
+    tile: str
+    whole: str
+    base: Expr
+
+
+@dataclass
+class World:
+    """What all kernels of a program share. palette: element types of new buffers, of those ``allowed``. written:
+    tensors that a kernel writes, and the kernel's number; atomics: those that it only meets by an atomic operation.
+    special: floats have any values, so that nothing may be computed of them that rounds. makers: of statements, with
+    how often each is taken."""
+
+    rng: random.Random
+    exact: bool
+    sizes: dict[str, int]
+    palette: tuple[str, ...]
+    allowed: frozenset[str]
+    params: list[Buffer] = field(default_factory=list)
+    workspaces: list[Buffer] = field(default_factory=list)
+    special: bool = False
+    makers: tuple[tuple[float, Callable[[Scope], None]], ...] = ()
+    written: dict[str, int] = field(default_factory=dict)
+    atomics: dict[str, str] = field(default_factory=dict)
+    hidden: float = 0.0  # how often a result is a workspace, which a later kernel may read
+    count: int = 0
+
+    def fresh(self, stem: str) -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def elements(self, shape: tuple[str, ...]) -> int:
+        return prod(map(self.size, shape))
+
+    def size(self, name: str) -> int:
+        return size_of(name, self.sizes)
+
+    def dtype(self) -> str:
+        return self.rng.choice(self.palette)
+
+    def form(self) -> str:
+        """How a tensor lies."""
+        return self.rng.choice(("padded", "columns")) if self.rng.random() < 0.06 else ""
+
+    def cap(self, dtype: str, room: float = 1.0) -> float:
+        """What values of a new buffer stay within: small, so that sums of products stay exact."""
+        if not is_float(dtype) or self.special:
+            return limit(dtype)
+        if dtype in NARROW:
+            return 4
+        return max(1.0, min(limit(dtype) * room, self.rng.choice((3, 8, 20))))
+
+
+@dataclass
+class Scope:
+    """One level of statements in a kernel. trips: how often it runs for each block; certain: it does run."""
+
+    world: World
+    kernel: int
+    axes: dict[str, Axis]
+    uniform: list[Value]
+    blocks: int
+    top: list[Statement]
+    body: list[Statement]
+    tiles: list[Buffer]
+    ready: set[str]
+    room: dict[str, float]  # of tiles that sums are added to: what may still come
+    trips: int = 1
+    depth: int = 0
+    late: set[str] = field(default_factory=set)  # what holds values only where a loop was not left before
+
+    @property
+    def rng(self) -> random.Random:
+        return self.world.rng
+
+    def emit(self, *statements: Statement) -> None:
+        self.body.extend(statements)
+
+    def tile(self, shape: tuple[str, ...], dtype: str, scope: str = "", cap: float = 0) -> Buffer:
+        """A new buffer on chip, mostly made at the kernel's beginning."""
+        scope = scope or self.rng.choice(("shared", "shared", "fragment"))
+        made = Buffer(self.world.fresh(scope[0]), shape, dtype, scope, cap or self.world.cap(dtype))
+        at_top = self.depth == 0 or self.rng.random() < 0.8
+        (self.top if at_top else self.body).append(Alloc(made))
+        self.tiles.append(made)
+        return made
+
+    def known(self, shape: tuple[str, ...] | None = None, scopes: tuple[str, ...] = ()) -> list[Buffer]:
+        """Tiles that hold values."""
+        return [
+            tile
+            for tile in self.tiles
+            if tile.name in self.ready
+            and (shape is None or tile.shape == shape)
+            and (not scopes or tile.scope in scopes)
+        ]
+
+    @contextmanager
+    def inner(self, trips: int = 1, certain: bool = True, axis: Axis | None = None) -> Iterator[Scope]:
+        """A level of statements below this one, in a loop or condition."""
+        top = self.top
+        axes = self.axes if axis is None else {**self.axes, axis.tile: axis}
+        below = replace(
+            self,
+            axes=axes,
+            uniform=list(self.uniform),
+            body=[],
+            tiles=list(self.tiles),
+            ready=set(self.ready),
+            trips=self.trips * trips,
+            depth=self.depth + 1,
+        )
+        yield below
+        hoisted = {statement.buffer.name for statement in top if isinstance(statement, Alloc)}
+        known = {tile.name for tile in self.tiles}
+        self.tiles.extend(t for t in below.tiles if t.name not in known and t.name in hoisted)
+        if certain:
+            self.ready |= {name for name in below.ready if name in hoisted or name in self.ready}
+
+    # -- tensors -------------------------------------------------------------------------------------------------
+
+    def place(self, tile: str) -> tuple[str, Expr]:
+        """The size of a tensor's axis that tiles of this size lie on, and where this one begins."""
+        axis = self.axes.get(tile)
+        return (axis.whole, axis.base) if axis else (tile, Num(0))
+
+    def base(self, shape: tuple[str, ...]) -> tuple[Expr, ...]:
+        return tuple(self.place(name)[1] for name in shape)
+
+    def tensor(self, shape: tuple[str, ...], dtype: str) -> Buffer:
+        """A tensor to read tiles of this shape from: a parameter, or what an earlier kernel has written. Where there
+        are many already it may be of another type."""
+        world = self.world
+        whole = tuple(self.place(name)[0] for name in shape)
+        fitting = [b for b in world.params + world.workspaces if b.shape == whole and self.may_read(b)]
+        same = [b for b in fitting if b.dtype == dtype]
+        if same or (fitting and len(world.params) >= MANY):
+            return self.rng.choice(same or fitting)
+        made = Buffer(world.fresh("X"), whole, self.fitting(dtype, whole), "global", 0)
+        made = replace(made, cap=self.input_cap(made.dtype), form=world.form())
+        world.params.append(made)
+        return made
+
+    def fitting(self, dtype: str, whole: tuple[str, ...]) -> str:
+        """The type, or one of whole bytes where the last axis of a tensor has no even number of elements."""
+        if FACTS[dtype].bits >= 8 or (whole and self.world.size(whole[-1]) % 2 == 0):
+            return dtype
+        return "int8" if dtype == "int4" else "uint8" if dtype == "uint4" else "float16"
+
+    def scalar(self, dtype: str, cap: float) -> Buffer:
+        """A parameter that is a number."""
+        known = [p for p in self.world.params if p.scope == "scalar" and p.dtype == dtype and p.cap == cap]
+        if known:
+            return self.rng.choice(known)
+        made = Buffer(self.world.fresh("n"), (), dtype, "scalar", cap)
+        self.world.params.append(made)
+        return made
+
+    def several(self, count: int) -> None:
+        """Some statements, of random kinds."""
+        makers = self.world.makers
+        for _ in range(count):
+            (maker,) = self.rng.choices([m for _, m in makers], [w for w, _ in makers])
+            maker(self)
+
+    def may_read(self, buffer: Buffer) -> bool:
+        number = self.world.written.get(buffer.name)
+        if number is None:
+            return buffer.scope == "global"
+        return number < self.kernel and not (buffer.name in self.world.atomics and is_float(buffer.dtype))
+
+    def input_cap(self, dtype: str) -> float:
+        """Of a tensor that is given: sometimes all values of an integer type."""
+        if is_float(dtype) or self.world.special:
+            return self.world.cap(dtype)
+        return limit(dtype) if self.rng.random() < 0.3 else min(limit(dtype), 100)

@@ -1,0 +1,94 @@
+"""Random meetings: reducers and atomic operations, whose results do not depend on an order."""
+
+from __future__ import annotations
+
+from tilecore.testing.fuzz.nests import Nest
+from tilecore.testing.fuzz.program import Alloc, Assign, Buffer, Load, Name, Op, Tile
+from tilecore.testing.fuzz.scope import Scope
+from tilecore.testing.fuzz.statements import have, shape_of
+from tilecore.testing.fuzz.types import is_float, limit
+
+
+def reducer(scope: Scope) -> None:
+    """Sums over some axes of a nest, of any values."""
+    shape = shape_of(scope, 2)
+    if len(shape) < 2:
+        return
+    nest = Nest(scope, shape)
+    kept = scope.rng.choice(shape)
+    able = [d for d in ("int32", "float32") if d in scope.world.allowed]
+    able = [d for d in able if not (scope.world.special and is_float(d))]
+    if not able:
+        return
+    dtype = scope.rng.choice(able)
+    cap = 64.0 if dtype == "float32" else limit(dtype)
+    name = scope.world.fresh("r")
+    total = cap * scope.world.elements(shape) if dtype == "float32" else cap
+    made = Buffer(name, (kept,), dtype, "reducer", total)
+    value = nest.maker().stored(dtype, cap, nest.depth)
+    target = scope.tile((kept,), dtype, "fragment", cap=total)
+    scope.emit(
+        Alloc(made),
+        Tile("reducer_init", (Name(name),)),
+        nest.loop(Assign(Load(name, nest.index((kept,))), value.expr, "+=")),
+        Tile("finalize_reducer", (Name(name), Name(target.name))),
+    )
+    scope.ready.add(target.name)
+
+
+def atomic(scope: Scope) -> None:
+    """Into a tensor that every block may add to; the order does not matter."""
+    rng, world = scope.rng, scope.world
+    able = [d for d in ("int32", "int32", "float32", "uint32") if d in world.allowed]
+    able = [d for d in able if not (world.special and is_float(d))]
+    if not able:
+        return
+    dtype = rng.choice(able)
+    kind = rng.choice(("add", "add", "max", "min"))
+    if not is_float(dtype) and rng.random() < 0.3:
+        kind = rng.choice(("and", "or", "xor"))
+    if rng.random() < 0.5:
+        source = have(scope, shape_of(scope), dtype)
+        whole = tuple(scope.place(name)[0] for name in source.shape)
+        made = Buffer(world.fresh("Z"), whole, dtype, "global", world.cap(dtype))
+        if not scope.world.exact and kind not in ("max", "min") and is_float(dtype):
+            kind = "max"
+        if is_float(dtype) and kind == "add" and source.cap * scope.blocks * scope.trips > limit(dtype) / 4:
+            return
+        scope.emit(Tile(f"atomic_{kind}", (Load(made.name, scope.base(source.shape)), Name(source.name))))
+    else:
+        shape = shape_of(scope, rng.choice((1, 2)))
+        nest = Nest(scope, shape)
+        cap = 16.0 if is_float(dtype) else limit(dtype)
+        made = Buffer(world.fresh("H"), ("E",), dtype, "global", world.cap(dtype))
+        maker = nest.maker()
+        value = maker.stored(dtype, cap, nest.depth)
+        if value.smooth and kind == "add":
+            kind = "max"
+        if is_float(dtype) and kind == "add" and cap * world.elements(shape) * scope.blocks * scope.trips > 2**22:
+            return
+        at = maker.integer("int32", nest.depth)
+        element = Load(made.name, (Op("%", (Op("cast", (at.expr,), "int32"), Name("E"))),))
+        operand = Op("cast", (value.expr,), dtype)
+        scope.emit(nest.loop(Tile(f"atomic_{kind}", (element, operand))))
+    world.params.append(made)
+    world.written[made.name] = scope.kernel
+    world.atomics[made.name] = kind
+
+
+def histogram(scope: Scope) -> None:
+    """Atomic operations on a tile of the block."""
+    rng, world = scope.rng, scope.world
+    able = [d for d in ("int32", "int32", "uint32") if d in world.allowed]
+    if not able:
+        return
+    nest = Nest(scope, shape_of(scope, rng.choice((1, 2))))
+    dtype = rng.choice(able)
+    kind = rng.choice(("add", "add", "add", "max", "or", "xor"))
+    made = scope.tile(("E",), dtype, "shared", cap=limit(dtype))
+    scope.emit(Tile("clear", (Name(made.name),)))
+    maker = nest.maker()
+    at = Op("%", (Op("cast", (maker.integer("int32", nest.depth).expr,), "int32"), Name("E")))
+    value = Op("cast", (maker.stored(dtype, limit(dtype), nest.depth).expr,), dtype)
+    scope.emit(nest.loop(Tile(f"atomic_{kind}", (Load(made.name, (at,)), value))))
+    scope.ready.add(made.name)

@@ -1,0 +1,95 @@
+"""What a hunt has seen so far, in numbers and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tilecore.testing.fuzz.oracle import Verdict
+
+KEPT = 3  # seeds of each text
+
+
+@dataclass(frozen=True)
+class Finding:
+    """seed: of the program as it was drawn. path: the kernel's file, None where it was one of a known sort."""
+
+    seed: int
+    verdict: Verdict
+    path: Path | None = None
+    lines: int = 0
+
+    def facts(self) -> dict[str, Any]:
+        text = self.verdict.text.strip()
+        return {
+            "seed": self.seed,
+            "kind": self.verdict.kind,
+            "sort": self.verdict.sort,
+            "text": text if len(text) <= 2000 else f"{text[:1000]} ... {text[-1000:]}",
+            "file": str(self.path) if self.path else None,
+            "lines": self.lines,
+        }
+
+
+@dataclass
+class Tally:
+    """What has been seen so far. kinds: of verdicts. rejections: of the target, by text, and refused: programs that
+    the generator should not have made; seeds_of: the first of each of these texts. variants: kernels besides, that
+    were made of these. calls: kernels that were called a second time, with other sizes. seeds: the first and the last
+    one. unfinished: kernels that the end of the hunt cut off."""
+
+    kinds: Counter[str] = field(default_factory=Counter)
+    rejections: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    seeds_of: dict[str, list[int]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    variants: int = 0
+    calls: int = 0
+    unfinished: int = 0
+    seeds: tuple[int, int] | None = None
+    start: float = field(default_factory=time.monotonic)
+
+    @property
+    def kernels(self) -> int:
+        return sum(self.kinds.values())
+
+    def add(self, seed: int, verdict: Verdict) -> None:
+        self.kinds[verdict.kind] += 1
+        if verdict.kind in ("rejected", "refused"):
+            (self.rejections if verdict.kind == "rejected" else self.refused)[verdict.sort] += 1
+            seeds = self.seeds_of.setdefault(verdict.sort, [])
+            if len(seeds) < KEPT:
+                seeds.append(seed)
+
+    def drawn(self, seed: int) -> None:
+        first, last = self.seeds or (seed, seed)
+        self.seeds = (min(first, seed), max(last, seed))
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "kernels": self.kernels,
+            "kinds": dict(sorted(self.kinds.items())),
+            "variants": self.variants,
+            "second_calls": self.calls,
+            "unfinished": self.unfinished,
+            "seeds": list(self.seeds) if self.seeds else None,
+            "seconds": round(time.monotonic() - self.start, 1),
+            "rejections": self._with_seeds(self.rejections),
+            "refused": self._with_seeds(self.refused),
+            "findings": [finding.facts() for finding in self.findings],
+        }
+
+    def _with_seeds(self, texts: Counter[str]) -> dict[str, dict[str, Any]]:
+        return {text: {"kernels": count, "seeds": self.seeds_of[text]} for text, count in texts.most_common()}
+
+    def write(self, path: Path, **more: Any) -> None:
+        """As JSON, with more facts in front; the file is whole at any time."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        part.write_text(json.dumps({**more, **self.facts()}, indent=2) + "\n", encoding="utf-8")
+        os.replace(part, path)

@@ -1,0 +1,41 @@
+"""What the generator knows of element types: up to where whole numbers are exact, and what a cast keeps."""
+
+from __future__ import annotations
+
+from tilecore.dtypes import FACTS
+
+FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+SMALL = ("int4", "uint4")  # two share a byte of a tensor
+NARROW = ("float8_e4m3fn", "float8_e5m2")
+
+
+def is_float(dtype: str) -> bool:
+    return FACTS[dtype].kind == "float"
+
+
+def is_integer(dtype: str) -> bool:
+    return FACTS[dtype].kind in ("int", "uint")
+
+
+def limit(dtype: str) -> float:
+    """The magnitude that no value of the type goes beyond; of a float: up to which all whole numbers are exact."""
+    facts = FACTS[dtype]
+    if facts.kind == "bool":
+        return 1
+    if facts.kind == "float":
+        return 2.0 ** (facts.significand + 1)
+    return 2.0**facts.bits if facts.kind == "uint" else 2.0 ** (facts.bits - 1)
+
+
+def joined(a: str, b: str) -> str:
+    """The element type of an operation on both, as the language has it."""
+    from tilecore.language.conversions import promoted
+
+    return promoted(a, b)
+
+
+def sum_type(a: str, b: str) -> str:
+    """The same for sums and products, which of bools are int32."""
+    found = joined(a, b)
+    return "int32" if found == "bool" else found
