@@ -67,7 +67,8 @@ class KernelAdapter(ABC):
 
     @abstractmethod
     def load(self, artifact: Artifact) -> LoadedKernel:
-        """Load an artifact that was built for this adapter. Must not import TVM."""
+        """Load an artifact that was built for this adapter; its binary is of one of ``binary_formats``. Must not import
+        TVM."""
 
     def binary_formats(self) -> Sequence[str]:
         """Formats of binaries that it loads; empty: it loads the source itself and no toolchain is called."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilecore.errors import ArgumentError, LaunchError, TargetError
+from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
 from tilecore.plugins.backend import Backend
-from tilecore.runtime.adapter import SIMULATED
+from tilecore.runtime.adapter import SIMULATED, KernelAdapter
 from tilecore.runtime.artifact import Artifact, Param
 from tilecore.runtime.launcher import Launcher
 from tilecore.target import Target
@@ -48,6 +48,7 @@ class JITKernel(Launcher, metaclass=_Constructor):
         present = adapter.available(target)
         if not present.present:
             raise _not_here(artifact, backend, target, present.detail)
+        _require_format(artifact, adapter)
         device = backend.target.device if adapter.device is None else adapter.device
         super().__init__(artifact, adapter.load(artifact), adapter, device)
         self.backend = backend
@@ -177,6 +178,17 @@ class JITKernel(Launcher, metaclass=_Constructor):
     def __repr__(self) -> str:
         names = ", ".join(p.name for p in self.artifact.params)
         return f"<JITKernel {self.artifact.name}({names}) on {self.target.kind}, {self.artifact.adapter}>"
+
+
+def _require_format(artifact: Artifact, adapter: KernelAdapter) -> None:
+    formats = adapter.binary_formats() or ("",)
+    if artifact.binary_format not in formats:
+        raise UnsupportedError(
+            f"the binary of {artifact.name} is {artifact.binary_format!r}, which its execution backend does not load",
+            found=f"execution_backend={artifact.adapter!r}",
+            expected=" or ".join(map(repr, formats)),
+            hint="compile it anew",
+        )
 
 
 def _not_here(artifact: Artifact, backend: Backend, target: Target, missing: str) -> LaunchError:

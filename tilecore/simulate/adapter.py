@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tilecore import codegen
-from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
+from tilecore.errors import LaunchError, ToolchainError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact, Entry
@@ -51,12 +51,6 @@ class SimulatedAdapter(KernelAdapter):
 
     def load(self, artifact: Artifact) -> LoadedKernel:
         """Compile the artifact's source for the host; what was compiled before is found on disk."""
-        if artifact.binary_format not in ("simulation", ""):
-            raise UnsupportedError(
-                f"the binary of {artifact.name} is {artifact.binary_format!r}",
-                expected="simulation",
-                hint=f"compile it with execution_backend={self.name!r}",
-            )
         symbols = [entry.symbol for entry in artifact.entries]
         library = compile_kernels(artifact.source, symbols, self.include, self.flags)
         launch = SimulatedLaunch(artifact, library, self.simulated, self.further_parameters)

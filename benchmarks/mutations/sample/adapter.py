@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from tile_acme import toolchain  # isort: skip
-from tilecore.errors import ToolchainError, UnsupportedError
+from tilecore.errors import ToolchainError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact, ScalarParam, TensorParam
@@ -42,8 +42,6 @@ class AcmeAdapter(KernelAdapter):
         return (toolchain.FORMAT,)
 
     def load(self, artifact: Artifact) -> LoadedKernel:
-        if artifact.binary_format != toolchain.FORMAT:
-            raise UnsupportedError(f"the binary of {artifact.name} is {artifact.binary_format!r}", expected="acme")
         library = loaded(artifact)
         return LoadedKernel(Launch(artifact, library), owner=library)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -302,11 +301,6 @@ def test_a_driver_that_does_not_start(fake):
     fake.fail("cuInit", 100)
     with pytest.raises(DriverError, match="cuInit failed: error 100"):
         Driver(fake.path)
-
-
-def test_only_cubins_are_loaded(fake, adapter):
-    with pytest.raises(UnsupportedError, match="'object'"):
-        adapter.load(replace(artifact(), binary_format="object"))
 
 
 def test_names():

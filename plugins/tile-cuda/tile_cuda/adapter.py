@@ -67,8 +67,6 @@ class DriverAdapter(KernelAdapter):
         """Loads it on the device that is in use; on others when it is first launched there. Raises LaunchError."""
         from tile_cuda.launch import KernelModule, launch_of
 
-        if artifact.binary_format != "cubin":
-            raise UnsupportedError(f"the binary of {artifact.name} is {artifact.binary_format!r}", expected="cubin")
         try:
             driver = self._driver()
             module = KernelModule(artifact, driver)

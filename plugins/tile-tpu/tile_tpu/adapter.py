@@ -58,7 +58,6 @@ class CModelAdapter(KernelAdapter):
         from tile_tpu.cmodel.device import CModelDevice
         from tile_tpu.cmodel.kernel_files import kernel_library
 
-        _require_format(artifact, CMODEL, self.name)
         device = CModelDevice(chip_of(Target.parse(artifact.target)))
         kernels = kernel_library(artifact.name, artifact.binary, artifact.source)
         for entry in artifact.entries:
@@ -108,7 +107,6 @@ class TpuRtAdapter(KernelAdapter):
         from tile_tpu.cmodel.kernel_files import kernel_library
         from tile_tpu.runtimes.failure import RuntimeFailure
 
-        _require_format(artifact, FIRMWARE, self.name)
         chip = chip_of(Target.parse(artifact.target))
         kernels = kernel_library(artifact.name, artifact.binary, artifact.source)
         try:
@@ -154,7 +152,6 @@ class TorchTpuAdapter(KernelAdapter):
         from tile_tpu.card.torch_tpu import FIX, SCALARS_KNOWN, operation
         from tile_tpu.cmodel.kernel_files import kernel_library
 
-        _require_format(artifact, FIRMWARE, self.name)
         named = [p.name for p in artifact.params if isinstance(p, ScalarParam)] + [s.name for s in artifact.symbols]
         if named and not SCALARS_KNOWN:
             raise UnsupportedError(
@@ -213,15 +210,6 @@ def _row_major(shape: list[int]) -> list[int]:
         strides.append(step)
         step *= extent
     return strides[::-1]
-
-
-def _require_format(artifact: Artifact, wanted: str, adapter: str) -> None:
-    if artifact.binary_format != wanted:
-        raise UnsupportedError(
-            f"the binary of {artifact.name} is {artifact.binary_format!r}",
-            expected=wanted,
-            hint=f'compile it with execution_backend="{adapter}"',
-        )
 
 
 def adapters() -> list[KernelAdapter]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilecore.errors import UnsupportedError
 from tilecore.plugins.backend import Presence
 from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact
@@ -34,8 +33,6 @@ class NativeAdapter(KernelAdapter):
         from tilecore.backends.cpu.elf import load_object
         from tilecore.backends.cpu.pool import launch_of
 
-        if artifact.binary_format != "object":
-            raise UnsupportedError(f"the binary of {artifact.name} is {artifact.binary_format!r}", expected="object")
         loaded = load_object(artifact.binary, {})
         addresses = [loaded.address(entry.symbol) for entry in artifact.entries]
         assertions = [text for entry in artifact.entries for text in entry.attributes.get("assertions", ())]

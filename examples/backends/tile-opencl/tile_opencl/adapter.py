@@ -33,7 +33,10 @@ class OpenCLAdapter(KernelAdapter):
 
         from tile_opencl.launch import Launch
 
-        program = json.loads(artifact.binary)
+        try:
+            program = json.loads(artifact.binary)
+        except ValueError as error:
+            raise LaunchError(f"the program of {artifact.name} is damaged", found=str(error)) from None
         commands = queue(str(Target.parse(artifact.target).get("device")))
         # a CPU's driver turns threads into loops: with others unrolled in them it compiles for minutes
         on_cpu = commands.device.type & cl.device_type.CPU

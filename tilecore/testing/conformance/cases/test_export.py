@@ -141,5 +141,7 @@ def test_what_the_device_cannot_load(target, tmp_path):
         with pytest.raises(Exception) as caught:
             loading(replace(artifact, **changes), tmp_path)
         error = caught.value
+        if "binary_format" in changes:
+            assert "'no_such_format', which its execution backend does not load" in str(error)
         assert isinstance(error, TilecoreError), f"not an error of tilecore's: {type(error).__name__}: {error}"
     loading(artifact, tmp_path)
