@@ -20,7 +20,7 @@ from tile_tpu.target import SPEC
 from tile_tpu.toolchain.compile import for_cmodel
 from tile_tpu.toolchain.sdk import Sdk
 
-from tilecore.errors import LaunchError, UnsupportedError
+from tilecore.errors import LaunchError
 from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam
 from tilecore.target import Target
 
@@ -118,11 +118,6 @@ def test_a_kernel(card, binary):
         assert np.array_equal(y, x * np.float32(factor))
     assert launched(loaded, x, y, 10, 0.0) == 0
     assert np.array_equal(y[10:], x[10:] * np.float32(-1.5))  # what a kernel does not write stays
-
-
-def test_a_binary_for_something_else(card, binary):
-    with pytest.raises(UnsupportedError, match="'cmodel'"):
-        TpuRtAdapter().load(artifact(binary, "cmodel"))
 
 
 def test_a_kernel_that_is_not_there(card, binary):

@@ -13,7 +13,7 @@ from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam,
 
 
 def tensor(name, start, end, access="r"):
-    return TensorSlot(name, start, end - start, access)
+    return TensorSlot(name, start, "uint8", (end - start,), access=access)
 
 
 def test_tensors_apart():
