@@ -65,7 +65,7 @@ def place(words: str) -> Place:
 
 def places() -> list[Place]:
     """Those of TILECORE_TEST_TARGETS (separated by commas); else for each kind the execution backend that is chosen for
-    it here, if any, and its other simulators."""
+    it here, if any, and its other simulators; not those that TILECORE_TEST_FURTHER names."""
     asked = os.environ.get(VARIABLE, "")
     if asked:
         return [place(words) for words in asked.split(",")]
@@ -75,13 +75,18 @@ def places() -> list[Place]:
             found += list(_of_kind(kind))
         except PluginError as error:
             warnings.warn(f"no case is run on {kind}: {error.message}", PluginWarning, stacklevel=2)
-    return found
+    for_some = [one for one, _ in _further()]
+    return [one for one in found if one not in for_some]
 
 
 def further(group: str) -> list[Place]:
     """Those that TILECORE_TEST_FURTHER names for a group of cases."""
+    return [one for one, groups in _further() if group in groups]
+
+
+def _further() -> list[tuple[Place, list[str]]]:
     asked = (words.rpartition("=") for words in os.environ.get(FURTHER, "").split(",") if words)
-    return [place(words) for words, _, groups in asked if group in groups.split("+")]
+    return [(place(words), groups.split("+")) for words, _, groups in asked]
 
 
 def _of_kind(kind: str) -> Iterator[Place]:
