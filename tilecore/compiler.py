@@ -128,12 +128,14 @@ def assemble(
     from tilecore.cache.versions import versions_for_key
     from tilecore.ir.build import dtype_of
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params, to_dim
+    from tilecore.lowering.shared_size import require_shared
 
     params = params_of(func)
     workspaces = tuple(
         Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in env.facts.get("workspaces", ())
     )
     entries = tuple(_entry(v, f, facts) for v, f in module.functions.items())
+    require_shared(func, max((fact.get("shared_bytes", 0) for fact in facts.values()), default=0), env)
     sizes = [d for e in entries for d in e.grid] + [d for w in workspaces for d in w.shape]
     sizes += [d for p in params if isinstance(p, TensorParam) for d in (*p.shape, *(p.strides or ()))]
     return Artifact(

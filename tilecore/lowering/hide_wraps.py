@@ -2,7 +2,7 @@
 
 It would have it that a uint32 as an int32 is never negative, or that a multiple of 3 as a uint8 is one too. Such a cast
 becomes one to the type's sibling, of the other sign, whose bits are taken as they are. Whether an unsigned number is
-below 0 is decided here, as TVM's analyzer ends the process over it.
+below 0 is decided here, as TVM's analyzer ends the process over it, and what is chosen by that with it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.dtypes import FACTS
-from tilecore.ir.build import cast, const, constant, dtype_of
+from tilecore.ir.build import cast, const, constant, dtype_of, op_name
 from tilecore.ir.nodes import (
     GE,
     GT,
@@ -24,6 +24,7 @@ from tilecore.ir.nodes import (
     For,
     PrimFunc,
     Range,
+    Select,
     structural_mutate,
 )
 from tilecore.ir.ranges import binding_loops
@@ -45,7 +46,8 @@ def hide_wraps(func: PrimFunc, env: PassEnv) -> PrimFunc:
         made = mutator.default_mutate(node)
         return _bits(made) if _misread(analyzer, made) else made
 
-    rules = [(For, binding_loops(analyzer)), (AttrStmt, axis), (Cast, hide), ((LT, LE, GT, GE), _decide)]
+    decisions = [((LT, LE, GT, GE), _decide), ((Call, Select), _choose)]
+    rules = [(For, binding_loops(analyzer)), (AttrStmt, axis), (Cast, hide), *decisions]
     return func.with_body(structural_mutate(func.body, rules))
 
 
@@ -57,6 +59,15 @@ def _decide(node: Any, mutator: Any) -> Any:
     if facts is None or facts.kind != "uint" or constant(zero) != 0:
         return made
     return const(isinstance(made, (GE, LE)), "bool")
+
+
+def _choose(node: Any, mutator: Any) -> Any:
+    made = mutator.default_mutate(node)
+    if isinstance(made, Call) and op_name(made) != "if_then_else":
+        return made
+    condition, *choices = made.args if isinstance(made, Call) else (made.condition, made.true_value, made.false_value)
+    known = constant(condition)
+    return made if known is None else choices[not known]
 
 
 def _misread(analyzer: Analyzer, node: Cast) -> bool:

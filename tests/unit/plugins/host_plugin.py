@@ -15,17 +15,20 @@ from tilecore.plugins.hookspecs import hookimpl
 
 
 class Plugin:
-    """build: the code generator, None to register none. tools: changes of the toolchain. parts: of the lowering."""
+    """build: the code generator, None to register none. tools: changes of the toolchain. facts: changes of what it
+    can. parts: of the lowering."""
 
     function = "target.build.tilecore_acme"
 
-    def __init__(self, build=codegen.build, tools=(), adapter=NativeAdapter, language=(), **parts):
+    def __init__(self, build=codegen.build, tools=(), adapter=NativeAdapter, language=(), facts=(), **parts):
         self.build, self.tools, self.adapter, self.language = build, dict(tools), adapter, dict(language)
+        self.facts = dict(facts)
         self.lowering = replace(lowering.LOWERING, **{"implementations": (), **parts})
 
     @hookimpl
     def tilecore_target(self):
-        return replace(target.SPEC, kind="acme", aliases={}, language=self.language)
+        capable = lambda asked: replace(target.capabilities(asked), **self.facts)  # noqa: E731
+        return replace(target.SPEC, kind="acme", aliases={}, language=self.language, capabilities=capable)
 
     @hookimpl
     def tilecore_lowering(self):

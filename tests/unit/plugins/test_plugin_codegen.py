@@ -9,9 +9,10 @@ import pytest
 from host_plugin import compiled, registered, twice
 
 import tilecore
+import tilecore.language as T
 from tilecore.backends.cpu import codegen, toolchain
 from tilecore.backends.cpu.adapter import NativeAdapter
-from tilecore.errors import PluginError, UnsupportedError
+from tilecore.errors import LimitError, PluginError, UnsupportedError
 from tilecore.jit.compile import _kernels
 
 A = np.arange(16, dtype=np.float32)
@@ -98,6 +99,26 @@ def test_a_refusal_of_the_code_generator_passes():
     with pytest.raises(UnsupportedError, match="no such instruction") as caught:
         compiled(twice, build=refusing)
     assert not isinstance(caught.value, PluginError)
+
+
+def test_more_shared_memory_than_there_is(own_cache):
+    """A family that does not place what is shared leaves it to the code generator to count it."""
+
+    @T.prim_func
+    def turned(A: T.Tensor((4096,), "float32"), B: T.Tensor((4096,), "float32")):
+        with T.Kernel(1):
+            tile = T.alloc_shared((4096,), "float32")
+            T.copy(A, tile)
+            for i in T.Parallel(4096):
+                B[i] = tile[4095 - i]
+
+    with pytest.raises(LimitError, match=r"needs 164\d\d bytes of shared memory") as caught:
+        compiled(turned, facts={"shared_bytes": 10000})
+    assert "at most 10000 bytes on acme" in caught.value.expected
+    assert caught.value.found == "tile 16384"
+    assert "tile = T.alloc_shared" in str(caught.value)
+    assert entries(own_cache) == []
+    compiled(turned, facts={"shared_bytes": 20000})
 
 
 def other_format(request):

@@ -52,6 +52,7 @@ class Expressions:
         self.rng = rng
         self.exact = exact
         self.special = special
+        self.fits = False
         self.leaves = [leaf for _, leaf in leaves]
         self.weights = [weight for weight, _ in leaves]
 
@@ -209,7 +210,15 @@ class Expressions:
     def integer(self, dtype: str, depth: int) -> Value:
         """An integer, mostly of this type."""
         value = self.of_type(dtype, depth)
-        return value if is_integer(value.dtype) else self.converted(value, dtype)
+        value = value if is_integer(value.dtype) else self.converted(value, dtype)
+        return Value(Op("&", (value.expr, Num(15))), value.dtype, 15) if self.fits else value
+
+    def index(self, depth: int) -> Expr:
+        """An int32 for an index, whose sums and products fit: where they do not, an index is undefined."""
+        self.fits = True
+        value = self.integer_op("int32", depth) if depth > 0 else self.integer("int32", depth)
+        self.fits = False
+        return Op("cast", (value.expr,), "int32")
 
     def select(self, dtype: str, depth: int) -> Value:
         condition = self.condition(depth - 1)

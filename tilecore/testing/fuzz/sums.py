@@ -67,8 +67,7 @@ def atomic(scope: Scope) -> None:
             kind = "max"
         if is_float(dtype) and kind == "add" and cap * world.elements(shape) * scope.blocks * scope.trips > 2**22:
             return
-        at = maker.integer("int32", nest.depth)
-        element = Load(made.name, (Op("%", (Op("cast", (at.expr,), "int32"), Name("E"))),))
+        element = Load(made.name, (Op("%", (maker.index(nest.depth), Name("E"))),))
         operand = Op("cast", (value.expr,), dtype)
         scope.emit(nest.loop(Tile(f"atomic_{kind}", (element, operand))))
     world.params.append(made)
@@ -88,7 +87,7 @@ def histogram(scope: Scope) -> None:
     made = scope.tile(("E",), dtype, "shared", cap=limit(dtype))
     scope.emit(Tile("clear", (Name(made.name),)))
     maker = nest.maker()
-    at = Op("%", (Op("cast", (maker.integer("int32", nest.depth).expr,), "int32"), Name("E")))
+    at = Op("%", (maker.index(nest.depth), Name("E")))
     value = Op("cast", (maker.stored(dtype, limit(dtype), nest.depth).expr,), dtype)
     scope.emit(nest.loop(Tile(f"atomic_{kind}", (Load(made.name, (at,)), value))))
     scope.ready.add(made.name)

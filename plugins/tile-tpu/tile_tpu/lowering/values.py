@@ -223,6 +223,8 @@ class Values:
                 wide = [self.as_type(o, "float32", dtype) for o in operands]
                 return self.converted(self.apply(name, wide, "float32"), dtype, "float32")
             raise NotTensor(f"arithmetic on {dtype}")
+        if not any(isinstance(o, Tile) for o in operands):  # numbers that a choice between values left
+            operands = [self.emit.as_tile(operands[0], dtype), *operands[1:]]
         tiles = [o for o in operands if isinstance(o, Tile)]
         axes = frozenset().union(*(t.axes for t in tiles))
         made = to if to is not None else self.emit.new(axes, dtype)
