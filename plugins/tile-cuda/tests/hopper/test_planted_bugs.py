@@ -23,7 +23,7 @@ ONE = "cuda -arch=sm_90a -multiprocessors=1"  # one block takes all tiles
 def product():
     a, b = small(HALF, (256, 160), 0, 1), small(HALF, (160, 128), 1, 1)
     wanted = wide(a) @ wide(b)
-    return matmul(256, 128, 160, tile=(128, 64, 32), threads=256, out=HALF, stages=2), [a, b], wanted
+    return matmul(256, 128, 160, tile=(128, 64, 32), threads=256, out=HALF, stages=3), [a, b], wanted
 
 
 def large():

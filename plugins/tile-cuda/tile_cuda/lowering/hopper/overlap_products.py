@@ -82,7 +82,8 @@ class _Parts:
         if (not freed and not late) or not all(_is_release(s) for s in freed):
             return "more follows its last product"
         head = steps[: first + 1]
-        clash = _clash(late, head) or _too_few_slots(steps, freed)
+        alone = not late and all(map(_is_wait, head[:-1]))
+        clash = _clash(late, head) or _too_few_slots(steps, freed, spare=int(alone))
         return clash or _Parts(node, head, middle, late, freed)
 
     def run(self) -> Stmt:
@@ -155,17 +156,19 @@ def _clash(late: Sequence[Stmt], head: Sequence[Stmt]) -> str | None:
     return None
 
 
-def _too_few_slots(steps: Sequence[Stmt], freed: Sequence[Stmt]) -> str | None:
+def _too_few_slots(steps: Sequence[Stmt], freed: Sequence[Stmt], spare: int) -> str | None:
     """Why releases cannot come in the next step: who fills a ring would wait for one that comes after its next turns,
-    or after those of a ring that is filled later."""
+    or after those of a ring that is filled later. spare: slots that must be left to be filled meanwhile: where nothing
+    runs beside the one product of a step there must be one, or every load waits until the one before has landed
+    (docs/notes/hopper.md has what that costs)."""
     releases = [node for step in steps for node in collect(step, Evaluate) if _is_release(node)]
     for node in freed:
         empty = node.value.args[0].source
         turns, late = (sum(n.value.args[0].source.same_as(empty) for n in nodes) for nodes in (releases, freed))
         slots = int(constant(empty.shape[0]) or 0)
-        if slots < turns + late:
+        if slots < turns + late + spare:
             names = ", ".join(str(element.source.name) for element in node.value.args[2:])
-            return f"{names} would need {turns + late} stages, not {slots}"
+            return f"{names} would need {turns + late + spare} stages, not {slots}"
     return None
 
 
