@@ -227,6 +227,14 @@ def test_tiles_that_threads_fill(what):
     assert f"  d: threads fill it: {TILES[what]}" in str(kernel.explain())
 
 
+@pytest.mark.parametrize("tb", [False, True])
+def test_tf32_that_warpgroups_do_not_take(tb):
+    """They want B along K; single warps do not gain by one that loads."""
+    kernel = multiplied((128, 64, 96), tile=(64, 64, 32), kinds=("float32", "float32", "float32"), tb=tb, stages=3)
+    assert has_roles(kernel) == tb
+    assert refusals(kernel) == (set() if tb else {"its products are of tf32, by single warps"})
+
+
 # -- limits ------------------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from math import prod
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.channels import Channel, find_channels
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
+from tile_cuda.lowering.hopper.group_product import group_product_of
 from tile_cuda.lowering.hopper.overlap_products import overlapped
 from tile_cuda.lowering.hopper.pair_blocks import BLOCKS as BLOCKS_OF_PAIR
 from tile_cuda.lowering.hopper.pair_blocks import paired_axis, shared_fills
@@ -41,11 +42,12 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_fragment, is_global
 from tilecore.ir.thread_ranges import has_ranges
-from tilecore.ir.tile_ops import as_tile_call, last_hint
+from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
 from tilecore.lowering.assumptions import assumed_divisors
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.insert_barriers import BLOCKS
+from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.read_layouts import follow
 from tilecore.lowering.threads.kernels import asks_for_threads, axes_and_code, is_axis, on_axes, threads_in, threads_of
 from tilecore.transform import PassConfigKey
@@ -126,8 +128,11 @@ class _Kernel:
             if self.env.config.get(str(key)):
                 raise Declined(f"{key.name} is set")
         calls = [call for node in collect(self.code, Evaluate) if (call := as_tile_call(node)) is not None]
-        if not any(call.op.name == "gemm" for call in calls):
+        products = [call for call in calls if call.op.name == "gemm"]
+        if not products:
             raise Declined("it multiplies no tiles")
+        if not any(self._gains(call) for call in products):
+            raise Declined("its products are of tf32, by single warps")
         if has_dialect_calls(self.code, "cuda") or has_ranges(self.code):
             raise Declined("it says itself who copies and who waits")
         if asks_for_threads(self.code, self.threads):
@@ -140,6 +145,12 @@ class _Kernel:
             raise Declined("its loops end early")
         if last_hint(self.kernel, "cluster_dims") is not None:
             raise Declined("it asks for clusters")
+
+    def _gains(self, call: TileCall) -> bool:
+        """Whether its product is faster beside a warp that loads (docs/notes/hopper.md, "A slot to spare")."""
+        if dtype_of(call.a.source) != "float32":
+            return True
+        return not isinstance(group_product_of(call, self.env, threads_of_call(call, self.env)), str)
 
     def _channels(self, code: Stmt) -> tuple[list[Channel], dict[str, str]]:
         return find_channels(code, self.env.facts[TENSORS], self.divisors)
