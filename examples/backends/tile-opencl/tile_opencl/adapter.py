@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from tile_opencl.devices import NoDevice, queue, words, working
+from tile_opencl.devices import NoDevice, on_cpu, queue, words, working
 from tile_opencl.toolchain import FORMAT
 from tilecore.errors import LaunchError
 from tilecore.plugins.backend import Presence
@@ -33,17 +33,13 @@ class OpenCLAdapter(KernelAdapter):
 
         from tile_opencl.launch import Launch
 
+        commands = queue(str(Target.parse(artifact.target).get("device")))
         try:
             program = json.loads(artifact.binary)
-        except ValueError as error:
-            raise LaunchError(f"the program of {artifact.name} is damaged", found=str(error)) from None
-        commands = queue(str(Target.parse(artifact.target).get("device")))
-        # a CPU's driver turns threads into loops: with others unrolled in them it compiles for minutes
-        on_cpu = commands.device.type & cl.device_type.CPU
-        source = re.sub(r"#pragma unroll.*", "", program["source"]) if on_cpu else program["source"]
-        try:
+            # a CPU's driver turns threads into loops: with others unrolled in them it compiles for minutes
+            source = re.sub("#pragma unroll.*" if on_cpu(commands.device) else "$^", "", program["source"])
             built = cl.Program(commands.context, source).build(options=program["options"])
-        except cl.RuntimeError as error:
+        except (ValueError, cl.RuntimeError) as error:
             raise LaunchError(f"the driver does not compile {artifact.name}", found=str(error)) from None
         launch = Launch(artifact, commands, built)
         return LoadedKernel(launch, error=launch.words, owner=launch)

@@ -50,6 +50,11 @@ def words(one: Any) -> str:
     return ", ".join(part.strip() for part in parts)
 
 
+def on_cpu(one: Any) -> bool:
+    """Whether the device is the host's processor."""
+    return bool(one.type & 2)  # CL_DEVICE_TYPE_CPU
+
+
 @functools.cache
 def queue(place: str) -> Any:
     """The queue of a device, in a context of its own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tile_opencl.adapter import OpenCLAdapter
-from tile_opencl.devices import NoDevice, device, words
+from tile_opencl.devices import NoDevice, device, on_cpu, words
 from tilecore.dtypes import FACTS
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
@@ -36,8 +36,10 @@ def has(target: Target, extension: str) -> bool:
 
 
 def detect() -> Presence:
+    """A driver for the host's processor counts for none, so that "auto" does not choose it before cpu."""
     try:
-        return Presence(True, words(device(FIRST)))
+        one = device(FIRST)
+        return Presence(not on_cpu(one), words(one) + " (this processor, which cpu drives too)" * on_cpu(one))
     except NoDevice as error:
         return Presence(False, f"{error}; kernels can still be compiled to source")
 

@@ -36,8 +36,7 @@ def version(target: Target) -> str:
 
 def find() -> Sequence[Found]:
     try:
-        one = working("0:0")
-        return [Found("an OpenCL device", True, words(one), allows="compile, run")]
+        return [Found("an OpenCL device", True, words(working("0:0")), allows="compile, run")]
     except NoDevice as error:
         return [Found("an OpenCL device", False, str(error), allows="compile, run", fix=INSTALL)]
 
