@@ -17,6 +17,7 @@ from tilecore.lowering.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose import CHOOSE_TILE_OPS
+from tilecore.lowering.simt.close_branches import CLOSE_BRANCHES
 from tilecore.lowering.simt.delay_joins import DELAY_JOINS
 from tilecore.lowering.simt.describe_hints import DESCRIBE_HINTS, KERNEL_HINTS
 from tilecore.lowering.simt.describe_kernels import DESCRIBE_KERNELS
@@ -66,6 +67,7 @@ STEPS: tuple[Pass | Gap, ...] = (
     LOWER_SHUFFLES,
     PLAN_SHARED,
     INSERT_BARRIERS,
+    CLOSE_BRANCHES,
     LOAD_HALVES,
     FLATTEN_BUFFERS,
     Gap("before_vectorize"),

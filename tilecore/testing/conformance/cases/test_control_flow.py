@@ -349,3 +349,31 @@ def test_a_variable_assigned_to_itself_and_to_others(target):
 
     (y,) = check(kernel, target, zeros("int32", 4))
     assert y.tolist() == [23, 10, 23, 0]
+
+
+@pytest.mark.parametrize("taken", ["by", "by < 1", "else"])
+@pytest.mark.parametrize("threads", [32, 128])
+def test_threads_meet_in_a_branch_and_go_on_behind_it(target, taken, threads):
+    """A tile that all threads fill and read within a branch that a block takes as a whole; then another tile."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((2, 2), "int32"), Y: T.Tensor((2, 2), "int32"), Z: T.Tensor((2, 2), "int32")):
+        with T.Kernel(2, threads=threads) as by:
+            few, last = T.alloc_shared((2,), "int32"), T.alloc_shared((2,), "int32")
+            if by < 1 if taken == "by < 1" else by == 1:
+                if taken != "else":
+                    T.copy(X[by, 0], few)
+                    for i in T.Parallel(2):
+                        Y[by, i] = few[1 - i]
+            else:
+                if taken == "else":
+                    T.copy(X[by, 0], few)
+                    for i in T.Parallel(2):
+                        Y[by, i] = few[1 - i]
+            for i in T.Parallel(2):
+                last[i] = i + by
+            for i in T.Parallel(2):
+                Z[by, i] = last[1 - i]
+
+    x = np.array([[5, 6], [7, 8]], np.int32)
+    check(kernel, target, x, zeros("int32", (2, 2)), zeros("int32", (2, 2)))
