@@ -39,7 +39,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_own
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, number_in, range_of
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import collect, substitute
+from tilecore.ir.visit import collect, loads, substitute
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
 from tilecore.lowering.simt.binding import Binding, Places, registers_of
@@ -170,7 +170,8 @@ class _Binder:
         return AttrStmt(const(0, "int32"), NEST, const(value, "int32"), made, span=nest.node.span)
 
     def _divided(self, body: Stmt, steps: dict[Digit, Var]) -> Stmt:
-        """Quotients and remainders of a thread's places as short as they can be: where a lane stands often decides."""
+        """Quotients and remainders of a thread's places as short as they can be: where a lane stands often decides.
+        Those of numbers in memory stay as they are: their sums and products may wrap, which the analyzer rules out."""
         divisions = collect(body, FloorDiv, FloorMod)
         if not divisions:
             return body
@@ -181,7 +182,8 @@ class _Binder:
             _bind(analyzer, var, digit.extent)
 
         def short(node: Any, mutator: Any) -> Any:
-            return analyzer.simplify(node) if dtype_of(node) == "int32" else mutator.default_mutate(node)
+            known = dtype_of(node) == "int32" and not loads(node)
+            return analyzer.simplify(node) if known else mutator.default_mutate(node)
 
         return structural_mutate(body, [(FloorDiv, short), (FloorMod, short)])
 

@@ -11,7 +11,7 @@ import tilecore.language as T
 
 from .kit import CONFIGS, as_interpreted, built, chosen, small
 
-N = 1000
+N, HALF = 1000, "float16"
 
 
 def steps(count: int):
@@ -112,3 +112,32 @@ def test_kernels_of_different_numbers_of_threads(threads):
     a[8:] = a[:8].repeat(15, 0)
     a[:, 4:], b[4:] = 0, 0  # sums that half precision holds
     as_interpreted(kernel, built_kernel, a, b, np.zeros((size, size), np.float32))
+
+
+def test_an_instruction_of_several_kernels_is_made_once():
+    """The second kernel uses one that the first has, and another one; both ask for the same text of the user's."""
+    text = "__device__ int own() { return 1; }"
+
+    @T.prim_func
+    def two(A: T.Tensor((64, 64), HALF), C: T.Tensor((64, 64), "float32"), D: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128, prelude=text):
+            a = T.alloc_shared((64, 64), HALF)
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.gemm(a, a, c, clear_accum=True)
+            T.copy(c, C)
+        with T.Kernel(1, threads=128, prelude=text):
+            a, b = T.alloc_shared((64, 64), HALF), T.alloc_shared((64, 32), HALF)
+            c, d = T.alloc_fragment((64, 64), "float32"), T.alloc_fragment((64, 32), "float32")
+            T.copy(A, a)
+            T.copy(A[:, 0:32], b)
+            T.gemm(a, b, d, clear_accum=True)
+            T.gemm(a, a, c, clear_accum=True)
+            for i, j in T.Parallel(64, 32):
+                c[i, j] += d[i, j]
+            T.copy(c, D)
+
+    source = built(two).get_kernel_source()
+    assert source.count("TC_WGMMA(64, 16,") == 1
+    assert source.count("TC_WGMMA(32, 16,") == 1
+    assert source.count(text) == 1

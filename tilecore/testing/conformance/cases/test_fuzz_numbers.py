@@ -237,3 +237,21 @@ def test_four_bits_of_wider_numbers_beside_others(target, dtype, source):
                 Y[1, i] = T.cast(T.min(T.cast(X[i], dtype), T.cast(i * 3, dtype)), "int32")
 
     check(kernel, target, sample(source, 16), zeros("int32", (2, 16)))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int16"])
+def test_products_that_wrap_before_they_are_divided(target, dtype):
+    """TVM's analyzer shortens ``x * 5 // 100``, as if no product wrapped."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((96,), dtype), Y: T.Tensor((5, 96), "int32")):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(96):
+                x = T.cast(X[i], "int32")
+                Y[0, i] = (x * 5) // 100
+                Y[1, i] = (x + x) // 2
+                Y[2, i] = (x * 6) % 4
+                Y[3, i] = T.truncmod(x + x, 8)
+                Y[4, i] = T.truncdiv(x * 4, 8)
+
+    check(kernel, target, sample(dtype, 96), zeros("int32", (5, 96)))

@@ -1,4 +1,4 @@
-"""One line for each instruction of warpgroups that a kernel uses, in front of it: the header makes them there."""
+"""One line for each instruction of warpgroups, in front of the first kernel that uses it: the header makes it there."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from tilecore.lowering.passes import Pass, PassEnv
 
 def describe_products(module: IRModule, env: PassEnv) -> IRModule:
     made = {}
+    known: set[str] = set()  # the texts stand in front of all kernels of a source
     for var, func in module.functions.items():
         calls = [c for c in collect(func.body, Call) if op_name(c) in (instructions.WGMMA, instructions.WGMMA_HELD)]
-        lines = [_line(name) for name in dict.fromkeys(str(call.args[0].value) for call in calls)]
-        prelude = str(func.attrs.get("tile.prelude") or "")
-        text = "\n".join([*lines, *([prelude] if prelude else [])])
-        made[str(var.name_hint)] = func.with_attr("tile.prelude", text) if text else func
+        wanted = dict.fromkeys(_line(str(call.args[0].value)) for call in calls)
+        given = str(func.attrs.get("tile.prelude") or "")
+        new = [text for text in (*wanted, given) if text and text not in known]
+        known.update(new)
+        made[str(var.name_hint)] = func.with_attr("tile.prelude", "\n".join(new)) if wanted or given else func
     return IRModule(made)
 
 
