@@ -151,5 +151,6 @@ VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
     instructions.CLUSTER_RANK: lambda emit, node: Text("(int)tc_cluster_rank()"),
     instructions.BIT_PAIR: _bit_pair,
     instructions.HALF_OF_PAIR: _half_of_pair,
+    instructions.NEGATIVE: lambda emit, node: Text(f"tc_negative({emit.value(node.args[0])})"),
     instructions.UNIFORM: lambda emit, node: Text(f"tc_uniform({emit.value(node.args[0])})"),
 }

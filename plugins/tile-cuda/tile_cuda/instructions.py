@@ -36,6 +36,7 @@ OPERAND = register_call("cuda.operand", pure=True)
 OPERAND_AT = register_call("cuda.operand_at", pure=True)
 UNIFORM = register_call("cuda.uniform", pure=True)  # (value): the same in all lanes, and the compiler shall know
 BIT_PAIR = register_call("cuda.bit_pair", pure=True)  # (x, shift, mask, bits), (pair, number): lowering/pair_bits.py
+NEGATIVE = register_call("cuda.negative", pure=True)  # (x): -x of int32, lowering/keep_signs.py
 HALF_OF_PAIR = register_call("cuda.half_of_pair", pure=True)
 WARPGROUP = register_call("cuda.warpgroup")
 # (count, sums): the products into these registers are done
@@ -118,6 +119,11 @@ def bit_pair(x: Any, shift: int, mask: int, bits: int) -> Expr:
     """Two numbers of 16 bits (uint32): ``x & mask | bits`` in the low half and ``(x >> shift) & mask | bits`` in the
     high one. x: uint32, below 2^(16 - shift), and so is mask."""
     return Call(BIT_PAIR, [x, *(const(number, "int32") for number in (shift, mask, bits))], ret_ty="uint32")
+
+
+def negative(x: Any) -> Expr:
+    """-x of int32, wrapping, which the compiler does not take into an instruction of three operands."""
+    return Call(NEGATIVE, [x], ret_ty="int32")
 
 
 def half_of_pair(pair: Any, number: Any) -> Expr:

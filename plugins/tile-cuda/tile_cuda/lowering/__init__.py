@@ -32,6 +32,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
     from tile_cuda.lowering.hopper.wait_products import WAIT_PRODUCTS
     from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WGMMA, FENCE, WGMMA
+    from tile_cuda.lowering.keep_signs import KEEP_SIGNS
     from tile_cuda.lowering.mma import MMA_SYNC
     from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
     from tile_cuda.lowering.pair_bits import PAIR_BITS
@@ -49,6 +50,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "insert_barriers", FENCE_WRITES),
         PassEdit("insert", "insert_barriers", WAIT_PRODUCTS),
         PassEdit("insert", "before_vectorize", PAIR_BITS),
+        PassEdit("insert", "before_outline", KEEP_SIGNS),
         PassEdit("insert", "before_outline", PLACE_ROLES),
         PassEdit("insert", "describe_hints", DESCRIBE_PRODUCTS),
         PassEdit("insert", "describe_hints", BOUND_BLOCKS),

@@ -255,3 +255,33 @@ def test_products_that_wrap_before_they_are_divided(target, dtype):
                 Y[4, i] = T.truncdiv(x * 4, 8)
 
     check(kernel, target, sample(dtype, 96), zeros("int32", (5, 96)))
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("dtype", ["int32", "int16", "uint32", "float32"])
+def test_the_extreme_of_three_of_which_one_is_negated(target, dtype, name):
+    """ptxas 13.0 forgets the sign where it makes one instruction of both; each has a kernel of its own, as a negation
+    that is used twice is computed apart."""
+    extreme = getattr(T, name)
+
+    @T.prim_func
+    def kernel(X: T.Tensor((3, 32), dtype), n: T.int32, Y: T.Tensor((6, 32), dtype)):
+        with T.Kernel(6, threads=32) as way:
+            for i in T.Parallel(32):
+                x, y, z = X[0, i], X[1, i], X[2, i]
+                if way == 0:
+                    Y[way, i] = extreme(x, extreme(y, T.cast(-n, dtype)))
+                elif way == 1:
+                    Y[way, i] = extreme(x, extreme(y, -z))
+                elif way == 2:
+                    Y[way, i] = extreme(x, extreme(-y, z))
+                elif way == 3:
+                    Y[way, i] = extreme(-x, extreme(y, z))
+                elif way == 4:
+                    Y[way, i] = extreme(extreme(x, T.cast(n // -1, dtype)), z)
+                else:
+                    Y[way, i] = extreme(extreme(x, 0 - y), -z)
+
+    x = sample(dtype, (3, 32))
+    check(kernel, target, x, 5, zeros(dtype, (6, 32)))
+    check(kernel, target, x, -7, zeros(dtype, (6, 32)))

@@ -57,6 +57,7 @@ TC_FN void tc_transaction_fence_init() { tc_sim_publish_transactions(); }
 TC_FN void tc_fence_async() { tc_sim_fence_proxy(); }
 
 #include "tilecore_cuda/halves.h"
+#include "tilecore_cuda/signs.h"
 #include "tilecore_cuda/simulated_matrix.h"
 #include "tilecore_cuda/simulated_clusters.h"
 #include "tilecore_cuda/simulated_tensor.h"

@@ -1,0 +1,49 @@
+"""Keeps ptxas from dropping the sign of a negated int32 in the largest or the smallest of three numbers.
+
+From sm_90 on ``min(x, min(y, -z))`` is one instruction, VIMNMX3, for which ptxas 13.0 takes ``z`` as it is: so it does
+with max, with all ways to write ``-z``, and where the three are taken in statements of their own. Unsigned
+numbers and floats are right. In a kernel with both, negations are calls of ``tc_negative``, which it sees through
+less well (docs/notes/gpu.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.target import architecture_of
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import BufferStore, Div, FloorDiv, Max, Min, Mul, PrimFunc, Sub, TensorLoad, structural_mutate
+from tilecore.ir.visit import collect
+from tilecore.lowering.passes import Pass, PassEnv
+
+_FIRST = 90  # the architecture that has the instruction
+
+
+def keep_signs(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    if architecture_of(env.target).capability < _FIRST:
+        return func
+    if not any(dtype_of(node) == "int32" for node in collect(func.body, Max, Min)):
+        return func
+
+    def hide(node: Any, mutator: Any) -> Any:
+        negated = _negated(node) if dtype_of(node) == "int32" else None
+        return mutator.default_mutate(node) if negated is None else instructions.negative(mutator.mutate(negated))
+
+    def store(node: BufferStore, mutator: Any) -> Any:
+        return BufferStore(node.buffer, mutator.mutate(node.value), node.indices, span=node.span)
+
+    rules = [((Mul, Sub, FloorDiv, Div), hide), (BufferStore, store), (TensorLoad, lambda node, mutator: node)]
+    return func.with_body(structural_mutate(func.body, rules))
+
+
+def _negated(node: Any) -> Any:
+    """What the expression is the negative of; None if it is none."""
+    if isinstance(node, Sub):
+        return node.b if constant(node.a) == 0 else None
+    if constant(node.b) == -1:
+        return node.a
+    return node.b if isinstance(node, Mul) and constant(node.a) == -1 else None
+
+
+KEEP_SIGNS = Pass("keep_signs", keep_signs)
