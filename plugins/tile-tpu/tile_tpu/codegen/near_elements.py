@@ -24,7 +24,7 @@ def near_elements(emit: ControlCode, command: Command) -> tuple[View, View]:
         return _ordered(dst, (0, 1, 3)), _ordered(src, (0, 1, 3))
     if n == 1:
         return _ordered(dst, (2, 1, 3)), _ordered(src, (2, 1, 3))
-    refuse(
+    return refuse(
         command,
         emit.dialect.kind,
         f"elements at most {longest} bytes apart where all four axes of a move are longer than 1",
