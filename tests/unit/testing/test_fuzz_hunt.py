@@ -18,7 +18,7 @@ from tilecore.jit.workers import WorkerDied
 from tilecore.testing.fuzz.generate import generate
 from tilecore.testing.fuzz.hunt import Hunt, Plan
 from tilecore.testing.fuzz.judges import Judge, Place
-from tilecore.testing.fuzz.oracle import Reference
+from tilecore.testing.fuzz.oracle import Reference, Verdict
 from tilecore.testing.fuzz.printing import source_of
 from tilecore.testing.fuzz.program import Alloc, Buffer, Kernel, Name, Num, Program, Tile
 from tilecore.testing.fuzz.tally import Tally
@@ -138,6 +138,25 @@ def test_an_interpreter_process_that_is_killed_is_started_again(tmp_path):
         os.kill(judge._worker.pid, signal.SIGKILL)
         assert isinstance(judge.reference(generate(1)), Reference)
         assert judge.verdict(generate(1)).kind == "ok"
+
+
+def test_what_a_kernel_before_has_spoilt_is_told_apart(monkeypatch):
+    """The second kernel of a process is wrong, and right in one of its own; the third is wrong there too."""
+    spoilt, processes = Verdict("error", "no memory", "no memory left"), []
+    with Judge(Place("cpu")) as judge:
+        judge.judged = 2
+        monkeypatch.setattr(judge, "fresh", lambda: processes.append(setattr(judge, "judged", 0)))
+        monkeypatch.setattr(judge, "verdict", lambda *args: Verdict("ok") if processes else spoilt)
+        first = judge.confirmed(generate(0), None)
+        assert (first.kind, first.sort, len(processes)) == ("error", "error: not alone", 1)
+        assert first.text == "no memory left; alone it is right, so that a kernel before may be the cause"
+        monkeypatch.setattr(judge, "verdict", lambda *args: spoilt)
+        judge.judged = 2
+        assert judge.confirmed(generate(0), None) == spoilt
+        assert len(processes) == 2
+        judge.judged = 1
+        assert judge.confirmed(generate(0), None) == spoilt
+        assert len(processes) == 2, "it was alone"
 
 
 def test_a_second_call_is_compared_too():

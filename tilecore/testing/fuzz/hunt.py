@@ -87,7 +87,7 @@ class Hunt:
     def _one(self, judge: Judge, seed: int) -> None:
         program = generate(seed, self.plan.dtypes)
         reference = judge.reference(program)
-        verdict = judge.verdict(program, reference) if isinstance(reference, Reference) else reference
+        verdict = judge.confirmed(program, reference) if isinstance(reference, Reference) else reference
         again = isinstance(reference, Reference) and reference.again is not None
         if verdict.kind == "ok" and self.plan.metamorphic and isinstance(reference, Reference):
             program, verdict = self._others(judge, program, reference)
@@ -115,7 +115,7 @@ class Hunt:
                 continue
             with self._lock:
                 self.tally.variants += 1
-            verdict = judge.verdict(variant, meant)
+            verdict = judge.confirmed(variant, meant)
             if verdict.is_finding:
                 return variant, verdict
         return program, Verdict("ok")
@@ -135,7 +135,8 @@ class Hunt:
                 return True
             return False
 
-        smallest = program if verdict.kind == "hang" else shrink(program, still, self._effort(count))
+        whole = verdict.kind == "hang" or verdict.sort.endswith("not alone")  # nothing to be cut down
+        smallest = program if whole else shrink(program, still, self._effort(count))
         try:
             meant = judge.reference(smallest)
         except OutOfTime:

@@ -87,6 +87,19 @@ class Judge:
             "crash", "crash: not alone", f"{first}; alone it did not, so that a kernel before may be the cause"
         )
 
+    def confirmed(self, program: Program, reference: Reference) -> Verdict:
+        """As :meth:`verdict`; what is found after other kernels must be found in a fresh process too, as one of them
+        may have spoilt the device or the memory of the first. Else it is a finding of the sort "not alone"."""
+        made = self.verdict(program, reference)
+        if not made.is_finding or made.kind in ("crash", "hang") or self.judged <= 1:
+            return made
+        self.fresh()
+        alone = self.verdict(program, reference)
+        if alone.is_finding:
+            return alone
+        text = f"{made.text}; alone it is right, so that a kernel before may be the cause"
+        return Verdict(made.kind, f"{made.kind}: not alone", text)
+
     def fresh(self) -> None:
         """A new process and an empty folder for the next kernel."""
         self._worker.stop()
