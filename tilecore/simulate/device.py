@@ -143,6 +143,7 @@ class _Launch:
         printed = runtime.tc_sim_printed().decode(errors="replace")
         if printed:
             sys.stdout.write(printed)
+            sys.stdout.flush()  # the process may end at once
         if code == 2:
             raise LaunchError(f"{self.symbol}: the host has not enough memory for its tensors")
         if code:
