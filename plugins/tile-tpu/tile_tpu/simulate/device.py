@@ -92,6 +92,7 @@ class _Launch:
         printed = simulator.tpu_sim_printed().decode(errors="replace")
         if printed:
             sys.stdout.write(printed)
+            sys.stdout.flush()  # the process may end at once
         if failed:
             raise self._error(report)
         functions = dict(line.split() for line in simulator.tpu_sim_functions().decode().splitlines())
