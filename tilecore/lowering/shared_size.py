@@ -1,4 +1,4 @@
-"""The error for kernels that need more shared memory than a block has, where the code generator counts it.
+"""Bytes of shared buffers, and the error for kernels that need more than a block has, as the code generator counts.
 
 A family whose lowering places what is shared, as ``simt`` does, refuses such kernels itself and knows what would fit.
 """
@@ -6,7 +6,7 @@ A family whose lowering places what is shared, as ``simt`` does, refuses such ke
 from __future__ import annotations
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LimitError
+from tilecore.errors import LimitError, UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import AllocBuffer, PrimFunc, Var
@@ -20,7 +20,7 @@ def require_shared(func: PrimFunc, needed: int, env: PassEnv) -> None:
     limit = env.capabilities.shared_bytes
     if not limit or needed <= limit:
         return
-    sizes = {node: _size(node.buffer) for node in collect(func.body, AllocBuffer) if is_shared(node.buffer)}
+    sizes = {node: size_of(node.buffer) for node in collect(func.body, AllocBuffer) if is_shared(node.buffer)}
     largest = sorted(sizes, key=lambda node: -sizes[node])
     raise LimitError(
         f"the kernel needs {needed} bytes of shared memory",
@@ -31,8 +31,17 @@ def require_shared(func: PrimFunc, needed: int, env: PassEnv) -> None:
     )
 
 
-def _size(buffer: Var) -> int:
+def size_of(buffer: Var) -> int:
+    """Bytes of a shared buffer."""
     size = DType(dtype_of(buffer)).bytes
     for extent in buffer.shape:
-        size *= constant(extent) or 1
-    return int(size)
+        known = constant(extent)
+        if known is None:
+            raise UnsupportedError(
+                f"the size of {buffer.name} in shared memory is not known when compiling",
+                found=f"shape {[str(size) for size in buffer.shape]}",
+                expected="constants",
+                hint="make the size an argument of the function that makes the kernel",
+            )
+        size *= known
+    return size

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.ir.build import op_name, seq, statements_of
-from tilecore.ir.nodes import Evaluate, IfThenElse, PrimFunc, Stmt, structural_mutate
+from tilecore.ir.build import seq, statements_of
+from tilecore.ir.nodes import IfThenElse, PrimFunc, Stmt, structural_mutate
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.insert_barriers import BARRIER, collect_barriers
+from tilecore.lowering.simt.insert_barriers import collect_barriers, is_barrier
 
 FEATURE = "closed_branches"
 
@@ -32,9 +32,7 @@ def _closed(body: Stmt) -> Stmt:
     barriers = collect_barriers(body)
     if not barriers:
         return body
-    last = statements_of(body)[-1]
-    closed = isinstance(last, Evaluate) and op_name(last.value) == BARRIER
-    return body if closed else seq([body, barriers[0]])
+    return body if is_barrier(statements_of(body)[-1]) else seq([body, barriers[0]])
 
 
 CLOSE_BRANCHES = Pass("close_branches", close_branches)

@@ -68,7 +68,11 @@ def insert_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def collect_barriers(body: Stmt) -> list[Evaluate]:
-    return [node for node in collect(body, Evaluate) if op_name(node.value) == BARRIER]
+    return [node for node in collect(body, Evaluate) if is_barrier(node)]
+
+
+def is_barrier(node: Any) -> bool:
+    return isinstance(node, Evaluate) and op_name(node.value) == BARRIER
 
 
 State = frozenset  # of Touch
@@ -124,7 +128,7 @@ class _Inserter:
         if isinstance(node, AttrStmt) and node.attr_key != NEST:
             body, after = self.statement(node.body, state)
             return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), after
-        if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
+        if is_barrier(node):
             return node, frozenset()
         if isinstance(node, (Break, Continue)):
             self.jumps[type(node)] |= state

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tilecore.dtypes import dtype as DType
-from tilecore.errors import Location, UnsupportedError
+from tilecore.errors import Location
 from tilecore.frontend.source import location_of_span
-from tilecore.ir.build import constant, dtype_of, nothing
+from tilecore.ir.build import dtype_of, nothing
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -27,6 +26,7 @@ from tilecore.ir.thread_ranges import has_ranges, range_of
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.shared_size import size_of
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
 from tilecore.lowering.simt.other_buffers import with_buffers
@@ -199,22 +199,6 @@ class _Plan:
             return True
         mine, other = self.lives[a], self.lives[b]
         return mine[0] <= other[1] and other[0] <= mine[1]
-
-
-def size_of(buffer: Var) -> int:
-    """Bytes of a shared buffer."""
-    size = DType(dtype_of(buffer)).bytes
-    for extent in buffer.shape:
-        known = constant(extent)
-        if known is None:
-            raise UnsupportedError(
-                f"the size of {buffer.name} in shared memory is not known when compiling",
-                found=f"shape {[str(size) for size in buffer.shape]}",
-                expected="constants",
-                hint="make the size an argument of the function that makes the kernel",
-            )
-        size *= known
-    return size
 
 
 PLAN_SHARED = Pass("plan_shared", plan_shared)

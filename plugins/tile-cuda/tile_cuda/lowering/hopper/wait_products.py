@@ -36,7 +36,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.insert_barriers import BARRIER, NEST
+from tilecore.lowering.simt.insert_barriers import BARRIER, NEST, is_barrier
 from tilecore.lowering.simt.touches import apart
 from tilecore.lowering.threads.kernels import Threads, each_kernel
 
@@ -137,7 +137,7 @@ class _Waits:
         """The age of the youngest group that must be done before ``node``; the number of groups for none."""
         if any(map(instructions.is_explicit_arrival, collect(node, Call))):  # what was read may be written after it
             return next(iter(_ours(state)), len(state))
-        if isinstance(node, Evaluate) and op_name(node.value) == BARRIER:
+        if is_barrier(node):
             shared = (age for age in _ours(state) if any(tile in self.written for tile, _ in state[age].tiles))
             return next(shared, len(state))
         return _first_met(node, state)
