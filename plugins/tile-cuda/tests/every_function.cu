@@ -65,7 +65,7 @@ extern "C" __global__ void plain(float* f, double* d, int* i, unsigned* u, long 
 extern "C" __global__ void together(float* f, int* i, tc_half* h, unsigned char* c, long long* l) {
   TC_SHARED(arena);
   i[2] = tc_half_of_pair(tc_bit_pair<4, 15, 0x6400>(i[3]), 1) + tc_half_of_pair(tc_bit_pair<4, 15, 0>(i[3]), 0);
-  i[4] = min(i[5], min(i[6], tc_negative(i[7])));
+  i[4] = tc_min(i[5], tc_min(i[6], tc_negative(i[7])));
   i[0] = tc_uniform(i[1]), tc_barrier(), tc_warp_barrier(), tc_named_barrier(1, 64), tc_named_barrier_arrive(2, 64);
   i[0] = tc_vote_any(i[1]) + tc_vote_all(i[1]) + tc_vote_ballot(i[1]);
   i[2] = tc_block_vote_any(i[1]) + tc_block_vote_all(i[1]) + tc_block_vote_count(i[1]);
