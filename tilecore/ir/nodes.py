@@ -94,7 +94,7 @@ from tvm.tirx import (  # noqa: E402
     is_buffer_var,
 )
 from tvm.tirx.expr import EQ, GE, GT, LE, LT, NE, CallEffectKind  # noqa: E402
-from tvm_ffi import structural_equal, structural_hash  # noqa: E402
+from tvm_ffi import Object, structural_equal, structural_hash  # noqa: E402
 
 Analyzer = tvm.sym.Analyzer
 

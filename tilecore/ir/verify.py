@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.errors import LanguageError, LoweringError
+from tilecore.errors import LanguageError, LoweringError, TilecoreError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -15,6 +15,7 @@ from tilecore.ir.nodes import (
     For,
     IRModule,
     IterVar,
+    Object,
     PrimFunc,
     SeqStmt,
     Stmt,
@@ -23,32 +24,41 @@ from tilecore.ir.nodes import (
     Var,
     is_buffer_var,
     structural_walk,
+    tirx,
 )
 from tilecore.ir.visit import children
 
 
-def verify(func: Any, after: str) -> None:
-    """Raise where ``func`` (a PrimFunc or an IRModule) is malformed; ``after`` says which step made it so."""
-    functions = list(func.functions.values()) if isinstance(func, IRModule) else [func]
-    for each in functions:
-        if isinstance(each, PrimFunc):
-            _Verifier(each, after).run()
+class Verifier:
+    """Verifies what the steps of one lowering make, one after another.
 
+    Most expressions of a step are those of the step before; each is looked into once.
+    """
 
-class _Verifier:
-    def __init__(self, func: PrimFunc, after: str) -> None:
-        self.func = func
-        self.after = after
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[Any, list[Var]]] = {}  # by address: the expression, kept alive, and what it uses
+        self._last: Any = None
+        self._after = ""
 
-    def run(self) -> None:
-        known: set[Var] = set(self.func.params)
-        for param in self.func.params:
+    def verify(self, func: Any, after: str) -> None:
+        """Raise where ``func`` (a PrimFunc or an IRModule) is malformed; ``after`` says which step made it so."""
+        if func is self._last:
+            return
+        self._after = after
+        for each in list(func.functions.values()) if isinstance(func, IRModule) else [func]:
+            if isinstance(each, PrimFunc):
+                self._function(each)
+        self._last = func
+
+    def _function(self, func: PrimFunc) -> None:
+        known: set[Var] = set(func.params)
+        for param in func.params:
             if is_buffer_var(param):
                 for size in [*param.shape, *param.strides]:
                     structural_walk(size, (Var, lambda v: known.add(v)))
         for key in ("tile.block_vars", "tile.thread_vars", "tile.symbols"):
-            known.update((self.func.attrs or {}).get(key) or ())
-        self._statement(self.func.body, known, None)
+            known.update((func.attrs or {}).get(key) or ())
+        self._statement(func.body, known, None)
 
     def _statement(self, node: Stmt, known: set[Var], span: Any) -> None:
         """Check ``node``; definitions that last to the end of the block are added to ``known``."""
@@ -81,33 +91,47 @@ class _Verifier:
             self._rank(node.buffer, len(node.indices), span)
 
     def _expression(self, part: Any, known: set[Var], span: Any) -> None:
+        if not isinstance(part, Object):
+            return  # a text or a number of Python's
+        address = part.__chandle__()
+        found = self._seen.get(address)
+        if found is None:
+            found = self._seen[address] = part, self._look_into(part, span)
+        for var in found[1]:
+            self._used(var, known, span)
+
+    def _look_into(self, part: Any, span: Any) -> list[Var]:
+        """The variables that ``part`` uses and does not define; its accesses have the right rank."""
+
         def access(value: Any) -> None:
             count = len(value.indices) if isinstance(value, TensorLoad) else len(value.region)
             self._rank(value.source, count, span)
 
         local: set[Var] = set()
-
-        def let(value: Any) -> None:
-            local.add(value.var)
-
-        from tilecore.ir.nodes import tirx
-
-        structural_walk(part, [((TensorLoad, TensorRegion), access), (tirx.Let, let)], order="pre")
-        structural_walk(part, (Var, lambda v: None if v in local else self._used(v, known, span)))
+        used: dict[Var, None] = {}
+        structural_walk(
+            part, [((TensorLoad, TensorRegion), access), (tirx.Let, lambda let: local.add(let.var))], order="pre"
+        )
+        structural_walk(part, (Var, lambda v: used.setdefault(v)))
+        return [var for var in used if var not in local]
 
     def _rank(self, buffer: Var, count: int, span: Any) -> None:
         if count != len(buffer.shape):
             raise LoweringError(
-                f"after {self.after}: {buffer.name} has {len(buffer.shape)} axes and is accessed with {count} indices",
+                f"after {self._after}: {buffer.name} has {len(buffer.shape)} axes and is accessed with {count} indices",
                 location=location_of_span(span),
             )
 
     def _used(self, var: Var, known: set[Var], span: Any) -> None:
         if var in known:
             return
-        kind = LanguageError if self.after == "the front end" else LoweringError
+        kind: type[TilecoreError] = LoweringError
+        step = f" (after {self._after})"
+        if self._after == "the front end":
+            kind = LanguageError
+            step = ""
         raise kind(
-            f"{var.name} is used where it is not defined" + ("" if kind is LanguageError else f" (after {self.after})"),
+            f"{var.name} is used where it is not defined{step}",
             location=location_of_span(span),
             hint="it was made in another block, loop or branch; make it where both places see it, "
             "or use T.alloc_var for a value that changes"

@@ -11,7 +11,7 @@ from tilecore import debug
 from tilecore.errors import LoweringError, TilecoreError
 from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import IRModule
-from tilecore.ir.verify import verify
+from tilecore.ir.verify import Verifier
 from tilecore.lowering.check_capabilities import check_capabilities
 from tilecore.lowering.passes import DEFINITION, Gap, Pass, PassEnv, edited
 from tilecore.plugins.checking import wrong
@@ -43,9 +43,9 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     family = family_steps(backend.lowering.family)
     steps = edited(family, backend.lowering.edits, backend)
     before_outline = list(takewhile(lambda step: step.name != "outline_kernels", family))
-    check = debug.check_enabled()
-    if check:
-        verify(func, "the front end")
+    verifier = Verifier() if debug.check_enabled() else None
+    if verifier:
+        verifier.verify(func, "the front end")
     takes_ranges = backend.lowering.family == "simt"
     refuse_dialects(func.body, f"target {env.target}", env.target.kind, takes_ranges)
     check_capabilities(func, env)
@@ -66,7 +66,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
                 hint="TILECORE_DEBUG=5 shows the IR before it; please report it",
             ) from error
         env.note("passes", {"name": step.name, "ms": round((time.perf_counter() - start) * 1e3, 3)})
-        if check:
-            verify(current, f"pass {step.name}")
+        if verifier:
+            verifier.verify(current, f"pass {step.name}")
         debug.after_pass(step.name, current)
     return current
