@@ -18,11 +18,13 @@ char fake_maps[4][128];  // the tensor maps of the last launch
 int fake_map_count, fake_encodings, fake_cluster_width;
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-static void note(const char *format, long a, long b, long c, long d) {
+// Whole lines: threads write between one another's.
+static void note_six(const char *format, long a, long b, long c, long d, long e, long f) {
   pthread_mutex_lock(&one_at_a_time);
-  if (written < sizeof journal - 256) written += (size_t)snprintf(journal + written, 256, format, a, b, c, d);
+  if (written < sizeof journal - 256) written += (size_t)snprintf(journal + written, 256, format, a, b, c, d, e, f);
   pthread_mutex_unlock(&one_at_a_time);
 }
+static void note(const char *format, long a, long b, long c, long d) { note_six(format, a, b, c, d, 0, 0); }
 #define FAIL(name) if (!strcmp(failing_call, name)) return failing_code
 
 API void fake_reset(int count) {
@@ -91,8 +93,7 @@ API int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
   if (fake_map_count) note("map of %lx on %lx\n", *(long *)parameters[fake_slot_count], (long)(uintptr_t)stack[depth - 1], 0, 0);
   note("launch %lx on %lx stream %lx shared %ld\n", (long)(uintptr_t)f, (long)(uintptr_t)stack[depth - 1],
        (long)(uintptr_t)stream, shared);
-  note("grid %ld %ld %ld", gx, gy, gz, 0);
-  note(" block %ld %ld %ld\n", bx, by, bz, 0);
+  note_six("grid %ld %ld %ld block %ld %ld %ld\n", gx, gy, gz, bx, by, bz);
   for (int i = 0; i < fake_slot_count; ++i) memcpy(&fake_slots[i], parameters[i], 8);
   for (int i = 0; i < fake_map_count; ++i) {
     if ((uintptr_t)parameters[fake_slot_count + i] % 64) return 1;

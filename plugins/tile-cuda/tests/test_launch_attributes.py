@@ -199,6 +199,19 @@ def test_a_tensor_map_is_made_once(fake, run):
     assert fake.library.fake_encoded() == 3
 
 
+def test_the_maps_of_the_last_four_tensors_are_kept(fake, run):
+    """Wherever they lie."""
+    made = with_attributes(tensor_maps=[TensorMap(0, "float32", (64,), (), (32,)).to_json()])
+    fake.library.fake_maps_of(1)
+    tensors = [aligned(64) for _ in range(100)]
+    for start in range(0, 100, 4):
+        before = fake.library.fake_encoded()
+        for a in 3 * tensors[start : start + 4]:
+            run(made, a, a, 1.0)
+            assert words_of(fake)[:1] == (a.ctypes.data,)
+        assert fake.library.fake_encoded() == before + 4
+
+
 def test_many_tensors_in_turn(fake, run):
     """More than are kept: each launch has its own map all the same."""
     made = with_attributes(tensor_maps=[TensorMap(s, "float32", (64,), (), (32,)).to_json() for s in (0, 1)])

@@ -5,7 +5,8 @@
 
 #define TCU_MAX_RANK 5
 #define TCU_MAP_BYTES 128
-#define TCU_KEPT_MAPS 64  // of a thread; a power of two
+#define TCU_KEPT_SETS 16  // of a thread; a power of two
+#define TCU_KEPT_WAYS 4   // maps of one set: as many whose keys meet there are kept beside one another
 
 typedef struct {  // a size of the launch: a constant, or one of the words behind the slots
   int64_t value;
@@ -30,9 +31,11 @@ typedef struct {
 } tcu_map_key;
 typedef struct {
   tcu_map_key key;
+  uint64_t used;  // when it was last; 0: never, it is empty
   char map[TCU_MAP_BYTES];
 } tcu_kept_map;
-static __thread tcu_kept_map tcu_kept_maps[TCU_KEPT_MAPS];
+static __thread tcu_kept_map tcu_kept_maps[TCU_KEPT_SETS][TCU_KEPT_WAYS];
+static __thread uint64_t tcu_uses;  // of all kept maps so far
 static __thread tcu_map_key tcu_failed_map;  // of the launch that failed with TCU_BAD_MAP
 static __thread int tcu_failed_code;
 
@@ -54,20 +57,24 @@ static inline tcu_map_key tcu_key_of(const tcu_map *map, const int64_t *slots) {
 static inline int tcu_map_of(const tcu_map *map, tcu_encode_function encode, const int64_t *slots, char *out) {
   const tcu_map_key key = tcu_key_of(map, slots);
   const uint64_t mixed = (key.address >> 4 ^ (uint64_t)key.id * 7) * 0x9E3779B97F4A7C15u;
-  tcu_kept_map *kept = &tcu_kept_maps[mixed >> 58];
-  if (memcmp(&kept->key, &key, sizeof key)) {
-    const int code = encode(out, map->dtype, (uint32_t)map->rank, (void *)(uintptr_t)key.address, key.shape,
-                            key.strides, map->box, map->steps, map->interleave, map->swizzle, map->promotion, map->fill);
-    if (code) {
-      tcu_failed_map = key;
-      tcu_failed_code = code;
-      return code;
-    }
-    kept->key = key;
-    memcpy(kept->map, out, TCU_MAP_BYTES);
+  tcu_kept_map *const set = tcu_kept_maps[mixed >> 60], *oldest = set;
+  for (tcu_kept_map *kept = set; kept < set + TCU_KEPT_WAYS; ++kept) {
+    if (kept->used < oldest->used) oldest = kept;
+    if (memcmp(&kept->key, &key, sizeof key)) continue;
+    kept->used = ++tcu_uses;
+    memcpy(out, kept->map, TCU_MAP_BYTES);
     return 0;
   }
-  memcpy(out, kept->map, TCU_MAP_BYTES);
+  const int code = encode(out, map->dtype, (uint32_t)map->rank, (void *)(uintptr_t)key.address, key.shape, key.strides,
+                          map->box, map->steps, map->interleave, map->swizzle, map->promotion, map->fill);
+  if (code) {
+    tcu_failed_map = key;
+    tcu_failed_code = code;
+    return code;
+  }
+  oldest->key = key;
+  oldest->used = ++tcu_uses;
+  memcpy(oldest->map, out, TCU_MAP_BYTES);
   return 0;
 }
-_Static_assert(TCU_KEPT_MAPS == 64, "the hash takes the top six bits");
+_Static_assert(TCU_KEPT_SETS == 16, "the hash takes the top four bits");
