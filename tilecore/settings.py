@@ -172,7 +172,7 @@ def print_on_compilation() -> bool:
 def cache_dir() -> str | None:
     """Absolute path of the kernel cache; None when no home directory is known and TILECORE_CACHE_DIR is not set."""
     path = SETTINGS["TILECORE_CACHE_DIR"].read()
-    path = os.path.expanduser(path) if path else _default_cache_dir()
+    path = os.path.expanduser(path) if path else default_cache_dir()
     # an unknown home directory leaves "~" in place: such a path would land in the working directory
     return None if path.startswith("~") else os.path.abspath(path)
 
@@ -246,7 +246,8 @@ def unknown() -> list[str]:
     return sorted(name for name in os.environ if name.startswith("TILECORE_") and name not in SETTINGS)
 
 
-def _default_cache_dir() -> str:
+def default_cache_dir() -> str:
+    """Path of the kernel cache where TILECORE_CACHE_DIR is not set; it starts with "~" when no home is known."""
     if sys.platform == "linux" and "ANDROID_DATA" not in os.environ:
         # platformdirs' rule for Linux (a test holds the two together); importing it costs more than a warm start does
         xdg = os.environ.get("XDG_CACHE_HOME", "").strip()

@@ -7,7 +7,7 @@ import tilecore.language as T
 
 
 @tilecore.jit
-def matmul(M, N, K, block_M=128, block_N=128, block_K=128, dtype="float32", accum_dtype="float32", num_stages=2):
+def matmul(M, N, K, block_M=128, block_N=128, block_K=16, dtype="float32", accum_dtype="float32", num_stages=2):
     """C = A @ B."""
 
     @T.prim_func
@@ -76,7 +76,7 @@ def rms_norm(M, N, block_M=4, eps=1e-6, dtype="float32"):
 
 
 @tilecore.jit
-def flash_attention(batch, heads, seq_len, dim, is_causal=False, block_M=64, block_N=64, dtype="float32", num_stages=1):
+def flash_attention(batch, heads, seq_len, dim, is_causal=False, block_M=64, block_N=32, dtype="float32", num_stages=1):
     """O = softmax(Q K^T / sqrt(dim)) V for [batch, heads, seq_len, dim], without storing the scores."""
     scale = (1.0 / dim) ** 0.5 * 1.44269504  # log2(e): exp2 is the cheaper exponential
     shape = (batch, heads, seq_len, dim)

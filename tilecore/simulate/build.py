@@ -7,6 +7,7 @@ import functools
 import hashlib
 import os
 import platform
+import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from tilecore.simulate.compilers import HostCompiler
 
 RUNTIME = Path(__file__).parent / "runtime"
 INCLUDE = RUNTIME / "include"
-RUNTIME_PREFIX = "libtcsim-"  # of the file's name
+FOLDER = "simulate"  # of the cache
 
 _SHARED = ("-std=c++17", "-fPIC", "-fno-exceptions", "-fno-rtti")
 _RUNTIME = (*_SHARED, "-O2", "-fvisibility=hidden", "-x", "c++")
@@ -34,14 +35,14 @@ def runtime_library(compiler: HostCompiler, definitions: Sequence[str] = ()) -> 
     """The runtime, built by ``compiler``; a few seconds the first time."""
     flags = [*_RUNTIME, *(f"-D{name}" for name in definitions)]
     key = content_key(compiler, flags, texts_digest(RUNTIME))
-    name = f"{RUNTIME_PREFIX}{key}.so"
+    name = f"libtcsim-{key}.so"
 
     def build(folder: str) -> None:
         source = os.fspath(RUNTIME / "src" / "runtime.h")
         linked = ["-shared", f"-Wl,-soname,{name}", "-pthread", "-o", os.path.join(folder, name)]
         compiler.run([*flags, source, *linked], "the runtime of the simulated device")
 
-    return kept(name, build)
+    return kept(name, build, slow=True)
 
 
 def kernel_library(
@@ -95,24 +96,41 @@ def _digest(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> str:
     return digest.hexdigest()
 
 
-def kept(name: str, build: Callable[[str], None]) -> Path:
+def kept(name: str, build: Callable[[str], None], *, slow: bool = False) -> Path:
     """The library ``name`` among those that are kept; ``build(folder)`` writes it there unless it exists. It is
-    published whole or not at all."""
+    published whole or not at all.
+
+    slow: it takes long to build and is no kernel, so one in the user's usual cache is taken over where
+    TILECORE_CACHE_DIR names another, or the cache is off.
+    """
     root = library_folder()
     path = root / name
     if path.exists():
         return path
     with tempfile.TemporaryDirectory(prefix="building-", dir=root) as folder:
-        build(folder)
+        if not (slow and _taken_over(name, folder)):
+            build(folder)
         os.replace(Path(folder, name), path)
     return path
+
+
+def _taken_over(name: str, folder: str) -> bool:
+    """Is ``name`` in the usual cache? It is copied to ``folder`` then."""
+    usual = Path(settings.default_cache_dir(), FOLDER)
+    try:
+        if not _is_own(usual):
+            return False
+        shutil.copy(usual / name, folder)
+    except OSError:
+        return False
+    return True
 
 
 def library_folder() -> Path:
     """Where libraries are kept: under the kernel cache, or in a folder of this process where that cannot be."""
     cache = settings.cache_dir()
     if cache and not settings.disable_cache():
-        folder = Path(cache) / "simulate"
+        folder = Path(cache, FOLDER)
         with contextlib.suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if _is_own(folder) and os.access(folder, os.W_OK):

@@ -94,6 +94,31 @@ def test_another_folder_of_the_cache(monkeypatch, tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
+def test_what_takes_long_is_taken_over_from_the_usual_cache(monkeypatch, tmp_path):
+    monkeypatch.setattr("tilecore.settings.default_cache_dir", lambda: str(tmp_path / "usual"))
+    built = []
+
+    def make(folder):
+        built.append(folder)
+        Path(folder, "lib.so").write_text(f"number {len(built)}")
+
+    def found(cache, **how):
+        monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / cache))
+        return build.kept("lib.so", make, **how).read_text()
+
+    assert found("one", slow=True) == "number 1"  # the usual cache is not there
+    assert found("usual", slow=True) == "number 2"
+    assert found("two", slow=True) == "number 2"
+    assert found("three") == "number 3", "a kernel is looked for in its own cache only"
+    assert found("one", slow=True) == "number 1", "what is there stays"
+    monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
+    build._temporary_folder.cache_clear()
+    assert found("two", slow=True) == "number 2"
+    monkeypatch.delenv("TILECORE_DISABLE_CACHE")
+    (tmp_path / "usual" / build.FOLDER).chmod(0o777)
+    assert found("four", slow=True) == "number 4", "others can write there"
+
+
 def test_the_folder_is_ones_own(monkeypatch, tmp_path):
     monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / "cache"))
     folder = build.library_folder()

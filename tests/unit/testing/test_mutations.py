@@ -76,7 +76,7 @@ def test_what_changes_nothing_survives(sample):
 
 @pytest.mark.parametrize(
     ("words", "silence", "ended"),
-    [("import time; time.sleep(1000)", 30, "hung"), ("import os; os.kill(os.getpid(), 11)", 60, "crashed")],
+    [("import time; time.sleep(1000)", 15, "hung"), ("import os; os.kill(os.getpid(), 11)", 60, "crashed")],
 )
 def test_processes_that_do_not_end_well(sample, tmp_path, words, silence, ended):
     text = '    """Quick, and it must not open the device."""'

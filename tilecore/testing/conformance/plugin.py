@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import platform
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 import tilecore
 from tilecore.errors import PluginError
 from tilecore.plugins import manager
-from tilecore.simulate.build import RUNTIME_PREFIX, library_folder
 from tilecore.testing.conformance import report
 from tilecore.testing.conformance.cases import kit
 from tilecore.testing.conformance.places import Place, further, place, places
@@ -116,13 +114,10 @@ def _execution_backend(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
 
 @pytest.fixture(scope="session", autouse=True)
 def _private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The verifier between passes, and no cache but this session's; a simulator's runtime that is built stays so."""
-    built = sorted(library_folder().glob(f"{RUNTIME_PREFIX}*"))
+    """The verifier between passes, and no cache but this session's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILECORE_CHECK", "1")
         patch.setenv("TILECORE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
-        for path in built:
-            shutil.copy2(path, library_folder() / path.name)
         yield
 
 

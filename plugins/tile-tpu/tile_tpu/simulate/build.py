@@ -50,7 +50,7 @@ def simulator_library(compiler: HostCompiler) -> Path:
         linked = ["-shared", *objects, "-pthread", f"-Wl,-soname,{name}", "-o", os.path.join(folder, name)]
         compiler.run(linked, "the simulator of tile-tpu")
 
-    return kept(name, build)
+    return kept(name, build, slow=True)
 
 
 @functools.lru_cache(maxsize=1)

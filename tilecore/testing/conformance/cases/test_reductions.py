@@ -61,12 +61,13 @@ def test_shapes_and_dims(target, shape):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint64", "bool"])
 @pytest.mark.parametrize("places", [("fragment", "shared"), ("fragment", "fragment"), ("shared", "shared")], ids=str)
 def test_memories(target, dtype, places):
-    for shape in ((19, 35), (1, 9), (3, 5, 7)):
-        for axis in range(len(shape)):
-            kinds = kinds_of(dtype)
-            x, z = sample(dtype, shape), sample(dtype, without(shape, axis), 1)
-            kernel = every_kind(shape, axis, dtype, kinds, places=places)
-            check(kernel, target, x, z, zeros(dtype, (len(kinds), 2, *z.shape)), compare=close)
+    """All axes of float32; of the others a row and the middle of three axes."""
+    axes = [((19, 35), 0), ((1, 9), 0), ((1, 9), 1), ((3, 5, 7), 0), ((3, 5, 7), 2)] if dtype == "float32" else []
+    for shape, axis in [((19, 35), 1), ((3, 5, 7), 1), *axes]:
+        kinds = kinds_of(dtype)
+        x, z = sample(dtype, shape), sample(dtype, without(shape, axis), 1)
+        kernel = every_kind(shape, axis, dtype, kinds, places=places)
+        check(kernel, target, x, z, zeros(dtype, (len(kinds), 2, *z.shape)), compare=close)
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool"])
