@@ -12,6 +12,8 @@ from tilecore.codegen.dialect import Dialect
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import PRIMARY, SUM, UNARY, Text, within
 from tilecore.dtypes import FACTS
+from tilecore.errors import LoweringError
+from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, TensorLoad, Var
 
@@ -123,7 +125,13 @@ def _float(emit: Expressions, node: Any) -> Text:
 
 def _variable(emit: Expressions, node: Var) -> Text:
     known = emit.variables.get(node)
-    return known if known is not None else refuse(node, emit.dialect.kind, what=f"the variable {node.name}")
+    if known is None:
+        raise LoweringError(
+            f"the variable {node.name} is used where it is not defined",
+            location=location_of_span(getattr(node, "span", None)),
+            hint="a pass lost it: TILECORE_CHECK=1 names which; please report it",
+        )
+    return known
 
 
 def _load(emit: Expressions, node: TensorLoad) -> Text:

@@ -166,7 +166,7 @@ class _Loop:
         made: Stmt = BufferStore(node.buffer, self._vector(value.source, start), [self._ramp(place)], span=node.span)
         if condition is None:
             return made
-        fill = self._each(lambda lane: store(node.buffer, other, [place + lane], node.span))
+        fill = self._each(lambda lane: store(node.buffer, self._of_lane(other, lane), [place + lane], node.span))
         return IfThenElse(condition, made, fill, span=node.span)
 
     def _compute(self, node: BufferStore, place: Any) -> Stmt | None:
@@ -221,7 +221,7 @@ class _Loop:
         """The first index where all are neighbours from a multiple of ``width`` on; None where they are not."""
         if coefficient(index, self.var) != 1:
             return None
-        start = self.analyzer.simplify(substitute(index, {self.var: const(0, dtype_of(self.var))}))
+        start = self.analyzer.simplify(self._of_lane(index, 0))
         return start if is_multiple(start, width, self.assumed, self.analyzer) else None
 
     def _for_all(self, condition: Any) -> Any:
@@ -236,7 +236,7 @@ class _Loop:
         position, bound = condition.a, condition.b
         if coefficient(position, self.var) != 1 or reads_variable(bound, self.var):
             return None
-        first = substitute(position, {self.var: const(0, dtype_of(self.var))})
+        first = self._of_lane(position, 0)
         if not all(is_multiple(whole, self.count, self.assumed, self.analyzer) for whole in (first, bound)):
             return None
         return type(condition)(first, bound)
@@ -249,6 +249,9 @@ class _Loop:
 
     def _registers(self, dtype: str, name: str) -> Var:
         return tirx.decl_buffer([self.count], dtype, f"{name}_v", scope="local", layout=None)
+
+    def _of_lane(self, value: Any, lane: int) -> Any:
+        return substitute(value, {self.var: const(lane, dtype_of(self.var))})
 
     def _each(self, make: Any) -> Stmt:
         return seq([make(lane) for lane in range(self.count)])

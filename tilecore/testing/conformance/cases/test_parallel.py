@@ -307,6 +307,45 @@ def test_mixed_element_types(target):
     check(kernel, target, *args, *(zeros(k, n) for k in ("float32", "int64", "bool", "bfloat16")), compare=close)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int8", "float16"])
+@pytest.mark.parametrize("place", ["shared", "fragment"])
+def test_a_choice_that_is_the_same_for_neighbours(target, dtype, place):
+    """Between elements, values made of them, and constants; by the call's number, the block and the row."""
+    shape = (2, 8, 16)
+
+    @T.prim_func
+    def kernel(A: T.Tensor(shape, dtype), B: T.Tensor(shape, dtype), n: T.int32, Y: T.Tensor((7, *shape), dtype)):
+        with T.Kernel(2, threads=32) as bx:
+            made = T.alloc_shared(shape[1:], dtype) if place == "shared" else T.alloc_fragment(shape[1:], dtype)
+            for i, j in T.Parallel(8, 16):
+                made[i, j] = T.if_then_else(n > 0, A[bx, i, j], B[bx, i, j])
+            T.copy(made, Y[0, bx, 0, 0])
+            for i, j in T.Parallel(8, 16):
+                made[i, j] = T.if_then_else(bx == 1, A[bx, i, j], A[bx, i, j] + B[bx, i, j])
+            T.copy(made, Y[1, bx, 0, 0])
+            for i, j in T.Parallel(8, 16):
+                made[i, j] = T.if_then_else(i % 3 == n, A[bx, i, j] - B[bx, i, j], B[bx, i, j])
+            T.copy(made, Y[2, bx, 0, 0])
+            for i, j in T.Parallel(8, 16):
+                made[i, j] = T.if_then_else(i > n, A[bx, i, j], T.cast(i * 4 + j, dtype))
+            T.copy(made, Y[3, bx, 0, 0])
+            for i, j in T.Parallel(8, 16):
+                made[i, j] = T.if_then_else(i > n, T.cast(7, dtype), A[bx, i, j])
+            T.copy(made, Y[4, bx, 0, 0])
+            for i, j in T.Parallel(8, 16):
+                Y[5, bx, i, j] = T.if_then_else(i < bx, A[bx, i, j], B[bx, i, 15 - j])
+            for i, j in T.Parallel(8, 16):
+                Y[6, bx, i, j] = T.if_then_else(n < 1, A[bx, i, j], T.if_then_else(i == 2, B[bx, i, j], A[bx, i, 0]))
+
+    a, b = sample(dtype, shape), sample(dtype, shape, 1)
+    row, block = np.arange(8)[:, None], np.arange(2)[:, None, None]
+    for n in (0, 1):
+        *_, y = check(kernel, target, a, b, n, zeros(dtype, (7, *shape)))
+        same(y[0], a if n else b)
+        same(y[3], np.where(row > n, a, (row * 4 + np.arange(16)).astype(a.dtype)))
+        same(y[5], np.where(row < block, a, b[:, :, ::-1]))
+
+
 def test_sizes_only_the_call_knows(target):
     """0, less than a vector, many; and an expression of them."""
     n, m = T.dynamic("n m")
