@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilecore.plugins.interrupts import interrupted_again, interrupted_later
+
 GRACE_SECONDS = 1.0  # between the end of a child's answer and its own end
 
 
@@ -22,14 +24,15 @@ def fork_all(
     sys.stdout.flush()
     sys.stderr.flush()
     children: dict[int, tuple[str, int]] = {}
-    for item in items:
-        read, write = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            _child(function, item, write)
-        os.close(write)
-        children[read] = (item, pid)
     try:
+        for item in items:
+            with interrupted_later():
+                read, write = os.pipe()
+                pid = os.fork()
+                if pid == 0:
+                    _child(function, item, write)
+                os.close(write)
+                children[read] = (item, pid)
         texts, ended = _read_all(list(children), time.monotonic() + timeout)
     except BaseException:  # Ctrl-C: a hanging plugin may have ignored it
         for _, pid in children.values():
@@ -42,6 +45,7 @@ def _child(function: Callable[[str], dict[str, Any]], item: str, write: int) -> 
     """Never returns: a child must not run the parent's exit handlers, whatever the plugin did."""
     code = 1
     try:
+        interrupted_again()
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(nowhere, descriptor)

@@ -16,6 +16,7 @@ from typing import Any
 
 from tilecore.errors import TilecoreError
 from tilecore.plugins import manager
+from tilecore.plugins.interrupts import interrupted_again
 from tilecore.plugins.isolation import SLOW_SECONDS
 
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"  # Objective-C runtimes do not survive a fork
@@ -110,6 +111,7 @@ def _ended(kind: str, code: int | None, timeout: float) -> Facts:
 
 def main() -> None:
     """A spawned child: answers for one kind. See :mod:`tilecore.plugins.spawning`."""
+    interrupted_again()
     _, _, kind, whole, answer = sys.argv
     facts = look(kind, whole == "1")
     with open(answer + ".part", "w", encoding="utf-8") as file:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from tilecore.plugins.interrupts import interrupted_later
+
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from tilecore.plugins.probe import main; main()"
 _AT_ONCE = min(4, os.cpu_count() or 1)
 
@@ -29,7 +31,8 @@ def spawn_all(kinds: Sequence[str], whole: bool, timeout: float) -> list[Answer]
         try:
             while waiting or running:
                 while waiting and len(running) < _AT_ONCE:
-                    running.append(_Child(waiting.pop(0), whole, folder, timeout))
+                    with interrupted_later():
+                        running.append(_Child(waiting.pop(0), whole, folder, timeout))
                 for child in [child for child in running if child.ended()]:
                     running.remove(child)
                     answers[child.kind] = child.answer()

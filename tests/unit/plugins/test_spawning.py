@@ -24,9 +24,31 @@ def alive(pid: int) -> bool:
     return True
 
 
+SLOW_STARTS = """
+import os, subprocess, time
+
+fork, start = os.fork, subprocess.Popen.__init__
+
+def slow_fork():
+    pid = fork()
+    if pid:
+        time.sleep(0.7)
+    return pid
+
+def slow_start(*args, **kwargs):
+    start(*args, **kwargs)
+    time.sleep(0.7)
+
+os.fork, subprocess.Popen.__init__ = slow_fork, slow_start
+"""
+
+
+@pytest.mark.parametrize("starts", ["", SLOW_STARTS], ids=["quick", "slow"])
 @pytest.mark.parametrize("command", ["doctor", "targets"])
-def test_interrupted_command_ends_at_once_and_takes_its_children_along(tmp_path, command):
-    """A plugin that hangs and ignores Ctrl-C writes its process id, then we press Ctrl-C."""
+def test_interrupted_command_ends_at_once_and_takes_its_children_along(tmp_path, command, starts):
+    """A plugin that hangs and ignores Ctrl-C writes its process id, then we press Ctrl-C; also while the command has
+    started it and does nothing else yet."""
+    (tmp_path / "sitecustomize.py").write_text(starts)
     plugin = (
         "import os, signal, time\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
