@@ -7,7 +7,7 @@ import pytest
 import tilecore.language as T
 from tilecore.dtypes import FACTS
 
-from .kit import DTYPES, FLOATS, check, compiled, element, every_value, has_feature, same, wide, zeros
+from .kit import DTYPES, FLOATS, check, compiled, element, every_value, has_feature, same, sample, wide, zeros
 
 
 def conversions(source, n, serial):
@@ -122,6 +122,37 @@ def test_reinterpret(target, source, result):
     known = ~np.isnan(wide(x)) | (element(result).kind in "iu")
     same(y.view(bits)[known], x.view(bits)[known])
     same(z.view(bits)[known], x.view(bits)[known])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_bytes_of_a_computed_float(target, dtype):
+    """The bits of a sum, of a maximum and of a conversion, stored a byte at a time (a 16-bit word of wider types)."""
+    n = 129
+    wide_bits, part = {2: ("uint16", "uint8"), 4: ("uint32", "uint8"), 8: ("uint64", "uint16")}[element(dtype).itemsize]
+    shift = np.dtype(part).itemsize * 8
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((n,), dtype), Y: T.Tensor((n,), dtype), F: T.Tensor((n,), "float32"), R: T.Tensor((n, 6), part)
+    ):
+        with T.Kernel(1, threads=128):
+            for i in T.Parallel(n):
+                total = T.reinterpret(X[i] + Y[i], wide_bits)
+                largest = T.reinterpret(T.max(X[i], Y[i]), wide_bits)
+                cast = T.reinterpret(T.cast(F[i], dtype), wide_bits)
+                R[i, 0] = T.cast(total, part)
+                R[i, 1] = T.cast(total >> shift, part)
+                R[i, 2] = T.cast(largest, part)
+                R[i, 3] = T.cast(largest >> shift, part)
+                R[i, 4] = T.cast(cast, part)
+                R[i, 5] = T.cast(cast >> shift, part)
+
+    x, y, f = sample(dtype, n, 1), sample(dtype, n, 2), sample("float32", n, 3)
+    *_, parts = check(kernel, target, x, y, f, zeros(part, (n, 6)))
+    for column, value in enumerate([(x + y).astype(element(dtype)), np.maximum(x, y), f.astype(element(dtype))]):
+        bits = value.view(wide_bits)
+        np.testing.assert_array_equal(parts[:, 2 * column], bits.astype(part))
+        np.testing.assert_array_equal(parts[:, 2 * column + 1], (bits >> np.array(shift, wide_bits)).astype(part))
 
 
 def test_casts_written_in_other_ways(target):

@@ -8,7 +8,7 @@ import pytest
 import tilecore.language as T
 from tilecore.errors import LanguageError
 
-from .kit import check, close, sample, zeros
+from .kit import check, close, element, sample, zeros
 
 near = partial(close, steps=300)
 
@@ -74,6 +74,40 @@ def test_extremes_from_several_loops(target, dtype):
     _, high, low = check(kernel, target, a, zeros(dtype, 16), zeros(dtype, 1))
     np.testing.assert_array_equal(high, a.max(1))
     assert low[0] == min(a.min(), 1)
+
+
+@pytest.mark.parametrize("threads", [128, 256])
+@pytest.mark.parametrize("op", ["max", "min", "sum"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_16_bit_reducers_that_every_thread_has_a_copy_of(target, dtype, op, threads):
+    """Each thread updates its copy several times running at an index that depends on the thread.
+
+    A vendor's compiler took the low byte of such a copy for a number to convert, which showed on hardware only.
+    """
+    M, N = 64, 128
+
+    @T.prim_func
+    def kernel(A: T.Tensor((M, N), dtype), Y: T.Tensor((M,), dtype)):
+        with T.Kernel(1, threads=threads):
+            tile = T.alloc_fragment((M, N), dtype)
+            rows = T.alloc_reducer((M,), dtype, op=op, replication="all")
+            T.copy(A, tile)
+            T.reducer_init(rows)
+            for i, j in T.Parallel(M, N):
+                if op == "max":
+                    rows[i] = T.max(rows[i], tile[i, j])
+                elif op == "min":
+                    rows[i] = T.min(rows[i], tile[i, j])
+                else:
+                    rows[i] += tile[i, j]
+            T.finalize_reducer(rows)
+            T.copy(rows, Y)
+
+    a = np.round(sample(dtype, (M, N)).astype(np.float64) * 64) / 256
+    a = np.where(op == "sum", np.sign(a), a)  # sums of ones and minus ones are exact in any order
+    _, y = check(kernel, target, a.astype(element(dtype)), zeros(dtype, M))
+    reference = {"max": a.max(1), "min": a.min(1), "sum": a.sum(1)}[op]
+    np.testing.assert_array_equal(y.astype(np.float64), reference)
 
 
 def test_elements_that_meet_by_chance(target):

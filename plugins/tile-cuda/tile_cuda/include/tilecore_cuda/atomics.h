@@ -90,13 +90,13 @@ TC_BUILTIN(add, atomicAdd, double, double)
 TC_FN bool tc_plain_add(bool* p, bool v) { return tc_update(p, [v](bool old) { return old || v; }); }
 TC_FN tc_half tc_plain_add(tc_half* p, tc_half v) {
   unsigned short old;
-  asm volatile("atom.add.noftz.f16 %0, [%1], %2;" : "=h"(old) : "l"(p), "h"(v.bits) : "memory");
+  asm volatile(TC_HALF_ASM("atom.add.noftz.f16", "[%1], %2") : "=h"(old) : "l"(p), "h"(v.bits) : "memory");
   return tc_half::from_bits(old);
 }
 #if TC_ARCH >= 900
 TC_FN tc_bfloat16 tc_plain_add(tc_bfloat16* p, tc_bfloat16 v) {
   unsigned short old;
-  asm volatile("atom.add.noftz.bf16 %0, [%1], %2;" : "=h"(old) : "l"(p), "h"(v.bits) : "memory");
+  asm volatile(TC_HALF_ASM("atom.add.noftz.bf16", "[%1], %2") : "=h"(old) : "l"(p), "h"(v.bits) : "memory");
   return tc_bfloat16::from_bits(old);
 }
 #endif

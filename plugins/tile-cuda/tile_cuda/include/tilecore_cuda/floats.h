@@ -7,11 +7,16 @@ TC_FN float tc_round_to_odd(double x) {
   return double(cut) == x || x != x ? cut : __uint_as_float(__float_as_uint(cut) | 1u);
 }
 
+// ptxas 13.0 stores the low byte of a 16-bit register that a floating-point instruction wrote as the number converted to
+// an 8-bit integer (F2I), not as the byte; NVVM splits copies of 16-bit values into bytes. So each such instruction writes
+// a register of its own, and a move without a type takes the bits out of it. The move costs no instruction.
+#define TC_HALF_ASM(INSTRUCTION, OPERANDS) "{\n.reg .b16 result;\n" INSTRUCTION " result, " OPERANDS ";\nmov.b16 %0, result;\n}"
+
 // -- conversions ---------------------------------------------------------------------------------------------------
 
 TC_FN unsigned short tc_half_bits(float x) {
   unsigned short bits;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  asm(TC_HALF_ASM("cvt.rn.f16.f32", "%1") : "=h"(bits) : "f"(x));
   return bits;
 }
 TC_FN float tc_half_value(unsigned short bits) {
@@ -23,7 +28,7 @@ TC_FN float tc_half_value(unsigned short bits) {
 TC_FN unsigned short tc_bfloat16_bits(float x) {
 #if TC_ARCH >= 800
   unsigned short bits;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  asm(TC_HALF_ASM("cvt.rn.bf16.f32", "%1") : "=h"(bits) : "f"(x));
   return bits;
 #else
   const unsigned bits = __float_as_uint(x);
@@ -161,13 +166,13 @@ TC_NARROW(tc_fp4_e2m1, unsigned char, tc_e2m1_bits, tc_e2m1_value)  // in the lo
 #define TC_NATIVE(NAME, NAMED, INSTRUCTION)                                                        \
   TC_FN NAME NAMED(NAME a, NAME b) {                                                               \
     unsigned short bits;                                                                           \
-    asm(INSTRUCTION " %0, %1, %2;" : "=h"(bits) : "h"(a.bits), "h"(b.bits));                       \
+    asm(TC_HALF_ASM(INSTRUCTION, "%1, %2") : "=h"(bits) : "h"(a.bits), "h"(b.bits));               \
     return NAME::from_bits(bits);                                                                  \
   }
 #define TC_NATIVE_FMA(NAME, INSTRUCTION)                                                           \
   TC_FN NAME tc_fma(NAME a, NAME b, NAME c) {                                                      \
     unsigned short bits;                                                                           \
-    asm(INSTRUCTION " %0, %1, %2, %3;" : "=h"(bits) : "h"(a.bits), "h"(b.bits), "h"(c.bits));      \
+    asm(TC_HALF_ASM(INSTRUCTION, "%1, %2, %3") : "=h"(bits) : "h"(a.bits), "h"(b.bits), "h"(c.bits)); \
     return NAME::from_bits(bits);                                                                  \
   }
 
