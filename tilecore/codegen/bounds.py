@@ -6,7 +6,7 @@ from typing import Any
 
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import Analyzer, IntImm, Range, TensorLoad, Var, tirx
+from tilecore.ir.nodes import Analyzer, ConstIntBound, IntImm, Range, TensorLoad, Var, tirx
 
 _LIMIT = 2**31 - 1
 # an index that is multiplied by more is no index; a hash is
@@ -45,10 +45,9 @@ class Bounds:
         if self.is_place(value):
             self._places.add(var)
         low, high = self._range(value)
-        kind = dtype_of(var)
-        largest = (1 << (FACTS[kind].bits - (FACTS[kind].kind == "int"))) - 1  # that a constant of the type holds
-        if low >= -_LIMIT and high - low < min(_LIMIT, largest) and self._exact(value):
-            self.analyzer.bind(var, Range.from_min_extent(IntImm(kind, low), IntImm(kind, high - low + 1)))
+        if low >= -_LIMIT and high - low < _LIMIT and self._exact(value):
+            # no Range: its end, one past the largest value, may not be a number of the type
+            self.analyzer.update(var, ConstIntBound(low, high))
 
     def is_place(self, node: Any) -> bool:
         if isinstance(node, IntImm):

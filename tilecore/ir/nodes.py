@@ -97,6 +97,7 @@ from tvm.tirx.expr import EQ, GE, GT, LE, LT, NE, CallEffectKind  # noqa: E402
 from tvm_ffi import Object, structural_equal, structural_hash  # noqa: E402
 
 Analyzer = tvm.sym.Analyzer
+ConstIntBound = tvm.sym.analyzer.ConstIntBound
 
 
 def _keeping_errors(run: Callable[..., Any], wrap: Callable[..., Any]) -> Callable[..., Any]:
