@@ -60,6 +60,12 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", "-n", "2", "--dist", "loadfile", *session.posargs)
 
 
+@nox.session(venv_backend="none")
+def full(session: nox.Session) -> None:
+    """Everything that CI runs, with the whole conformance kit on every target and simulator: an hour on two cores."""
+    session.run("bash", str(ROOT / ".ci" / "run"), *session.posargs, external=True, env={"PART": "0/1"})
+
+
 @nox.session
 def replay(session: nox.Session) -> None:
     """What every backend emits now beside what is recorded; ``-- --update`` records it."""

@@ -22,6 +22,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--conform-level", type=int, default=3, choices=range(5), help="highest level tried (default 3; 4: speed)"
     )
     group.addoption("--conform-seed", type=int, default=0, help="of the values that kernels are given (default 0)")
+    group.addoption(
+        "--conform-part", default="0/1", metavar="K/N",
+        help="of the cases on targets that are not built in only part K (from 0) of N; N runs have all (default 0/1)",
+    )  # fmt: skip
     group.addoption("--conform-report", type=Path, default=None, metavar="FILE", help="write the outcome as JSON")
 
 

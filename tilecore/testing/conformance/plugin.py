@@ -15,6 +15,7 @@ from tilecore.errors import PluginError
 from tilecore.plugins import manager
 from tilecore.testing.conformance import report
 from tilecore.testing.conformance.cases import kit
+from tilecore.testing.conformance.parts import Part
 from tilecore.testing.conformance.places import Place, further, place, places
 
 PACKAGE = Path(__file__).parent
@@ -46,6 +47,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     most = config.getoption("--conform-level")
+    part = Part.parse(config.getoption("--conform-part"))
+    names = sorted({one.words for item in items if (one := place_of(item)) is not None})
     left: list[pytest.Item] = []
     taken: list[pytest.Item] = []
     for item in items:
@@ -53,8 +56,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             left.append(item)
             continue
         is_tried = level_of(item) <= (2 if most == 1 else most)  # what has to be right has to compile, first
-        (left if is_tried else taken).append(item)
         where = place_of(item)
+        is_tried &= part.has(group_of(item.path), name_without_place(item), where, names)
+        (left if is_tried else taken).append(item)
         if where is not None:
             known = known_failure(item, where)
             if known is not None:
@@ -95,6 +99,12 @@ def case_name(nodeid: str) -> str:
     """``test_gemm.py::test_shapes[...]`` without the folders."""
     path, _, rest = nodeid.partition("::")
     return f"{Path(path).name}::{rest}"
+
+
+def name_without_place(item: pytest.Item) -> str:
+    """``test_gemm.py::test_shapes[...]`` with the place cut out of the brackets: the same on every target."""
+    where, name = place_of(item), case_name(item.nodeid)
+    return name if where is None else name.replace(where.words, "", 1)
 
 
 @pytest.hookimpl(wrapper=True)
