@@ -1,8 +1,8 @@
 """A part of the kit's cases, which changes from run to run: N runs in turn have all of them.
 
-The built-in backend has every case in each run. Every other place (a target, and the execution backend that runs it) has
-one of N parts, by a checksum of the case's name. The parts of the places are shifted against one another, so that a case
-that one place leaves out in a run is taken by another.
+The built-in backend has every case in each run. Every other place (a target, and the execution backend that runs it)
+has one of N parts, by a checksum of the case's name. The parts of the places are shifted against one another, so that
+a case that one place leaves out in a run is taken by another.
 """
 
 from __future__ import annotations
