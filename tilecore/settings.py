@@ -126,11 +126,18 @@ SETTINGS: dict[str, Setting] = _table(
     Setting("TILECORE_DUMP", str, "a directory", None, "where a numbered file per compilation step is written"),
     Setting("TILECORE_CHECK", _flag, _FLAG, False, "whether the IR is verified between passes"),
     Setting(
+        "TILECORE_INTERPRET",
+        _flag,
+        _FLAG,
+        False,
+        "whether kernels run by their definition, on numpy, with every access checked",
+    ),
+    Setting(
         "TILECORE_SIMULATE",
         _flag,
         _FLAG,
         False,
-        "whether kernels run on the simulated device, where their target has one",
+        "whether kernels run on the simulated device, or by their definition where their target has none",
     ),
     Setting(
         "TILECORE_SIMULATE_SEED",
@@ -215,6 +222,11 @@ def dump() -> str | None:
 
 def check() -> bool:
     return SETTINGS["TILECORE_CHECK"].read()
+
+
+def interpret() -> bool:
+    """Whether kernels run by their definition."""
+    return SETTINGS["TILECORE_INTERPRET"].read()
 
 
 def simulate() -> bool:

@@ -15,9 +15,10 @@ from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.errors import LanguageError, TargetError
 from tilecore.jit.collection import collection_paused
+from tilecore.jit.interpreted import interpreted
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Backend
-from tilecore.runtime.adapter import SIMULATED
+from tilecore.runtime.adapter import INTERPRETED, SIMULATED
 from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.kernel import JITKernel
 from tilecore.target import Target
@@ -96,9 +97,12 @@ def _flags(compile_flags: Any) -> tuple[str, ...]:
 
 
 def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
-    """The execution backend by name; for "auto" the first that can run here, else the first. With TILECORE_SIMULATE
-    the simulated device, where the target has one, whatever is wanted."""
+    """The execution backend by name; for "auto" the first that can run here, else the first. With TILECORE_INTERPRET
+    the interpreter, with TILECORE_SIMULATE the simulated device (the interpreter, where the target has none), whatever
+    is wanted."""
     names = list(backend.adapters)
+    if settings.interpret() or (settings.simulate() and SIMULATED not in names):
+        return INTERPRETED
     if SIMULATED in names and settings.simulate():
         return SIMULATED
     if wanted not in ("auto", ""):
@@ -197,6 +201,8 @@ def _found_or_made(
     func = make_ir()
     if outputs is not None:
         request = replace(request, options=replace(request.options, out_idx=outputs()))
+    if request.adapter == INTERPRETED:
+        return _interpreted(func, request)
     key = ir_key(func, request)
     files = files_of(request)
     if files is not None and (files, key) not in _written:  # a kernel of the caches would leave no files
@@ -206,6 +212,16 @@ def _found_or_made(
     if source_key is not None:
         disk.link(source_key, key)
     return kernel
+
+
+def _interpreted(func: Any, request: Request) -> JITKernel:
+    """A kernel that the interpreter runs: kept in memory only."""
+
+    def make() -> JITKernel:
+        artifact, backend = interpreted(func, request.backend, request.target, request.options)
+        return kernel_of(artifact, replace(request, backend=backend), lambda: func)
+
+    return _kernels.get_or_make(ir_key(func, request), make)
 
 
 def ir_key(func: Any, request: Request) -> str:

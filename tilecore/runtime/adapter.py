@@ -14,6 +14,7 @@ from tilecore.runtime.dims import Dim
 from tilecore.runtime.timing import HostTimer, Timer
 from tilecore.target import Target
 
+INTERPRETED = "interpret"  # name of the execution backend that runs kernels by their definition (TILECORE_INTERPRET)
 SIMULATED = "sim"  # name of the execution backend that runs kernels without their device; TILECORE_SIMULATE chooses it
 
 

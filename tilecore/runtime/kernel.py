@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
 from tilecore.plugins.backend import Backend
-from tilecore.runtime.adapter import SIMULATED, KernelAdapter
+from tilecore.runtime.adapter import INTERPRETED, SIMULATED, KernelAdapter
 from tilecore.runtime.artifact import Artifact, Param
 from tilecore.runtime.launcher import Launcher
 from tilecore.target import Target
@@ -156,15 +156,26 @@ class JITKernel(Launcher, metaclass=_Constructor):
         return Profiler(self, TensorSupplyType.Auto if tensor_supply_type is None else tensor_supply_type)
 
     def export(self, path: str | Path) -> Path:
-        """Write the compiled kernel to ``path``; ``tilecore.load_kernel(path)`` loads it, without TVM."""
+        """Write the compiled kernel to ``path``; ``tilecore.load_kernel(path)`` loads it, without TVM.
+
+        Raises UnsupportedError for a kernel that the interpreter runs: nothing was compiled."""
         from tilecore.runtime.export import write_kernel
 
+        self._require_code()
         return write_kernel(self.artifact, path)
+
+    def _require_code(self) -> None:
+        if self.artifact.adapter == INTERPRETED:
+            raise UnsupportedError(
+                f"{self.artifact.name} runs by its definition, and no code of it is there to export",
+                hint="compile it without TILECORE_INTERPRET=1",
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled kernels are loaded like exported ones: without TVM, and without the tile IR."""
         from tilecore.runtime.export import unpickled
 
+        self._require_code()
         facts = {name: getattr(self, name) for name in ("from_cache", "config", "latency", "ref_latency")}
         return unpickled, (self.artifact, facts)
 

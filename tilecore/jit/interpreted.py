@@ -1,0 +1,123 @@
+"""Kernels that run by their definition: the interpreter as an execution backend of every target.
+
+``TILECORE_INTERPRET=1`` chooses it. Nothing is lowered, emitted or kept on disk: each call runs the tile IR on numpy,
+in sequence, and raises where the kernel reads outside of memory, reads what nothing wrote, or where parallel iterations
+or blocks race. Arguments are checked, and outputs allocated, as for every other execution backend. The tensors of a
+call are the host's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilecore.compiler import CompileOptions, checked_out_idx, params_of
+from tilecore.plugins.backend import Backend, Presence
+from tilecore.runtime.adapter import INTERPRETED, KernelAdapter, LoadedKernel
+from tilecore.runtime.artifact import Artifact, Entry, TensorParam
+from tilecore.runtime.slots import CallReader, ScalarSlot, TensorSlot, storage
+from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.interpreter import Program
+    from tilecore.ir.nodes import PrimFunc
+
+HOST = 1  # DLPack's device type
+LARGEST_RUN = 1 << 20  # element operations of a benchmark; the interpreter is slow
+
+
+class InterpreterAdapter(KernelAdapter):
+    """Runs one function, given as tile IR, on numpy."""
+
+    name = INTERPRETED
+    device = HOST
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.func = func
+
+    def available(self, target: Target) -> Presence:
+        return Presence(True, "numpy runs the tile IR")
+
+    def load(self, artifact: Artifact) -> LoadedKernel:
+        from tilecore.interpreter import Program
+
+        program = Program(self.func)
+        return LoadedKernel(InterpretedLaunch(artifact, program), owner=program)
+
+    def largest_run(self) -> int | None:
+        return LARGEST_RUN
+
+
+class InterpretedLaunch:
+    """``launch(slots_address, grids_address, stream)``: a call's slots as numpy arrays and numbers."""
+
+    def __init__(self, artifact: Artifact, program: Program) -> None:
+        self.artifact = artifact
+        self.program = program
+        self.read = CallReader(artifact)
+
+    def __call__(self, slots_address: int, grids_address: int, stream: int) -> int:
+        call = self.read(slots_address, grids_address)
+        tensors, scalars = iter(call.tensors), iter(call.scalars)
+        arguments = [
+            array_of(next(tensors)) if isinstance(param, TensorParam) else number_of(next(scalars))
+            for param in self.artifact.params
+        ]
+        self.program(*arguments)
+        return 0
+
+
+def array_of(slot: TensorSlot) -> np.ndarray:
+    """The memory of a tensor as a numpy array of its shape; packed elements as bytes, which hold two."""
+    dtype = np.dtype(np.uint8) if slot.packed > 1 else element_type(slot.dtype)
+    shape, strides = storage(slot.shape, slot.strides, slot.packed)
+    if not slot.nbytes:
+        return np.empty(shape, dtype)
+    memory = (ctypes.c_uint8 * slot.nbytes).from_address(slot.address)
+    steps = tuple(step * dtype.itemsize for step in strides)
+    return np.ndarray(shape, dtype, buffer=memory, strides=steps)
+
+
+def number_of(slot: ScalarSlot) -> Any:
+    """A scalar parameter as a Python number."""
+    value = np.frombuffer(slot.data, element_type(slot.dtype))[0]
+    return value.item() if value.dtype.kind in "biuf" else float(value)
+
+
+def element_type(name: str) -> np.dtype:
+    """The numpy dtype of elements: ml_dtypes' for the floats that numpy has not."""
+    if name == "bool":
+        return np.dtype(bool)
+    if hasattr(np, name):
+        return np.dtype(name)
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, name))
+
+
+def interpreted(func: PrimFunc, backend: Backend, target: Target, options: CompileOptions) -> tuple[Artifact, Backend]:
+    """The record of a kernel that the interpreter runs, and the backend with the execution backend that does it."""
+    from tilecore.ir.sizes import scalar_symbols, symbols_of_params
+
+    params = params_of(func)
+    sizes = [d for p in params if isinstance(p, TensorParam) for d in (*p.shape, *(p.strides or ()))]
+    name = str(func.attrs["global_symbol"])
+    artifact = Artifact(
+        name=name,
+        target=str(target),
+        backend=backend.package,
+        adapter=INTERPRETED,
+        params=params,
+        symbols=(*symbols_of_params(func.params), *scalar_symbols(func.params, sizes)),
+        workspaces=(),
+        entries=(Entry(name, (1, 1, 1)),),
+        out_idx=checked_out_idx(options.out_idx, params),
+        source=str(func.script(show_meta=True)),
+        source_format="tile-ir",
+        binary=b"",
+        binary_format="",
+    )
+    return artifact, replace(backend, adapters={**backend.adapters, INTERPRETED: InterpreterAdapter(func)})
