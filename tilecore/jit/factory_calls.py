@@ -44,7 +44,7 @@ def job_of(jit_impl: JITImpl, label: str, args: tuple[Any, ...], kwargs: dict[st
     if jit_impl.mode == "eager":
         eager = jit_impl._eager
         assert eager is not None
-        ir, _, outputs = eager._elaborate(eager._types(eager._bind(args, kwargs)))
+        ir, outputs = eager.job_of(args, kwargs)
         return Job(label, ir, replace(request, options=replace(request.options, out_idx=outputs)))
     return Job(label, jit_impl.get_tir(*args, **kwargs), request)
 

@@ -14,6 +14,7 @@ from tilecore.frontend.function import PrimFunc
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
 from tilecore.jit.eager import EagerKernel, is_eager
+from tilecore.jit.eager_call import with_constants
 from tilecore.jit.surroundings import Same, Surroundings
 from tilecore.runtime.kernel import JITKernel
 
@@ -57,7 +58,8 @@ class JITImpl:
         return self.compile(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
-        """The kernel for these arguments: lazy: the factory's values; eager: tensors (or T.Tensor types) and values."""
+        """The kernel for these arguments. lazy: the factory's values. eager: tensors (or T.Tensor types) and values;
+        tensors may be left out when T.const sizes are given by their names: ``compile(M=64, N=64, block_M=16)``."""
         if self.mode == "kernel":
             if self._own is None:
                 self._own = compile_ir(lambda: ir_of(self.func), self.request())
@@ -94,6 +96,10 @@ class JITImpl:
             )
         return ir_of(made)
 
+    def call_signature(self, kwargs: Mapping[str, Any]) -> inspect.Signature:
+        """The signature for a call with these keyword arguments: of an eager function T.const names are among them."""
+        return with_constants(self.signature, kwargs) if self.mode == "eager" else self.signature
+
     def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         """The emitted source for these arguments."""
         return self.compile(*args, **kwargs).get_kernel_source()
@@ -103,7 +109,10 @@ class JITImpl:
         return self.parse_cache_key(*args, **kwargs), self._surroundings.now()
 
     def parse_cache_key(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What tells the kernels of this function apart in memory: its arguments, defaults filled in."""
+        """What tells the kernels of this function apart in memory: its arguments, defaults filled in; of an eager one
+        tensors count by shape and element type. Keys can be compared and hashed."""
+        if self._eager is not None:
+            return self._eager.key_of(args, kwargs)
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple((name, _hashable(value)) for name, value in bound.arguments.items())
@@ -155,6 +164,8 @@ def _hashable(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
+        return Same(value)
+    if hasattr(value, "shape") and hasattr(value, "dtype"):  # its == is by elements
         return Same(value)
     return (type(value).__name__, value)
 
