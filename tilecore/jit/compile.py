@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from tilecore import debug, settings
 from tilecore.cache.current import disk_cache
@@ -15,6 +16,7 @@ from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.errors import LanguageError, TargetError
 from tilecore.jit.collection import collection_paused
+from tilecore.jit.execution_names import ExecutionBackend, usual_name
 from tilecore.jit.interpreted import interpreted
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Backend
@@ -23,6 +25,9 @@ from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.kernel import JITKernel
 from tilecore.target import Target
 from tilecore.transform import checked_pass_configs
+
+
+logger = logging.getLogger("tilecore.jit")  # at the level debug: what is compiled, and what the caches give
 
 
 @dataclass(frozen=True)
@@ -105,11 +110,12 @@ def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
         return INTERPRETED
     if SIMULATED in names and settings.simulate():
         return SIMULATED
+    wanted = usual_name(wanted, names)
     if wanted not in ("auto", ""):
         if wanted not in names:
             raise TargetError(
                 f"target {target.kind!r} has no execution backend {wanted!r}",
-                expected=", ".join(["auto", *names]),
+                expected=", ".join(dict.fromkeys([*get_args(ExecutionBackend), *names])),
                 hint="TILECORE_EXECUTION_BACKEND names it" if wanted == settings.execution_backend() else None,
             )
         return wanted
@@ -194,7 +200,7 @@ def _found_or_made(
                 return kernel
             artifact = disk.get(known)
             if artifact is not None:
-                debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
+                _say(f"{artifact.name}: from the cache")
                 kernel = kernel_of(artifact, request, make_ir, from_cache=True)
                 _kernels.put(known, kernel)
                 return kernel
@@ -237,7 +243,7 @@ def _make(func: Any, request: Request, key: str) -> JITKernel:
         disk.put(key, artifact)
     else:
         artifact = known
-        debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
+        _say(f"{artifact.name}: from the cache")
     return kernel_of(artifact, request, lambda: func, from_cache=known is not None)
 
 
@@ -255,9 +261,14 @@ def build(func: Any, request: Request) -> Artifact:
     """Compile, with what the debugging switches ask for."""
     name = str(func.attrs["global_symbol"])
     with debug.compiling(name, request.debug_root, request.options.verbose):
-        debug.say(debug.BACKEND, f"{name}: target {request.target}, execution backend {request.adapter}")
+        _say(f"{name}: target {request.target}, execution backend {request.adapter}")
         artifact = build_artifact(func, request.backend, request.target, request.adapter, request.options)
     if settings.print_on_compilation() or request.options.verbose:
         steps = artifact.report.get("steps", {})
         debug.announce(f"compiled {name} for {request.target.kind} in {sum(steps.values()):.0f} ms")
     return artifact
+
+
+def _say(text: str) -> None:
+    debug.say(debug.BACKEND, text)
+    logger.debug(text)
