@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tilecore import autotuner as autotuner
+    from tilecore import cache as cache
+    from tilecore import engine as engine
+    from tilecore import env as env
     from tilecore import errors as errors
     from tilecore import language as language
     from tilecore import layout as layout
@@ -49,6 +52,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "Target": ("tilecore.target", "Target"),
     "autotune": ("tilecore.autotune", "autotune"),
     "autotuner": ("tilecore.autotuner", ""),
+    "cache": ("tilecore.cache", ""),
     "DataType": ("tilecore.dtypes", "dtype"),
     "cdiv": ("tilecore.language.integers", "cdiv"),
     "disable_cache": ("tilecore.cache", "disable_cache"),
@@ -56,6 +60,8 @@ _LAZY: dict[str, tuple[str, str]] = {
     "enable_cache": ("tilecore.cache", "enable_cache"),
     "Profiler": ("tilecore.profiler", "Profiler"),
     "TensorSupplyType": ("tilecore.profiler", "TensorSupplyType"),
+    "engine": ("tilecore.engine", ""),
+    "env": ("tilecore.env", ""),
     "errors": ("tilecore.errors", ""),
     "is_cache_enabled": ("tilecore.cache", "is_cache_enabled"),
     "jit": ("tilecore.jit.impl", "jit"),

@@ -35,7 +35,8 @@ __all__ = sorted(_LAZY)
 
 
 class _Package(ModuleType):
-    """Importing the submodule ``tilecore.jit.compile`` sets the attribute ``compile``; the function of that name wins."""
+    """Importing the submodule ``tilecore.jit.compile`` sets the attribute ``compile``; the function of that name
+    wins."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in _LAZY:

@@ -26,7 +26,6 @@ from tilecore.runtime.kernel import JITKernel
 from tilecore.target import Target
 from tilecore.transform import checked_pass_configs
 
-
 logger = logging.getLogger("tilecore.jit")  # at the level debug: what is compiled, and what the caches give
 
 

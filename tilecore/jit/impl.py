@@ -18,7 +18,6 @@ from tilecore.jit.eager_call import with_constants
 from tilecore.jit.surroundings import Same, Surroundings
 from tilecore.runtime.kernel import JITKernel
 
-
 _P = ParamSpec("_P")
 _KP = ParamSpec("_KP")
 _T = TypeVar("_T")

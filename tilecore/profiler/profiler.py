@@ -16,6 +16,7 @@ from tilecore.profiler.supply import TensorSupplyType, known_sizes, sizes_of, su
 from tilecore.runtime.artifact import Param
 from tilecore.runtime.dims import evaluate
 from tilecore.runtime.kernel import JITKernel
+from tilecore.runtime.params import KernelParam
 
 Constraints = Mapping[str, int] | None
 
@@ -36,7 +37,7 @@ class Profiler:
         self.adapter: Callable[..., Any] = kernel
 
     @property
-    def params(self) -> tuple[Param, ...]:
+    def params(self) -> tuple[KernelParam, ...]:
         """The kernel's parameters, outputs included."""
         return self.kernel.params
 
@@ -61,7 +62,7 @@ class Profiler:
     # -- inputs -----------------------------------------------------------------------------------------------
 
     def _get_params(self, with_output: bool = False) -> list[Param]:
-        return [p for i, p in enumerate(self.params) if with_output or i not in self.result_idx]
+        return [p for i, p in enumerate(self.kernel.artifact.params) if with_output or i not in self.result_idx]
 
     def _get_inputs(self, with_output: bool = False, dynamic_symbolic_constraints: Constraints = None) -> list[Any]:
         """The arguments of a call, made up; with_output: of all parameters."""
