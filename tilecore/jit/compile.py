@@ -20,11 +20,13 @@ from tilecore.jit.execution_names import ExecutionBackend, usual_name
 from tilecore.jit.interpreted import interpreted
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Backend
+from tilecore.plugins.discovery import HOST_KIND
+from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
 from tilecore.runtime.adapter import INTERPRETED, SIMULATED
 from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.kernel import JITKernel
 from tilecore.target import Target
-from tilecore.transform import checked_pass_configs
+from tilecore.transform import PassConfigKey, checked_pass_configs
 
 logger = logging.getLogger("tilecore.jit")  # at the level debug: what is compiled, and what the caches give
 
@@ -70,14 +72,34 @@ def make_request(
     debug_root_path: Any = None,
 ) -> Request:
     """Resolve and check the arguments that jit, compile and par_compile share."""
-    if target_host is not None and str(target_host).split()[0] not in ("cpu", "llvm", "c", "host"):
-        raise TargetError(f"target_host {target_host!r}", expected="the host itself; leave it out")
+    check_host(target_host)
     backend, resolved = manager.use_default() if target in (None, "auto") else manager.resolve(target)
     asked = execution_backend not in (None, "", "auto")
     adapter = choose_adapter(backend, resolved, str(execution_backend) if asked else settings.execution_backend())
     loud = settings.verbose() if verbose is None else bool(verbose)
-    options = CompileOptions(_positions(out_idx), checked_pass_configs(pass_configs), _flags(compile_flags), loud)
-    return Request(backend, resolved, adapter, options, None if debug_root_path is None else str(debug_root_path))
+    configs = checked_pass_configs(pass_configs)
+    folder = _dump_folder(configs) if debug_root_path is None else str(debug_root_path)
+    options = CompileOptions(_positions(out_idx), configs, _flags(compile_flags), loud)
+    return Request(backend, resolved, adapter, options, folder)
+
+
+def _dump_folder(configs: dict[str, Any]) -> str | None:
+    """Where TL_ENABLE_DUMP_IR writes the files of every step, as debug_root_path does; its keys decide nothing else."""
+    wanted = configs.pop(PassConfigKey.TL_ENABLE_DUMP_IR.value, False)
+    folder = configs.pop(PassConfigKey.TL_DUMP_IR_DIR.value, "./dump_ir")
+    return str(folder) if wanted else None
+
+
+def check_host(target_host: Any) -> None:
+    """The host's part of a launch is tilecore's own, built for this machine: attributes such as -mcpu change nothing."""
+    if target_host is None:
+        return
+    kind = kind_name(target_host) if is_tvm_target(target_host) else Target.parse(target_host).kind
+    names = (HOST_KIND, *manager.target_spec(HOST_KIND).aliases)
+    if kind not in names:
+        raise TargetError(
+            f"target_host={target_host!r} is not the host", found=f"target {kind!r}", expected="leave it out"
+        )
 
 
 def _positions(out_idx: Any) -> tuple[int, ...]:
@@ -163,7 +185,7 @@ def compile(
 
     out_idx: parameters (an int or several, negative from the end) that calls allocate and return, in this order.
     execution_backend: how to run it ("auto": the target's first that can). target: "auto", a name with attributes, a
-    dict or a tilecore.Target. pass_configs: by PassConfigKey. compile_flags: for the vendor's compiler.
+    dict, a tilecore.Target or TVM's. target_host: the host, however it is written. pass_configs: by PassConfigKey. compile_flags: for the vendor's compiler.
     debug_root_path: a folder for the files of every step.
     """
     request = make_request(
