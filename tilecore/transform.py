@@ -73,9 +73,10 @@ class PassConfigKey(str, Enum):
 _WITHOUT_EFFECT = frozenset(
     f"tl.{name}"
     for name in (
-        "disable_prelower_semantic_check enable_auto_schedule enable_auto_warp_specialization enable_reducer_plan_verbose "
-        "layout_cost_model enable_fp32x2_reduction disable_loop_unswitching loop_unswitching_allow_non_trivial_else "
-        "if_stmt_binding_inline_replayable_binds ast_print_enable disable_out_of_bound_warning pass_profile_threshold_ms"
+        "disable_prelower_semantic_check enable_auto_schedule enable_auto_warp_specialization layout_cost_model "
+        "enable_reducer_plan_verbose enable_fp32x2_reduction disable_loop_unswitching ast_print_enable "
+        "loop_unswitching_allow_non_trivial_else if_stmt_binding_inline_replayable_binds "
+        "disable_out_of_bound_warning pass_profile_threshold_ms"
     ).split()
 )
 _OLD_NAMES = {"tl.disable_safe_memory_access": PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS.value}

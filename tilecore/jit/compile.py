@@ -16,7 +16,7 @@ from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.errors import LanguageError, TargetError
 from tilecore.jit.collection import collection_paused
-from tilecore.jit.execution_names import ExecutionBackend, usual_name
+from tilecore.jit.execution_names import ExecutionBackend, is_usual_name
 from tilecore.jit.interpreted import interpreted
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Backend
@@ -91,7 +91,8 @@ def _dump_folder(configs: dict[str, Any]) -> str | None:
 
 
 def check_host(target_host: Any) -> None:
-    """The host's part of a launch is tilecore's own, built for this machine: attributes such as -mcpu change nothing."""
+    """Raises TargetError for a target_host that is not the host. Its attributes, such as -mcpu, change nothing: the
+    host's part of a launch is the launcher, which is part of tilecore."""
     if target_host is None:
         return
     kind = kind_name(target_host) if is_tvm_target(target_host) else Target.parse(target_host).kind
@@ -131,7 +132,9 @@ def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
         return INTERPRETED
     if SIMULATED in names and settings.simulate():
         return SIMULATED
-    wanted = usual_name(wanted, names)
+    if is_usual_name(wanted, names):
+        wanted = settings.execution_backend()
+        wanted = "auto" if is_usual_name(wanted, names) else wanted
     if wanted not in ("auto", ""):
         if wanted not in names:
             raise TargetError(
@@ -185,8 +188,8 @@ def compile(
 
     out_idx: parameters (an int or several, negative from the end) that calls allocate and return, in this order.
     execution_backend: how to run it ("auto": the target's first that can). target: "auto", a name with attributes, a
-    dict, a tilecore.Target or TVM's. target_host: the host, however it is written. pass_configs: by PassConfigKey. compile_flags: for the vendor's compiler.
-    debug_root_path: a folder for the files of every step.
+    dict, a tilecore.Target or TVM's. target_host: the host, however it is written. pass_configs: by PassConfigKey.
+    compile_flags: for the vendor's compiler. debug_root_path: a folder for the files of every step.
     """
     request = make_request(
         out_idx, execution_backend, target, target_host, verbose, pass_configs, compile_flags, debug_root_path

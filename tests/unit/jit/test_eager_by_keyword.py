@@ -33,8 +33,8 @@ def matmul(A, B, block_M: int = 32, block_N: int = 32, block_K: int = 32, dtype=
 def padded(X, S, factor):
     """No tensor's shape gives K, H or P alone."""
     K, H, P = T.const("K H P")
-    X: T.Tensor[[K // 2, H + 2 * P], "float32"]
-    S: T.Tensor[[T.ceildiv(K, 4)], "float32"]
+    X: T.Tensor[[K // 2, H + 2 * P], T.float32]
+    S: T.Tensor[[T.ceildiv(K, 4)], T.float32]
     Y = T.empty((K // 2, H), "float32")
     with T.Kernel(1):
         for i, j in T.Parallel(K // 2, H):
@@ -56,7 +56,7 @@ def test_sizes_by_name_give_the_kernel_that_the_tensors_give():
     assert kernel is matmul.compile(A, B, block_M=16)
     assert [p.shape for p in kernel.params] == [(40, 70), (70, 50), (40, 50)]
     assert matmul.compile(B=T.Tensor((70, 50), "float32"), M=40, K=np.int64(70), block_M=16) is kernel
-    assert matmul.compile(**SIZES, dtype="float16").params[0].dtype == "float16"
+    assert matmul.compile(**SIZES, dtype="float16").artifact.params[0].dtype == "float16"
 
 
 def test_the_same_for_ir_source_and_many_at_once():
@@ -106,8 +106,8 @@ def test_a_size_may_be_used_before_the_tensor_that_gives_it():
     def halves(X, Y):
         N = T.const("N")
         half = N // 2
-        X: T.Tensor[[half], "int32"]
-        Y: T.Tensor[[N], "int32"]
+        X: T.Tensor[[half], T.int32]
+        Y: T.Tensor[[N], T.int32]
         with T.Kernel(1):
             for i in T.Parallel(half):
                 X[i] = Y[2 * i]
@@ -172,7 +172,7 @@ def test_what_is_refused(kwargs, message, expected):
 
 
 def test_a_name_and_a_tensor_that_disagree():
-    with pytest.raises(LanguageError, match="T.const 'M' has two values") as caught:
+    with pytest.raises(LanguageError, match=r"T\.const 'M' has two values") as caught:
         matmul(A, B, M=41)
     assert caught.value.found == "41, and 40 from A.shape[0]"
 
