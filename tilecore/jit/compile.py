@@ -275,7 +275,7 @@ def kernel_of(
     artifact: Artifact, request: Request, make_ir: Callable[[], Any], *, from_cache: bool = False
 ) -> JITKernel:
     """The artifact of a request, loaded. make_ir: gives its tile IR when someone asks for it."""
-    kernel = JITKernel(artifact, request.backend, request.target, make_ir)
+    kernel: JITKernel = JITKernel(artifact, request.backend, request.target, make_ir)
     kernel.from_cache = from_cache
     kernel.pass_configs = request.options.pass_configs
     return kernel

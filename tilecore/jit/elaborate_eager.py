@@ -198,9 +198,10 @@ def elaborate(
     types = call.types
     values: dict[str, Any] = {}
     for name, given in types.items():
-        values[name] = given
         if given is LEFT_OUT or isinstance(given, TensorType):
-            values[name] = _Undeclared(name, None if given is LEFT_OUT else given)
+            values[name] = _Undeclared(name, given if isinstance(given, TensorType) else None)
+        else:
+            values[name] = given
         if isinstance(annotations.get(name), (TensorType, DType)):
             values[name] = work.declare(name, annotations[name], None)
     returned = run(work.builder, function, [], values)

@@ -76,6 +76,11 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         return params_of(self.artifact.params)
 
     @property
+    def execution(self) -> KernelAdapter:
+        """The execution backend, which it shares with other kernels."""
+        return self._execution
+
+    @property
     def adapter(self) -> BaseKernelAdapter:  # type: ignore[override]
         """What it runs through: the execution backend, with the kernel as ``adapter.func``."""
         return BaseKernelAdapter(self._execution, self)

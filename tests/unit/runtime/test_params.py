@@ -104,6 +104,7 @@ def test_the_adapter_is_the_execution_backend_with_the_kernel(kernel):
     assert (adapter.name, adapter.torch_device(), adapter.result_idx) == ("native", "cpu", [])
     assert adapter.params == kernel.params
     assert adapter.get_kernel_source() == kernel.get_kernel_source()
+    assert kernel.execution is kernel.backend.adapters["native"]
     assert adapter == kernel.adapter
     assert adapter != tilecore.compile(mixed, target="cpu -march=generic").adapter
     assert hash(adapter) == hash(kernel.adapter)
