@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tilecore import engine as engine
     from tilecore import env as env
     from tilecore import errors as errors
+    from tilecore import interpreter as interpreter
     from tilecore import language as language
     from tilecore import layout as layout
     from tilecore import math as math
@@ -63,6 +64,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "engine": ("tilecore.engine", ""),
     "env": ("tilecore.env", ""),
     "errors": ("tilecore.errors", ""),
+    "interpreter": ("tilecore.interpreter", ""),
     "is_cache_enabled": ("tilecore.cache", "is_cache_enabled"),
     "jit": ("tilecore.jit.impl", "jit"),
     "lazy_jit": ("tilecore.jit.impl", "jit"),

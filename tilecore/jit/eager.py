@@ -31,6 +31,21 @@ def is_eager(function: FunctionType) -> bool:
     return any(_declares(node) for node in _own_nodes(definition))
 
 
+def declarations(function: FunctionType) -> tuple[list[str], list[str]]:
+    """The names that an eager function's body declares as tensors, and those of its T.const sizes."""
+    from tilecore.frontend.source import parse_function
+
+    _, definition = parse_function(function)
+    tensors, sizes = [], []
+    for node in _own_nodes(definition):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _declares(node):
+            tensors.append(node.target.id)
+        elif isinstance(node, ast.Call) and _last_name(node.func) == "const":
+            texts = [one.value for one in node.args[:1] if isinstance(one, ast.Constant)]
+            sizes += [name for text in texts if isinstance(text, str) for name in text.replace(",", " ").split()]
+    return tensors, sizes
+
+
 def _own_nodes(definition: Any) -> Any:
     pending = list(definition.body)
     while pending:
