@@ -171,6 +171,28 @@ def test_python_of_the_page_runs(name, tmp_path):
     assert ended.returncode == 0, ended.stderr
 
 
+def test_calls_in_the_text_of_the_readme_run(tmp_path):
+    """Lazy and eager kernels alike; each call as it stands."""
+    pytest.importorskip("torch")
+    calls = re.findall(r"`((?:kernel|tilecore)\.[\w.]+\([^`]*\))`", unfenced(README))
+    assert {call.partition("(")[0] for call in calls} == {
+        "kernel.export", "tilecore.load_kernel", "tilecore.interpreter.interpret"
+    }  # fmt: skip
+    lines = [*blocks(README, "python"), "lazy = kernel", "eager = scaled.compile(x)"]
+    lines.append("lazy_arrays = [torch.zeros(*p.shape).numpy() for p in lazy.params]")
+    lines.append("eager_arrays = [torch.ones(50, 7).numpy(), torch.zeros(50, 7).numpy()]")
+    for kind in ("lazy", "eager"):
+        lines += [f"kernel, arrays = {kind}, {kind}_arrays", *calls]
+    lines.append("assert (arrays[1] == 2).all()  # what the eager kernel wrote")
+    script = tmp_path / "calls.py"
+    script.write_text("\n".join(lines))
+    environment = dict(os.environ) | {"TILECORE_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(PACKAGE.parent)}
+    ended = subprocess.run(
+        [sys.executable, str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=180
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_error_of_the_readme_is_what_users_see(tmp_path, monkeypatch):
     (shown,) = blocks(README, "text")
     line = re.search(r"^(\d+) \| (.*)$", shown, re.MULTILINE)

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tilecore import autotuner as autotuner
+    from tilecore import cache as cache
+    from tilecore import engine as engine
+    from tilecore import env as env
     from tilecore import errors as errors
+    from tilecore import interpreter as interpreter
     from tilecore import language as language
     from tilecore import layout as layout
     from tilecore import math as math
@@ -49,6 +53,7 @@ _LAZY: dict[str, tuple[str, str]] = {
     "Target": ("tilecore.target", "Target"),
     "autotune": ("tilecore.autotune", "autotune"),
     "autotuner": ("tilecore.autotuner", ""),
+    "cache": ("tilecore.cache", ""),
     "DataType": ("tilecore.dtypes", "dtype"),
     "cdiv": ("tilecore.language.integers", "cdiv"),
     "disable_cache": ("tilecore.cache", "disable_cache"),
@@ -56,7 +61,10 @@ _LAZY: dict[str, tuple[str, str]] = {
     "enable_cache": ("tilecore.cache", "enable_cache"),
     "Profiler": ("tilecore.profiler", "Profiler"),
     "TensorSupplyType": ("tilecore.profiler", "TensorSupplyType"),
+    "engine": ("tilecore.engine", ""),
+    "env": ("tilecore.env", ""),
     "errors": ("tilecore.errors", ""),
+    "interpreter": ("tilecore.interpreter", ""),
     "is_cache_enabled": ("tilecore.cache", "is_cache_enabled"),
     "jit": ("tilecore.jit.impl", "jit"),
     "lazy_jit": ("tilecore.jit.impl", "jit"),

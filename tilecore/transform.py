@@ -25,7 +25,7 @@ class PassConfigKey(str, Enum):
     TL_DEVICE_COMPILE_FLAGS = "tl.device_compile_flags"
     TL_CONFIG_INDEX_BITWIDTH = "tl.config_index_bitwidth"
     TL_DISABLE_TMA_LOWER = "tl.disable_tma_lower"
-    TL_DISABLE_SAFE_MEMORY_ACCESS = "tl.disable_safe_memory_access"
+    TL_DISABLE_SAFE_MEMORY_ACCESS = "tl.disable_safe_memory_legalize"
     TL_DISABLE_VECTORIZE_256 = "tl.disable_vectorize_256"
     TL_DISABLE_WGMMA = "tl.disable_wgmma"
     TL_DISABLE_SHUFFLE_ELECT = "tl.disable_shuffle_elect"
@@ -46,6 +46,18 @@ class PassConfigKey(str, Enum):
     TL_REDUCER_FORCE_BASELINE = "tl.reducer_force_baseline"
     TL_STORAGE_REWRITE_DETECT_INPLACE = "tl.storage_rewrite_detect_inplace"
     TL_PASS_PROFILE = "tl.pass_profile"
+    TL_ENABLE_DUMP_IR = "tl.enable_dump_ir"
+    TL_DUMP_IR_DIR = "tl.dump_ir_path"
+    TIR_ENABLE_EQUIV_TERMS_IN_CSE = "tir.enable_equiv_terms_in_cse_tir"
+    TIR_DISABLE_CSE = "tirx.disable_cse_tir"
+    TIR_SIMPLIFY = "tirx.Simplify"
+    TIR_DISABLE_STORAGE_REWRITE = "tirx.disable_storage_rewrite"
+    TIR_DISABLE_VECTORIZE = "tirx.disable_vectorize"
+    TIR_USE_ASYNC_COPY = "tirx.use_async_copy"
+    TIR_ENABLE_DEBUG = "tirx.enable_debug"
+    TIR_MERGE_STATIC_SMEM = "tirx.merge_static_smem"
+    TIR_ADD_LOWER_PASS = "tirx.add_lower_pass"
+    TIR_NOALIAS = "tirx.noalias"
     TL_ALLOW_TF32 = "tl.allow_tf32"
     TL_DISABLE_PERSISTENT_BLOCKS = "tl.disable_persistent_blocks"
     TL_DISABLE_PRODUCT_OVERLAP = "tl.disable_product_overlap"
@@ -57,9 +69,32 @@ class PassConfigKey(str, Enum):
         return str(self.value)
 
 
+# Of TileLang's own passes; there is nothing here that they could set.
+_WITHOUT_EFFECT = frozenset(
+    f"tl.{name}"
+    for name in (
+        "disable_prelower_semantic_check enable_auto_schedule enable_auto_warp_specialization layout_cost_model "
+        "enable_reducer_plan_verbose enable_fp32x2_reduction disable_loop_unswitching ast_print_enable "
+        "loop_unswitching_allow_non_trivial_else if_stmt_binding_inline_replayable_binds "
+        "disable_out_of_bound_warning pass_profile_threshold_ms"
+    ).split()
+)
+_OLD_NAMES = {"tl.disable_safe_memory_access": PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS.value}
+_warned: set[str] = set()
+
+
+class PassConfigWarning(UserWarning):
+    """A key of ``pass_configs`` sets nothing here."""
+
+
 def checked_pass_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
-    """``pass_configs`` with plain string keys; an unknown key is an error that names the nearest."""
+    """``pass_configs`` with plain string keys.
+
+    An unknown key is an error that names the nearest. One that sets a pass of TileLang's own is left out, with one
+    warning for each such key in a process.
+    """
     import difflib
+    import warnings
 
     if configs is not None and not isinstance(configs, Mapping):
         raise TargetError(
@@ -69,6 +104,13 @@ def checked_pass_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in (configs or {}).items():
         name = str(key.value if isinstance(key, Enum) else key)
+        name = _OLD_NAMES.get(name, name)
+        if name in _WITHOUT_EFFECT:
+            if name not in _warned:
+                _warned.add(name)
+                text = f"the pass configuration {name!r} is for a pass of TileLang's own and has no effect here"
+                warnings.warn(text, PassConfigWarning, stacklevel=3)
+            continue
         if name not in known and not name.startswith(("tir.", "tirx.", "s_tir.")):
             close = difflib.get_close_matches(name, known, n=1)
             raise TargetError(

@@ -50,7 +50,7 @@ class AutotunedKernel:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         config = self._known_config(args, kwargs)
         if config is not None:
-            made = self.jit_impl(**completed(self.jit_impl.signature, args, kwargs, config))
+            made = self.jit_impl(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, config))
             if self.jit_impl.mode != "eager":
                 made.config = config
             return made
@@ -58,14 +58,14 @@ class AutotunedKernel:
         if result is None:
             return self.jit_impl(*args, **kwargs)
         if self.jit_impl.mode == "eager":
-            return self.jit_impl(**completed(self.jit_impl.signature, args, kwargs, result.config))
+            return self.jit_impl(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, result.config))
         return self._kernel(result, args, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
         """The kernel for these arguments, tuned unless they set all tunables."""
         config = self._known_config(args, kwargs)
         if config is not None:
-            return self.jit_impl.compile(**completed(self.jit_impl.signature, args, kwargs, config))
+            return self.jit_impl.compile(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, config))
         result = self._result(args, kwargs)
         return self.jit_impl.compile(*args, **kwargs) if result is None else self._kernel(result, args, kwargs)
 
@@ -80,7 +80,7 @@ class AutotunedKernel:
         """What is known for the call, unless it sets tunables itself."""
         if self.known is None:
             return None
-        signature = self.jit_impl.signature
+        signature = self.jit_impl.call_signature(kwargs)
         names = tunables(expand(self.configs, signature, args, kwargs))
         if given(names, signature, args, kwargs):
             return None
@@ -94,7 +94,7 @@ class AutotunedKernel:
         if key not in self._results:
             with self._lock:
                 if key not in self._results:
-                    signature = self.jit_impl.signature
+                    signature = self.jit_impl.call_signature(kwargs)
                     names = tunables(expand(self.configs, signature, args, kwargs))
                     whole = len(given(names, signature, args, kwargs)) == len(names)
                     self._results[key] = None if whole else self._tuning(args, kwargs).run()
@@ -107,12 +107,12 @@ class AutotunedKernel:
     def _kernel(self, result: AutotuneResult, args: Sequence[Any], kwargs: dict[str, Any]) -> JITKernel:
         if not self.do_not_specialize:
             return result.kernel
-        kernel = self.jit_impl.compile(**completed(self.jit_impl.signature, args, kwargs, result.config))
+        kernel = self.jit_impl.compile(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, result.config))
         kernel.config, kernel.latency, kernel.ref_latency = result.config, result.latency, result.ref_latency
         return kernel
 
     def _memory_key(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        bound = self.jit_impl.signature.bind_partial(*args, **kwargs)
+        bound = self.jit_impl.call_signature(kwargs).bind_partial(*args, **kwargs)
         bound.apply_defaults()
         ignored = self.do_not_specialize
         return tuple((name, _key_of(value)) for name, value in bound.arguments.items() if name not in ignored)

@@ -11,6 +11,7 @@ from tilecore.profiler.supply import TensorSupplyType, known_sizes, supply
 from tilecore.runtime.adapter import KernelAdapter
 from tilecore.runtime.artifact import Artifact, Param, ScalarParam
 from tilecore.runtime.dims import dim_to_json
+from tilecore.runtime.params import KernelParam, params_of
 
 _local = threading.local()
 
@@ -61,7 +62,7 @@ class InputSets:
     def __init__(
         self,
         supply_type: TensorSupplyType,
-        supply_prog: Callable[[list[Param]], Sequence[Any]] | None,
+        supply_prog: Callable[[list[KernelParam]], Sequence[Any]] | None,
         given: Sequence[Any] | Mapping[str, Any] | None,
         sizes: Mapping[str, int] | None = None,
     ) -> None:
@@ -86,7 +87,7 @@ class InputSets:
             return [supply(param, adapter, sizes, self.supply_type) for param in params]
         if isinstance(self.given, Mapping):
             return [self.given[param.name] for param in params]
-        made = list(self.given if self.given is not None else self.supply_prog(params))  # type: ignore[misc]
+        made = list(self.given if self.given is not None else self.supply_prog(list(params_of(params))))  # type: ignore[misc]
         if len(made) != len(params):
             source = "set_autotune_inputs gave" if self.given is not None else "supply_prog returned"
             raise ArgumentError(

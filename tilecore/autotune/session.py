@@ -56,7 +56,7 @@ def forget(keys: Sequence[str]) -> None:
 def run_once(key: str, artifact: Artifact, inputs: str) -> PackedRun:
     """Run a candidate on copies of a set of inputs."""
     kernel = _load(key, artifact)
-    made = run(kernel, _inputs[inputs], lambda: kernel.adapter.synchronize(0))
+    made = run(kernel, _inputs[inputs], lambda: kernel.execution.synchronize(0))
     written = {position: pack(made.inputs[position]) for position, _ in written_inputs(artifact)}
     return PackedRun([pack(value) for value in made.returned], written)
 

@@ -8,7 +8,7 @@ from typing import Any
 from tilecore import debug, settings
 from tilecore.autotune import store
 from tilecore.autotune.candidates import show
-from tilecore.autotune.configs import Config, Configs, completed, expand, in_words
+from tilecore.autotune.configs import Config, Configs, completed, expand, in_words, tunables
 from tilecore.autotune.inputs import InputSets
 from tilecore.autotune.profile_args import ProfileArgs
 from tilecore.autotune.result import AutotuneResult
@@ -19,9 +19,9 @@ from tilecore.dtypes import dtype as DType
 from tilecore.jit.build_jobs import Job
 from tilecore.jit.build_many import load
 from tilecore.jit.eager import tensor_type
+from tilecore.jit.eager_call import LEFT_OUT, gives_tensors
 from tilecore.jit.factory_calls import job_of, label_of, remember
 from tilecore.jit.impl import JITImpl
-from tilecore.language.annotations import TensorType
 from tilecore.profiler.arrays import copied
 from tilecore.profiler.profiler import Profiler
 
@@ -49,7 +49,7 @@ class Tuning:
         self.profile = profile
         self.args = args
         self.kwargs = dict(kwargs or {})
-        self.configs = expand(configs, jit_impl.signature, args, self.kwargs)
+        self.configs = expand(configs, jit_impl.call_signature(self.kwargs), args, self.kwargs)
         self.given = self._arguments_of_call() if given is None else list(given)
         self.not_specialized = tuple(not_specialized)
 
@@ -78,18 +78,20 @@ class Tuning:
         return str(getattr(self.jit_impl, "__name__", "kernel"))
 
     def _call(self, config: Config) -> dict[str, Any]:
-        return completed(self.jit_impl.signature, self.args, self.kwargs, config)
+        return completed(self.jit_impl.call_signature(self.kwargs), self.args, self.kwargs, config)
 
     def _job(self, config: Config) -> Job:
         call = self._call(config)
         return job_of(self.jit_impl, label_of(self.jit_impl, (), call), (), call)
 
     def _arguments_of_call(self) -> dict[str, Any] | None:
-        """Of an eager kernel: what the call gives, by name; None when tensors are given by their types only."""
+        """Of an eager kernel: what the call gives, by name; None when tensors are given by their types or left out."""
         if self.jit_impl.mode != "eager":
             return None
         values = self._call({})
-        return None if any(isinstance(value, TensorType) for value in values.values()) else values
+        tuned = tunables(self.configs)
+        needed = [n for n, p in self.jit_impl.signature.parameters.items() if p.default is p.empty and n not in tuned]
+        return values if gives_tensors({**dict.fromkeys(needed, LEFT_OUT), **values}) else None
 
     # -- results ----------------------------------------------------------------------------------------------
 

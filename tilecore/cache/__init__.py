@@ -10,6 +10,7 @@ wrong with the disk, kernels compile; whatever is not understood in the source, 
 from tilecore.cache.admin import CacheCheck, CacheCleared, CacheStats, clear, path, stats, verify
 from tilecore.cache.current import disable_cache, disk_cache, enable_cache, is_cache_enabled
 from tilecore.cache.disk import DiskCache
+from tilecore.cache.kernel_cache import KernelCache, cached, clear_cache
 from tilecore.cache.key import UncacheableError, kernel_key
 from tilecore.cache.memory import MemoryCache
 from tilecore.cache.versions import versions_for_key
@@ -21,9 +22,12 @@ __all__ = [
     "CacheStats",
     "CacheWarning",
     "DiskCache",
+    "KernelCache",
     "MemoryCache",
     "UncacheableError",
+    "cached",
     "clear",
+    "clear_cache",
     "disable_cache",
     "disk_cache",
     "enable_cache",

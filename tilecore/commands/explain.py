@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import sys
 from argparse import Namespace
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from tilecore.commands.text import dump
@@ -112,14 +113,20 @@ def _is_kernel(value: Any) -> bool:
 
 def _compile(found: Any, name: str, values: dict[str, Any], target: str | None) -> JITKernel:
     import tilecore
+    from tilecore.jit.eager import is_eager
     from tilecore.jit.impl import JITImpl
 
+    if isinstance(found, FunctionType) and is_eager(found):
+        found = JITImpl(found, {})
     if isinstance(found, JITImpl) and target is not None:
         found = JITImpl(found.func, {**found.settings, "target": target})
     try:
         if isinstance(found, JITImpl):
             return found.compile(**values)
         made = found if _is_kernel(found) else found(**values)
+    except ArgumentError as error:
+        error.hint = error.hint or "--set NAME=VALUE gives its arguments, and T.const sizes by their names"
+        raise
     except TypeError as error:
         raise ArgumentError(f"{name} was not made: {error}", hint="--set NAME=VALUE gives its arguments") from None
     if isinstance(made, JITImpl):

@@ -48,6 +48,7 @@ class Builder:
         self.names: dict[str, int] = {}
         self.on_annotation: Callable[[str, Any, Any], Any] | None = None
         self.on_empty: Callable[[list[Any], Any], Any] | None = None
+        self.on_const: Callable[[Any], None] | None = None
         self.return_depth = 0
         self.lanes: dict[int, Var] = {}  # of vectors by their length: frontend/vectors.py
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from tilecore import debug, settings
 from tilecore.cache.current import disk_cache
@@ -15,14 +16,19 @@ from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.errors import LanguageError, TargetError
 from tilecore.jit.collection import collection_paused
+from tilecore.jit.execution_names import ExecutionBackend, is_usual_name
 from tilecore.jit.interpreted import interpreted
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Backend
+from tilecore.plugins.discovery import HOST_KIND
+from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
 from tilecore.runtime.adapter import INTERPRETED, SIMULATED
 from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.kernel import JITKernel
 from tilecore.target import Target
-from tilecore.transform import checked_pass_configs
+from tilecore.transform import PassConfigKey, checked_pass_configs
+
+logger = logging.getLogger("tilecore.jit")  # at the level debug: what is compiled, and what the caches give
 
 
 @dataclass(frozen=True)
@@ -66,14 +72,35 @@ def make_request(
     debug_root_path: Any = None,
 ) -> Request:
     """Resolve and check the arguments that jit, compile and par_compile share."""
-    if target_host is not None and str(target_host).split()[0] not in ("cpu", "llvm", "c", "host"):
-        raise TargetError(f"target_host {target_host!r}", expected="the host itself; leave it out")
+    check_host(target_host)
     backend, resolved = manager.use_default() if target in (None, "auto") else manager.resolve(target)
     asked = execution_backend not in (None, "", "auto")
     adapter = choose_adapter(backend, resolved, str(execution_backend) if asked else settings.execution_backend())
     loud = settings.verbose() if verbose is None else bool(verbose)
-    options = CompileOptions(_positions(out_idx), checked_pass_configs(pass_configs), _flags(compile_flags), loud)
-    return Request(backend, resolved, adapter, options, None if debug_root_path is None else str(debug_root_path))
+    configs = checked_pass_configs(pass_configs)
+    folder = _dump_folder(configs) if debug_root_path is None else str(debug_root_path)
+    options = CompileOptions(_positions(out_idx), configs, _flags(compile_flags), loud)
+    return Request(backend, resolved, adapter, options, folder)
+
+
+def _dump_folder(configs: dict[str, Any]) -> str | None:
+    """Where TL_ENABLE_DUMP_IR writes the files of every step, as debug_root_path does; its keys decide nothing else."""
+    wanted = configs.pop(PassConfigKey.TL_ENABLE_DUMP_IR.value, False)
+    folder = configs.pop(PassConfigKey.TL_DUMP_IR_DIR.value, "./dump_ir")
+    return str(folder) if wanted else None
+
+
+def check_host(target_host: Any) -> None:
+    """Raises TargetError for a target_host that is not the host. Its attributes, such as -mcpu, change nothing: the
+    host's part of a launch is the launcher, which is part of tilecore."""
+    if target_host is None:
+        return
+    kind = kind_name(target_host) if is_tvm_target(target_host) else Target.parse(target_host).kind
+    names = (HOST_KIND, *manager.target_spec(HOST_KIND).aliases)
+    if kind not in names:
+        raise TargetError(
+            f"target_host={target_host!r} is not the host", found=f"target {kind!r}", expected="leave it out"
+        )
 
 
 def _positions(out_idx: Any) -> tuple[int, ...]:
@@ -105,11 +132,14 @@ def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
         return INTERPRETED
     if SIMULATED in names and settings.simulate():
         return SIMULATED
+    if is_usual_name(wanted, names):
+        wanted = settings.execution_backend()
+        wanted = "auto" if is_usual_name(wanted, names) else wanted
     if wanted not in ("auto", ""):
         if wanted not in names:
             raise TargetError(
                 f"target {target.kind!r} has no execution backend {wanted!r}",
-                expected=", ".join(["auto", *names]),
+                expected=", ".join(dict.fromkeys([*get_args(ExecutionBackend), *names])),
                 hint="TILECORE_EXECUTION_BACKEND names it" if wanted == settings.execution_backend() else None,
             )
         return wanted
@@ -158,8 +188,8 @@ def compile(
 
     out_idx: parameters (an int or several, negative from the end) that calls allocate and return, in this order.
     execution_backend: how to run it ("auto": the target's first that can). target: "auto", a name with attributes, a
-    dict or a tilecore.Target. pass_configs: by PassConfigKey. compile_flags: for the vendor's compiler.
-    debug_root_path: a folder for the files of every step.
+    dict, a tilecore.Target or TVM's. target_host: the host, however it is written. pass_configs: by PassConfigKey.
+    compile_flags: for the vendor's compiler. debug_root_path: a folder for the files of every step.
     """
     request = make_request(
         out_idx, execution_backend, target, target_host, verbose, pass_configs, compile_flags, debug_root_path
@@ -194,7 +224,7 @@ def _found_or_made(
                 return kernel
             artifact = disk.get(known)
             if artifact is not None:
-                debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
+                _say(f"{artifact.name}: from the cache")
                 kernel = kernel_of(artifact, request, make_ir, from_cache=True)
                 _kernels.put(known, kernel)
                 return kernel
@@ -237,7 +267,7 @@ def _make(func: Any, request: Request, key: str) -> JITKernel:
         disk.put(key, artifact)
     else:
         artifact = known
-        debug.say(debug.BACKEND, f"{artifact.name}: from the cache")
+        _say(f"{artifact.name}: from the cache")
     return kernel_of(artifact, request, lambda: func, from_cache=known is not None)
 
 
@@ -245,7 +275,7 @@ def kernel_of(
     artifact: Artifact, request: Request, make_ir: Callable[[], Any], *, from_cache: bool = False
 ) -> JITKernel:
     """The artifact of a request, loaded. make_ir: gives its tile IR when someone asks for it."""
-    kernel = JITKernel(artifact, request.backend, request.target, make_ir)
+    kernel: JITKernel = JITKernel(artifact, request.backend, request.target, make_ir)
     kernel.from_cache = from_cache
     kernel.pass_configs = request.options.pass_configs
     return kernel
@@ -255,9 +285,14 @@ def build(func: Any, request: Request) -> Artifact:
     """Compile, with what the debugging switches ask for."""
     name = str(func.attrs["global_symbol"])
     with debug.compiling(name, request.debug_root, request.options.verbose):
-        debug.say(debug.BACKEND, f"{name}: target {request.target}, execution backend {request.adapter}")
+        _say(f"{name}: target {request.target}, execution backend {request.adapter}")
         artifact = build_artifact(func, request.backend, request.target, request.adapter, request.options)
     if settings.print_on_compilation() or request.options.verbose:
         steps = artifact.report.get("steps", {})
         debug.announce(f"compiled {name} for {request.target.kind} in {sum(steps.values()):.0f} ms")
     return artifact
+
+
+def _say(text: str) -> None:
+    debug.say(debug.BACKEND, text)
+    logger.debug(text)

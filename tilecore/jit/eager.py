@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -15,6 +14,7 @@ from tilecore.cache.source_key import source_key
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, definition_of, evaluate_strings
+from tilecore.jit.eager_call import LEFT_OUT, EagerCall, bound_arguments, described, split_constants
 from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType
 from tilecore.runtime.kernel import JITKernel
@@ -29,6 +29,21 @@ def is_eager(function: FunctionType) -> bool:
     except (LanguageError, SyntaxError):
         return False
     return any(_declares(node) for node in _own_nodes(definition))
+
+
+def declarations(function: FunctionType) -> tuple[list[str], list[str]]:
+    """The names that an eager function's body declares as tensors, and those of its T.const sizes."""
+    from tilecore.frontend.source import parse_function
+
+    _, definition = parse_function(function)
+    tensors, sizes = [], []
+    for node in _own_nodes(definition):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and _declares(node):
+            tensors.append(node.target.id)
+        elif isinstance(node, ast.Call) and _last_name(node.func) == "const":
+            texts = [one.value for one in node.args[:1] if isinstance(one, ast.Constant)]
+            sizes += [name for text in texts if isinstance(text, str) for name in text.replace(",", " ").split()]
+    return tensors, sizes
 
 
 def _own_nodes(definition: Any) -> Any:
@@ -65,28 +80,44 @@ class EagerKernel:
         self._kernels: dict[Any, tuple[JITKernel, tuple[str, ...]]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self._bind(args, kwargs)
-        kernel, names = self._kernel(bound)
+        named, constants = split_constants(self.signature, kwargs)
+        bound = bound_arguments(self.signature, args, named, whole=True)
+        kernel, names = self._kernel(EagerCall(self._types(bound), constants))
         return kernel(*(bound[name] for name in names))
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
-        """The kernel for these arguments; tensors may be given as T.Tensor types."""
-        return self._kernel(self._bind(args, kwargs))[0]
+        """The kernel for these arguments. Tensors may be given as T.Tensor types, or left out where T.const sizes are
+        given by their names: ``matmul.compile(M=64, N=64, K=32, block_M=16)``."""
+        return self._kernel(self.call_of(args, kwargs))[0]
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
-        return self._elaborate(self._types(self._bind(args, kwargs)))[0]
+        """The tile IR for what :meth:`compile` takes."""
+        return self._elaborate(self.call_of(args, kwargs))[0]
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
-        return {name: _plain_number(value) for name, value in bound.arguments.items()}
+    def job_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[int, ...]]:
+        """The tile IR for what :meth:`compile` takes, and the positions of its outputs."""
+        ir, _, outputs = self._elaborate(self.call_of(args, kwargs))
+        return ir, outputs
 
-    def _kernel(self, bound: dict[str, Any]) -> tuple[JITKernel, tuple[str, ...]]:
-        types = self._types(bound)
-        key = (*((name, _key_of(value)) for name, value in types.items()), self._surroundings.now())
+    def call_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> EagerCall:
+        """What these arguments ask to be compiled; tensors may be left out."""
+        named, constants = split_constants(self.signature, kwargs)
+        return EagerCall(self._types(bound_arguments(self.signature, args, named, whole=False)), constants)
+
+    def key_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """What tells the kernels apart in memory: values, sizes by name, and tensors by shape and element type."""
+        return self._key(self.call_of(args, kwargs))
+
+    @staticmethod
+    def _key(call: EagerCall) -> tuple[Any, ...]:
+        types = tuple((name, _key_of(value)) for name, value in call.types.items())
+        return (*types, *sorted(call.constants.items()))
+
+    def _kernel(self, call: EagerCall) -> tuple[JITKernel, tuple[str, ...]]:
+        key = (self._key(call), self._surroundings.now())
         known = self._kernels.get(key)
         if known is None:
-            known = self._kernels[key] = self._compile(types)
+            known = self._kernels[key] = self._compile(call)
         return known
 
     def _types(self, bound: dict[str, Any]) -> dict[str, Any]:
@@ -97,6 +128,8 @@ class EagerKernel:
 
     @staticmethod
     def _type_of(name: str, value: Any, scalar: DType | None) -> Any:
+        if value is LEFT_OUT:
+            return LEFT_OUT if scalar is None else scalar
         try:
             kind = tensor_type(value)
         except LanguageError as error:
@@ -109,21 +142,22 @@ class EagerKernel:
     def _annotations(self) -> dict[str, Any]:
         return evaluate_strings(self.function, annotations_of(self.function), None)
 
-    def _compile(self, types: dict[str, Any]) -> tuple[JITKernel, tuple[str, ...]]:
+    def _compile(self, call: EagerCall) -> tuple[JITKernel, tuple[str, ...]]:
         from tilecore.jit.compile import compile_ir
 
         request = self.request()
-        made = functools.lru_cache(maxsize=1)(lambda: self._elaborate(types))
-        found = source_key(self.function, (), {k: _plain(v) for k, v in types.items()})
-        key = None if found is None else kernel_key({"source": found.digest, "eager": True, **request.key_parts()})
+        made = functools.lru_cache(maxsize=1)(lambda: self._elaborate(call))
+        found = source_key(self.function, (), described(call.types, _plain))
+        facts = {"eager": True, "constants": dict(call.constants)}
+        key = None if found is None else kernel_key({"source": found.digest, **facts, **request.key_parts()})
         kernel = compile_ir(lambda: made()[0], request, key, lambda: made()[2])
         outputs = set(kernel.artifact.out_idx)
         return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)
 
-    def _elaborate(self, types: dict[str, Any]) -> tuple[Any, tuple[str, ...], tuple[int, ...]]:
+    def _elaborate(self, call: EagerCall) -> tuple[Any, tuple[str, ...], tuple[int, ...]]:
         from tilecore.jit.elaborate_eager import elaborate
 
-        return elaborate(self.function, types, self._annotations(), definition_of(self.function))
+        return elaborate(self.function, call, self._annotations(), definition_of(self.function))
 
 
 def tensor_type(value: Any) -> TensorType | None:
@@ -136,12 +170,6 @@ def tensor_type(value: Any) -> TensorType | None:
     if shape is None or kind is None or isinstance(value, type):
         return None
     return TensorType(tuple(int(s) for s in shape), DType(kind))
-
-
-def _plain_number(value: Any) -> Any:
-    """numpy's scalars as Python's: they have a shape and a dtype, but are no tensors."""
-    numpy = sys.modules.get("numpy")
-    return value.item() if numpy is not None and isinstance(value, numpy.generic) else value
 
 
 def _key_of(value: Any) -> Any:

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.errors import LanguageError, Location
-from tilecore.frontend.builder import Builder
+from tilecore.errors import ArgumentError, LanguageError, Location
+from tilecore.frontend.builder import Builder, current
 from tilecore.frontend.elaborate import finish, parameter_of, run, tensor_var
 from tilecore.ir.nodes import Var, is_prim_expr
+from tilecore.jit.eager_call import LEFT_OUT, EagerCall
 from tilecore.language.annotations import TensorType
 from tilecore.language.buffers import BufferHandle
-from tilecore.language.symbols import ConstDim
+from tilecore.language.symbols import ConstDim, DerivedDim
 from tilecore.language.values import KernelValue
 
 
 class _Undeclared(KernelValue):
-    """A tensor argument before the body declares it."""
+    """A tensor argument, or one that was left out, before the body declares it. kind: None for one left out."""
 
-    def __init__(self, name: str, kind: TensorType) -> None:
+    def __init__(self, name: str, kind: TensorType | None) -> None:
         self.name = name
         self.kind = kind
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute == "shape":
-            return self.kind.shape
-        if attribute == "dtype":
-            return self.kind.dtype
-        raise AttributeError(attribute)
+        if attribute not in ("shape", "dtype"):
+            raise AttributeError(attribute)
+        return getattr(self.kind, attribute) if self.kind is not None else self._refuse()
 
     def _refuse(self, *args: Any) -> Any:
+        if self.kind is None:
+            raise ArgumentError(
+                f"parameter {self.name!r} was left out, and is used before it is declared a tensor",
+                expected=f"{self.name}=... in the call, or {self.name}: T.Tensor[[...], dtype] before T.Kernel",
+            ).at(current().location)
         raise LanguageError(
             f"parameter {self.name!r} is used before it is declared",
             expected=f"{self.name}: T.Tensor[[...], dtype] before T.Kernel",
@@ -39,29 +45,65 @@ class _Undeclared(KernelValue):
     expr = __getitem__ = __setitem__ = __call__ = __iter__ = __len__ = __bool__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refuse
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __neg__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __int__ = __float__ = __index__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __int__ = __float__ = __index__ = _refuse
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+@dataclass(frozen=True)
+class _Check:
+    """A declared size that could not be compared yet with the tensor's: T.const names in it were not known."""
+
+    size: DerivedDim
+    actual: int
+    where: str
+    location: Location | None
 
 
 class _Elaboration:
-    def __init__(self, function: FunctionType, types: dict[str, Any], place: Location) -> None:
+    def __init__(self, function: FunctionType, call: EagerCall, place: Location) -> None:
         self.function = function
-        self.types = types
+        self.types = call.types
+        self.constants = dict(call.constants)
         self.place = place
         self.builder = Builder(function.__name__)
         self.params: dict[str, Var] = {}
         self.outputs: list[BufferHandle] = []
+        self.checks: list[_Check] = []
+        self.sizes: list[str] = []  # names of the T.const sizes, as they are made
         self.builder.on_annotation = self.declare
         self.builder.on_empty = self.output
+        self.builder.on_const = self.constant
+
+    def constant(self, size: ConstDim) -> None:
+        """A T.const: it may have its value from the call."""
+        self.sizes.append(size.name)
+        if size.name in self.constants:
+            size.settle(self.constants[size.name], f"the argument {size.name}=")
+
+    def begin(self, annotations: Iterable[Any]) -> None:
+        """T.const sizes that stand in the signature were made once, and are used by every compilation."""
+        shapes = [annotation.shape for annotation in annotations if isinstance(annotation, TensorType)]
+        sizes = [leaf for shape in shapes for size in shape if isinstance(size, ConstDim) for leaf in size.leaves()]
+        for size in dict.fromkeys(sizes):
+            size.forget()
+            self.constant(size)
 
     def declare(self, name: str, annotation: Any, old: Any) -> Any:
         """``name: T.Tensor[[...], dtype]`` or ``name: T.int32`` in the body."""
         if name not in self.types:
             raise LanguageError(f"`{name}: ...` declares what is not a parameter", expected=", ".join(self.types))
+        if name in self.params:
+            raise LanguageError(f"parameter {name!r} is declared twice", expected="one declaration of it")
         given = self.types[name]
         if isinstance(annotation, TensorType):
-            if not isinstance(given, TensorType):
+            if given is LEFT_OUT:
+                self._require(name, annotation)
+            elif isinstance(given, TensorType):
+                annotation = self._settled(name, annotation, given)
+            else:
                 raise LanguageError(f"parameter {name!r} is declared a tensor", found=repr(given)[:60])
-            self._settle(name, annotation, given)
         elif isinstance(given, TensorType):
             raise LanguageError(f"parameter {name!r} is a tensor", found=repr(annotation), expected="T.Tensor[...]")
         elif not isinstance(annotation, DType) and annotation not in (int, float, bool):
@@ -70,18 +112,55 @@ class _Elaboration:
         self.params[name] = var
         return value
 
-    def _settle(self, name: str, declared: TensorType, given: TensorType) -> None:
-        """Give the T.const sizes of a declaration the values that the tensor has."""
+    def _require(self, name: str, declared: TensorType) -> None:
+        """Of a tensor that was left out, the declaration must say all sizes."""
+        for size in (*declared.shape, *(declared.strides or ())):
+            if isinstance(size, ConstDim) and not size.known:
+                raise ArgumentError(
+                    f"parameter {name!r} was left out, and the value of T.const {size.name!r} is not known",
+                    found=repr(declared),
+                    expected=f"{name}=... in the call (a tensor, or a T.Tensor type), or each T.const by its name",
+                ).at(self.builder.location)
+
+    def _settled(self, name: str, declared: TensorType, given: TensorType) -> TensorType:
+        """Give the T.const sizes of a declaration the values that the tensor has; sizes made of some that are not
+        known yet are the tensor's, and checked at the end."""
         if len(declared.shape) != len(given.shape):
             axes = "1 axis" if len(given.shape) == 1 else f"{len(given.shape)} axes"
             raise LanguageError(f"parameter {name!r} has {axes}", expected=f"{len(declared.shape)}, as declared")
         if str(declared.dtype.facts.torch) != str(given.dtype.facts.torch):
             raise LanguageError(f"parameter {name!r} holds {given.dtype}", expected=str(declared.dtype))
+        shape = list(declared.shape)
         for axis, (size, actual) in enumerate(zip(declared.shape, given.shape, strict=True)):
+            where = f"{name}.shape[{axis}]"
             if isinstance(size, ConstDim):
-                size.settle(int(actual), f"{name}.shape[{axis}]")
+                if is_prim_expr(actual):
+                    raise LanguageError(
+                        f"{where} is {actual}, and T.const {size.name!r} is a number", expected="an int"
+                    )
+                if isinstance(size, DerivedDim) and not size.known:
+                    self.checks.append(_Check(size, int(actual), where, self.builder.location))
+                    shape[axis] = int(actual)
+                else:
+                    size.settle(int(actual), where)
             elif isinstance(size, int) and size != actual and not is_prim_expr(actual):
                 raise LanguageError(f"axis {axis} of {name!r} has size {actual}", expected=str(size))
+        return TensorType(tuple(shape), declared.dtype, declared.strides, scope=declared.scope)
+
+    def check(self) -> None:
+        """What was given by name, and what could not be compared when it was declared."""
+        for name in self.constants:
+            if name not in self.sizes:
+                raise ArgumentError(
+                    f"{self.function.__name__}() has no parameter and no T.const named {name!r}",
+                    location=self.place,
+                    expected=", ".join([*self.types, *self.sizes]),
+                )
+        for check in self.checks:
+            try:
+                check.size.settle(check.actual, check.where)
+            except LanguageError as error:
+                raise error.at(check.location) from None
 
     def output(self, shape: list[Any], dtype: DType) -> BufferHandle:
         """T.empty: a further parameter, which the call allocates."""
@@ -111,23 +190,37 @@ class _Output(BufferHandle):
 
 
 def elaborate(
-    function: FunctionType, types: dict[str, Any], annotations: dict[str, Any], place: Location
+    function: FunctionType, call: EagerCall, annotations: dict[str, Any], place: Location
 ) -> tuple[Any, tuple[str, ...], tuple[int, ...]]:
     """The tile IR; the names of the parameters that a call passes; the positions of its outputs, as returned."""
-    work = _Elaboration(function, types, place)
+    work = _Elaboration(function, call, place)
+    work.begin(annotations.values())
+    types = call.types
     values: dict[str, Any] = {}
     for name, given in types.items():
-        values[name] = _Undeclared(name, given) if isinstance(given, TensorType) else given
+        if given is LEFT_OUT or isinstance(given, TensorType):
+            values[name] = _Undeclared(name, given if isinstance(given, TensorType) else None)
+        else:
+            values[name] = given
         if isinstance(annotations.get(name), (TensorType, DType)):
             values[name] = work.declare(name, annotations[name], None)
     returned = run(work.builder, function, [], values)
-    missing = [n for n, g in types.items() if isinstance(g, TensorType) and n not in work.params]
-    if missing:
-        raise LanguageError(
-            f"parameter {missing[0]!r} of {function.__name__} is not declared",
-            location=place,
-            expected=f"{missing[0]}: T.Tensor[[...], dtype] in the signature or the body",
-        )
+    work.check()
+    for name, given in types.items():
+        if name in work.params:
+            continue
+        if given is LEFT_OUT:
+            raise ArgumentError(
+                f"{function.__name__}() needs its argument {name!r}: it is not declared a tensor",
+                location=place,
+                expected=f"{name}=... in the call",
+            )
+        if isinstance(given, TensorType):
+            raise LanguageError(
+                f"parameter {name!r} of {function.__name__} is not declared",
+                location=place,
+                expected=f"{name}: T.Tensor[[...], dtype] in the signature or the body",
+            )
     names = tuple(name for name in types if name in work.params)
     outputs = _returned(returned, work, place)
     params = [work.params[n] for n in names] + [h.buffer for h in outputs]

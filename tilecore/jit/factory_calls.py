@@ -42,9 +42,7 @@ def job_of(jit_impl: JITImpl, label: str, args: tuple[Any, ...], kwargs: dict[st
     """Runs the factory (or an eager kernel's body); raises what it raises."""
     request = jit_impl.request()
     if jit_impl.mode == "eager":
-        eager = jit_impl._eager
-        assert eager is not None
-        ir, _, outputs = eager._elaborate(eager._types(eager._bind(args, kwargs)))
+        ir, outputs = jit_impl._eager_kernel().job_of(args, kwargs)
         return Job(label, ir, replace(request, options=replace(request.options, out_idx=outputs)))
     return Job(label, jit_impl.get_tir(*args, **kwargs), request)
 

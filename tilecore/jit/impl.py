@@ -5,25 +5,34 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
 from tilecore.cache.key import kernel_key
 from tilecore.cache.source_key import source_key
-from tilecore.errors import LanguageError
+from tilecore.errors import LanguageError, TargetError
 from tilecore.frontend.function import PrimFunc
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
 from tilecore.jit.eager import EagerKernel, is_eager
+from tilecore.jit.eager_call import with_constants
 from tilecore.jit.surroundings import Same, Surroundings
 from tilecore.runtime.kernel import JITKernel
 
+_P = ParamSpec("_P")
+_KP = ParamSpec("_KP")
+_T = TypeVar("_T")
+_Ret = TypeVar("_Ret")
 
-class JITImpl:
+
+class JITImpl(Generic[_P, _KP, _T, _Ret]):
     """A function under ``@tilecore.jit``.
 
     lazy (the function returns a T.prim_func): calling it with Python values gives a compiled kernel, one for each set
     of values. eager (the body is the kernel itself): calling it with tensors compiles for them and runs, and returns
     the outputs. On a T.prim_func: calling it compiles once and runs.
+
+    For annotations: ``JITImpl[P, KP, T, R]``: the parameters of the function and of its kernels, what a kernel and what
+    a call of it returns.
     """
 
     def __init__(self, func: Any, settings: Mapping[str, Any]) -> None:
@@ -46,25 +55,87 @@ class JITImpl:
         """The resolved settings. The default target is looked up when the first kernel is compiled."""
         return self._request
 
+    # -- what it was made with --------------------------------------------------------------------------------
+
+    @property
+    def out_idx(self) -> Any:
+        """The setting as it was given, as all of these; a kernel's own ``out_idx`` counts from 0."""
+        return self.settings.get("out_idx")
+
+    @property
+    def execution_backend(self) -> str | None:
+        return self.settings.get("execution_backend")
+
+    @property
+    def target(self) -> Any:
+        return self.settings.get("target")
+
+    @property
+    def target_host(self) -> Any:
+        return self.settings.get("target_host")
+
+    @property
+    def verbose(self) -> bool | None:
+        return self.settings.get("verbose")
+
+    @property
+    def pass_configs(self) -> Mapping[Any, Any] | None:
+        return self.settings.get("pass_configs")
+
+    @property
+    def debug_root_path(self) -> Any:
+        return self.settings.get("debug_root_path")
+
+    @property
+    def compile_flags(self) -> Any:
+        return self.settings.get("compile_flags")
+
+    @functools.cached_property
+    def func_source(self) -> str:
+        """The text of the function; raises OSError where its file is gone."""
+        return inspect.getsource(inspect.unwrap(self.func))
+
+    def initialize_jit_mode(self, *args: Any, **kwargs: Any) -> Literal["lazy", "eager", "kernel"]:
+        """The mode, which the function's text decides, whatever the arguments.
+
+        Raises TargetError for an eager function with ``out_idx``.
+        """
+        if self.mode == "eager":
+            self._eager_kernel()
+        return self.mode
+
+    def is_lazy_mode(self) -> bool:
+        return self.mode == "lazy"
+
+    def _eager_kernel(self) -> EagerKernel:
+        assert self._eager is not None
+        if self.out_idx is not None:
+            raise TargetError(
+                f"{self.func.__name__} is an eager kernel, and has out_idx",
+                found=f"out_idx={self.out_idx!r}",
+                expected="outputs made by T.empty in the function, and returned",
+                hint="out_idx is for functions that return a T.prim_func; leave it out",
+            )
+        return self._eager
+
     # -- calling ----------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.mode == "eager":
-            assert self._eager is not None
-            return self._eager(*args, **kwargs)
+            return self._eager_kernel()(*args, **kwargs)
         if self.mode == "kernel":
             return self.compile()(*args, **kwargs)
         return self.compile(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
-        """The kernel for these arguments: lazy: the factory's values; eager: tensors (or T.Tensor types) and values."""
+        """The kernel for these arguments. lazy: the factory's values. eager: tensors (or T.Tensor types) and values;
+        tensors may be left out when T.const sizes are given by their names: ``compile(M=64, N=64, block_M=16)``."""
         if self.mode == "kernel":
             if self._own is None:
                 self._own = compile_ir(lambda: ir_of(self.func), self.request())
             return self._own
         if self.mode == "eager":
-            assert self._eager is not None
-            return self._eager.compile(*args, **kwargs)
+            return self._eager_kernel().compile(*args, **kwargs)
         key = self.memory_key(*args, **kwargs)
         kernel = self._kernels.get(key)
         if kernel is None:
@@ -83,8 +154,7 @@ class JITImpl:
         if self.mode == "kernel":
             return ir_of(self.func)
         if self.mode == "eager":
-            assert self._eager is not None
-            return self._eager.get_tir(*args, **kwargs)
+            return self._eager_kernel().get_tir(*args, **kwargs)
         made = self.func(*args, **kwargs)
         if made is None or not (isinstance(made, PrimFunc) or type(made).__name__ == "PrimFunc"):
             raise LanguageError(
@@ -93,6 +163,10 @@ class JITImpl:
                 hint="for an eager kernel put `with T.Kernel(...)` into the function itself",
             )
         return ir_of(made)
+
+    def call_signature(self, kwargs: Mapping[str, Any]) -> inspect.Signature:
+        """The signature for a call with these keyword arguments: of an eager function T.const names are among them."""
+        return with_constants(self.signature, kwargs) if self.mode == "eager" else self.signature
 
     def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
         """The emitted source for these arguments."""
@@ -103,7 +177,10 @@ class JITImpl:
         return self.parse_cache_key(*args, **kwargs), self._surroundings.now()
 
     def parse_cache_key(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What tells the kernels of this function apart in memory: its arguments, defaults filled in."""
+        """What tells the kernels of this function apart in memory: its arguments, defaults filled in; of an eager one
+        tensors count by shape and element type. Keys can be compared and hashed."""
+        if self._eager is not None:
+            return self._eager.key_of(args, kwargs)
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple((name, _hashable(value)) for name, value in bound.arguments.items())
@@ -136,7 +213,7 @@ class JITImpl:
         return f"<tilecore.jit {self.mode} {getattr(self.func, '__qualname__', self.func)}>"
 
 
-def _mode(func: Any) -> str:
+def _mode(func: Any) -> Literal["lazy", "eager", "kernel"]:
     if isinstance(func, PrimFunc):
         return "kernel"
     if not inspect.isfunction(func):
@@ -155,6 +232,8 @@ def _hashable(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
+        return Same(value)
+    if hasattr(value, "shape") and hasattr(value, "dtype"):  # its == is by elements
         return Same(value)
     return (type(value).__name__, value)
 

@@ -8,7 +8,7 @@ from typing import Any
 from tilecore import compiler
 from tilecore.errors import LanguageError
 from tilecore.jit.compile import ir_of, make_request
-from tilecore.runtime.artifact import Param
+from tilecore.runtime.params import KernelParam, params_of
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class CompiledArtifact:
     """
 
     device_mod: Any
-    params: list[Param]
+    params: list[KernelParam]
     kernel_source: str
     host_mod: None = None
     rt_mod: None = None
@@ -41,7 +41,7 @@ def lower(
     func = _only_function(func_or_mod)
     module, _ = compiler.lower(func, request.backend, request.target, request.options)
     source, _ = compiler.emit(module, request.backend, request.target)
-    return CompiledArtifact(module, list(compiler.params_of(func)), source)
+    return CompiledArtifact(module, list(params_of(compiler.params_of(func))), source)
 
 
 def _only_function(func_or_mod: Any) -> Any:

@@ -13,11 +13,16 @@ _PLAIN = (numbers.Integral, ConstDim)
 def ceildiv(lhs: Any, rhs: Any) -> Any:
     """``lhs / rhs`` rounded up."""
     if isinstance(lhs, _PLAIN) and isinstance(rhs, _PLAIN):
-        return -(-int(lhs) // int(rhs))
+        return -(-_number(lhs) // _number(rhs))
     from tilecore.language.values import as_expr
 
     a, b = as_expr(lhs), as_expr(rhs)
     return (a + b - 1) // b
+
+
+def _number(value: Any) -> Any:
+    """As a Python int; a T.const that is not known yet stays what it is."""
+    return value if isinstance(value, ConstDim) and not value.known else int(value)
 
 
 cdiv = ceildiv

@@ -34,10 +34,17 @@ def Var(name: str, dtype: str = "int32") -> Any:
 def const(name: str, dtype: str = "int32") -> Any:
     """In an eager kernel: sizes that are constants of the compiled kernel, read off the tensors it is called with.
 
-    ``M, N = T.const("M, N")``; each gets its value where a parameter is declared: ``A: T.Tensor[[M, N], dtype]``.
+    ``M, N = T.const("M, N")``; each gets its value where a parameter is declared: ``A: T.Tensor[[M, N], dtype]``, or
+    from the call, by its name: ``kernel.compile(M=64, N=64)``.
     """
-    made = tuple(ConstDim(n) for n in _split(name))
-    return made[0] if len(made) == 1 else made
+    from tilecore.frontend.builder import active
+
+    sizes = tuple(ConstDim(n) for n in _split(name))
+    builder = active()
+    if builder is not None and builder.on_const is not None:
+        for size in sizes:
+            builder.on_const(size)
+    return sizes[0] if len(sizes) == 1 else sizes
 
 
 def _split(name: str) -> list[str]:
@@ -48,7 +55,10 @@ def _split(name: str) -> list[str]:
 
 
 class ConstDim:
-    """An integer that is not known yet: a name until a tensor's declaration gives it its value."""
+    """An integer that is not known yet: a name until a tensor's declaration, or the call, gives it its value.
+
+    Arithmetic with one that is not known gives a DerivedDim, which is known when all that it is made of are.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -64,10 +74,20 @@ class ConstDim:
             raise LanguageError(
                 f"the value of T.const {self.name!r} is not known yet",
                 expected=f"a declaration before: A: T.Tensor[[{self.name}, ...], dtype]",
+                hint=f"no shape gives it? The call can, by name: {self.name}=...",
             )
         return self._value
 
+    def leaves(self) -> list[ConstDim]:
+        """The named sizes that it is made of."""
+        return [self]
+
+    def forget(self) -> None:
+        """Be a name again, for another compilation."""
+        self._value = None
+
     def settle(self, value: int, where: str) -> None:
+        """Give it its value. where: what that was read from, for the error of a second, different one."""
         if self._value is not None and self._value != value:
             raise LanguageError(
                 f"T.const {self.name!r} has two values", found=f"{self._value}, and {value} from {where}"
@@ -83,7 +103,7 @@ class ConstDim:
         return float(self.value)
 
     def __repr__(self) -> str:
-        return str(self._value) if self.known else self.name
+        return str(self.value) if self.known else self.name
 
     def __bool__(self) -> bool:
         return bool(self.value)
@@ -92,17 +112,68 @@ class ConstDim:
         return id(self)
 
 
-def _delegate(name: str) -> None:
-    def method(self: ConstDim, *others: Any) -> Any:
-        plain = [o.value if isinstance(o, ConstDim) else o for o in others]
-        return getattr(self.value, name)(*plain)
+class DerivedDim(ConstDim):
+    """What arithmetic makes of a T.const that is not known yet, such as ``K // 2``."""
 
-    method.__name__ = name
-    setattr(ConstDim, name, method)
+    def __init__(self, name: str, method: str, operands: tuple[Any, ...]) -> None:
+        super().__init__(name)
+        self._method = method
+        self._operands = operands
+
+    @property
+    def known(self) -> bool:
+        return all(operand.known for operand in self._operands if isinstance(operand, ConstDim))
+
+    @property
+    def value(self) -> int:
+        first, *others = (o.value if isinstance(o, ConstDim) else o for o in self._operands)
+        return _applied(self._method, first, others)
+
+    def leaves(self) -> list[ConstDim]:
+        return [leaf for operand in self._operands if isinstance(operand, ConstDim) for leaf in operand.leaves()]
+
+    def settle(self, value: int, where: str) -> None:
+        """Check it: its value follows from what it is made of."""
+        if self.value != value:
+            raise LanguageError(f"the size {self.name} is {self.value}", found=f"{value} from {where}")
 
 
-for _name in (
-    "add radd sub rsub mul rmul floordiv rfloordiv mod rmod truediv rtruediv pow rpow lshift rlshift rshift rrshift "
-    "and rand or ror xor rxor lt le gt ge eq ne neg pos abs invert"
-).split():
+def _applied(method: str, first: Any, others: list[Any]) -> Any:
+    """The method of int, or of float where an operand is one."""
+    return getattr(float(first) if any(isinstance(o, float) for o in others) else first, method)(*others)
+
+
+# arithmetic, and how it is written; comparisons need the values
+_ARITHMETIC = {
+    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "truediv": "/", "pow": "**",
+    "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^",
+}  # fmt: skip
+_UNARY = {"neg": "-", "pos": "+", "invert": "~"}
+
+
+def _delegate(method: str, text: str | None = None) -> None:
+    """Give ConstDim the method of int. text: how its result is named while the operands are not known; None: the
+    values are needed."""
+
+    def call(self: ConstDim, *others: Any) -> Any:
+        known = all(o.known for o in (self, *others) if isinstance(o, ConstDim))
+        if not known and text is not None and all(isinstance(o, (int, float, ConstDim)) for o in others):
+            return DerivedDim(text.format(*map(_named, (self, *others))), method, (self, *others))
+        return _applied(method, self.value, [o.value if isinstance(o, ConstDim) else o for o in others])
+
+    call.__name__ = method
+    setattr(ConstDim, method, call)
+
+
+def _named(operand: Any) -> str:
+    text = repr(operand)
+    return text if text.isidentifier() or text.isdecimal() else f"({text})"
+
+
+for _name, _sign in _ARITHMETIC.items():
+    _delegate(f"__{_name}__", f"{{0}} {_sign} {{1}}")
+    _delegate(f"__r{_name}__", f"{{1}} {_sign} {{0}}")
+for _name, _sign in _UNARY.items():
+    _delegate(f"__{_name}__", f"{_sign}{{0}}")
+for _name in "lt le gt ge eq ne abs".split():
     _delegate(f"__{_name}__")

@@ -15,14 +15,26 @@ def complete(backend: Backend, target: Target) -> Target:
     """``target`` with every attribute that its kind has. Raises TargetError for what the user typed wrong."""
     table = backend.target.attributes
     filled: dict[str, Attribute] = {}
-    for name, value in target.attributes.items():
-        if name not in table:
-            raise _unknown(backend, name, table)
+    names = by_any_name(table)
+    for typed, value in target.attributes.items():
+        if typed not in names:
+            raise _unknown(backend, typed, table)
+        name = names[typed]
+        if name in filled and filled[name] != value:
+            raise TargetError(
+                f'attribute {name!r} of target "{backend.kind}" is given twice', found=str(target), expected="it once"
+            )
         filled[name] = _checked(backend.kind, name, value, table[name])
     for name, spec in table.items():
         if spec.default is not None:
             filled.setdefault(name, spec.default)
     return _check_resolved(backend, backend.target.resolve(Target(backend.kind, filled)))
+
+
+def by_any_name(table: Mapping[str, AttributeSpec]) -> dict[str, str]:
+    """Every name that an attribute may be given by, with its own."""
+    others = {other: name for name, spec in table.items() for other in spec.other_names}
+    return {**others, **{name: name for name in table}}
 
 
 def _unknown(backend: Backend, name: str, table: Mapping[str, AttributeSpec]) -> TargetError:

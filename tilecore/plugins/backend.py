@@ -48,11 +48,15 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class AttributeSpec:
-    """One target attribute: its default (None: filled in by ``resolve``), meaning and, if few, legal values."""
+    """One target attribute: its default (None: filled in by ``resolve``), meaning and, if few, legal values.
+
+    other_names: further names that users may give it by.
+    """
 
     doc: str
     default: Attribute | None = None
     choices: tuple[Attribute, ...] = ()
+    other_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

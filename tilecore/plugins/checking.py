@@ -89,6 +89,8 @@ def _is_attribute_spec(value: Any) -> bool:
         and (value.default is None or _is_attribute(value.default))
         and isinstance(value.choices, tuple)
         and all(map(_is_attribute, value.choices))
+        and isinstance(value.other_names, tuple)
+        and all(map(is_name, value.other_names))
         and (value.default is None or not value.choices or value.default in value.choices)
     )
 

@@ -20,11 +20,12 @@ from typing import Any, Literal
 from tilecore import settings
 from tilecore.errors import PluginError, TargetError
 from tilecore.plugins import discovery
-from tilecore.plugins.attributes import complete
+from tilecore.plugins.attributes import by_any_name, complete
 from tilecore.plugins.backend import Backend, Presence, TargetSpec
 from tilecore.plugins.discovery import HOST_KIND, Catalogue, Entry
 from tilecore.plugins.isolation import LoadReport, PluginWarning
 from tilecore.plugins.loader import Loader, kind_of
+from tilecore.plugins.tvm_targets import from_tvm, is_tvm_target, kind_name
 from tilecore.target import Attribute, Target
 
 
@@ -112,22 +113,25 @@ class Manager:
     # -- using one
 
     def get(self, target: Any) -> Backend:
-        """The backend of a target: a kind, an alias, a text, a dict or a Target; None or "auto" for the default.
+        """The backend of a target: a kind, an alias, a text, a dict, a Target or TVM's; None or "auto" for the default.
 
         Raises TargetError when nobody offers it, PluginError when the package that does is broken or clashes.
         """
         if _is_auto(target):
             return self.use_default()[0]
-        kind, _ = self._find(Target.parse(target).kind)
+        kind, _ = self._find(kind_name(target) if is_tvm_target(target) else Target.parse(target).kind)
         return self._loader(kind).backend()
 
     def resolve(self, target: Any) -> tuple[Backend, Target]:
         """The backend, and the target with aliases replaced and every attribute checked and filled in."""
         if _is_auto(target):
             return self.use_default()
-        typed = Target.parse(target)
+        foreign = is_tvm_target(target)
+        typed = Target(kind_name(target)) if foreign else Target.parse(target)
         kind, implied = self._find(typed.kind)
         backend = self._loader(kind).backend()
+        if foreign:
+            typed = from_tvm(target, kind, by_any_name(backend.target.attributes))
         wanted = Target(kind, {**implied, **typed.attributes})
         resolved = self._resolved.get(wanted)
         if resolved is None:

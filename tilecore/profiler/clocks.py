@@ -41,15 +41,15 @@ def clock_for(fn: Callable[..., Any], device: Any, backend: str, kernel: JITKern
     found = kernel if kernel is not None else next(kernels_of(fn), None)
     if device is None or isinstance(device, int):
         if found is not None:
-            return adapter_clock(found.adapter, found.device_type, device or 0, backend)
+            return adapter_clock(found.execution, found.device_type, device or 0, backend)
         accelerator = _accelerator(device)
         return _host_clock(backend) if accelerator is None else _accelerator_clock(accelerator, backend)
     name = str(device)
     if name.partition(":")[0] == "cpu":
         return _host_clock(backend)
-    if found is not None and found.adapter.torch_device().partition(":")[0] == name.partition(":")[0]:
+    if found is not None and found.execution.torch_device().partition(":")[0] == name.partition(":")[0]:
         index = int(name.partition(":")[2] or 0)
-        return adapter_clock(found.adapter, found.device_type, index, backend)
+        return adapter_clock(found.execution, found.device_type, index, backend)
     return _accelerator_clock(device, backend)
 
 

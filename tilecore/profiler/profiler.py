@@ -16,6 +16,7 @@ from tilecore.profiler.supply import TensorSupplyType, known_sizes, sizes_of, su
 from tilecore.runtime.artifact import Param
 from tilecore.runtime.dims import evaluate
 from tilecore.runtime.kernel import JITKernel
+from tilecore.runtime.params import KernelParam
 
 Constraints = Mapping[str, int] | None
 
@@ -36,7 +37,7 @@ class Profiler:
         self.adapter: Callable[..., Any] = kernel
 
     @property
-    def params(self) -> tuple[Param, ...]:
+    def params(self) -> tuple[KernelParam, ...]:
         """The kernel's parameters, outputs included."""
         return self.kernel.params
 
@@ -61,12 +62,12 @@ class Profiler:
     # -- inputs -----------------------------------------------------------------------------------------------
 
     def _get_params(self, with_output: bool = False) -> list[Param]:
-        return [p for i, p in enumerate(self.params) if with_output or i not in self.result_idx]
+        return [p for i, p in enumerate(self.kernel.artifact.params) if with_output or i not in self.result_idx]
 
     def _get_inputs(self, with_output: bool = False, dynamic_symbolic_constraints: Constraints = None) -> list[Any]:
         """The arguments of a call, made up; with_output: of all parameters."""
         sizes = known_sizes(self.kernel.artifact, dynamic_symbolic_constraints)
-        adapter, index = self.kernel.adapter, self.device_index
+        adapter, index = self.kernel.execution, self.device_index
         return [supply(p, adapter, sizes, self.supply_type, index) for p in self._get_params(with_output)]
 
     def _inputs(self, given: Sequence[Any] | None, constraints: Constraints) -> list[Any]:
@@ -81,7 +82,7 @@ class Profiler:
         return list(given)
 
     def _synchronize(self) -> None:
-        self.kernel.adapter.synchronize(self.device_index)
+        self.kernel.execution.synchronize(self.device_index)
 
     # -- running ----------------------------------------------------------------------------------------------
 
@@ -176,7 +177,7 @@ class Profiler:
 
     def _most_calls(self, inputs: Sequence[Any]) -> int | None:
         """How often the adapter's simulator should be asked to run the kernel; None: as often as wanted."""
-        limit = self.kernel.adapter.largest_run()
+        limit = self.kernel.execution.largest_run()
         return None if limit is None else max(1, limit // max(operations(self.kernel, inputs), 1))
 
 

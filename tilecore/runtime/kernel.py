@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
 from tilecore.plugins.backend import Backend
 from tilecore.runtime.adapter import INTERPRETED, SIMULATED, KernelAdapter
-from tilecore.runtime.artifact import Artifact, Param
+from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.kernel_adapter import BaseKernelAdapter
 from tilecore.runtime.launcher import Launcher
+from tilecore.runtime.params import KernelParam, params_of
 from tilecore.target import Target
 
 if TYPE_CHECKING:
@@ -32,13 +34,18 @@ class _Constructor(type):
         return compile(func, *args, **settings)
 
 
-class JITKernel(Launcher, metaclass=_Constructor):
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
     """A compiled kernel. ``kernel(a, b, c)`` checks the arguments and launches; parameters in ``out_idx`` are
     allocated by the call and returned.
 
     artifact: the record of the compiled kernel. target, backend, adapter: what it runs on. from_cache: whether it was
     loaded from the cache on disk instead of compiled. config, latency, ref_latency: filled in by the autotuner
-    (latencies in milliseconds). pass_configs: it was compiled with.
+    (latencies in milliseconds). pass_configs: it was compiled with. For annotations: ``JITKernel[P, T]``, the
+    parameters and the result of a call.
     """
 
     def __init__(
@@ -51,6 +58,7 @@ class JITKernel(Launcher, metaclass=_Constructor):
         _require_format(artifact, adapter)
         device = backend.target.device if adapter.device is None else adapter.device
         super().__init__(artifact, adapter.load(artifact), adapter, device)
+        self._execution = adapter
         self.backend = backend
         self.target = target
         self.from_cache = False
@@ -63,9 +71,24 @@ class JITKernel(Launcher, metaclass=_Constructor):
     # -- what it is -------------------------------------------------------------------------------------------
 
     @property
-    def params(self) -> tuple[Param, ...]:
-        """The parameters as they were declared."""
-        return self.artifact.params
+    def params(self) -> tuple[KernelParam, ...]:
+        """The parameters as they were declared; ``artifact.params`` are the same as plain data."""
+        return params_of(self.artifact.params)
+
+    @property
+    def execution(self) -> KernelAdapter:
+        """The execution backend, which it shares with other kernels."""
+        return self._execution
+
+    @property
+    def adapter(self) -> BaseKernelAdapter:  # type: ignore[override]
+        """What it runs through: the execution backend, with the kernel as ``adapter.func``."""
+        return BaseKernelAdapter(self._execution, self)
+
+    @property
+    def torch_function(self) -> JITKernel[_P, _T]:
+        """The kernel itself: calling it takes torch's tensors, and others."""
+        return self
 
     @property
     def out_idx(self) -> list[int]:
@@ -85,6 +108,11 @@ class JITKernel(Launcher, metaclass=_Constructor):
 
     func = prim_func
 
+    @property
+    def ir(self) -> Any:
+        """The kernel as tile IR, as a T.prim_func's ``ir``: for the interpreter, for one."""
+        return self.prim_func
+
     def get_tir(self) -> Any:
         """The kernel as tile IR."""
         return self.prim_func
@@ -101,6 +129,11 @@ class JITKernel(Launcher, metaclass=_Constructor):
     def get_host_source(self) -> str:
         """The host's part of the launch as source: there is none, the launcher is part of tilecore."""
         return ""
+
+    @property
+    def host_source(self) -> str:
+        """As ``get_host_source()``."""
+        return self.get_host_source()
 
     def show_source(self) -> None:
         """Print the emitted source."""

@@ -30,7 +30,7 @@ class Launcher:
     def __init__(self, artifact: Artifact, loaded: LoadedKernel, adapter: KernelAdapter, device_type: int) -> None:
         self.artifact = artifact
         self.loaded = loaded
-        self.adapter = adapter
+        self._execution = adapter
         self.device_type = device_type
         self._plan = make_plan(artifact, device_type, loaded.sizes)
         self._workspaces = Workspaces(artifact.workspaces, adapter)
@@ -42,10 +42,14 @@ class Launcher:
             # the first keeps the GIL during the call, the second releases it
             self._native = (ctypes.PYFUNCTYPE(*signature)(address), ctypes.CFUNCTYPE(*signature)(address))
 
+    @property
+    def adapter(self) -> Any:
+        return self._execution
+
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         if keywords:
             args = by_position(self._plan, args, keywords)
-        call = bind(self._plan, args, self.adapter, self._workspaces, self._has_streams)
+        call = bind(self._plan, args, self._execution, self._workspaces, self._has_streams)
         if call.blocks:
             code = self._launch(call)
             if code:

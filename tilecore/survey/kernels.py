@@ -17,7 +17,7 @@ from tilecore.errors import ArgumentError, LanguageError
 from tilecore.frontend.function import PrimFunc
 from tilecore.frontend.signature import annotations_of, evaluate_strings
 from tilecore.jit.compile import ir_of
-from tilecore.jit.eager import is_eager
+from tilecore.jit.eager import declarations, is_eager
 from tilecore.jit.impl import JITImpl
 from tilecore.language.annotations import TensorType
 from tilecore.survey.calls import Call, parse_call
@@ -108,7 +108,7 @@ def _calls(module: ModuleType, calls: Sequence[str], known: Mapping[str, Any]) -
 def _by_defaults(name: str, value: Any) -> Kernel | LeftOut:
     if _takes_none(value):
         return _called(value, Call(name, (), {}, name))
-    missing, given = _arguments(value)
+    missing, given = _of_eager(value) if _is_eager(value) else (_missing(inspect.signature(_plain(value))), {})
     if missing:
         example = ", ".join(f"{one}=..." for one in missing)
         return LeftOut(
@@ -123,23 +123,26 @@ def _takes_none(value: Any) -> bool:
     return isinstance(value, PrimFunc) or (isinstance(value, JITImpl) and value.mode == "kernel")
 
 
-def _arguments(value: Any) -> tuple[list[str], dict[str, Any]]:
-    """Parameters without a value; and the types of tensors whose annotation says all of their sizes."""
-    missing, given = [], {}
+def _is_eager(value: Any) -> bool:
+    return isinstance(value, JITImpl) and value.mode == "eager"
+
+
+def _missing(signature: inspect.Signature) -> list[str]:
+    """Parameters that a call must give."""
+    stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [name for name, p in signature.parameters.items() if p.default is p.empty and p.kind not in stars]
+
+
+def _of_eager(value: JITImpl) -> tuple[list[str], dict[str, Any]]:
+    """What a call of an eager function must give: values, and T.const sizes by their names; and the types of tensors
+    whose annotation says all of their sizes. Tensors that the body declares need not be given."""
     function = _plain(value)
-    annotations: Mapping[str, Any] = {}
-    if isinstance(value, JITImpl) and value.mode == "eager":
-        annotations = evaluate_strings(function, annotations_of(function), None)
-    for name, parameter in inspect.signature(function).parameters.items():
-        kind = annotations.get(name)
-        if isinstance(kind, TensorType) and all(isinstance(size, int) for size in kind.shape):
-            given[name] = kind
-        elif parameter.default is parameter.empty and parameter.kind not in (
-            parameter.VAR_POSITIONAL,
-            parameter.VAR_KEYWORD,
-        ):
-            missing.append(name)
-    return missing, given
+    annotations = evaluate_strings(function, annotations_of(function), None)
+    tensors = {name: kind for name, kind in annotations.items() if isinstance(kind, TensorType)}
+    declared, sizes = declarations(function)
+    missing = [name for name in _missing(value.signature) if name not in tensors and name not in declared]
+    given = {name: kind for name, kind in tensors.items() if all(isinstance(size, int) for size in kind.shape)}
+    return [*missing, *sizes], given
 
 
 def _called(value: Any, call: Call) -> Kernel | LeftOut:
@@ -147,7 +150,7 @@ def _called(value: Any, call: Call) -> Kernel | LeftOut:
     if _takes_none(value):
         return Kernel(call.name, lambda changes: ir_of(_prim_func(value)), settings)
     try:
-        bound = inspect.signature(_plain(value)).bind(*call.args, **call.kwargs)
+        bound = _bound(value, call)
     except TypeError as error:
         return LeftOut(call.text, f"the call does not fit: {error}", f'--call "{call.name}(...)" with its arguments')
     bound.apply_defaults()
@@ -164,6 +167,13 @@ def _called(value: Any, call: Call) -> Kernel | LeftOut:
         return ir_of(_prim_func(made))
 
     return Kernel(call.text, make, settings, {n: v for n, v in bound.arguments.items() if n in defaults and _varies(v)})
+
+
+def _bound(value: Any, call: Call) -> inspect.BoundArguments:
+    """Raises TypeError for a call that does not fit. Of an eager function tensors may be left out."""
+    if _is_eager(value):
+        return value.call_signature(call.kwargs).bind_partial(*call.args, **call.kwargs)
+    return inspect.signature(_plain(value)).bind(*call.args, **call.kwargs)
 
 
 def _varies(value: Any) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from importlib import import_module
 
 import pytest
 
-from tilecore.jit import compile as compilation
 from tilecore.jit.collection import collection_paused
+
+compilation = import_module("tilecore.jit.compile")  # the package has a function of that name
 
 
 @pytest.fixture(autouse=True)

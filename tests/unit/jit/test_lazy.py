@@ -289,7 +289,7 @@ def test_execution_backends_go_by_name(monkeypatch):
         assert tilecore.compile(FUNC, execution_backend=name, target="cpu").execution_backend == "native"
     with pytest.raises(TargetError, match="target 'cpu' has no execution backend 'nope'") as caught:
         tilecore.compile(FUNC, execution_backend="nope", target="cpu")
-    assert caught.value.expected == "auto, native"
+    assert caught.value.expected == "auto, cython, dlpack, tvm_ffi, torch, native"
     assert caught.value.hint is None
     monkeypatch.setenv("TILECORE_EXECUTION_BACKEND", "nope")
     for name in (None, "auto"):

@@ -68,8 +68,14 @@ def test_sizes_that_a_declaration_settles():
     assert repr(m) == "M"
     with pytest.raises(LanguageError, match="not known yet"):
         int(m)
-    with pytest.raises(LanguageError, match="not known yet"):
-        _ = m + 1
+    derived = [m + 1, 2 * m, -m, T.ceildiv(m, 5), (m + 3) // 2 % 4, 2**m, m * 0.5]
+    assert [repr(size) for size in derived] == [
+        "M + 1", "2 * M", "-M", "-((-M) // 5)", "((M + 3) // 2) % 4", "2 ** M", "M * (0.5)",
+    ]  # fmt: skip
+    for size in (m, derived[0]):
+        for needed in (lambda s: s > 3, lambda s: s == 3, bool, range, abs, float):
+            with pytest.raises(LanguageError, match="'M' is not known yet"):
+                needed(size)
     m.settle(12, "A.shape[0]")
     assert (m + 1, m // 5, m % 5, 2 * m, m == 12, m > 3, T.ceildiv(m, 5), range(m)[-1]) == (
         13,
@@ -81,6 +87,12 @@ def test_sizes_that_a_declaration_settles():
         3,
         11,
     )
+    assert [size.value for size in derived] == [13, 24, -12, 3, 3, 4096, 6.0]
+    assert repr(derived[1]) == "24"
+    derived[0].settle(13, "A.shape[1]")
+    with pytest.raises(LanguageError, match=r"the size M \+ 1 is 13") as caught:
+        derived[0].settle(14, "A.shape[1]")
+    assert caught.value.found == "14 from A.shape[1]"
     m.settle(12, "B.shape[0]")
     with pytest.raises(LanguageError, match="two values") as caught:
         m.settle(13, "C.shape[1]")

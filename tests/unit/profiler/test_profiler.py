@@ -202,11 +202,11 @@ def test_simulators_are_asked_for_little(returning, monkeypatch):
     work = operations(returning, inputs)
     assert work >= 64
     calls = []
-    monkeypatch.setattr(type(returning.adapter), "largest_run", lambda self: 3 * work)
+    monkeypatch.setattr(type(returning.execution), "largest_run", lambda self: 3 * work)
     returning.get_profiler().do_bench(lambda *a: calls.append(1), n_repeat=50)
     assert len(calls) == 3
     calls.clear()
-    monkeypatch.setattr(type(returning.adapter), "largest_run", lambda self: 1)
+    monkeypatch.setattr(type(returning.execution), "largest_run", lambda self: 1)
     returning.get_profiler().do_bench(lambda *a: calls.append(1))
     assert len(calls) == 1
 

@@ -104,3 +104,62 @@ def test_file_and_name(tmp_path):
     assert path_and_name(str(path)) == (path, None)
     with pytest.raises(ArgumentError, match="there is no Python file"):
         module_of(path)
+
+
+EAGER = """
+import tilecore
+import tilecore.language as T
+
+
+@tilecore.jit
+def scaled(X, factor: float = 2.0):
+    M, N = T.const("M, N")
+    X: T.Tensor((M, N), T.float32)
+    Y = T.empty((M, N), T.float32)
+    with T.Kernel(T.ceildiv(M, 16), threads=128) as bx:
+        for i, j in T.Parallel(16, N):
+            Y[bx * 16 + i, j] = X[bx * 16 + i, j] * factor
+    return Y
+
+
+def any_length(X):
+    n = T.dynamic("n")
+    X: T.Tensor((n,), T.float32)
+    with T.Kernel(T.ceildiv(n, 4)) as b:
+        for i in T.Parallel(4):
+            X[b * 4 + i] = 1.0
+"""
+
+
+@pytest.fixture
+def eager_file(tmp_path):
+    path = tmp_path / "eager_kernels.py"
+    path.write_text(EAGER)
+    return path
+
+
+def test_eager_kernels_are_made_by_the_names_of_their_sizes(eager_file):
+    module = module_of(eager_file)
+    left_out, dynamic = sorted(kernels_of(module, None, ()), key=lambda kernel: kernel.label, reverse=True)
+    assert isinstance(left_out, LeftOut)
+    assert left_out.reason == "it needs M, N"
+    assert '--call "scaled(M=..., N=...)"' in left_out.hint
+    assert dynamic.label == "any_length()"
+    assert len(dynamic.make({}).params) == 1
+    (kernel,) = kernels_of(module, "scaled", ["scaled(M=64, N=8)"])
+    assert [int(size) for size in kernel.make({}).params[0].shape] == [64, 8]
+    assert "3.0" in kernel.make({"factor": 3.0}).script()
+    with pytest.raises(ArgumentError, match=r"the value of T\.const 'N' is not known"):
+        kernels_of(module, "scaled", ["scaled(M=64)"])[0].make({})
+
+
+def test_one_eager_kernel_is_explained(eager_file):
+    from tilecore.commands.explain import compiled
+
+    kernel = compiled(f"{eager_file}:scaled", ["M=64", "N=8"], "cpu")
+    assert kernel.params[0].shape == (64, 8)
+    assert "scaled_kernel" in str(kernel.explain())
+    assert compiled(f"{eager_file}:any_length", [], "cpu").artifact.name == "any_length"
+    with pytest.raises(ArgumentError, match=r"T\.const 'N' is not known") as caught:
+        compiled(f"{eager_file}:scaled", ["M=64"], "cpu")
+    assert "--set NAME=VALUE" in caught.value.hint

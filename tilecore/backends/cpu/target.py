@@ -6,6 +6,7 @@ import functools
 import os
 import platform
 
+from tilecore.backends.cpu.processors import features_of
 from tilecore.dtypes import FACTS
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
@@ -76,15 +77,17 @@ def _bits_of(features: tuple[str, ...]) -> int:
 
 
 def resolve(target: Target) -> Target:
-    """``-march=native`` becomes the machine's own facts; ``-march=generic`` the least that every machine has."""
+    """``-march=native`` becomes the machine's own facts; ``-march=generic`` the least that every machine has, another
+    name what that processor has. Raises TargetError for a processor that is not known."""
     attributes = dict(target.attributes)
     if attributes.get("march", "native") == "native":
         features = tuple(str(attributes.get("features") or ",".join(host_features())).split(","))
         attributes.setdefault("model", host_model())
         attributes.setdefault("cache_bytes", host_cache_bytes())
     else:
-        features = tuple(str(attributes.get("features") or "").split(","))
-        attributes.setdefault("model", "generic")
+        has = features_of(str(attributes["march"]))
+        features = tuple(str(attributes.get("features") or ",".join(has)).split(","))
+        attributes.setdefault("model", str(attributes["march"]))
         attributes.setdefault("cache_bytes", 0)
     features = tuple(sorted(f for f in features if f))
     attributes["features"] = ",".join(features)
@@ -115,7 +118,9 @@ SPEC = TargetSpec(
     detect=detect,
     resolve=resolve,
     attributes={
-        "march": AttributeSpec("whose instructions to use", "native", ("native", "generic")),
+        "march": AttributeSpec(
+            "whose instructions to use: native, generic, or a processor by LLVM's name", "native", other_names=("mcpu",)
+        ),
         "features": AttributeSpec("instruction set extensions, comma separated, in LLVM's spelling"),
         "vector_bits": AttributeSpec("width of the vectors that loops are made into", choices=(128, 256, 512)),
         "cache_bytes": AttributeSpec("size of the last cache; outputs from a quarter of it on are written past it"),

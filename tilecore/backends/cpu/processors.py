@@ -1,0 +1,36 @@
+"""Processors by LLVM's names, and which of the extensions that change the emitted code each has.
+
+Source: LLVM's X86TargetParser (X86.def and X86TargetParser.cpp), and the levels of the x86-64 psABI.
+"""
+
+from __future__ import annotations
+
+from tilecore.errors import TargetError
+
+_V3 = ("avx2", "f16c", "fma")
+_V4 = (*_V3, "avx512bw", "avx512dq", "avx512f", "avx512vl")
+_VNNI = (*_V4, "avx512vnni")
+_BF16 = (*_VNNI, "avx512bf16")
+
+PROCESSORS: dict[str, tuple[str, ...]] = {
+    "generic": (),
+    "x86-64": (),
+    "x86-64-v2": (),
+    **dict.fromkeys(("x86-64-v3", "haswell", "core-avx2", "broadwell", "skylake", "alderlake"), _V3),
+    **dict.fromkeys(("znver1", "znver2", "znver3"), _V3),
+    **dict.fromkeys(("x86-64-v4", "skylake-avx512", "skx"), _V4),
+    **dict.fromkeys(("cascadelake", "icelake-client", "icelake-server", "tigerlake", "rocketlake"), _VNNI),
+    **dict.fromkeys(("cooperlake", "sapphirerapids", "emeraldrapids", "graniterapids", "znver4", "znver5"), _BF16),
+}
+
+
+def features_of(name: str) -> tuple[str, ...]:
+    """The extensions of a processor. Raises TargetError for one that is not known."""
+    if name not in PROCESSORS:
+        raise TargetError(
+            f"the processor {name!r} is not known",
+            found=f"-march={name}",
+            expected=", ".join(["native", *PROCESSORS]),
+            hint='name the extensions instead: -march=generic -features="avx2,fma,f16c"',
+        )
+    return PROCESSORS[name]

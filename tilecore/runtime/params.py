@@ -1,0 +1,81 @@
+"""KernelParam: a parameter of a kernel as its users see it, with torch's element types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.runtime.artifact import Param, ScalarParam
+from tilecore.runtime.dims import Dim
+
+
+@dataclass(frozen=True)
+class KernelParam:
+    """One parameter. record: the artifact's own, which names the element type by its text."""
+
+    record: Param
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        """An int for each axis, or an expression of sizes that are known at the call; () for a scalar."""
+        return () if isinstance(self.record, ScalarParam) else self.record.shape
+
+    @property
+    def strides(self) -> tuple[Dim, ...] | None:
+        """In elements; None: contiguous and row-major."""
+        return None if isinstance(self.record, ScalarParam) else self.record.strides
+
+    @property
+    def access(self) -> str:
+        """How the kernel uses it: "r", "w" or "rw"."""
+        return "r" if isinstance(self.record, ScalarParam) else self.record.access
+
+    @property
+    def dtype(self) -> Any:
+        """The torch dtype of the tensor, or of the number, that a call passes; where torch is not installed the
+        language's element type. Pairs of 4-bit elements lie in int8 or uint8."""
+        try:
+            return self.torch_dtype()
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            return self.tilelang_dtype()
+
+    def torch_dtype(self) -> Any:
+        """As ``dtype``; raises ModuleNotFoundError without torch, AttributeError for a type that this torch lacks."""
+        return self.tilelang_dtype().as_torch()
+
+    def tilelang_dtype(self) -> DType:
+        """The element type as the language has it, ``T.float16``."""
+        return DType(self.record.dtype)
+
+    def is_scalar(self) -> bool:
+        """Is it a number, not a tensor?"""
+        return isinstance(self.record, ScalarParam)
+
+    def is_unsigned(self) -> bool:
+        return self.record.dtype.startswith("uint")
+
+    def is_float8(self) -> bool:
+        return self.record.dtype.startswith("float8")
+
+    def is_float4(self) -> bool:
+        return self.record.dtype.startswith("float4")
+
+    def is_boolean(self) -> bool:
+        return self.record.dtype == "bool"
+
+    def __repr__(self) -> str:
+        shape = "" if self.is_scalar() else f"{list(self.shape)}"
+        return f"KernelParam({self.name}: {self.record.dtype}{shape})"
+
+
+def params_of(records: Iterable[Param]) -> tuple[KernelParam, ...]:
+    """The records of an artifact as users see them."""
+    return tuple(map(KernelParam, records))
