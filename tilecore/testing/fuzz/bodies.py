@@ -100,6 +100,7 @@ class Body:
         elif able and self.rng.random() < 0.7:
             value = self.rng.choice(able)
         else:
+            self.nest.extra = able * 2
             value = self.nest.maker().of_type(self.scope.world.dtype(), self.nest.depth)
         if isinstance(value.expr, Num):
             return []
