@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from tilecore.errors import ArgumentError
 from tilecore.profiler.clocks import Clock, clock_for
+from tilecore.profiler.warning import warn_of_simulator
 from tilecore.runtime.kernel import JITKernel
 
 # On the host one measurement lasts at least this long (reading the clock takes 0.05 to 0.1 us).
@@ -59,13 +60,16 @@ def do_bench(
     of the kernel that ``fn`` calls (kernel, or one that it is, binds or names), else torch's accelerator if there is
     one, else the host.
     early_stop_baseline: milliseconds; when the estimate is longer than that, it is the result.
-    max_calls: at most so many calls in all, for simulators.
+    max_calls: at most so many calls in all, for simulators. Where the kernel's execution backend is a simulator, a
+    ProfilerWarning says so.
 
     On the host a function that takes less than 10 microseconds is called several times for one measurement; all calls
     but the first then find their data in the caches.
     """
     _check(warmup, rep, quantiles, return_mode)
     clock = clock_for(fn, device, backend, kernel)
+    if clock.simulator:
+        warn_of_simulator(clock.simulator, 2)
     flush = clock.flush(cache_size if fast_flush else 0)
     first = _measure(fn, clock, flush, 1, 1)
     if max_calls is not None and max_calls <= 1:

@@ -22,13 +22,15 @@ class Clock:
     """How calls are timed on one device.
 
     timer: makes a stop watch. synchronize: waits for the device. flush: makes a function that empties the caches,
-    given their size in MiB or None. on_host: calls return when their work is done.
+    given their size in MiB or None. on_host: calls return when their work is done. simulator: the execution backend
+    that is one, else "".
     """
 
     timer: Callable[[], Timer]
     synchronize: Callable[[], None]
     flush: Callable[[int | None], Callable[[], None]]
     on_host: bool
+    simulator: str = ""
 
 
 def clock_for(fn: Callable[..., Any], device: Any, backend: str, kernel: JITKernel | None = None) -> Clock:
@@ -61,6 +63,7 @@ def adapter_clock(adapter: KernelAdapter, device_type: int, index: int, backend:
         lambda: adapter.synchronize(index),
         host_flush if on_host else lambda size: device_flush(lambda shape: adapter.empty(shape, "int32", index), size),
         on_host,
+        "" if adapter.largest_run() is None else adapter.name,
     )
 
 

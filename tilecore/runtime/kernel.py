@@ -10,6 +10,7 @@ from tilecore.errors import ArgumentError, LaunchError, TargetError, Unsupported
 from tilecore.plugins.backend import Backend
 from tilecore.runtime.adapter import INTERPRETED, SIMULATED, KernelAdapter
 from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.given_outputs import GivenOutputs
 from tilecore.runtime.kernel_adapter import BaseKernelAdapter
 from tilecore.runtime.launcher import Launcher
 from tilecore.runtime.params import KernelParam, params_of
@@ -172,7 +173,8 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         """``kernel[(grid,)](a, b)``: as ``kernel(a, b)``. T.Kernel already says the grid; the one here is only checked
-        to be one to three positive integers."""
+        to be one to three positive integers. Outputs in ``out_idx`` may be given, in their places among the arguments:
+        ``kernel[(1,)](a, b, c)`` writes to ``c``."""
         sizes = grid if isinstance(grid, tuple) else (grid,)
         if not 1 <= len(sizes) <= 3 or not all(isinstance(s, int) and s > 0 for s in sizes):
             raise ArgumentError(
@@ -180,7 +182,7 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
                 found=repr(grid),
                 expected="one to three positive ints; the kernel's own T.Kernel decides how many blocks run",
             )
-        return self
+        return GivenOutputs(self) if self.artifact.out_idx else self
 
     def get_profiler(self, tensor_supply_type: Any = None) -> Any:
         """A Profiler: timing and checking with generated inputs."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from tilecore import settings
 from tilecore.errors import ToolchainError
 from tilecore.simulate.compilers import HostCompiler
+from tilecore.simulate.progress import building
 
 RUNTIME = Path(__file__).parent / "runtime"
 INCLUDE = RUNTIME / "include"
@@ -40,7 +41,9 @@ def runtime_library(compiler: HostCompiler, definitions: Sequence[str] = ()) -> 
     def build(folder: str) -> None:
         source = os.fspath(RUNTIME / "src" / "runtime.h")
         linked = ["-shared", f"-Wl,-soname,{name}", "-pthread", "-o", os.path.join(folder, name)]
-        compiler.run([*flags, source, *linked], "the runtime of the simulated device")
+        with building("the simulated device", 1, "some seconds") as step:
+            compiler.run([*flags, source, *linked], "the runtime of the simulated device")
+            step()
 
     return kept(name, build, slow=True)
 
@@ -115,15 +118,14 @@ def kept(name: str, build: Callable[[str], None], *, slow: bool = False) -> Path
 
 
 def _taken_over(name: str, folder: str) -> bool:
-    """Is ``name`` in the usual cache? It is copied to ``folder`` then."""
-    usual = Path(settings.default_cache_dir(), FOLDER)
-    try:
-        if not _is_own(usual):
-            return False
-        shutil.copy(usual / name, folder)
-    except OSError:
-        return False
-    return True
+    """Is ``name`` in the cache that is turned off, or in the usual one? It is copied to ``folder`` then."""
+    for cache in dict.fromkeys((settings.cache_dir(), settings.default_cache_dir())):
+        usual = Path(cache or os.devnull, FOLDER)
+        with contextlib.suppress(OSError):
+            if _is_own(usual):
+                shutil.copy(usual / name, folder)
+                return True
+    return False
 
 
 def library_folder() -> Path:

@@ -114,6 +114,8 @@ def test_what_takes_long_is_taken_over_from_the_usual_cache(monkeypatch, tmp_pat
     monkeypatch.setenv("TILECORE_DISABLE_CACHE", "1")
     build._temporary_folder.cache_clear()
     assert found("two", slow=True) == "number 2"
+    build._temporary_folder.cache_clear()
+    assert found("one", slow=True) == "number 1", "the cache that is turned off, and has one"
     monkeypatch.delenv("TILECORE_DISABLE_CACHE")
     (tmp_path / "usual" / build.FOLDER).chmod(0o777)
     assert found("four", slow=True) == "number 4", "others can write there"

@@ -64,6 +64,18 @@ def test_calls(kernel):
     assert np.allclose(np.asarray(found), want.numpy(), atol=1e-3)
 
 
+def test_results_may_be_given_to_a_kernel_that_allocates_them(kernel):
+    (a, b), out = operands(), torch.zeros(72, 40)
+    assert kernel[(1,)](a, b, out) is None
+    torch.testing.assert_close(out, reference(a, b), atol=1e-3, rtol=1e-3)
+    out.zero_()
+    kernel[1](a, C=out, B=b)
+    torch.testing.assert_close(out, reference(a, b), atol=1e-3, rtol=1e-3)
+    assert kernel[(1,)].out_idx == [2]
+    with pytest.raises(tilecore.errors.TilecoreError, match="C"):
+        kernel[(1,)](a, b, torch.zeros(72, 41))
+
+
 def test_results_may_be_given_instead(backend):
     kernel = tilecore.compile(product(72, 40, 56), target="tpu", execution_backend=backend)
     (a, b), out = operands(), torch.zeros(72, 40)

@@ -46,6 +46,7 @@ class Carried:
 
     def __init__(self, kernel: Stmt, lanes: int) -> None:
         self.lanes = lanes
+        self.kernel = kernel
         aliases = aliases_of(kernel)
         self.renamed = {*aliases, *aliases.values()}
         self.writes: dict[Var, list[Touch]] = {}
@@ -60,6 +61,10 @@ class Carried:
         if isinstance(loop, While) and self._touched(self._touches(loop.condition), buffer, []) is None:
             return True
         return buffer in self.renamed or self._after(loop.body, buffer, []) is None
+
+    def is_read_first(self, buffer: Var) -> bool:
+        """May the kernel read something of ``buffer`` that it has not written? When in doubt, yes."""
+        return buffer in self.renamed or self._after(self.kernel, buffer, []) is None
 
     def _after(self, node: Stmt, buffer: Var, written: list[Written]) -> list[Written] | None:
         """What is written once ``node`` has run; None when it may have read something else first."""

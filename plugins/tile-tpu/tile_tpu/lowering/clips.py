@@ -1,4 +1,4 @@
-"""Where the end of a tensor cuts a nest: how much of a view is inside."""
+"""Where the end of a tensor or a tile cuts a nest: how much of a view is inside."""
 
 from __future__ import annotations
 
@@ -48,6 +48,15 @@ def clip_axis(emit: Emitter, factors: dict[Var, int], rest: Any, size: Any, exte
         count = _simplify(emit, tirx.max(count, 0))
         known = constant(count)
     return Clip(first, max(known, 0) if known is not None else count)
+
+
+def clamped(emit: Emitter, index: Any, size: int) -> Any:
+    """An index that is the same for all iterations, moved to the nearest place inside where it may be outside."""
+    known = constant(index)
+    if known is not None:
+        return min(max(known, 0), size - 1)
+    low = index if _holds(emit, index, ">=", 0) else tirx.max(index, 0)
+    return low if _holds(emit, index, "<", size) else tirx.min(low, size - 1)
 
 
 def _minimum(emit: Emitter, a: int, b: Any) -> Any:

@@ -25,7 +25,9 @@ def select(values: Values, condition: Any, yes: Any, no: Any) -> Value:
     if values.is_uniform(condition):
         return _by_control(values, condition, yes, no)
     dtype = dtype_of(yes)
-    return choose(values, condition, values.value(yes), values.value(no), dtype)
+    with values.guard():
+        first, second = values.value(yes), values.value(no)
+    return choose(values, condition, first, second, dtype)
 
 
 def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) -> Value:
@@ -35,10 +37,10 @@ def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) ->
         return yes if known else no
     name = type(condition).__name__
     name = _JOINS.get(name, name)
-    if name == "And":
-        return choose(values, condition.a, choose(values, condition.b, yes, no, dtype), no, dtype)
-    if name == "Or":
-        return choose(values, condition.a, yes, choose(values, condition.b, yes, no, dtype), dtype)
+    if name in ("And", "Or"):
+        with values.guard():  # the second one counts where the first one does not decide
+            inner = choose(values, condition.b, yes, no, dtype)
+        return choose(values, condition.a, *((inner, no) if name == "And" else (yes, inner)), dtype)
     if name == "Not":
         return choose(values, condition.a, no, yes, dtype)
     if name == "BitwiseXor":
@@ -46,7 +48,8 @@ def choose(values: Values, condition: Any, yes: Value, no: Value, dtype: str) ->
         return choose(values, condition.a, first, second, dtype)
     if op_name(condition) == "if_then_else" and dtype_of(condition) == "bool":
         test, one, other = condition.args
-        first, second = choose(values, one, yes, no, dtype), choose(values, other, yes, no, dtype)
+        with values.guard():
+            first, second = choose(values, one, yes, no, dtype), choose(values, other, yes, no, dtype)
         return choose(values, test, first, second, dtype)
     if op_name(condition) in FLOAT_TESTS:
         return _float_test(values, condition, yes, no, dtype)

@@ -12,7 +12,7 @@ from tile_tpu.ir.views import LOCAL, View, aligned_strides, stored
 from tile_tpu.lowering.frames import Frame, Tile, aligned_view, over
 from tilecore.dtypes import FACTS
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import seq
+from tilecore.ir.build import const, seq
 from tilecore.ir.nodes import AllocBuffer, Stmt, Var, tirx
 
 
@@ -35,6 +35,7 @@ class Emitter:
         self.fast = fast
         self.span = span
         self._open: list[list[Stmt]] = [[]]
+        self._filled: set[Var] = set()
 
     # -- statements ---------------------------------------------------------------------------------------------
 
@@ -89,6 +90,17 @@ class Emitter:
             buffer = scratch(f"{function}_table", step, "float32")
             self.tables[function] = aligned_view(buffer, shape, self.chip.lanes, self.eu("float32"))
         return self.tables[function]
+
+    def fill_new(self, view: View) -> None:
+        """Fills temporary memory with 0 where it is allocated, once."""
+        if view.buffer in self._filled:
+            return
+        self._filled.add(view.buffer)
+        for statements in self._open:
+            for number, statement in enumerate(statements):
+                if isinstance(statement, AllocBuffer) and statement.buffer.same_as(view.buffer):
+                    statements.insert(number + 1, command("fill", view, const(0, view.dtype), span=self.span))
+                    return
 
     # -- values -------------------------------------------------------------------------------------------------
 

@@ -83,6 +83,12 @@ class Frame:
         return factors, rest if known is None else known
 
 
+def extents_of(frame: Frame) -> dict[Var, int]:
+    if frame.spread is not None:
+        return {frame.spread: frame.count}
+    return {var: frame.extents[axis] for var, axis in frame.axes.items()}
+
+
 @dataclass(frozen=True)
 class Tile:
     """A value in local memory. axes: along which it varies; its view has extent 1 along others, but for c: a value that

@@ -9,7 +9,7 @@ from typing import Any
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.clips import Clip, clip_axis
 from tile_tpu.lowering.emitter import Emitter
-from tile_tpu.lowering.frames import AXES, Frame, NotTensor, Tile, require_words
+from tile_tpu.lowering.frames import AXES, Frame, NotTensor, Tile, extents_of, require_words
 from tilecore.ir.build import constant, seq
 from tilecore.ir.nodes import IfThenElse, Var, tirx
 
@@ -62,12 +62,6 @@ def global_access(emit: Emitter, buffer: Var, indices: Sequence[Any]) -> GlobalA
                 clips[var] = clip
         offset = _known(offset + rest * stride)
     return GlobalAccess(buffer, emit.analyzer.simplify(offset) if not isinstance(offset, int) else offset, steps, clips)
-
-
-def extents_of(frame: Frame) -> dict[Var, int]:
-    if frame.spread is not None:
-        return {frame.spread: frame.count}
-    return {var: frame.extents[axis] for var, axis in frame.axes.items()}
 
 
 @dataclass(frozen=True)

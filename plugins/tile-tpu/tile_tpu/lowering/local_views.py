@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tile_tpu.ir.layouts import FLAT, LANE, ROW, SPREAD, TileLayout
 from tile_tpu.ir.views import View
+from tile_tpu.lowering.clips import Clip, clamped, clip_axis
+from tile_tpu.lowering.cut_views import read_inside, write_inside
 from tile_tpu.lowering.emitter import Emitter
-from tile_tpu.lowering.frames import AXES, NotTensor, Tile, require_words
+from tile_tpu.lowering.frames import AXES, NotTensor, Tile, extents_of, require_words
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import Var
 
@@ -17,7 +19,8 @@ from tilecore.ir.nodes import Var
 @dataclass(frozen=True)
 class LocalAccess:
     """offset, steps (by axis of the frame): of all but the lane axis of the buffer. row, row_axis: what stands at the
-    lane axis: a rest, and the axis of the frame of its loop if there is one (its factor is 1)."""
+    lane axis: a rest, and the axis of the frame of its loop if there is one (its factor is 1). clips: what is inside of
+    the buffer, by axis of the frame."""
 
     buffer: Var
     layout: TileLayout
@@ -25,21 +28,28 @@ class LocalAccess:
     steps: dict[str, int]
     row: Any
     row_axis: str | None
+    clips: dict[str, Clip] = field(default_factory=dict)
 
     def axes(self) -> frozenset[str]:
         return frozenset(self.steps) | ({self.row_axis} if self.row_axis else frozenset())
 
 
-def local_access(emit: Emitter, buffer: Var, layout: TileLayout, indices: Sequence[Any]) -> LocalAccess:
-    """Raises NotTensor for what is no view, even after a move."""
+def local_access(
+    emit: Emitter, buffer: Var, layout: TileLayout, indices: Sequence[Any], guarded: bool = False
+) -> LocalAccess:
+    """guarded: some iterations may not take place, and their indices may be outside of the buffer. Raises NotTensor for
+    what is no view, even after a move."""
     require_words(buffer)
     frame = emit.frame
     offset: Any = 0
     steps: dict[str, int] = {}
     row: Any = 0
     row_axis = None
-    for axis, (index, stride) in enumerate(zip(indices, layout.strides, strict=True)):
+    clips: dict[str, Clip] = {}
+    for axis, (index, stride, size) in enumerate(zip(indices, layout.strides, layout.shape, strict=True)):
         factors, rest = frame.terms(index)
+        if guarded:
+            rest = _inside(emit, factors, rest, size, clips)
         if axis == layout.lane_axis:
             if len(factors) > 1 or any(f != 1 for f in factors.values()):
                 raise NotTensor(f"rows of {buffer.name} that are no neighbours")
@@ -52,7 +62,20 @@ def local_access(emit: Emitter, buffer: Var, layout: TileLayout, indices: Sequen
             steps[frame.axes[var]] = steps.get(frame.axes[var], 0) + factor * stride
     if not isinstance(offset, int):
         offset = emit.analyzer.simplify(offset)
-    return LocalAccess(buffer, layout, offset, steps, row, row_axis)
+    return LocalAccess(buffer, layout, offset, steps, row, row_axis, clips)
+
+
+def _inside(emit: Emitter, factors: dict[Var, int], rest: Any, size: int, clips: dict[str, Clip]) -> Any:
+    """Adds to ``clips`` what an index is inside of the buffer for. The rest, one inside where it is all of the index."""
+    if not factors:
+        return clamped(emit, rest, size)
+    clip = clip_axis(emit, factors, rest, size, extents_of(emit.frame))
+    if clip is not None:
+        (axis,) = (emit.frame.axes[var] for var in factors)
+        if axis in clips or emit.frame.spread is not None:
+            raise NotTensor("the end of a tile cuts a loop twice, or one that is spread over the lanes")
+        clips[axis] = clip
+    return rest
 
 
 def is_multiple(emit: Emitter, value: Any, unit: int) -> bool:
@@ -63,6 +86,8 @@ def is_multiple(emit: Emitter, value: Any, unit: int) -> bool:
 def direct_view(emit: Emitter, access: LocalAccess) -> Tile | None:
     """The access as a view of the buffer's own memory; None where its elements are in other lanes than the frame's."""
     frame, layout = emit.frame, access.layout
+    if access.clips:
+        return None
     if layout.kind == SPREAD:
         return _spread_view(emit, access)
     if frame.spread is not None or "c" in access.steps:
@@ -90,6 +115,8 @@ def _spread_view(emit: Emitter, access: LocalAccess) -> Tile | None:
 
 def read(emit: Emitter, access: LocalAccess) -> Tile:
     """The value of an access. Raises NotTensor."""
+    if access.clips:
+        return read_inside(emit, access)
     made = direct_view(emit, access)
     if made is not None:
         return made
@@ -98,7 +125,7 @@ def read(emit: Emitter, access: LocalAccess) -> Tile:
         return _one_row(emit, access)
     if access.row_axis is None and not access.steps and layout.kind in (SPREAD, LANE, FLAT, ROW):
         return _one_row(emit, access)
-    if frame.spread is None and access.row_axis == "c" and "c" not in access.steps:
+    if frame.spread is None and access.row_axis == "c" and "c" not in access.steps and layout.kind != SPREAD:
         return _shifted(emit, access)
     if layout.kind == LANE and access.row_axis == "w" and not access.steps:
         return _lane_to_row(emit, access)
@@ -111,6 +138,9 @@ def read(emit: Emitter, access: LocalAccess) -> Tile:
 
 def write(emit: Emitter, access: LocalAccess, value: Tile) -> None:
     """Stores a value that varies along the axes of the access where they are not one view. Raises NotTensor."""
+    if access.clips:
+        write_inside(emit, access, value)
+        return
     frame, layout = emit.frame, access.layout
     if frame.spread is not None or "c" in access.steps or layout.kind in (FLAT, SPREAD, ROW):
         raise NotTensor(f"{access.buffer.name} lies across the lanes")

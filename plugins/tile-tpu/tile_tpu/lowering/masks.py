@@ -6,8 +6,8 @@ from typing import Any
 
 from tile_tpu.lowering.clips import Clip
 from tile_tpu.lowering.emitter import Emitter
-from tile_tpu.lowering.frames import NotTensor
-from tile_tpu.lowering.global_views import GlobalAccess, extents_of
+from tile_tpu.lowering.frames import NotTensor, extents_of
+from tile_tpu.lowering.global_views import GlobalAccess
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import Var, tirx
 

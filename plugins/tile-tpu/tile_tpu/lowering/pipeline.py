@@ -16,6 +16,7 @@ def stand_in(target: Target) -> dict[str, Any]:
 
 def lowering() -> Lowering:
     from tile_tpu.lowering.address_tiles import ADDRESS_TILES
+    from tile_tpu.lowering.fill_unwritten import FILL_UNWRITTEN
     from tile_tpu.lowering.maintain_caches import MAINTAIN_CACHES
     from tile_tpu.lowering.ops import implementations
     from tile_tpu.lowering.order_engines import ORDER_ENGINES
@@ -31,6 +32,7 @@ def lowering() -> Lowering:
         PassEdit("remove", "plan_prefetches"),
         PassEdit("insert", "thread_loops", TENSORIZE),
         PassEdit("insert", "guard_bounds", ADDRESS_TILES),
+        PassEdit("insert", "address_tiles", FILL_UNWRITTEN),
         PassEdit("remove", "fuse_loops"),
         PassEdit("replace", "vectorize_loops", SERIAL_LOOPS),
         PassEdit("remove", "unroll_loops"),

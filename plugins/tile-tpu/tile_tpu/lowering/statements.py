@@ -8,8 +8,9 @@ from tile_tpu.lowering import conditions
 from tile_tpu.lowering.emitter import Emitter
 from tile_tpu.lowering.frames import NotTensor, Tile
 from tile_tpu.lowering.global_views import GlobalAccess, global_access, load_into, store_from
-from tile_tpu.lowering.local_views import LocalAccess, direct_view, local_access, write
+from tile_tpu.lowering.local_views import LocalAccess, direct_view, write
 from tile_tpu.lowering.nests import Layouts
+from tile_tpu.lowering.overwrites import Overwrites
 from tile_tpu.lowering.places import into_place
 from tile_tpu.lowering.values import COMPUTED, Values
 from tilecore.dtypes import FACTS
@@ -28,17 +29,19 @@ from tilecore.ir.nodes import (
     SeqStmt,
     TensorLoad,
     Var,
+    tirx,
 )
-from tilecore.ir.visit import loads
 
 _LOGIC = ("And", "Or", "Not", "LT", "LE", "GT", "GE", "EQ", "NE")
 
 
 class Body:
-    """masks: conditions around the statement at hand that are not the same for all iterations."""
+    """masks: conditions around the statement at hand that are not the same for all iterations. overwrites: of the whole
+    body."""
 
-    def __init__(self, emit: Emitter, layouts: Layouts, safe: dict[Var, Any]) -> None:
+    def __init__(self, emit: Emitter, layouts: Layouts, safe: dict[Var, Any], overwrites: Overwrites) -> None:
         self.emit = emit
+        self.overwrites = overwrites
         self.values = Values(emit, dict(layouts), safe)
         self.layouts = layouts
         self.masks: list[Any] = []
@@ -75,9 +78,13 @@ class Body:
             self.values.own[(buffer, index)] = self.emit.new(
                 self.emit.frame.all_axes, dtype_of(buffer), str(buffer.name)
             )
+            self.values.unset.add((buffer, index))
 
     def _bind(self, node: Bind) -> None:
+        self.values.name_index(node)
         value = self.values.value(node.value)
+        if self.overwrites.keeps(node):
+            value = self.values.copied(value)
         self.values.bound[node.var] = value
         self.values.known = [pair for pair in self.values.known if pair[1] is not value]
 
@@ -86,9 +93,11 @@ class Body:
         if not self.values.is_uniform(node.extent) or not self.values.is_uniform(node.min):
             raise NotTensor("a loop inside whose length is not the same for all iterations")
         self.values.forget()
+        unset = set(self.values.unset)
         with self.emit.inner() as made:
             self.run(node.body)
         self.values.forget()
+        self.values.unset |= unset  # it may have no steps
         self.emit.add(
             For(node.loop_var, node.min, node.extent, ForKind.SERIAL, seq(made), annotations=None, span=node.span)
         )
@@ -97,18 +106,23 @@ class Body:
         if self.values.is_uniform(node.condition):
             self._by_control(node)
             return
-        self.masks.append(node.condition)
-        self.run(node.then_case)
-        self.masks.pop()
+        condition = node.condition
+        if self.overwrites.keeps(node):
+            condition = Var("holds", "bool")
+            self.values.bound[condition] = self.values.copied(self.values.tile(node.condition))
+        self._masked_branch(condition, node.then_case)
         if node.else_case is not None:
-            from tilecore.ir.nodes import tirx
+            self._masked_branch(tirx.Not(condition), node.else_case)
 
-            self.masks.append(tirx.Not(node.condition))
-            self.run(node.else_case)
-            self.masks.pop()
+    def _masked_branch(self, mask: Any, branch: Any) -> None:
+        self.masks.append(mask)
+        with self.values.guard():
+            self.run(branch)
+        self.masks.pop()
 
     def _by_control(self, node: IfThenElse) -> None:
-        branches = []
+        branches, unset = [], []
+        before = set(self.values.unset)
         for part in (node.then_case, node.else_case):
             known = list(self.values.known)
             with self.emit.inner() as made:
@@ -116,6 +130,9 @@ class Body:
                     self.run(part)
             branches.append(seq(made))
             self.values.known = known
+            unset.append(self.values.unset)
+            self.values.unset = set(before)
+        self.values.unset = unset[0] | unset[1]
         self.values.forget()
         other = None if node.else_case is None else branches[1]
         self.emit.add(IfThenElse(self.values._expanded(node.condition), branches[0], other, span=node.span))
@@ -129,8 +146,7 @@ class Body:
         if buffer in self.values.owned:
             self._store_own(node)
         elif buffer in self.layouts:
-            new, layout = self.layouts[buffer]
-            self._store_local(node, local_access(self.emit, new, layout, list(node.indices)))
+            self._store_local(node, self.values.local_access(node))
         elif str(buffer.scope()) == "global":
             self._store_global(node)
         else:
@@ -154,6 +170,7 @@ class Body:
         if place is None:
             raise NotTensor(f"{node.buffer.name} at an index that is not known")
         conditions.put(self.values, self._masked(node), place)
+        self.values.unset.discard((node.buffer, index))
 
     def _store_local(self, node: BufferStore, access: LocalAccess) -> None:
         place = direct_view(self.emit, access)
@@ -167,7 +184,7 @@ class Body:
         if place is not None:
             for statement in made:
                 self.emit.add(statement)
-            if not into_place(self.emit, value, place):
+            if not into_place(self.emit, value, place, self.values.held()):
                 conditions.put(self.values, value, place)
             return
         for statement in made:
@@ -183,9 +200,9 @@ class Body:
             return False
         if dtype_of(value) != place.dtype or value.source in self.layouts:
             return False
-        if any(loads(index) for index in value.indices):  # rows that a tile names
+        if any(self.values.is_looked_up(index) for index in value.indices):  # rows that a tile names
             return False
-        access = global_access(self.emit, value.source, list(value.indices))
+        access = global_access(self.emit, value.source, self.values.places(value))
         if access.axes(self.emit.frame) != place.axes:
             return False
         safe = self.values.safe.get(value.source, const(0, place.dtype))
@@ -193,7 +210,7 @@ class Body:
         return True
 
     def _store_global(self, node: BufferStore) -> None:
-        access = global_access(self.emit, node.buffer, list(node.indices))
+        access = global_access(self.emit, node.buffer, self.values.places(node))
         access = self._clipped(access)
         dtype = dtype_of(node.buffer)
         value = self.values.value(_as(node.value, dtype))

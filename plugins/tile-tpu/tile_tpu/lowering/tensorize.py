@@ -16,6 +16,7 @@ from tile_tpu.lowering.emitter import Emitter
 from tile_tpu.lowering.frames import Frame, NotTensor
 from tile_tpu.lowering.kernels import map_bodies, with_first
 from tile_tpu.lowering.nests import Layouts, Nest, frames, is_parallel, nest_of
+from tile_tpu.lowering.overwrites import overwrites_of
 from tile_tpu.lowering.statements import Body
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
@@ -37,6 +38,7 @@ from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.transform import PassConfigKey
 
 LAYOUTS = "tpu.layouts"  # the fact that place_layouts leaves
+GUARDED = "tpu.guarded"  # the local buffers that commands use under a condition that holds in some iterations only
 
 
 def tensorize(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -94,15 +96,18 @@ class _Tensorizer:
     def _tried(self, nest: Nest) -> tuple[Stmt | None, str]:
         """The commands of a nest, or why there are none."""
         reason = "no way to lay its loops on the lanes"
+        overwrites = overwrites_of(nest.body)
         try:
             for number, frame in enumerate(frames(nest, self.layouts, self.chip)):
                 emit = self._emitter(frame, nest)
+                body = Body(emit, self.layouts, self.env.facts.get("safe_values", {}), overwrites)
                 try:
-                    Body(emit, self.layouts, self.env.facts.get("safe_values", {})).run(nest.body)
+                    body.run(nest.body)
                 except NotTensor as error:
                     reason = str(error) if number == 0 else reason
                     continue
                 self.tables = emit.tables
+                self.env.facts.setdefault(GUARDED, set()).update(body.values.guarded)
                 return emit.statement(), ""
         except NotTensor as error:
             reason = str(error)
@@ -135,4 +140,4 @@ class _Tensorizer:
 
 
 TENSORIZE = Pass("tensorize", tensorize)
-__all__ = ["LAYOUTS", "TENSORIZE", "tensorize", "with_body"]
+__all__ = ["GUARDED", "LAYOUTS", "TENSORIZE", "tensorize", "with_body"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from tile_tpu.ir.layouts import TileLayout
@@ -14,12 +15,12 @@ from tile_tpu.lowering.frames import NotTensor, Tile, over
 from tile_tpu.lowering.functions import FLOAT_TESTS, FUNCTIONS
 from tile_tpu.lowering.global_views import global_access, load_into, strides_of
 from tile_tpu.lowering.integers import integer_operator, is_integer_operator, same_bits
-from tile_tpu.lowering.local_views import local_access, read
+from tile_tpu.lowering.local_views import LocalAccess, local_access, read
 from tile_tpu.lowering.ops.gather import gather_rows
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import cast, const, constant, dtype_of, op_name
-from tilecore.ir.nodes import Call, Cast, Expr, FloatImm, IntImm, TensorLoad, Var, structural_equal
-from tilecore.ir.visit import loads, variables
+from tilecore.ir.nodes import Bind, BufferStore, Call, Cast, Expr, FloatImm, IntImm, TensorLoad, Var, structural_equal
+from tilecore.ir.visit import loads, substitute, variables
 
 Value: TypeAlias = Tile | Expr  # an expression is the same in all iterations
 COMPUTED = ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint32", "uint16", "uint8")
@@ -40,6 +41,10 @@ class Values:
         self.bound: dict[Var, Value] = {}
         self.known: list[tuple[Any, Tile]] = []  # what was computed, until something is written
         self.numbers: set[Var] = set()  # temporaries of floats that hold no NaN
+        self.indices: dict[Var, Expr] = {}  # index arithmetic that has a name
+        self.guards = 0  # conditions around what is computed that do not hold in all iterations
+        self.guarded: set[Var] = set()  # buffers in local memory that are used under one
+        self.unset: set[tuple[Var, int]] = set()  # memory of an iteration that may hold nothing yet
 
     # -- what is the same everywhere ----------------------------------------------------------------------------
 
@@ -81,13 +86,30 @@ class Values:
         """The value as a tile."""
         return self.emit.as_tile(self.value(node), dtype or dtype_of(node))
 
+    def copied(self, value: Value) -> Value:
+        """A value that stays as it is when memory is written."""
+        shared = {new for new, _ in self.layouts.values()} | {tile.view.buffer for tile in self.own.values()}
+        if not isinstance(value, Tile) or value.view.buffer not in shared:
+            return value
+        made = self.emit.new(value.axes, value.dtype, "kept")
+        self.emit.emit("copy", made.view, value.view)
+        return made
+
+    def held(self) -> set[Var]:
+        """Temporaries that are read later."""
+        tiles = [value for value in self.bound.values() if isinstance(value, Tile)]
+        return {tile.view.buffer for tile in (*tiles, *self.own.values())}
+
+    def fill_unset(self, buffer: Var, index: int) -> None:
+        """Memory of an iteration that is used where nothing may have been written to it begins with 0."""
+        if (buffer, index) in self.unset:
+            self.emit.fill_new(self.own[(buffer, index)].view)
+
     def forget(self) -> None:
         """Memory was written: what was computed from it may not hold."""
         self.known.clear()
 
     def _expanded(self, node: Any) -> Expr:
-        from tilecore.ir.visit import substitute
-
         scalars = {var: value for var, value in self.bound.items() if not isinstance(value, Tile)}
         return substitute(node, scalars) if scalars and not isinstance(node, int) else node
 
@@ -151,31 +173,73 @@ class Values:
         if buffer in self.owned:
             index = constant(node.indices[0]) if len(node.indices) == 1 else None
             found = self.own.get((buffer, index)) if index is not None else None
-            if found is None:
+            if found is None or index is None:
                 raise NotTensor(f"{buffer.name} at an index that is not known, or not written")
+            if self.guards:
+                self.fill_unset(buffer, index)
             return found
-        if any(loads(index) for index in node.indices):
+        if any(self.is_looked_up(index) for index in node.indices):
             return self._gathered(node)
         if buffer in self.layouts:
-            new, layout = self.layouts[buffer]
-            return read(self.emit, local_access(self.emit, new, layout, list(node.indices)))
+            return read(self.emit, self.local_access(node))
         if str(buffer.scope()) != "global":
             raise NotTensor(f"{buffer.name} is memory of the control core")
-        access = global_access(self.emit, buffer, list(node.indices))
+        access = global_access(self.emit, buffer, self.places(node))
         made = self.emit.new(access.axes(self.frame), dtype, str(buffer.name))
         load_into(self.emit, access, made.view, self.safe.get(buffer, const(0, dtype)))
         return made
 
+    def name_index(self, node: Bind) -> None:
+        """Notes a name for index arithmetic."""
+        value = self._index(node.value)
+        if not loads(value) and dtype_of(value) in ("int32", "int64") and not self.is_looked_up(value):
+            self.indices[node.var] = value
+
+    def is_looked_up(self, index: Any) -> bool:
+        """Whether an index is read from memory, by the iteration or before, under a name."""
+        index = self._index(index)
+        return bool(loads(index)) or any(isinstance(self.bound.get(var), Tile) for var in variables(index))
+
+    def _index(self, index: Any) -> Any:
+        """With what names stand for, where that is index arithmetic."""
+        return index if isinstance(index, int) else self._expanded(substitute(index, self.indices))
+
+    def places(self, node: TensorLoad | BufferStore) -> list[Any]:
+        """The indices of an access, in terms of the loops and of what is the same for all iterations. Raises NotTensor
+        where they are read from memory."""
+        made = [self._index(index) for index in node.indices]
+        looked_up = {var for index in made for var in variables(index) if isinstance(self.bound.get(var), Tile)}
+        if looked_up:
+            names = ", ".join(sorted(str(var.name) for var in looked_up))
+            raise NotTensor(f"an index that is computed from what is read: {names}")
+        return made
+
+    def local_access(self, node: TensorLoad | BufferStore) -> LocalAccess:
+        buffer = node.source if isinstance(node, TensorLoad) else node.buffer
+        new, layout = self.layouts[buffer]
+        if self.guards:
+            self.guarded.add(new)
+        return local_access(self.emit, new, layout, self.places(node), self.guards > 0)
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """What is computed meanwhile does not count in all iterations."""
+        self.guards += 1
+        try:
+            yield
+        finally:
+            self.guards -= 1
+
     def _gathered(self, node: TensorLoad) -> Tile:
         """Rows of a tensor whose numbers another tile holds: ``X[rows[i], j]``."""
         buffer, emit = node.source, self.emit
-        axes = [axis for axis, index in enumerate(node.indices) if loads(index)]
+        axes = [axis for axis, index in enumerate(node.indices) if self.is_looked_up(index)]
         if str(buffer.scope()) != "global" or len(axes) != 1:
             raise NotTensor(f"an index of {buffer.name} that is read from memory")
         (axis,) = axes
         rows = self.value(node.indices[axis])
         zero = const(0, "int32")
-        inside = [zero if a == axis else index for a, index in enumerate(node.indices)]
+        inside = [zero if a == axis else self._index(index) for a, index in enumerate(node.indices)]
         access = global_access(emit, buffer, inside)
         if not isinstance(rows, Tile) or rows.axes != frozenset("c") or access.axes(self.frame) != frozenset("w"):
             raise NotTensor(f"an index of {buffer.name} that is read from memory")
@@ -204,7 +268,6 @@ class Values:
     def _affine(self, name: str, a: Any, b: Any) -> Tile | None:
         """A sum of a loop variable and what is uniform, as one ramp."""
         from tilecore.ir.affine import coefficient
-        from tilecore.ir.visit import substitute
 
         whole = {"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b}[name]()
         inside = [var for var in self.frame.axes if var in variables(whole)]

@@ -16,6 +16,7 @@ from tile_tpu.toolchain.compile_errors import user_line
 from tilecore.errors import LaunchError
 from tilecore.simulate.build import content_key, kept, texts_digest
 from tilecore.simulate.compilers import HostCompiler, find_compiler
+from tilecore.simulate.progress import building
 
 HERE = Path(__file__).parent
 INCLUDE, SOURCES = HERE / "include", HERE / "src"
@@ -40,15 +41,20 @@ def simulator_library(compiler: HostCompiler) -> Path:
     name = f"libtpusim-{key}.so"
 
     def build(folder: str) -> None:
-        def compile_one(path: Path) -> str:
-            made = os.path.join(folder, f"{path.stem}.o")
-            compiler.run([*_SIMULATOR, "-c", os.fspath(path), "-o", made], "the simulator of tile-tpu")
-            return made
+        sources = sorted(SOURCES.glob("*.cpp"))
+        with building("the simulator of tile-tpu", len(sources) + 1, "about half a minute") as step:
 
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            objects = list(pool.map(compile_one, sorted(SOURCES.glob("*.cpp"))))
-        linked = ["-shared", *objects, "-pthread", f"-Wl,-soname,{name}", "-o", os.path.join(folder, name)]
-        compiler.run(linked, "the simulator of tile-tpu")
+            def compile_one(path: Path) -> str:
+                made = os.path.join(folder, f"{path.stem}.o")
+                compiler.run([*_SIMULATOR, "-c", os.fspath(path), "-o", made], "the simulator of tile-tpu")
+                step()
+                return made
+
+            with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+                objects = list(pool.map(compile_one, sources))
+            linked = ["-shared", *objects, "-pthread", f"-Wl,-soname,{name}", "-o", os.path.join(folder, name)]
+            compiler.run(linked, "the simulator of tile-tpu")
+            step()
 
     return kept(name, build, slow=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import tilecore.language as T
 from tilecore.errors import ArgumentError
 from tilecore.plugins import manager
-from tilecore.profiler import TensorSupplyType
+from tilecore.profiler import ProfilerWarning, TensorSupplyType, do_bench
 
 from .kit import DTYPES, compiled, same
 from .on_device import bare, read
@@ -50,6 +51,19 @@ def wrong(a, b, *c):
     made = 2 * a + b
     made[3, 5] += 7
     return made
+
+
+def test_a_time_on_a_simulator_comes_with_a_warning(target):
+    """And one on a device does not."""
+    kernel = once("summed", target, target.backend, -1)
+    inputs = kernel.get_profiler()._get_inputs()
+    for bench in (kernel.get_profiler().do_bench, lambda **how: do_bench(lambda: kernel(*inputs), **how)):
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            bench(warmup=0, rep=1)
+        said = [str(one.message) for one in given if one.category is ProfilerWarning]
+        assert len(said) == (kernel.adapter.largest_run() is not None)
+        assert all(f'"{kernel.adapter.name}" is a simulator' in text for text in said)
 
 
 @pytest.mark.parametrize("out_idx", [-1, None], ids=["returned", "in place"])

@@ -1,0 +1,36 @@
+"""Says that a simulator is being built, which the first kernel on it waits for."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def building(what: str, parts: int, usually: str) -> Iterator[Callable[[], None]]:
+    """Around the building of a simulator: a line on standard error before it and one after it, and on a terminal a bar
+    meanwhile. Yields a function to be called once for each of ``parts``, from any thread.
+
+    what: the simulator, such as "the simulated device". usually: how long it takes, in words.
+    """
+    from tilecore.jit.progress import Progress
+
+    _say(f"building {what}, once for this cache folder: {usually}")
+    start = time.monotonic()
+    lock = threading.Lock()
+    with Progress(f"building {what}", parts) as bar:
+
+        def step() -> None:
+            with lock:
+                bar.advance()
+
+        yield step
+    _say(f"{what} is built, in {time.monotonic() - start:.0f} s")
+
+
+def _say(text: str) -> None:
+    if sys.stderr is not None and not sys.stderr.closed:
+        print(f"[tilecore] {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,214 @@
+"""Random bodies of iterations: several statements that read what others of them write, as a program's lines do.
+
+Names for values that change afterwards, conditions on what their own branches write, numbers of an iteration's own, loops
+inside, elements that are looked up, and first writes that only some iterations take part in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tilecore.testing.fuzz.expressions import Value
+from tilecore.testing.fuzz.nests import Nest
+from tilecore.testing.fuzz.program import Alloc, Assign, Buffer, Expr, If, Let, Load, Loop, Name, Num, Op, Statement
+from tilecore.testing.fuzz.types import is_float, is_integer
+
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+
+
+class Body:
+    """Of a nest. targets: what its iterations own an element of each; written: those of them that hold a value at this
+    point; names: values that have a name here."""
+
+    def __init__(self, nest: Nest, targets: list[Buffer], tensor: Value | None = None) -> None:
+        self.nest = nest
+        self.scope, self.rng = nest.scope, nest.scope.rng
+        self.tensor = tensor
+        self.targets = {target.name: target for target in targets}
+        self.written = {name for name in self.targets if name in self.scope.ready}
+        self.names: list[Value] = []
+        self.numbers: dict[str, Buffer] = {}
+        nest.busy |= set(self.targets)
+
+    def statements(self, count: int, depth: int = 0) -> list[Statement]:
+        """depth: of conditions and loops around."""
+        kinds: list[tuple[float, Callable[[int], list[Statement]]]] = [
+            (4, self.store), (2, self.name), (2, self.swap), (1.5, self.look_up), (1.5, self.shifted), (1, self.number),
+        ]  # fmt: skip
+        if depth < 2:
+            kinds += [(4, self.condition), (0.7, self.loop)]
+        made: list[Statement] = []
+        for _ in range(count):
+            (kind,) = self.rng.choices([k for _, k in kinds], [w for w, _ in kinds])
+            made += kind(depth)
+        return made
+
+    # -- values --------------------------------------------------------------------------------------------------
+
+    def own(self, target: Buffer) -> Value:
+        smooth = is_float(target.dtype) and not self.scope.world.exact
+        if target.scope == "var":
+            return Value(Name(target.name), target.dtype, target.cap, smooth)
+        return self.nest.own(target)
+
+    def readable(self) -> list[Value]:
+        """What the iteration holds: its elements, its numbers, what has a name."""
+        own = [self.own(self.targets[name]) for name in sorted(self.written)]
+        own += [self.own(number) for number in self.numbers.values()]
+        return [*own, *self.names, *([self.tensor] if self.tensor else [])]
+
+    def value(self, target: Buffer) -> Expr:
+        """Something to store in an element of a target."""
+        self.nest.extra = self.readable() * 2
+        return self.nest.maker().stored(target.dtype, target.cap, self.nest.depth).expr
+
+    def test(self) -> Expr:
+        """A condition, mostly on what the iteration holds."""
+        self.nest.extra = self.readable() * 2
+        maker = self.nest.maker()
+        able = [value for value in self.readable() if not value.smooth]
+        if not able or self.rng.random() < 0.35:
+            return maker.condition(max(1, self.nest.depth)).expr
+        value = self.rng.choice(able)
+        if value.dtype == "bool":
+            return value.expr
+        return Op(self.rng.choice(_COMPARISONS), (value.expr, maker.constant(value.dtype).expr))
+
+    # -- statements ----------------------------------------------------------------------------------------------
+
+    def store(self, depth: int) -> list[Statement]:
+        choices = [*self.targets.values(), *self.numbers.values()]
+        target = self.rng.choice(choices)
+        if self.tensor is not None and self.rng.random() < 0.4:
+            return [self.to_tensor()]
+        statement = Assign(self.own(target).expr, self.value(target))  # type: ignore[arg-type]
+        if target.scope != "var":
+            self.written.add(target.name)
+        return [statement]
+
+    def to_tensor(self) -> Statement:
+        assert self.tensor is not None
+        self.nest.extra = self.readable() * 2
+        value = self.nest.maker().stored(self.tensor.dtype, self.tensor.bound, self.nest.depth)
+        return Assign(self.tensor.expr, value.expr)  # type: ignore[arg-type]
+
+    def name(self, depth: int) -> list[Statement]:
+        """A name for what an element holds now, or for a condition, or for any value."""
+        able = self.readable()
+        if self.rng.random() < 0.25:
+            value = Value(self.test(), "bool", 1)
+        elif able and self.rng.random() < 0.7:
+            value = self.rng.choice(able)
+        else:
+            self.nest.extra = able * 2
+            value = self.nest.maker().of_type(self.scope.world.dtype(), self.nest.depth)
+        if isinstance(value.expr, Num):
+            return []
+        name = self.scope.world.fresh("x")
+        self.names.append(Value(Name(name), value.dtype, value.bound, value.smooth))
+        return [Let(name, value.expr)]
+
+    def swap(self, depth: int) -> list[Statement]:
+        """Two elements change places, by a name."""
+        able = [self.targets[name] for name in sorted(self.written)] + list(self.numbers.values())
+        if len(able) < 2:
+            return []
+        one, other = self.rng.sample(able, 2)
+        maker = self.nest.maker()
+        name = self.scope.world.fresh("x")
+        first, second = self.own(one), self.own(other)
+        kept = Value(Name(name), first.dtype, first.bound, first.smooth)
+        moved = maker.fitting(maker.converted(second, one.dtype), one.dtype, one.cap)
+        back = maker.fitting(maker.converted(kept, other.dtype), other.dtype, other.cap)
+        return [
+            Let(name, first.expr),
+            Assign(first.expr, moved.expr),  # type: ignore[arg-type]
+            Assign(second.expr, back.expr),  # type: ignore[arg-type]
+        ]
+
+    def number(self, depth: int) -> list[Statement]:
+        """A number of the iteration's own."""
+        if depth or len(self.numbers) > 1:
+            return []
+        dtype = self.scope.world.dtype()
+        if dtype in ("bool", "int4", "uint4"):
+            dtype = "int32"
+        if dtype not in self.scope.world.allowed:
+            return []
+        made = Buffer(self.scope.world.fresh("v"), (), dtype, "var", self.scope.world.cap(dtype))
+        first = self.value(made)
+        self.numbers[made.name] = made
+        return [Alloc(made, Op("cast", (first,), dtype))]
+
+    def look_up(self, depth: int) -> list[Statement]:
+        """An element whose place is computed, under a name."""
+        tables = [t for t in self.scope.known(scopes=("shared",)) if t.name not in self.nest.busy and t.shape]
+        if not tables:
+            return []
+        table = self.rng.choice(tables)
+        whole = [value.expr for value in self.readable() if is_integer(value.dtype)]
+        key = self.rng.choice(whole) if whole and self.rng.random() < 0.7 else self.nest.any_integer()
+        name = self.scope.world.fresh("x")
+        axis = self.rng.randrange(len(table.shape))
+        index = []
+        for number, size in enumerate(table.shape):
+            own = size in self.nest.names and number != axis
+            index.append(Name(self.nest.names[size]) if own else Op("%", (Name(name), Name(size))))
+        smooth = is_float(table.dtype) and not self.scope.world.exact
+        seen = self.scope.world.fresh("x")
+        self.names.append(Value(Name(seen), table.dtype, table.cap, smooth))
+        return [Let(name, Op("cast", (key,), "int32")), Let(seen, Load(table.name, tuple(index)))]
+
+    def shifted(self, depth: int) -> list[Statement]:
+        """A neighbour's element of a tile, where there is one."""
+        tiles = [t for t in self.scope.known(scopes=("shared",)) if set(t.shape) <= set(self.nest.shape)]
+        tiles = [t for t in tiles if t.name not in self.nest.busy and t.shape]
+        if not tiles:
+            return []
+        source, target = self.rng.choice(tiles), self.rng.choice(list(self.targets.values()))
+        axis = self.rng.randrange(len(source.shape))
+        index = list(self.nest.index(source.shape))
+        step, at, size = Num(self.rng.choice((1, 1, 2, 3))), index[axis], Name(source.shape[axis])
+        if self.rng.random() < 0.5:
+            test: Expr = Op(">=", (at, step))
+            index[axis] = Op("-", (at, step))
+        else:
+            test = Op("<", (Op("+", (at, step)), size))
+            index[axis] = Op("+", (at, step))
+        if self.rng.random() < 0.3:
+            test = Op("and", (test, self.test()))
+        maker = self.nest.maker()
+        smooth = is_float(source.dtype) and not self.scope.world.exact
+        value = maker.converted(Value(Load(source.name, tuple(index)), source.dtype, source.cap, smooth), target.dtype)
+        store = Assign(self.own(target).expr, maker.fitting(value, target.dtype, target.cap).expr)  # type: ignore[arg-type]
+        return [If(test, (store,))]
+
+    # -- statements with statements inside -------------------------------------------------------------------------
+
+    def condition(self, depth: int) -> list[Statement]:
+        made: list[Statement] = []
+        test = self.test()
+        if self.rng.random() < 0.3:
+            name = self.scope.world.fresh("x")
+            made.append(Let(name, test))
+            test = Name(name)
+        before = set(self.written)
+        then = self._inside(depth)
+        after, self.written = self.written, before
+        orelse: tuple[Statement, ...] = ()
+        if self.rng.random() < 0.5:
+            before = set(self.written)
+            orelse = self._inside(depth)
+            self.written = before | (after & self.written)
+        return [*made, If(test, then, orelse)] if then else []
+
+    def loop(self, depth: int) -> list[Statement]:
+        body = self._inside(depth)
+        kind = self.rng.choice(("serial", "serial", "unroll"))
+        return [Loop(kind, (self.scope.world.fresh("r"),), (Num(self.rng.randint(1, 3)),), body)] if body else []
+
+    def _inside(self, depth: int) -> tuple[Statement, ...]:
+        names = list(self.names)
+        made = tuple(self.statements(self.rng.randint(1, 3), depth + 1))
+        self.names = names
+        return made
