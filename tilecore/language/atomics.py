@@ -145,7 +145,7 @@ def _vector_add(lanes: int) -> Any:
         body = Evaluate(call, span=builder.span)
         builder.emit(For(lane, zero, count, ForKind.VECTORIZED, body, span=builder.span))
 
-    op.__name__ = f"atomic_addx{lanes}"
+    op.__name__ = op.__qualname__ = f"atomic_addx{lanes}"
     op.__doc__ = f"T.atomic_add of {lanes} neighbouring elements, each on its own one step."
     return op
 

@@ -45,21 +45,26 @@ class Kernel:
         self.cluster_dims = _three(1 if cluster_dims is None else cluster_dims, "cluster_dims")
         _check_clusters(self.cluster_dims, self.blocks)
         self.names: tuple[str, ...] = ()
+        self.unpacked = False
 
-    def set_names(self, names: tuple[str, ...]) -> None:
-        self.names = names
+    def set_names(self, names: tuple[str, ...], unpacked: bool = False) -> None:
+        """What follows ``as``. unpacked: it is a tuple of names, also where there is one of them: ``as (bx,)``."""
+        self.names, self.unpacked = names, unpacked
 
     def __enter__(self) -> Any:
         builder = current("T.Kernel")
         if builder.enclosing("kernel") is not None:
             raise LanguageError("a T.Kernel inside a T.Kernel", hint="put them one after the other")
         count = len(self.blocks)
-        if len(self.names) > 1 and len(self.names) != count:
+        if self.unpacked and len(self.names) != count and "*" not in self.names:
             raise LanguageError(
-                f"T.Kernel has {count} grid extents and {len(self.names)} names", found=", ".join(self.names)
+                f"T.Kernel has {count} grid {'extent' if count == 1 else 'extents'} and {len(self.names)} "
+                f"{'name' if len(self.names) == 1 else 'names'}",
+                found=", ".join(self.names),
+                expected=f"{count} of them, or one name for all, without parentheses",
             )
         names = self.names if len(self.names) == count else tuple(f"b{_LETTERS[i]}" for i in range(count))
-        names = tuple(f"b{_LETTERS[i]}" if n == "v" else n for i, n in enumerate(names))
+        names = tuple(f"b{_LETTERS[i]}" if n in ("v", "*") else n for i, n in enumerate(names))
         self.span = builder.span
         self.block_vars = [builder.variable(n, str(b.ty.dtype)) for n, b in zip(names, self.blocks, strict=True)]
         self.thread_vars = [builder.variable(f"t{_LETTERS[i]}") for i in range(3)]
@@ -71,7 +76,7 @@ class Kernel:
             annotate("prelude", str(self.prelude))
         if self.cluster_dims != (1, 1, 1):
             annotate("cluster_dims", *self.cluster_dims)
-        return self.block_vars[0] if count == 1 else tuple(self.block_vars)
+        return self.block_vars[0] if count == 1 and not self.unpacked else tuple(self.block_vars)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is not None:

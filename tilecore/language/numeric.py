@@ -34,7 +34,7 @@ def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, i
             value = convert(value, "float32")
         return getattr(tirx, name)(value)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = doc + " Integers are taken as float32." * (not integers)
     return function
 
@@ -95,7 +95,7 @@ def _test(name: str, doc: str) -> Any:
         narrow = _kind(value) in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")  # TVM refuses them
         return getattr(tirx, name)(convert(value, "float32") if narrow else value)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
@@ -112,7 +112,7 @@ def _binary(name: str, doc: str, floats: bool = True) -> Any:
             a, b = convert(a, "float32"), convert(b, "float32")
         return _call(name, a, b)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
@@ -135,7 +135,7 @@ def _extreme(name: str, plain: Callable[..., Any]) -> Any:
             result = getattr(tirx, name)(*unify(a, b))
         return function(result, *more) if more else result
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The {name}imum of the arguments, in their common type."
     return function
 

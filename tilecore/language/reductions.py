@@ -68,7 +68,7 @@ def _plain(kind: str) -> Any:
     ) -> None:  # fmt: skip
         reduce(buffer, out, kind, dim, clear, False, annotations)
 
-    op.__name__ = f"reduce_{kind}"
+    op.__name__ = op.__qualname__ = f"reduce_{kind}"
     op.__doc__ = f"T.reduce with reduce_type={kind!r}."
     return op
 
@@ -80,7 +80,7 @@ def _extreme(kind: str) -> Any:
     ) -> None:  # fmt: skip
         reduce(buffer, out, kind, dim, clear, nan_propagate, annotations)
 
-    op.__name__ = f"reduce_{kind}"
+    op.__name__ = op.__qualname__ = f"reduce_{kind}"
     op.__doc__ = f"T.reduce with reduce_type={kind!r}."
     return op
 

@@ -47,7 +47,12 @@ def as_expr(value: Any, kind: str | None = None) -> Expr:
     if isinstance(value, _LAZY):
         return _compared(value)
     if isinstance(value, TensorRegion):
-        raise LanguageError("a slice of a buffer stands where a value is expected", found=str(value))
+        raise LanguageError(
+            "a slice of a buffer stands where a value is expected",
+            found=str(value),
+            expected="an element, with one index for each axis",
+            hint="T.Parallel loops over elements; T.copy, T.reduce_sum and the like take tiles",
+        )
     raise LanguageError(
         f"a {type(value).__name__} stands where a value of the kernel is expected",
         found=repr(value)[:80],
