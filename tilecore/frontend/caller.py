@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
 import os
+import re
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -23,7 +25,9 @@ def building() -> bool:
 
 def is_own(file: str) -> bool:
     """Is it a file of tilecore, or of the libraries that call back into it for a user?"""
-    return file.startswith((_OWN, "<frozen")) or file.endswith(("/functools.py", "/contextlib.py"))
+    if file.startswith(_OWN):  # the kernels that tilecore ships are as a user's
+        return not file.startswith((f"{_OWN}demo{os.sep}", f"{_OWN}testing{os.sep}"))
+    return file.startswith("<frozen") or file.endswith(("/functools.py", "/contextlib.py"))
 
 
 def place_of_caller() -> Location | None:
@@ -61,9 +65,22 @@ def placed(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except (LanguageError, UnsupportedError) as error:
-            raise at_caller(error)
+            at_caller(error)
+            raise
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            text = re.sub(r"^[\w.<>]+\(\)", f"{function.__qualname__.removesuffix('.__init__')}()", str(error))
+            expected = f"{function.__name__}{without_types(function)}"
+            raise at_caller(LanguageError(text, expected=expected)) from None
 
     return call
+
+
+def without_types(function: Callable[..., Any]) -> inspect.Signature:
+    """The parameters of a function as an error shows them. Raises TypeError or ValueError where Python knows none."""
+    parameters = inspect.signature(function).parameters.values()
+    return inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters])
 
 
 def at_caller(error: Any) -> Any:

@@ -13,7 +13,7 @@ from tilecore.frontend import hooks
 from tilecore.frontend.builder import Builder, building, current
 from tilecore.frontend.python_errors import explained, foreign_hint
 from tilecore.frontend.rewrite import rewrite
-from tilecore.frontend.signature import definition_of
+from tilecore.frontend.signature import check_parameters, definition_of, place_of_argument
 from tilecore.frontend.source import span_at
 from tilecore.ir.nodes import PrimFunc, Var, tirx
 from tilecore.language.annotations import PtrType, TensorType
@@ -31,19 +31,18 @@ def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> Prim
     place = definition_of(function)
     params: list[Var | Pointer] = []
     values: list[Any] = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise LanguageError(f"T.prim_func {function.__name__}: *{name} cannot be a parameter", location=place)
+    check_parameters(function, keyword_only=False)
+    for name in inspect.signature(function).parameters:
         if name not in annotations:
             raise LanguageError(
                 f"parameter {name!r} of {function.__name__} has no annotation",
-                location=place,
+                location=place_of_argument(function, name),
                 expected=f"{name}: T.Tensor(shape, dtype), or {name}: T.int32 for a scalar",
             )
         try:
             var, value = parameter_of(builder, name, annotations[name])
         except LanguageError as error:
-            raise error.at(place) from None
+            raise error.at(place_of_argument(function, name)) from None
         params.append(var)
         values.append(value)
     run(builder, function, values)

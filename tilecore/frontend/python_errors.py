@@ -15,7 +15,7 @@ from typing import Any
 
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend.builder import Builder
-from tilecore.frontend.caller import is_own
+from tilecore.frontend.caller import is_own, without_types
 from tilecore.ir.nodes import Expr, TensorRegion
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.dialects import blamed
@@ -58,7 +58,9 @@ def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
     called = _called(frames)
     if called is not None:
         return _of_call(error, called)
-    return _of_binding(error) or _of_values(error, builder.location)
+    return _of_binding(error, frames[-1]) or _of_values(
+        error, builder.location, _reads_values(frames, builder.location)
+    )
 
 
 def foreign_hint(location: Location | None) -> str | None:
@@ -73,7 +75,9 @@ def foreign_hint(location: Location | None) -> str | None:
 def _statement(location: Location | None) -> str:
     if location is None:
         return ""
-    lines = [linecache.getline(location.file, n) for n in range(location.line, (location.end_line or location.line) + 1)]
+    lines = [
+        linecache.getline(location.file, n) for n in range(location.line, (location.end_line or location.line) + 1)
+    ]
     return "".join(lines)
 
 
@@ -93,13 +97,20 @@ def _endless(error: RecursionError) -> LanguageError:
     )
 
 
+def _reads_values(frames: list[FrameType], location: Location | None) -> bool:
+    """Does the statement have a name that stands for a value of the kernel?"""
+    frame = next((f for f in frames if location is not None and f.f_code.co_filename == location.file), None)
+    names = set(re.findall(r"[A-Za-z_]\w*", _statement(location)))
+    return frame is not None and any(is_kernel_value(frame.f_locals.get(name)) for name in names)
+
+
 # -- exceptions out of tilecore and TVM ------------------------------------------------------------------------------
 
 
 def _of_compiler(file: str) -> bool:
     """Is it a file of TVM?"""
     file = file.replace("\\", "/")
-    return any(part in file for part in ("/tvm/", "/tvm_ffi/", "tvm_ffi/cython")) or file.startswith("src/")
+    return any(part in file for part in ("/tvm/", "/tvm_ffi/")) or (not file.endswith((".py", ">")) and "/" in file)
 
 
 def _first_line(text: str) -> str:
@@ -124,16 +135,17 @@ def _called(frames: list[FrameType]) -> FrameType | None:
 
 def _of_call(error: Exception, frame: FrameType) -> LanguageError:
     """Arguments that a function of the language did not expect."""
-    name = "T." + frame.f_code.co_name.lstrip("_")
+    import tilecore.language as language
+
     arguments = inspect.getargvalues(frame)
-    named = [*arguments.args, *([arguments.varargs] if arguments.varargs else [])]
-    given = ", ".join(f"{n}={_short(arguments.locals.get(n))}" for n in named if n != "self")
     owner = arguments.locals.get("self")
-    if owner is not None:
-        name = _word_of(owner)
-    return WrongUseError(
-        f"{name} cannot use what it was given: {_plain(str(error)) or type(error).__name__}", found=given or None
-    )
+    word = frame.f_code.co_name
+    name = _word_of(owner) if owner is not None else f"T.{word}" if word in language._NAMES else "the language"
+    named = [*arguments.args, *([arguments.varargs] if arguments.varargs else [])]
+    values = {n: arguments.locals.get(n) for n in named if n != "self"}
+    given = ", ".join(f"{n}={_short(value)}" for n, value in values.items() if value is not None)
+    reason = _plain(str(error)) or type(error).__name__
+    return WrongUseError(f"{name} cannot use what it was given: {reason}", found=given or None)
 
 
 def _short(value: Any) -> str:
@@ -141,11 +153,15 @@ def _short(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _of_binding(error: Exception) -> LanguageError | None:
-    """A call of a function of the language with too many, too few or unknown arguments."""
+def _of_binding(error: Exception, frame: FrameType) -> LanguageError | None:
+    """A call of a function of the language, or of a macro, with too many, too few or unknown arguments."""
     found = _CALL.match(str(error))
     if not isinstance(error, TypeError) or found is None:
         return None
+    if frame.f_code.co_name == "call_macro" and is_own(frame.f_code.co_filename):
+        macro = frame.f_locals["function"]
+        text = f"the macro {macro.__name__}() {str(error)[found.end(1) + 2 :].strip()}"
+        return WrongUseError(text, expected=f"{macro.__name__}{signature_text(macro)}")
     import tilecore.language as language
 
     parts = [part for part in found[1].split(".") if part not in ("<locals>", "__init__", "__call__")]
@@ -163,10 +179,9 @@ def _of_binding(error: Exception) -> LanguageError | None:
 def signature_text(function: Any) -> str:
     """The parameters of a public function, without their types."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        return str(without_types(function))
     except (TypeError, ValueError):
         return "(...)"
-    return str(inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters]))
 
 
 def _keyword_hint(text: str) -> str | None:
@@ -190,7 +205,7 @@ _KEYWORDS = {
 # -- values of the kernel in Python's hands --------------------------------------------------------------------------
 
 
-def _of_values(error: Exception, location: Location | None) -> LanguageError | None:
+def _of_values(error: Exception, location: Location | None, reads_values: bool) -> LanguageError | None:
     """An operation of Python's, or of a library of the user's, on a value of the kernel."""
     if isinstance(error, KeyError):
         if not error.args or not is_kernel_value(error.args[0]):
@@ -199,18 +214,33 @@ def _of_values(error: Exception, location: Location | None) -> LanguageError | N
     text = str(error)
     if isinstance(error, AttributeError):
         return _attribute(error)
-    if isinstance(error, IndexError) and not text.startswith("only integers, slices"):
+    types = [name for pair in _TYPES.findall(text) for name in pair if name in _words()]
+    if not types and not (reads_values and isinstance(error, (TypeError, IndexError))):
         return None
-    types = [name for name in re.findall(r"'([\w.]+)'|\b(?:not|type) (\w+)", text) for name in name if name in _words()]
-    if not types and not text.startswith(("only integers, slices", "loop of ufunc")):
-        return None
-    indexed = re.match(r"^(list|tuple|string|range|only)\b.*\bind?(?:ices|tegers)\b", text)
+    indexed = _INDICES.match(text)
     if indexed:
-        return _looked_up(indexed[1] if indexed[1] != "only" else "array")
+        return _looked_up(indexed[1] if indexed[1] in ("list", "tuple", "string", "range") else "array")
     instead = foreign_hint(location)
     if instead is not None:
         return WrongUseError("a function of another library is called with a value of the kernel", hint=instead)
-    return WrongUseError(f"Python cannot do this with {_words()[types[0]] if types else 'it'}: {_plain(text)}")
+    if isinstance(error, IndexError):
+        return None
+    what = _words()[types[0]] if types else "a value of the kernel"
+    return WrongUseError(f"Python cannot do this with {what}: {_plain(text)}", hint=_hint_for(text))
+
+
+def _hint_for(text: str) -> str | None:
+    return next((hint for part, hint in _HINTS.items() if part in text), None)
+
+
+_HINTS = {
+    "has no len()": "buffer.shape has its sizes",
+    "cannot be interpreted as an integer": "it is known only when the kernel runs: T.serial(n) loops so many times",
+    "not callable": "brackets index it: A[i, j]",
+    "not iterable": "T.Parallel, T.serial and T.grid loop over indices",
+}
+_TYPES = re.compile(r"'([\w.]+)'|\b(?:not|type) (\w+)")
+_INDICES = re.compile(r"^(list|tuple|string|range|only integers, slices|slice)\b.* ?\b(?:indices|slices)\b")
 
 
 def _looked_up(container: str) -> LanguageError:
@@ -223,8 +253,8 @@ def _looked_up(container: str) -> LanguageError:
     return WrongUseError(
         f"a Python {container} is indexed with a value of the kernel, which is known only when the kernel runs",
         expected="an index that is known when compiling",
-        hint="`for x in values` and `for i in [0, 1, 2]` are unrolled and know theirs; else put the values into a tensor "
-        "parameter, or into T.alloc_local memory, one by one",
+        hint="`for x in values` and `for i in [0, 1, 2]` are unrolled and know theirs; else put the values into a "
+        "tensor parameter, or into T.alloc_local memory, one by one",
     )
 
 
@@ -288,6 +318,6 @@ def _plain(text: str) -> str:
     words = _words()
     return re.sub(
         r"'([\w.]+)'( object)?|\b(not|type) (\w+)",
-        lambda m: (words.get(m[1], m[0]) if m[1] else (f"{m[3]} {words[m[4]]}" if m[4] in words else m[0])),
+        lambda m: words.get(m[1], m[0]) if m[1] else (f"{m[3]} {words[m[4]]}" if m[4] in words else m[0]),
         _first_line(text),
     )

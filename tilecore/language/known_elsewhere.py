@@ -39,8 +39,8 @@ _INSTEAD: dict[str, str] = {
     "cat concat concatenate stack join split interleave": "copy the parts into slices: T.copy(part, tile[0:8, :])",
     "flip roll gather take index_select scatter tril triu": _INDEX,
     "histogram bincount": "T.atomic_add(counts[x], 1) in T.Parallel counts",
-    "associative_scan logcumsumexp cummin cumprod": "T.cumsum and T.cummax are the scans; a T.serial loop over the axis "
-    "makes others",
+    "associative_scan logcumsumexp cummin cumprod": "T.cumsum and T.cummax are the scans; T.serial over the axis makes "
+    "others",
     "sort argsort topk": "a loop over pairs: T.serial over the steps and T.Parallel over the elements of shared memory",
     "argmax argmin": "T.reduce_max for the value, then T.reduce_min of the indices where it stands",
     "softmax log_softmax logsumexp": "T.reduce_max, T.exp and T.reduce_sum make it; see examples/softmax.py",

@@ -10,12 +10,14 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
+from tilecore.frontend.caller import placed
 from tilecore.frontend.vectors import lane_of
 from tilecore.ir.nodes import Call, Expr, tirx
 from tilecore.ir.nodes import Select as IRSelect
 from tilecore.language.arithmetic import binary, inverted
 from tilecore.language.conditions import as_condition, select
 from tilecore.language.conversions import convert, ir_dtype, unify
+from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
 
 
@@ -204,6 +206,7 @@ def reinterpret(value: Any, dtype: Any) -> Any:
     return tirx.reinterpret(ir_dtype(kind), expression)
 
 
+@placed
 def infinity(dtype: Any) -> Expr:
     """Plus infinity; for float8_e4m3fn and float4_e2m1fn, which have none, an error."""
     kind = DType(dtype)
@@ -212,11 +215,13 @@ def infinity(dtype: Any) -> Expr:
     return tirx.const(float("inf"), ir_dtype(kind))
 
 
+@placed
 def max_value(dtype: Any) -> Expr:
     """The largest finite value of an element type."""
     return _limit(DType(dtype), largest=True)
 
 
+@placed
 def min_value(dtype: Any) -> Expr:
     """The smallest (most negative) finite value of an element type."""
     return _limit(DType(dtype), largest=False)
@@ -255,8 +260,7 @@ def Ramp(base: Any, stride: Any, lanes: int) -> Expr:
     All lanes are read before the first one is written. A statement has vectors of one length.
     """
     builder = current("T.Ramp")
-    if not isinstance(lanes, int) or lanes < 1:
-        raise LanguageError(f"T.Ramp of {lanes} lanes", expected="a positive int")
+    lanes = whole_number(lanes, "T.Ramp(lanes=...)", 1)
     start = as_expr(base)
     return start + as_expr(stride) * convert(lane_of(builder, lanes), str(start.ty.dtype))
 
