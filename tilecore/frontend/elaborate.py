@@ -107,7 +107,7 @@ def run(builder: Builder, function: FunctionType, values: list[Any], named: dict
             instead = explained(error, builder)
             if instead is None:
                 raise
-            raise instead from error
+            raise instead.with_traceback(error.__traceback__) from error
 
 
 def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:

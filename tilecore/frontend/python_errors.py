@@ -31,6 +31,10 @@ class WrongUseError(LanguageError, TypeError):
     """Python was asked for what it cannot do with a value of the kernel; a TypeError, as Python's own."""
 
 
+class NoSuchAttributeError(LanguageError, AttributeError):
+    """A value of the kernel has no such attribute; an AttributeError, as Python's own."""
+
+
 def explained(error: Exception, builder: Builder) -> TilecoreError | None:
     """The error to raise instead of ``error``, which ended the run of a kernel's body; None: it is the user's own."""
     made = _explained(error, builder)
@@ -278,7 +282,7 @@ def _attribute(error: AttributeError) -> LanguageError | None:
     instead = _METHODS.get(name) or written_here(name)
     if instead is None and isinstance(value, (BufferHandle, TensorRegion)) and name in ("mean", "std", "var"):
         instead = "T.reduce_sum(tile, out, dim=...) sums; divide it"
-    return WrongUseError(f"{_word_of(value)} has no attribute {name!r}", hint=instead)
+    return NoSuchAttributeError(f"{_word_of(value)} has no attribute {name!r}", hint=instead)
 
 
 def _word_of(value: Any) -> str:

@@ -61,8 +61,12 @@ def _rounds_within(number: Any, facts: Facts) -> bool:
     """Is the number of the float type that is nearest to a finite one finite? 3.4028235e38 is beyond the largest
     float32, and rounds to it."""
     largest = float(facts.max or 0.0)
+    if abs(number) <= largest:
+        return True
+    if facts.bits not in (16, 32):  # Python's floats are float64; of the narrowest the numbers beyond are far apart
+        return False
     step = math.ldexp(1.0, math.frexp(largest)[1] - 1 - facts.significand)
-    return abs(number) <= largest or abs(number) < largest + step / 2
+    return abs(number) < largest + step / 2
 
 
 def _check_fits(value: Any, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Names of Triton, torch, numpy and CUDA that users try first, and what the tile language has for each."""
+"""Names of Triton, torch, numpy and of kernels in C that users try first, and what the tile language has for each."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ _INSTEAD: dict[str, str] = {
     "linspace meshgrid nonzero unique": _OUTSIDE,
     "tensor array": "a tensor parameter, or T.alloc_local and one store an element",
     "shape": "buffer.shape",
-    # CUDA and OpenCL
+    # kernels in C
     "threadIdx thread_id get_thread_id thread_idx get_local_id": "T.get_thread_binding(axis): 0 is x",
     "blockIdx block_id get_block_id block_idx get_group_id": "T.get_block_binding(axis), or the names of T.Kernel",
     "blockDim block_dim": "T.get_thread_extent(axis)",
