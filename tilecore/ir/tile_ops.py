@@ -63,7 +63,7 @@ TILE_OPS: dict[str, TileOp] = {
             ("c",),
         ),
         TileOp("fill", ("dst:region", "value:expr"), (), ("dst",)),
-        # kind: sum max min abssum absmax bitand bitor bitxor; dst = reduce(src, dim), joined with dst unless clear
+        # kind: sum prod max min abssum absmax bitand bitor bitxor; dst = reduce(src, dim), joined with dst unless clear
         TileOp(
             "reduce",
             ("src:region", "dst:region", "kind:str", "dim:int", "clear:int", "nan_propagate:int"),

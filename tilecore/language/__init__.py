@@ -49,8 +49,8 @@ _declare("tilecore.language.copies", "copy async_copy fill clear transpose")
 _declare("tilecore.language.gemm", "gemm GemmWarpPolicy")
 _declare(
     "tilecore.language.reductions",
-    "reduce reduce_sum reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor reduce_bitxor "
-    "cumsum cummax finalize_reducer reducer_init reducer_update",
+    "reduce reduce_sum reduce_prod reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor "
+    "reduce_bitxor cumsum cummax finalize_reducer reducer_init reducer_update",
 )
 _declare(
     "tilecore.language.atomics",

@@ -45,7 +45,7 @@ _INSTEAD: dict[str, str] = {
     "argmax argmin": "T.reduce_max for the value, then T.reduce_min of the indices where it stands",
     "softmax log_softmax logsumexp": "T.reduce_max, T.exp and T.reduce_sum make it; see examples/softmax.py",
     "sum": "T.reduce_sum(tile, dim=...), of a tile",
-    "prod reduce_prod product": "a T.serial loop over the axis multiplies; T.reduce knows sum, max, min and others",
+    "prod product": "T.reduce_prod(tile, dim=...), of a tile",
     "mean reduce_mean var std norm": "T.reduce_sum(tile, out, dim=...) sums; divide it",
     "any reduce_any": "T.reduce_bitor of a bool tile; T.any_of of conditions",
     "all reduce_all": "T.reduce_bitand of a bool tile; T.all_of of conditions",
