@@ -165,6 +165,11 @@ def if_then_else(cond: Any, t: Any, f: Any) -> Any:
     return select(cond, t, f)
 
 
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """``a`` where ``condition`` holds, else ``b``, of one element: T.if_then_else by the name that torch has for it."""
+    return if_then_else(condition, a, b)
+
+
 def Select(condition: Any, true_value: Any, false_value: Any) -> Expr:
     """As T.if_then_else, but both values are evaluated."""
     a, b = unify(true_value, false_value)
