@@ -189,10 +189,13 @@ def _unknown(value: Any) -> Exception:
     import difflib
 
     from tilecore.errors import LanguageError
+    from tilecore.frontend.caller import at_caller
 
     close = difflib.get_close_matches(str(value), [*FACTS, *ALIASES], n=1)
-    return LanguageError(
-        f"unknown dtype {value!r}",
-        expected="one of " + ", ".join(FACTS),
-        hint=f"did you mean {close[0]!r}?" if close else None,
+    return at_caller(
+        LanguageError(
+            f"unknown dtype {value!r}",
+            expected="one of " + ", ".join(FACTS),
+            hint=f"did you mean {close[0]!r}?" if close else None,
+        )
     )

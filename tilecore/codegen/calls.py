@@ -135,6 +135,8 @@ def _atomic(emit: Expressions, node: Call) -> Text:
     """One atomic operation on an element; its value before."""
     element, operand, kind, order = (node.args[0], node.args[1], str(node.args[2].value), str(node.args[3].value))
     arguments: list[Any] = [emit.address(element)]
+    for compare in node.args[4:]:
+        arguments.append(convert(emit, emit.value(compare), dtype_of(compare), dtype_of(element)))
     if kind != "load":
         arguments.append(convert(emit, emit.value(operand), dtype_of(operand), dtype_of(element)))
     return call(f"tc_atomic_{kind}", *arguments, *memory_order(order))

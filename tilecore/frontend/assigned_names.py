@@ -6,11 +6,13 @@ import ast
 
 
 def target_names(target: ast.expr) -> tuple[str, ...]:
-    """The names in the target of a loop or a ``with``; ``v`` for what is not a name."""
+    """The names in the target of a loop or a ``with``; ``v`` for what is not a name, ``*`` for ``*rest``."""
     if isinstance(target, ast.Name):
         return (target.id,)
     if isinstance(target, (ast.Tuple, ast.List)):
-        return tuple(e.id if isinstance(e, ast.Name) else "v" for e in target.elts)
+        return tuple(
+            e.id if isinstance(e, ast.Name) else "*" if isinstance(e, ast.Starred) else "v" for e in target.elts
+        )
     return ("v",)
 
 

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tilecore.errors import LanguageError, Location, UnsupportedError
+from tilecore.frontend.caller import place_of_caller
 from tilecore.frontend.source import SpanTable
 from tilecore.frontend.vectors import find_lanes, held, over_lanes
 from tilecore.ir.nodes import AllocBuffer, Bind, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
@@ -147,7 +148,7 @@ def current(what: str = "this") -> Builder:
         raise LanguageError(
             f"{what} is used outside a kernel",
             expected="a call inside a function decorated with @T.prim_func, @T.macro or @tilecore.jit",
-        )
+        ).at(place_of_caller())
     return builder
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import traceback
 from types import FunctionType
 from typing import Any
 
@@ -12,14 +11,15 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend import hooks
 from tilecore.frontend.builder import Builder, building, current
+from tilecore.frontend.python_errors import explained, foreign_hint
 from tilecore.frontend.rewrite import rewrite
-from tilecore.frontend.signature import definition_of
+from tilecore.frontend.signature import check_parameters, definition_of, place_of_argument
 from tilecore.frontend.source import span_at
 from tilecore.ir.nodes import PrimFunc, Var, tirx
 from tilecore.language.annotations import PtrType, TensorType
+from tilecore.language.arithmetic import NoPythonNumberError
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import ir_dtype
-from tilecore.language.dialects import blamed
 from tilecore.language.pointers import Pointer
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import as_expr
@@ -31,19 +31,18 @@ def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> Prim
     place = definition_of(function)
     params: list[Var | Pointer] = []
     values: list[Any] = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise LanguageError(f"T.prim_func {function.__name__}: *{name} cannot be a parameter", location=place)
+    check_parameters(function, keyword_only=False)
+    for name in inspect.signature(function).parameters:
         if name not in annotations:
             raise LanguageError(
                 f"parameter {name!r} of {function.__name__} has no annotation",
-                location=place,
+                location=place_of_argument(function, name),
                 expected=f"{name}: T.Tensor(shape, dtype), or {name}: T.int32 for a scalar",
             )
         try:
             var, value = parameter_of(builder, name, annotations[name])
         except LanguageError as error:
-            raise error.at(place) from None
+            raise error.at(place_of_argument(function, name)) from None
         params.append(var)
         values.append(value)
     run(builder, function, values)
@@ -100,32 +99,15 @@ def run(builder: Builder, function: FunctionType, values: list[Any], named: dict
     with building(builder):
         try:
             return rewritten(*values, **(named or {}))
-        except TilecoreError:
+        except TilecoreError as error:
+            if isinstance(error, NoPythonNumberError):  # math.exp(x) and the like
+                error.hint = foreign_hint(builder.location) or error.hint
             raise
         except Exception as error:
-            if str(error).startswith("Cannot use and / or / not operator to Expr"):
-                raise LanguageError(
-                    "a value of the kernel is used as a Python condition",
-                    hint="decide with `if` directly in the kernel or a T.macro, or with T.if_then_else; "
-                    "of kernel values take T.max, T.min and T.all_of, not max, min and all",
-                ).at(builder.location) from error
-            if _from_compiler(error):
-                message = str(error).strip().splitlines()
-                text = next((line for line in message if line.strip()), type(error).__name__)
-                raise LanguageError(text).at(builder.location) from error
-            fault = blamed(error)
-            if fault is not None:
-                raise fault.at(builder.location) from error
-            raise
-
-
-def _from_compiler(error: BaseException) -> bool:
-    """Did the exception come out of TVM rather than the user's own code?"""
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
-        return False
-    last = frames[-1].filename.replace("\\", "/")
-    return any(part in last for part in ("/tvm/", "/tvm_ffi/", "tvm_ffi/cython", "src/"))
+            instead = explained(error, builder)
+            if instead is None:
+                raise
+            raise instead.with_traceback(error.__traceback__) from error
 
 
 def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:

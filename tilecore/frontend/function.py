@@ -10,6 +10,7 @@ from types import FrameType, FunctionType
 from typing import Any
 
 from tilecore.errors import LanguageError
+from tilecore.frontend.caller import placed
 from tilecore.frontend.signature import annotations_of, evaluate_strings
 
 
@@ -59,11 +60,12 @@ class PrimFunc:
         )
 
 
+@placed
 def prim_func(func: Callable[..., Any] | None = None, *, eager_jit: bool = False, private: bool = False) -> Any:
     """Decorator: a kernel function. Its parameters are annotated with T.Tensor, T.StridedTensor or an element type."""
     if func is None:
-        return functools.partial(_prim_func, depth=2)
-    return _prim_func(func, depth=2)
+        return functools.partial(placed(_prim_func), depth=2)
+    return _prim_func(func, depth=3)
 
 
 def _prim_func(func: Any, depth: int = 1) -> PrimFunc:
@@ -101,6 +103,7 @@ class Macro:
         return f"<T.macro {self.function.__qualname__}>"
 
 
+@placed
 def macro(func: Callable[..., Any] | None = None) -> Any:
     """Decorator: a function of the kernel language that kernels (and macros) call; it may return values."""
     if func is None:

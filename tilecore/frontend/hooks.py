@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tilecore.dtypes import dtype
@@ -31,7 +31,7 @@ def at(spans: SpanTable, index: int) -> None:
 # -- control flow --------------------------------------------------------------------------------------------
 
 
-def for_(iterable: Any, names: tuple[str, ...], probe: Probe, has_else: bool) -> Iterator[Any]:
+def for_(iterable: Any, names: tuple[str, ...], probe: Probe, has_else: bool, unpacked: bool = False) -> Iterator[Any]:
     builder = current()
     spec = LoopSpec.of(iterable)
     if spec is None:
@@ -46,7 +46,7 @@ def for_(iterable: Any, names: tuple[str, ...], probe: Probe, has_else: bool) ->
     place = builder.place
     before = snapshot(probe)
     with open_loop(builder, spec, names) as variables:
-        yield variables
+        yield in_target(variables, unpacked)
     builder.place = place
     check_carried(probe, before, builder, "a loop")
 
@@ -129,15 +129,39 @@ def _jump(word: str, node: Any) -> bool:
     raise LanguageError(f"`{word}` outside a loop").at(builder.location)
 
 
-def with_(manager: Any, names: tuple[str, ...]) -> AbstractContextManager:
+def with_(manager: Any, names: tuple[str, ...], unpacked: bool, probe: Probe) -> AbstractContextManager:
+    if isinstance(manager, LoopSpec):
+        return entered_loop(manager, names, unpacked, probe)
     if hasattr(manager, "set_names"):
-        manager.set_names(names)
+        manager.set_names(names, unpacked)
     return manager
 
 
-def return_(value: Any) -> Any:
+@contextmanager
+def entered_loop(spec: LoopSpec, names: tuple[str, ...], unpacked: bool, probe: Probe) -> Iterator[Any]:
+    """``with T.Parallel(n) as i:``, which is the loop ``for i in T.Parallel(n):``"""
     builder = current()
-    depth = builder.return_depth
+    place, before = builder.place, snapshot(probe)
+    with open_loop(builder, spec, names) as variables:
+        yield in_target(variables, unpacked)
+    builder.place = place
+    check_carried(probe, before, builder, "a loop")
+
+
+def in_target(variables: Any, unpacked: bool) -> Any:
+    """The variables of a loop as its target takes them: one variable is a tuple for ``for (i,) in ...``."""
+    return (variables,) if unpacked and not isinstance(variables, tuple) else variables
+
+
+def depth() -> int:
+    """How many blocks are open where a function inside the kernel is called."""
+    return len(current().frames)
+
+
+def return_(value: Any, inner: int | None = None) -> Any:
+    """``return``. inner: in a function inside the kernel, how many blocks were open at its call."""
+    builder = current()
+    depth = builder.return_depth if inner is None else inner
     if any(frame.kind in ("loop", "branch") for frame in builder.frames[depth:]):
         raise LanguageError(
             "`return` inside a loop or `if` that runs in the kernel",

@@ -49,7 +49,8 @@ def _statement(node: ast.stmt, live: frozenset[str], found: dict, jumps: _Jumps)
         found[node] = tuple(sorted((_stores_of([*node.body, *node.orelse]) & live) | crossing))
         return then | orelse | _reads(node.test)
     if isinstance(node, ast.With):
-        live = _block(node.body, live, found, jumps)
+        after, live = live, _block(node.body, live, found, jumps)
+        found[node] = tuple(sorted(_stores_of(node.body) & (after | live)))  # for `with T.Parallel(n) as i:`, a loop
         for item in reversed(node.items):
             if item.optional_vars is not None:
                 live = live - _stores(item.optional_vars)

@@ -47,6 +47,15 @@ class LoopSpec:
             hint="comprehensions and helper functions loop with Python's range",
         )
 
+    def __enter__(self) -> Any:
+        raise LanguageError(
+            f"T.{self.kind} is entered by plain Python",
+            expected="`with T.Parallel(n) as i:` directly in a kernel or macro",
+        )
+
+    def __exit__(self, *error: object) -> None:
+        """The loop is closed by the front end."""
+
 
 _KINDS = {
     "serial": ForKind.SERIAL,
@@ -108,6 +117,8 @@ def _names(spec: LoopSpec, names: tuple[str, ...], builder: Builder) -> list[str
         return ["wave"]
     if len(names) == count:
         return list(names)
+    if not names:  # `with T.Parallel(n):`
+        return [f"i_{number}" for number in range(count)]
     if len(names) == 1 and not spec.single:
         return [f"{names[0]}_{i}" for i in range(count)]
     raise LanguageError(

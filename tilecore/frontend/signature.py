@@ -6,7 +6,8 @@ import inspect
 from types import FrameType, FunctionType
 from typing import Any
 
-from tilecore.errors import LanguageError, Location
+from tilecore.errors import LanguageError, Location, TilecoreError
+from tilecore.frontend.source import parse_function
 
 
 def annotations_of(function: FunctionType) -> dict[str, Any]:
@@ -42,10 +43,13 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
         if type(annotation) is str:  # an element type is a string too
             try:
                 annotation = eval(annotation, function.__globals__, names)
+            except TilecoreError as error:
+                error.location = place_of_argument(function, name)
+                raise
             except Exception as error:
                 raise LanguageError(
                     f"the annotation of parameter {name!r} cannot be evaluated: {error}",
-                    location=definition_of(function),
+                    location=place_of_argument(function, name),
                     found=annotation,
                     hint="annotations are texts here (from __future__ import annotations), which keep no variables of "
                     "functions that have returned: use the name in the function's body too, or leave that import out"
@@ -56,5 +60,41 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
     return made
 
 
+def place_of_argument(function: FunctionType, name: str) -> Location:
+    """Where a parameter stands in the function's definition."""
+    try:
+        file, definition = parse_function(function)
+    except (LanguageError, SyntaxError):
+        return definition_of(function)
+    arguments = definition.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    for argument in every:
+        if argument is not None and argument.arg == name:
+            first, last = argument.col_offset, argument.end_col_offset
+            return Location(file, argument.lineno, first, argument.end_lineno, last)
+    return definition_of(function)
+
+
+def check_parameters(function: FunctionType, keyword_only: bool) -> None:
+    """Raises LanguageError for a parameter that a kernel cannot have. keyword_only: it may have those behind `*`."""
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            stars = "*" if parameter.kind == parameter.VAR_POSITIONAL else "**"
+            raise LanguageError(
+                f"{stars}{name} cannot be a parameter of the kernel {function.__name__}",
+                location=place_of_argument(function, name),
+                expected="parameters by name, each a tensor or a number",
+                hint="make the kernel in a function that takes the list: its body may build one kernel for each length",
+            )
+        if parameter.kind == parameter.KEYWORD_ONLY and not keyword_only:
+            raise LanguageError(
+                f"parameter {name!r} of {function.__name__} is keyword-only",
+                location=place_of_argument(function, name),
+                expected="parameters that a call gives in their order",
+                hint="leave out the `*` before it",
+            )
+
+
 def definition_of(function: FunctionType) -> Location:
+    """The line at which a function's definition, decorators included, begins."""
     return Location(function.__code__.co_filename, function.__code__.co_firstlineno)

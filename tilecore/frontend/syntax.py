@@ -36,6 +36,7 @@ class Rewriter(ast.NodeTransformer):
         self.counter = 0
         self.rebound: set[str] = set()
         self.carried: dict[ast.stmt, tuple[str, ...]] = {}
+        self.depth: str | None = None  # in a function inside: the name that holds how many blocks were open at its call
 
     def top(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         """The outermost definition: no decorators, no annotations (the signature is read from the function)."""
@@ -89,12 +90,18 @@ class Rewriter(ast.NodeTransformer):
         self.rebound = names_bound_twice(definition)
         self.carried = carried_names(definition)
         definition.body = self._block(definition.body)
+        if self.depth is not None:  # a function inside: what its `return` leaves is what it opened itself
+            depth = ast.Assign([ast.Name(self.depth, ast.Store())], self._hook("depth", at=definition))
+            definition.body.insert(0, ast.copy_location(depth, definition))
         self.rebound, self.carried = outer
         return definition
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
-        return self._function(node)
+        outer, self.depth = self.depth, self._fresh("depth")
+        made = self._function(node)
+        self.depth = outer
+        return made
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         return node
@@ -104,14 +111,18 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Return(self, node: ast.Return) -> ast.Return:
         value = self.visit(node.value) if node.value else ast.Constant(None)
-        return ast.copy_location(ast.Return(self._hook("return_", value, at=node)), node)
+        depth = ast.Constant(None) if self.depth is None else self._name(self.depth)
+        return ast.copy_location(ast.Return(self._hook("return_", value, depth, at=node)), node)
 
     # -- control flow ----------------------------------------------------------------------------------------
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
         names = ast.Constant(target_names(node.target))  # type: ignore[arg-type]
         orelse = ast.Constant(bool(node.orelse))
-        iterator = self._hook("for_", self._iterable(node.iter), names, self._probe(node), orelse, at=node.iter)
+        unpacked = ast.Constant(isinstance(node.target, (ast.Tuple, ast.List)))
+        iterator = self._hook(
+            "for_", self._iterable(node.iter), names, self._probe(node), orelse, unpacked, at=node.iter
+        )
         made = ast.For(node.target, iterator, self._block(node.body), self._block(node.orelse))
         return [ast.copy_location(made, node)]
 
@@ -166,7 +177,9 @@ class Rewriter(ast.NodeTransformer):
         for item in node.items:
             names = target_names(item.optional_vars) if item.optional_vars else ()
             named = ast.Constant(names)  # type: ignore[arg-type]
-            manager = self._hook("with_", self.visit(item.context_expr), named, at=item.context_expr)
+            unpacked = ast.Constant(isinstance(item.optional_vars, (ast.Tuple, ast.List)))
+            entered = self.visit(item.context_expr)
+            manager = self._hook("with_", entered, named, unpacked, self._probe(node), at=item.context_expr)
             items.append(ast.withitem(manager, item.optional_vars))
         return ast.copy_location(ast.With(items, self._block(node.body)), node)
 

@@ -12,6 +12,7 @@ import numpy as np
 from tilecore.errors import OutOfBoundsError, UninitialisedReadError
 from tilecore.interpreter.races import RaceLog, Touch, check_one_writer, differ, select
 from tilecore.interpreter.state import Mask, Site, State
+from tilecore.interpreter.tails import check_stored, note_read
 from tilecore.interpreter.values import Value, ValueType
 
 POISON = 0xFF  # every byte of fresh memory: NaN in floats, -1 in signed integers
@@ -23,10 +24,11 @@ class Storage:
     unit: bytes that are tracked together, the smallest element of the buffers that look into it.
     written: a bool for each unit; None when everything counts as written (function arguments, unchecked runs).
     iterations, blocks: logs of who touched what, for finding races. spoiled: some units count as unwritten because
-    the iterations of a T.Parallel left different values in them.
+    the iterations of a T.Parallel left different values in them. filler: the units that stand for what lies outside of
+    a tensor (interpreter/tails.py); None: none does.
     """
 
-    __slots__ = ("blocks", "complete", "data", "iterations", "spoiled", "unit", "written")
+    __slots__ = ("blocks", "complete", "data", "filler", "iterations", "spoiled", "unit", "written")
 
     def __init__(self, data: np.ndarray, unit: int, written: np.ndarray | None) -> None:
         self.data = data  # bytes, 1-D
@@ -34,6 +36,7 @@ class Storage:
         self.written = written
         self.complete = written is None
         self.spoiled = False
+        self.filler: np.ndarray | None = None
         self.iterations: RaceLog | None = None
         self.blocks: RaceLog | None = None
 
@@ -117,14 +120,15 @@ class View:
         outside = ~inside if mask is None else ~inside & mask
         if not outside.any():
             return (offset if self.size else np.zeros_like(offset)), mask
-        if not access.masked or state.options.strict:
-            raise self._out_of_bounds(state, indices, outside, access)
+        if not access.masked:
+            raise self.outside_error(state, indices, outside, access)
         reached = inside if mask is None else inside & mask
         return offset, reached if reached.any() else False
 
     def load(self, state: State, indices: Sequence[Value], access: Access) -> Value:
         """The elements at ``indices`` in the active lanes; inactive lanes get some value."""
         offset, reached = self.place(state, indices, state.mask, access)
+        note_read(state, self, indices, reached, access)
         return self.fetch(state, offset, reached, indices, access)
 
     def fetch(self, state: State, offset: Any, reached: Mask, indices: Sequence[Value], access: Access) -> Value:
@@ -143,6 +147,7 @@ class View:
     def store(self, state: State, indices: Sequence[Value], value: Value, access: Access) -> None:
         """Write ``value`` to the elements at ``indices`` in the active lanes."""
         offset, reached = self.place(state, indices, state.mask, access)
+        check_stored(state, self, reached)
         alone = not state.options.check or bool(self.lanes and self.lanes == state.lanes)
         self.put(state, offset, reached, value, access, state.lanes, alone)
 
@@ -179,6 +184,8 @@ class View:
 
     def mark_written(self, offset: Any) -> None:
         storage = self.storage
+        if storage.filler is not None and self.factor == 1:
+            storage.filler[offset] = False
         if storage.complete or storage.written is None:
             return
         if self.factor == 1:
@@ -242,7 +249,8 @@ class View:
             hint=hint,
         )
 
-    def _out_of_bounds(self, state: State, indices: Sequence[Value], outside: Any, access: Access) -> Exception:
+    def outside_error(self, state: State, indices: Sequence[Value], outside: Any, access: Access) -> Exception:
+        """The error for an access whose ``indices`` are outside in the lanes ``outside``."""
         lane, index = _first(outside, indices)
         axis = next(i for i, (at, extent) in enumerate(zip(index, self.shape, strict=True)) if not 0 <= at < extent)
         return access.site.error(

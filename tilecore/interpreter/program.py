@@ -118,8 +118,9 @@ def interpret(
 
     args: numpy arrays (ml_dtypes for bfloat16, float8 and int4), torch tensors on the CPU, and Python numbers for
     scalar parameters. 4-bit tensors may be int8 or uint8 with pairs along a halved last axis, the even element low.
-    check: raise UninitialisedReadError and RaceError. strict: raise OutOfBoundsError even where an access outside a
-    global buffer is masked. block_order: "natural" (x fastest) or "seeded" (shuffled with ``seed``).
+    check: raise UninitialisedReadError and RaceError. strict: tails are legal, but raise OutOfBoundsError where what
+    was read outside of a tensor is stored inside one or decides a reduction (which else warns). block_order: "natural"
+    (x fastest) or "seeded" (shuffled with ``seed``).
     print_hook: gets every line of T.print. block_races: with ``check``, also raise RaceError when one block reads what
     another writes, or both write different values; kernels that order their blocks by flags need it off.
 

@@ -21,8 +21,9 @@ Mask = Any  # None: all lanes run. False: none does. Else a bool array that broa
 
 @dataclass
 class Options:
-    """How to run. check: track uninitialised reads and races. strict: accesses out of bounds raise even where the
-    language masks them. block_seed: run the blocks in an order drawn from it; None: in their natural order.
+    """How to run. check: track uninitialised reads and races. strict: what was read outside of a tensor, where
+    the language gives 0, may not be stored inside one nor decide a reduction. block_seed: run the blocks in an order
+    drawn from it; None: in their natural order.
     block_races: with ``check``, races between blocks are errors too."""
 
     check: bool = True
@@ -47,7 +48,8 @@ class State:
     run. loops: the loops that are running, innermost last. returned: the lanes that have returned.
     coordinates: of each lane in the running T.Parallel nest, one array a level, for finding races. epoch: the first
     coordinate of that nest; epoch_end: the one after its last. grid, block: extents of the running kernel and index of
-    its running block. block_number, block_epoch, block_end: as coordinates and epochs, for races between blocks.
+    its running block. outside: reads outside of tensors since the last store (interpreter/tails.py). block_number,
+    block_epoch, block_end: as coordinates and epochs, for races between blocks.
     """
 
     __slots__ = (
@@ -64,6 +66,7 @@ class State:
         "loops",
         "mask",
         "options",
+        "outside",
         "returned",
     )
 
@@ -82,6 +85,7 @@ class State:
         self.block_epoch = 0
         self.block_end = 0
         self.options = options
+        self.outside: list[Any] | None = None
 
     def enter_lanes(self, lanes: tuple[int, ...]) -> tuple[Any, ...]:
         """Start over with new lanes, all active; returns what :meth:`leave_lanes` puts back."""

@@ -9,7 +9,7 @@ from tilecore.ir.build import cast, const
 from tilecore.ir.nodes import Expr, Select, tirx
 
 # "max.nan" and "min.nan": as max and min, but a NaN stays
-KINDS = ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
+KINDS = ("sum", "prod", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
 _JOINED = {"abssum": "sum", "absmax": "max"}
 
 
@@ -18,7 +18,7 @@ def has_meaning(kind: str, dtype: str) -> bool:
     facts = DType(dtype).facts
     if kind.removeprefix("bit") in ("and", "or", "xor"):
         return facts.kind != "float"
-    return facts.kind != "bool" or joiner(kind) not in ("sum", "add")
+    return facts.kind != "bool" or joiner(kind) not in ("sum", "prod", "add")
 
 
 def joiner(kind: str) -> str:
@@ -53,6 +53,8 @@ def identity(kind: str, dtype: str) -> Expr:
     kind = joiner(kind).removesuffix(".nan")
     if smallest or kind in ("sum", "bitor", "bitxor"):
         return const(False if facts.kind == "bool" else 0, dtype)
+    if kind == "prod":
+        return const(1, dtype)
     if kind == "bitand":
         return const(True if facts.kind == "bool" else (-1 if facts.kind == "int" else 2**facts.bits - 1), dtype)
     sign = -1 if kind == "max" else 1
@@ -75,6 +77,8 @@ def join(kind: str, total: Expr, value: Expr) -> Expr:
     is_bool = dtype.startswith("bool")
     if kind == "sum":
         return tirx.Or(total, value) if is_bool else total + value
+    if kind == "prod":
+        return total * value
     if kind in _BITWISE:
         return _LOGICAL[kind](total, value) if is_bool else _BITWISE[kind](total, value)
     better = tirx.GT(value, total) if kind.startswith("max") else tirx.LT(value, total)

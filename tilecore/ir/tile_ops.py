@@ -63,7 +63,7 @@ TILE_OPS: dict[str, TileOp] = {
             ("c",),
         ),
         TileOp("fill", ("dst:region", "value:expr"), (), ("dst",)),
-        # kind: sum max min abssum absmax bitand bitor bitxor; dst = reduce(src, dim), joined with dst unless clear
+        # kind: sum prod max min abssum absmax bitand bitor bitxor; dst = reduce(src, dim), joined with dst unless clear
         TileOp(
             "reduce",
             ("src:region", "dst:region", "kind:str", "dim:int", "clear:int", "nan_propagate:int"),
@@ -74,8 +74,9 @@ TILE_OPS: dict[str, TileOp] = {
         TileOp("scan", ("src:region", "dst:region", "kind:str", "dim:int", "reverse:int"), ("src",), ("dst",)),
         # kind: add max min or and xor exchange store; element by element
         TileOp("atomic", ("dst:region", "value:any", "kind:str", "order:str"), ("dst", "value"), ("dst",)),
-        # expression: the value of dst (a BufferLoad) before; kind as above, and load, which takes value 0
-        TileOp("atomic_element", ("dst:load", "value:expr", "kind:str", "order:str")),
+        # expression: the value of dst (a BufferLoad) before; kind as above, load, which takes value 0, and cas, which
+        # stores value where dst equals compare
+        TileOp("atomic_element", ("dst:load", "value:expr", "kind:str", "order:str", "compare:any*")),
         # a reducer buffer becomes an ordinary one: partial results of all threads joined
         TileOp("finalize_reducer", ("buffer:region",), ("buffer",), ("buffer",)),
         # made by lowering: threads join what each has added up (lowering/simt/delay_joins.py)

@@ -13,7 +13,7 @@ from tilecore.cache.key import kernel_key
 from tilecore.cache.source_key import source_key
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
-from tilecore.frontend.signature import annotations_of, definition_of, evaluate_strings
+from tilecore.frontend.signature import annotations_of, check_parameters, definition_of, evaluate_strings
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall, bound_arguments, described, split_constants
 from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType
@@ -72,6 +72,7 @@ class EagerKernel:
     """The kernels of one eager function: one for each combination of tensor types and Python values."""
 
     def __init__(self, function: FunctionType, request: Callable[[], Any]) -> None:
+        check_parameters(function, keyword_only=True)
         self.function = function
         self.request = request
         self.signature = inspect.signature(function)

@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar
 from tilecore.cache.key import kernel_key
 from tilecore.cache.source_key import source_key
 from tilecore.errors import LanguageError, TargetError
+from tilecore.frontend.caller import placed
 from tilecore.frontend.function import PrimFunc
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
@@ -238,6 +239,7 @@ def _hashable(value: Any) -> Any:
     return (type(value).__name__, value)
 
 
+@placed
 def jit(
     func: Any = None,
     *,
@@ -262,7 +264,7 @@ def jit(
         "compile_flags": compile_flags,
     }
     if func is None:
-        return lambda f: JITImpl(f, settings)
+        return placed(lambda f: JITImpl(f, settings))
     return JITImpl(func, settings)
 
 

@@ -49,19 +49,19 @@ _declare("tilecore.language.copies", "copy async_copy fill clear transpose")
 _declare("tilecore.language.gemm", "gemm GemmWarpPolicy")
 _declare(
     "tilecore.language.reductions",
-    "reduce reduce_sum reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor reduce_bitxor "
-    "cumsum cummax finalize_reducer reducer_init reducer_update",
+    "reduce reduce_sum reduce_prod reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor "
+    "reduce_bitxor cumsum cummax finalize_reducer reducer_init reducer_update",
 )
 _declare(
     "tilecore.language.atomics",
-    "atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_exchange atomic_load atomic_store "
-    "atomic_addx2 atomic_addx4",
+    "atomic_add atomic_max atomic_min atomic_and atomic_or atomic_xor atomic_exchange atomic_cas atomic_load "
+    "atomic_store atomic_addx2 atomic_addx4",
 )
 _declare(
     "tilecore.language.numeric",
     "exp exp2 exp10 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sqrt rsqrt "
     "sigmoid floor ceil trunc round nearbyint popcount clz abs isnan isinf isfinite pow power atan2 fmod copysign "
-    "hypot nextafter ldexp max min clamp fma if_then_else Select cast Cast reinterpret infinity max_value "
+    "hypot nextafter ldexp max min clamp fma if_then_else where Select cast Cast reinterpret infinity max_value "
     "min_value bitwise_and bitwise_or bitwise_xor bitwise_not Ramp Broadcast dp4a likely call_intrin "
     "__exp=exp __exp10=exp10 __log=log __log2=log2 __log10=log10 __sin=sin __cos=cos __tan=tan",
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import numbers
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
+from tilecore.frontend.caller import placed
 
 
 class TensorType:
@@ -18,15 +21,16 @@ class TensorType:
     ) -> None:
         self.shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
         self.dtype = DType(dtype)
+        if strides is not None and not isinstance(strides, (tuple, list)):
+            raise LanguageError(
+                f"T.{name}: the strides are no list",
+                found=repr(strides)[:80],
+                expected="one for each axis, in elements",
+            )
         self.strides = None if strides is None else tuple(strides)
         self.scope = scope or "global"
-        for size in self.shape:
-            if isinstance(size, (float, str)) or size is None or (isinstance(size, int) and size < 0):
-                raise LanguageError(
-                    f"T.{name}: {size!r} is not a size",
-                    found=f"shape {self.shape}",
-                    expected="non-negative ints and T.dynamic sizes",
-                )
+        for size in [*self.shape, *(self.strides or ())]:
+            _check_size(size, f"T.{name}", self.shape)
         if self.strides is not None and len(self.strides) != len(self.shape):
             raise LanguageError(
                 f"T.{name} has {len(self.shape)} axes and {len(self.strides)} strides",
@@ -38,6 +42,23 @@ class TensorType:
         return f"T.Tensor({self.shape}, {str(self.dtype)!r}{strides})"
 
 
+def _check_size(size: Any, what: str, shape: tuple[Any, ...]) -> None:
+    """Raises LanguageError for what cannot be the size of an axis. Expressions are looked at when they are used."""
+    plain = isinstance(size, numbers.Number)
+    right = isinstance(size, numbers.Integral) and not isinstance(size, bool) and 0 <= size < 2**63
+    foreign = (
+        size is None
+        or inspect.isroutine(size)
+        or isinstance(size, (str, bytes, slice, Iterator, list, tuple, dict, set, type))
+    )
+    if foreign or (plain and not right):
+        raise LanguageError(
+            f"{what}: {size!r} is not a size",
+            found=f"shape {shape}",
+            expected="ints from 0 to 2**63 - 1, and T.dynamic sizes",
+        )
+
+
 class _TensorFactory:
     """Called or subscripted in annotations: ``T.Tensor((M, N), "float16")``, ``T.Tensor[[M, N], T.float16]``."""
 
@@ -46,10 +67,15 @@ class _TensorFactory:
         self.strided = strided
         self.scope = scope
 
-    def __call__(self, shape: Any, *args: Any, **kwargs: Any) -> TensorType:
-        if self.strided:
-            return self._with_strides(shape, *args, **kwargs)
-        return self._plain(shape, *args, **kwargs)
+    @placed
+    def __call__(self, *args: Any, **kwargs: Any) -> TensorType:
+        build = self._with_strides if self.strided else self._plain
+        try:
+            inspect.signature(build).bind(*args, **kwargs)
+        except TypeError as error:
+            order = "shape, strides, dtype" if self.strided else "shape, dtype"
+            raise LanguageError(f"T.{self.name}: {error}", expected=f"T.{self.name}({order})") from None
+        return build(*args, **kwargs)
 
     def _plain(
         self,
@@ -63,7 +89,9 @@ class _TensorFactory:
         unknown = set(others) - {"elem_offset", "align", "offset_factor", "buffer_type", "axis_separators"}
         if unknown or data is not None or others.get("elem_offset") is not None:
             wrong = sorted(unknown) or (["data"] if data is not None else ["elem_offset"])
-            raise LanguageError(f"T.{self.name} does not take {', '.join(wrong)} here")
+            raise LanguageError(
+                f"T.{self.name} does not take {', '.join(wrong)} here", expected=f"T.{self.name}(shape, dtype)"
+            )
         return TensorType(shape, dtype, strides or None, scope=scope or self.scope, name=self.name)
 
     def _with_strides(
@@ -96,6 +124,7 @@ class Ref:
 class PtrType:
     """A raw pointer parameter."""
 
+    @placed
     def __init__(self, dtype: Any = None, storage_scope: str = "global", *, is_size_var: bool = False) -> None:
         self.dtype = None if dtype is None else DType(dtype)
         self.scope = storage_scope

@@ -178,6 +178,8 @@ def _install() -> None:
         for name, function in METHODS.items():
             _replace(kind, name, function)
         _replace(kind, "__rpow__", lambda a, b: power(b, a))
+    for name in ("__getitem__", "__iter__"):
+        _replace(ExprOperand, name, no_elements)
 
 
 def _replace(kind: type, name: str, ours: Callable[..., Any]) -> None:
@@ -193,8 +195,24 @@ def _replace(kind: type, name: str, ours: Callable[..., Any]) -> None:
     setattr(kind, name, method)
 
 
+def quotient_and_remainder(a: Any, b: Any) -> tuple[Expr, Expr]:
+    """``divmod(a, b)``"""
+    return binary("floordiv", a, b), binary("mod", a, b)
+
+
+def no_elements(value: Any, index: Any = None) -> Any:
+    """What ``x[i]``, ``for y in x`` and ``a, b = x`` do with one value."""
+    raise LanguageError(
+        "a value of the kernel is one number, and has no elements",
+        found=str(as_expr(value)),
+        expected="a buffer to index, or a Python tuple or list to iterate",
+    ).at(current("a value").location)
+
+
 METHODS: dict[str, Callable[..., Any]] = {
     "__pow__": power,
+    "__divmod__": quotient_and_remainder,
+    "__rdivmod__": lambda a, b: quotient_and_remainder(b, a),
     "__neg__": negative,
     "__invert__": inverted,
     "__pos__": as_expr,

@@ -21,9 +21,7 @@ _ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 
 def _atomic(kind: str, dst: Any, value: Any, order: str | None, return_prev: bool = False) -> Expr | None:
     what = f"T.atomic_{kind}"
-    order = order or "relaxed"
-    if order not in _ORDERS:
-        raise LanguageError(f"{what}: memory_order {order!r}", expected=", ".join(_ORDERS))
+    order = _order(order, what)
     element = as_load(dst)
     dtype = kind_of(region_of(dst, what))
     if not has_meaning(kind, dtype):
@@ -113,6 +111,39 @@ def atomic_exchange(dst: Any, value: Any, memory_order: str | None = None, retur
     return _atomic("exchange", dst, value, memory_order, return_prev)
 
 
+def atomic_cas(dst: Any, compare: Any, value: Any, memory_order: str | None = None) -> Expr:
+    """``dst = value`` if ``dst == compare``, as one step; returns the value before, which tells whether it was stored.
+
+    dst: an element of integers. Raises UnsupportedError for targets without compare-and-swap.
+    """
+    what = "T.atomic_cas"
+    element = as_load(dst)
+    if element is None:
+        raise LanguageError(f"{what} takes one element", found=_text(dst), expected="A[i], with an index for each axis")
+    dtype = DType(str(element.source.dtype))
+    if dtype.facts.kind not in ("int", "uint") or dtype.bits < 8:
+        raise LanguageError(
+            f"{what} of {dtype}",
+            found=f"an element of {element.source.name}",
+            expected="integers of a byte or more",
+            hint='T.view(buffer, dtype="int32") compares the bits of a float32' if dtype.is_float else None,
+        )
+    builder = current(what)
+    operands = [element, convert(value, dtype), "cas", _order(memory_order, what), convert(compare, dtype)]
+    return builder.bind("previous", tile_call("atomic_element", operands, dtype=str(dtype)))
+
+
+def _order(memory_order: str | None, what: str) -> str:
+    order = memory_order or "relaxed"
+    if order not in _ORDERS:
+        raise LanguageError(f"{what}: memory_order {order!r}", expected=", ".join(_ORDERS))
+    return order
+
+
+def _text(value: Any) -> str:
+    return repr(value)[:80] if isinstance(value, BufferHandle) else str(value)[:80]
+
+
 def atomic_store(dst: Any, value: Any, memory_order: str = "seq_cst") -> None:
     """``dst = value`` as one step."""
     _atomic("store", dst, value, memory_order)
@@ -145,7 +176,7 @@ def _vector_add(lanes: int) -> Any:
         body = Evaluate(call, span=builder.span)
         builder.emit(For(lane, zero, count, ForKind.VECTORIZED, body, span=builder.span))
 
-    op.__name__ = f"atomic_addx{lanes}"
+    op.__name__ = op.__qualname__ = f"atomic_addx{lanes}"
     op.__doc__ = f"T.atomic_add of {lanes} neighbouring elements, each on its own one step."
     return op
 

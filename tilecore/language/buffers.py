@@ -21,10 +21,11 @@ from tilecore.ir.nodes import (
     Var,
     structural_equal,
 )
+from tilecore.language import slices as slices  # the operators of slices
 from tilecore.language.conversions import convert
 from tilecore.language.operators import Arithmetic
 from tilecore.language.symbols import ConstDim
-from tilecore.language.values import KernelValue, as_expr
+from tilecore.language.values import KernelValue, as_expr, is_kernel_value
 
 
 def _is_element(value: Any, buffer: Var, where: list[Any]) -> bool:
@@ -232,6 +233,17 @@ class BufferHandle(KernelValue):
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _no_arithmetic
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = _no_arithmetic
+    __pow__ = __rpow__ = __matmul__ = __rmatmul__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = _no_arithmetic
+    __rxor__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = __invert__ = __pos__ = __abs__ = _no_arithmetic
+
+    def __eq__(self, other: object) -> bool:
+        """Are they the same buffer? With a number or a value it is meant element by element, and refused."""
+        if isinstance(other, numbers.Number) or (not isinstance(other, BufferHandle) and is_kernel_value(other)):
+            self._no_arithmetic()
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.dtype}{list(self.shape)} in {self.scope()}"

@@ -52,10 +52,21 @@ def _in_range(number: float, facts: Facts) -> float:
         return largest if facts.bits < 8 else number
     if abs(number) <= largest:
         return number
-    if facts.bits > 8:
-        step = math.ldexp(1.0, math.frexp(largest)[1] - 1 - facts.significand)
-        largest = largest if abs(number) < largest + step / 2 else math.inf
+    if facts.bits > 8 and not _rounds_within(number, facts):
+        largest = math.inf
     return math.copysign(largest, number)
+
+
+def _rounds_within(number: Any, facts: Facts) -> bool:
+    """Is the number of the float type that is nearest to a finite one finite? 3.4028235e38 is beyond the largest
+    float32, and rounds to it."""
+    largest = float(facts.max or 0.0)
+    if abs(number) <= largest:
+        return True
+    if facts.bits not in (16, 32):  # Python's floats are float64; of the narrowest the numbers beyond are far apart
+        return False
+    step = math.ldexp(1.0, math.frexp(largest)[1] - 1 - facts.significand)
+    return abs(number) < largest + step / 2
 
 
 def _check_fits(value: Any, kind: str) -> None:
@@ -70,7 +81,8 @@ def _check_fits(value: Any, kind: str) -> None:
         (low, high), wider, meaning = dtype(kind).facts.integer_range, "int64", "wraps"
     else:
         return
-    if not low <= value <= high:
+    fits = _rounds_within(value, facts) if facts.kind == "float" else low <= value <= high
+    if not fits:
         raise LanguageError(
             f"{value} does not fit in {kind}",
             expected=f"{low} to {high}",
@@ -99,11 +111,15 @@ def _kind(value: Any) -> str:
         if 0 <= int(plain) < 2**64:
             return "uint64"
         raise LanguageError(f"{plain} does not fit in 64 bits")
+    if isinstance(plain, numbers.Real) and not isinstance(plain, numbers.Integral):
+        return "float32"
     return str(as_expr(value).ty.dtype)
 
 
 def _as(value: Any, kind: str, joined: str) -> Expr:
     if isinstance(value, numbers.Real):
+        if not isinstance(value, numbers.Integral):
+            _check_fits(value, joined)
         return _constant(value, joined)
     return as_expr(value) if kind == joined else convert(value, joined)
 

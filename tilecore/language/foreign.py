@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 
 from tilecore.errors import UnsupportedError
+from tilecore.frontend.caller import at_caller
+from tilecore.language.known_elsewhere import INSTEAD
 from tilecore.plugins.manager import kinds
 
 # Stems of names of one chip's instructions, by what they are for: what the language has for it on every target. The
@@ -77,7 +79,11 @@ class MissingNameError(UnsupportedError, AttributeError):
 
 
 def missing(name: str, known: list[str]) -> AttributeError:
-    """The error for ``T.<name>``."""
+    """The error for ``T.<name>``, at the user's line."""
+    return at_caller(_missing(name, known))
+
+
+def _missing(name: str, known: list[str]) -> MissingNameError:
     if name in _REASONS:
         why, instead = _REASONS[name]
         return MissingNameError(f"T.{name} {why}", hint=instead)
@@ -88,5 +94,7 @@ def missing(name: str, known: list[str]) -> AttributeError:
             found=f"installed targets: {', '.join(kinds())}, none of which offers it",
             hint=f"{_STEMS[max(stems, key=len)]}; {_OWN_SOURCE}",
         )
+    if name in INSTEAD:
+        return MissingNameError(f"the tile language has no T.{name}", hint=INSTEAD[name])
     close = difflib.get_close_matches(name, known, n=1)
     return MissingNameError(f"tilecore.language has no {name!r}", hint=f"did you mean T.{close[0]}?" if close else None)

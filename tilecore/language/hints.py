@@ -140,7 +140,7 @@ def _register_hint(name: str) -> Any:
     def op(*args: Any) -> None:
         current(f"T.{name}")
 
-    op.__name__ = name
+    op.__name__ = op.__qualname__ = name
     op.__doc__ = "A hint for chips that move registers between warps; others pass over it."
     return op
 

@@ -5,13 +5,30 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
+from tilecore.errors import LanguageError
+from tilecore.frontend.caller import placed
 from tilecore.language.symbols import ConstDim
 
 _PLAIN = (numbers.Integral, ConstDim)
 
 
+def whole_number(value: Any, what: str, least: int | None = None) -> int:
+    """``value`` as a Python int. Raises LanguageError, which calls it ``what``, where it is none that is known when
+    compiling, or is less than ``least``."""
+    expected = "an int that is known when compiling" + ("" if least is None else f", at least {least}")
+    number = getattr(value, "value", value) if type(value).__name__ in ("IntImm", "ConstDim") else value
+    if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+        raise LanguageError(f"{what} is no int", found=repr(value)[:80], expected=expected)
+    if least is not None and int(number) < least:
+        raise LanguageError(f"{what} is {int(number)}", expected=expected)
+    return int(number)
+
+
+@placed
 def ceildiv(lhs: Any, rhs: Any) -> Any:
     """``lhs / rhs`` rounded up."""
+    if isinstance(rhs, _PLAIN) and int(rhs) == 0:
+        raise LanguageError("T.ceildiv by zero", found=f"{lhs} / 0")
     if isinstance(lhs, _PLAIN) and isinstance(rhs, _PLAIN):
         return -(-_number(lhs) // _number(rhs))
     from tilecore.language.values import as_expr
@@ -28,6 +45,7 @@ def _number(value: Any) -> Any:
 cdiv = ceildiv
 
 
+@placed
 def align_up(value: Any, alignment: Any) -> Any:
     """The smallest multiple of ``alignment`` that is at least ``value``."""
     return ceildiv(value, alignment) * alignment
@@ -43,8 +61,11 @@ def floormod(a: Any, b: Any) -> Any:
     return a % b
 
 
+@placed
 def truncdiv(a: Any, b: Any) -> Any:
     """``a / b`` rounded towards zero, as C's ``/``."""
+    if isinstance(b, _PLAIN) and int(b) == 0:
+        raise LanguageError("T.truncdiv by zero", found=f"{a} / 0")
     if isinstance(a, _PLAIN) and isinstance(b, _PLAIN):
         quotient = abs(int(a)) // abs(int(b))
         return quotient if (int(a) < 0) == (int(b) < 0) else -quotient
@@ -59,8 +80,10 @@ def truncmod(a: Any, b: Any) -> Any:
     return a - truncdiv(a, b) * b
 
 
+@placed
 def next_power_of_2(x: int) -> int:
     """The smallest power of two that is at least ``x``."""
+    x = whole_number(x, "the argument of T.next_power_of_2")
     return 1 if x <= 1 else 1 << (int(x) - 1).bit_length()
 
 

@@ -11,7 +11,8 @@ from tilecore.frontend.loops import Axis
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
 from tilecore.ir.visit import substitute
-from tilecore.language.values import as_expr
+from tilecore.language.integers import whole_number
+from tilecore.language.values import as_expr, is_kernel_value
 
 _LETTERS = "xyz"
 DEFAULT_THREADS = 128
@@ -38,6 +39,10 @@ class Kernel:
             raise LanguageError(f"T.Kernel has {len(blocks)} grid extents", expected="one to three")
         self.blocks = [Analyzer().simplify(as_expr(b)) for b in blocks]
         for extent, letter in zip(self.blocks, _LETTERS, strict=False):
+            if not str(extent.ty.dtype).startswith(("int", "uint")):
+                raise LanguageError(
+                    f"grid extent {letter} of T.Kernel is a {extent.ty.dtype}", found=str(extent), expected="an integer"
+                )
             if isinstance(extent, IntImm) and int(extent) < 0:
                 raise LanguageError(f"grid extent {letter} of T.Kernel is negative", found=str(extent))
         self.threads = _three(DEFAULT_THREADS if threads is None else threads, "threads")
@@ -45,21 +50,26 @@ class Kernel:
         self.cluster_dims = _three(1 if cluster_dims is None else cluster_dims, "cluster_dims")
         _check_clusters(self.cluster_dims, self.blocks)
         self.names: tuple[str, ...] = ()
+        self.unpacked = False
 
-    def set_names(self, names: tuple[str, ...]) -> None:
-        self.names = names
+    def set_names(self, names: tuple[str, ...], unpacked: bool = False) -> None:
+        """What follows ``as``. unpacked: it is a tuple of names, also where there is one of them: ``as (bx,)``."""
+        self.names, self.unpacked = names, unpacked
 
     def __enter__(self) -> Any:
         builder = current("T.Kernel")
         if builder.enclosing("kernel") is not None:
             raise LanguageError("a T.Kernel inside a T.Kernel", hint="put them one after the other")
         count = len(self.blocks)
-        if len(self.names) > 1 and len(self.names) != count:
+        if self.unpacked and len(self.names) != count and "*" not in self.names:
             raise LanguageError(
-                f"T.Kernel has {count} grid extents and {len(self.names)} names", found=", ".join(self.names)
+                f"T.Kernel has {count} grid {'extent' if count == 1 else 'extents'} and {len(self.names)} "
+                f"{'name' if len(self.names) == 1 else 'names'}",
+                found=", ".join(self.names),
+                expected=f"{count} of them, or one name for all, without parentheses",
             )
         names = self.names if len(self.names) == count else tuple(f"b{_LETTERS[i]}" for i in range(count))
-        names = tuple(f"b{_LETTERS[i]}" if n == "v" else n for i, n in enumerate(names))
+        names = tuple(f"b{_LETTERS[i]}" if n in ("v", "*") else n for i, n in enumerate(names))
         self.span = builder.span
         self.block_vars = [builder.variable(n, str(b.ty.dtype)) for n, b in zip(names, self.blocks, strict=True)]
         self.thread_vars = [builder.variable(f"t{_LETTERS[i]}") for i in range(3)]
@@ -71,7 +81,7 @@ class Kernel:
             annotate("prelude", str(self.prelude))
         if self.cluster_dims != (1, 1, 1):
             annotate("cluster_dims", *self.cluster_dims)
-        return self.block_vars[0] if count == 1 else tuple(self.block_vars)
+        return self.block_vars[0] if count == 1 and not self.unpacked else tuple(self.block_vars)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is not None:
@@ -109,10 +119,9 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 
 def _three(given: Any, name: str) -> tuple[int, int, int]:
     """Extents along x, y and z of a keyword of T.Kernel."""
-    try:
-        sizes = [int(size) for size in _tuple(given)]
-    except (TypeError, ValueError):
-        raise LanguageError(f"T.Kernel({name}=...) must be known when compiling", found=str(given)) from None
+    if any(is_kernel_value(size) for size in _tuple(given)):
+        raise LanguageError(f"T.Kernel({name}=...) must be known when compiling", found=str(given))
+    sizes = [whole_number(size, f"T.Kernel({name}=...)") for size in _tuple(given)]
     if not 1 <= len(sizes) <= 3 or any(size < 1 for size in sizes):
         raise LanguageError(f"T.Kernel({name}=...) is wrong", found=str(given), expected="one to three positive ints")
     x, y, z = [*sizes, 1, 1][:3]
@@ -150,7 +159,13 @@ def get_thread_bindings() -> list[Var]:
 
 def get_block_binding(dim: int = 0) -> Var:
     """The index of the running block along grid axis ``dim`` (0 = x)."""
-    return open_kernel("T.get_block_binding").block_vars[dim]
+    variables = open_kernel("T.get_block_binding").block_vars
+    axis = whole_number(dim, "the axis of T.get_block_binding")
+    if not 0 <= axis < len(variables):
+        raise LanguageError(
+            f"grid axis {axis}", expected=f"0 to {len(variables) - 1}, of {len(variables)} grid extents"
+        )
+    return variables[axis]
 
 
 def get_block_bindings() -> list[Var]:
@@ -164,7 +179,7 @@ def get_thread_extent(dim: int = 0) -> int:
 
 
 def _dim(dim: int) -> int:
-    if dim not in (0, 1, 2):
+    if whole_number(dim, "the axis") not in (0, 1, 2):
         raise LanguageError(f"thread axis {dim}", expected="0, 1 or 2")
     return dim
 

@@ -6,13 +6,25 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilecore.errors import LanguageError
+from tilecore.frontend.caller import placed
+from tilecore.language.integers import whole_number
 
 
 class Layout:
     """Where each element of a tile lies. ``forward_fn(i, j, ...)`` gives its physical indices (one or several)."""
 
+    @placed
     def __init__(self, shape: Sequence[int], forward_fn: Callable[..., Any]) -> None:
-        self.shape = tuple(int(s) for s in shape)
+        if not isinstance(shape, (tuple, list)):
+            raise LanguageError(
+                f"T.{type(self).__name__}: the shape is no list", found=repr(shape)[:80], expected="one size an axis"
+            )
+        if not callable(forward_fn):
+            raise LanguageError(
+                f"T.{type(self).__name__}: {forward_fn!r} is no function",
+                expected="a function of one index an axis: lambda i, j: ...",
+            )
+        self.shape = tuple(whole_number(size, f"a size of T.{type(self).__name__}", 1) for size in shape)
         self.forward_fn = forward_fn
 
     def map_forward_index(self, indices: Sequence[Any]) -> list[Any]:
@@ -51,6 +63,7 @@ class Fragment(Layout):
     ``replicate`` > 1 the functions that give the thread take a further argument, the copy's number.
     """
 
+    @placed
     def __init__(
         self,
         shape: Sequence[int],
@@ -63,7 +76,7 @@ class Fragment(Layout):
             raise LanguageError("a T.Fragment takes either forward_fn or forward_thread_fn")
         super().__init__(shape, forward_fn or (lambda *i: [forward_index_fn(*i)] if forward_index_fn else []))
         self.forward_thread_fn = forward_thread_fn
-        self.replicate = int(replicate)
+        self.replicate = whole_number(replicate, "T.Fragment(replicate=...)", 1)
 
     def to_ir(self) -> dict[str, Any]:
         """As of a Layout. ``index`` gives the thread and then the place in it; with ``replicate`` > 1 its last

@@ -11,9 +11,9 @@ from tilecore.frontend.loops import Axis, LoopSpec
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import tirx
 from tilecore.language.conditions import logical_and
-from tilecore.language.integers import ceildiv
+from tilecore.language.integers import ceildiv, whole_number
 from tilecore.language.layouts import layout_hint
-from tilecore.language.values import as_expr
+from tilecore.language.values import as_expr, is_kernel_value
 
 
 def _extent(value: Any) -> Any:
@@ -30,11 +30,9 @@ def _integer(value: Any) -> Any:
 def _axis(start: Any, stop: Any, step: Any = None) -> Axis:
     if stop is None:
         start, stop = 0, start
-    step = 1 if step is None else step
-    try:
-        step = int(step)
-    except (TypeError, ValueError):
-        raise LanguageError("the step of a loop is a kernel value", expected="a Python int other than 0") from None
+    if is_kernel_value(step):
+        raise LanguageError("the step of a loop is a kernel value", expected="a Python int other than 0")
+    step = 1 if step is None else whole_number(step, "the step of a loop")
     if step == 0:
         raise LanguageError("the step of a loop is 0", expected="a Python int other than 0")
     for bound in (start, stop):
@@ -64,7 +62,7 @@ def unroll(
     """A serial loop that the compiler unrolls."""
     notes = dict(annotations or {})
     if unroll_factor is not None:
-        notes["unroll_factor"] = int(unroll_factor)
+        notes["unroll_factor"] = whole_number(unroll_factor, "T.unroll(unroll_factor=...)", 1)
     return LoopSpec("unrolled", (_axis(start, stop, step),), annotations=notes)
 
 
@@ -96,7 +94,7 @@ def Parallel(
     notes = dict(annotations or {})
     for name, value in (("coalesced_width", coalesced_width), ("prefer_async", prefer_async)):
         if value is not None:
-            notes[name] = int(value)
+            notes[name] = whole_number(int(value) if isinstance(value, bool) else value, f"T.Parallel({name}=...)")
     if loop_layout is not None:
         notes["loop_layout"] = layout_hint(loop_layout)
     axes = tuple(_axis(extent, None) for extent in extents)
@@ -121,13 +119,21 @@ def Pipelined(
 
     order, stage: a schedule by hand, one number for each statement of the body. The result is that of T.serial.
     """
-    notes: dict[str, Any] = {"num_stages": int(num_stages), **(annotations or {})}
-    if num_stages < 0:
+    stages = whole_number(num_stages, "T.Pipelined(num_stages=...)")
+    if stages < 0:
         raise LanguageError("num_stages is negative", found=str(num_stages))
+    notes: dict[str, Any] = {"num_stages": stages, **(annotations or {})}
     for name, numbers in (("order", order), ("stage", stage)):
         if numbers is not None:
-            notes[name] = [int(n) for n in numbers]
+            notes[name] = _schedule(numbers, f"T.Pipelined({name}=...)")
     return LoopSpec("pipelined", (_axis(start, stop),), annotations=notes)
+
+
+def _schedule(numbers: Any, what: str) -> list[int]:
+    """A schedule by hand: a number for each statement."""
+    if not isinstance(numbers, (list, tuple)):
+        raise LanguageError(f"{what} is no list", found=repr(numbers)[:80], expected="one int for each statement")
+    return [whole_number(number, f"a number of {what}") for number in numbers]
 
 
 def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8) -> LoopSpec:
@@ -136,7 +142,12 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
 
     The last axis varies slowest within groups of ``group_size``, so that blocks of one wave share operands.
     """
-    sizes = [as_expr(d) for d in domain]
+    if not isinstance(domain, (list, tuple)):
+        raise LanguageError(
+            "the domain of T.Persistent is no list", found=repr(domain)[:80], expected="a list of one size an axis"
+        )
+    sizes = [_extent(d) for d in domain]
+    group_size = whole_number(group_size, "T.Persistent(group_size=...)", 1)
     if not sizes:
         raise LanguageError("T.Persistent over nothing", expected="at least one axis")
     total = sizes[0]
@@ -186,6 +197,7 @@ def thread_binding(
 
 def any_of(*conditions: Any) -> Any:
     """Is one of the conditions true?"""
+    _check_conditions(conditions, "T.any_of")
     from tilecore.language.conditions import logical_or
 
     result = conditions[0]
@@ -196,7 +208,13 @@ def any_of(*conditions: Any) -> Any:
 
 def all_of(*conditions: Any) -> Any:
     """Are all the conditions true?"""
+    _check_conditions(conditions, "T.all_of")
     result = conditions[0]
     for condition in conditions[1:]:
         result = logical_and(result, condition)
     return result
+
+
+def _check_conditions(conditions: tuple[Any, ...], what: str) -> None:
+    if not conditions:
+        raise LanguageError(f"{what} of nothing", expected="one condition or more, apart by commas")

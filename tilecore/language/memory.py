@@ -22,6 +22,8 @@ def _shape(shape: Any, what: str, static: bool = True) -> list[Any]:
     made = []
     for size in sizes:
         value = Analyzer().simplify(as_expr(size))
+        if not str(value.ty.dtype).startswith(("int", "uint")):
+            raise LanguageError(f"{what}: the size {size} is no integer", found=f"shape {tuple(sizes)}")
         if static and not isinstance(value, IntImm):
             raise LanguageError(
                 f"{what}: the size {value} is not known when compiling",

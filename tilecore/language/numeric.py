@@ -10,12 +10,14 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
+from tilecore.frontend.caller import placed
 from tilecore.frontend.vectors import lane_of
 from tilecore.ir.nodes import Call, Expr, tirx
 from tilecore.ir.nodes import Select as IRSelect
 from tilecore.language.arithmetic import binary, inverted
 from tilecore.language.conditions import as_condition, select
 from tilecore.language.conversions import convert, ir_dtype, unify
+from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
 
 
@@ -34,7 +36,7 @@ def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, i
             value = convert(value, "float32")
         return getattr(tirx, name)(value)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = doc + " Integers are taken as float32." * (not integers)
     return function
 
@@ -95,7 +97,7 @@ def _test(name: str, doc: str) -> Any:
         narrow = _kind(value) in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")  # TVM refuses them
         return getattr(tirx, name)(convert(value, "float32") if narrow else value)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
@@ -112,7 +114,7 @@ def _binary(name: str, doc: str, floats: bool = True) -> Any:
             a, b = convert(a, "float32"), convert(b, "float32")
         return _call(name, a, b)
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
@@ -135,7 +137,7 @@ def _extreme(name: str, plain: Callable[..., Any]) -> Any:
             result = getattr(tirx, name)(*unify(a, b))
         return function(result, *more) if more else result
 
-    function.__name__ = name
+    function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The {name}imum of the arguments, in their common type."
     return function
 
@@ -161,6 +163,11 @@ def if_then_else(cond: Any, t: Any, f: Any) -> Any:
     if not is_kernel_value(cond):
         return t if cond else f
     return select(cond, t, f)
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """``a`` where ``condition`` holds, else ``b``, of one element: T.if_then_else by the name that torch has for it."""
+    return if_then_else(condition, a, b)
 
 
 def Select(condition: Any, true_value: Any, false_value: Any) -> Expr:
@@ -204,6 +211,7 @@ def reinterpret(value: Any, dtype: Any) -> Any:
     return tirx.reinterpret(ir_dtype(kind), expression)
 
 
+@placed
 def infinity(dtype: Any) -> Expr:
     """Plus infinity; for float8_e4m3fn and float4_e2m1fn, which have none, an error."""
     kind = DType(dtype)
@@ -212,11 +220,13 @@ def infinity(dtype: Any) -> Expr:
     return tirx.const(float("inf"), ir_dtype(kind))
 
 
+@placed
 def max_value(dtype: Any) -> Expr:
     """The largest finite value of an element type."""
     return _limit(DType(dtype), largest=True)
 
 
+@placed
 def min_value(dtype: Any) -> Expr:
     """The smallest (most negative) finite value of an element type."""
     return _limit(DType(dtype), largest=False)
@@ -255,8 +265,7 @@ def Ramp(base: Any, stride: Any, lanes: int) -> Expr:
     All lanes are read before the first one is written. A statement has vectors of one length.
     """
     builder = current("T.Ramp")
-    if not isinstance(lanes, int) or lanes < 1:
-        raise LanguageError(f"T.Ramp of {lanes} lanes", expected="a positive int")
+    lanes = whole_number(lanes, "T.Ramp(lanes=...)", 1)
     start = as_expr(base)
     return start + as_expr(stride) * convert(lane_of(builder, lanes), str(start.ty.dtype))
 

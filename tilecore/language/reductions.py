@@ -2,45 +2,118 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
+from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
+from tilecore.frontend.builder import current
 from tilecore.ir.nodes import TensorRegion, tirx
-from tilecore.ir.reductions import has_meaning, identity
+from tilecore.ir.reductions import KINDS, accumulator, has_meaning, identity
 from tilecore.language.buffers import BufferHandle, as_load
 from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
+from tilecore.language.integers import whole_number
 from tilecore.language.kernel import open_kernel
+from tilecore.language.known_elsewhere import written_here
+from tilecore.language.memory import allocate
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
 
 
 def reduce(
-    buffer: Any, out: Any, reduce_type: str, dim: int = -1, clear: bool = True, nan_propagate: bool = False,
+    buffer: Any, out: Any, reduce_type: str, dim: Any = -1, clear: bool = True, nan_propagate: bool = False,
     annotations: dict[str, Any] | None = None,
-) -> None:  # fmt: skip
-    """Reduce axis ``dim`` of a tile into ``out``, whose shape is the tile's without that axis (or with extent 1).
+) -> BufferHandle | None:  # fmt: skip
+    """Reduce axis ``dim`` of a tile, or several axes (a tuple), into ``out``, whose shape is the tile's without them
+    (or with extent 1). Without ``out`` (None) the result is a new fragment, which is returned.
 
-    reduce_type: sum, max, min, abssum, absmax, bitand, bitor, bitxor. clear: forget what ``out`` held; else join it.
-    nan_propagate: max and min of a NaN are NaN; else NaN is passed over.
+    reduce_type: sum, prod, max, min, abssum, absmax, bitand, bitor, bitxor. clear: forget what ``out`` held; else join
+    it. nan_propagate: max and min of a NaN are NaN; else NaN is passed over.
     """
+    if reduce_type not in KINDS:
+        raise LanguageError(
+            f"T.reduce: {reduce_type!r} is no kind of reduction",
+            expected=", ".join(map(repr, KINDS)),
+            hint=_near(reduce_type),
+        )
     what = f"T.reduce_{reduce_type}"
-    source, target = region_of(buffer, what), region_of(out, what)
+    source = region_of(buffer, what)
+    axes = _axes(dim, source, what)
     sizes = extents(source)
-    axis = dim + len(sizes) if dim < 0 else dim
-    if not 0 <= axis < len(sizes):
-        raise LanguageError(f"{what}: dim {dim} of a tile with {len(sizes)} axes", found=describe(source))
-    left = sizes[:axis] + sizes[axis + 1 :]
-    kept = [*sizes[:axis], 1, *sizes[axis + 1 :]]
-    got = extents(target)
-    if not (_fits(left, got) or _fits(kept, got) or (not left and got == [1])):
+    left = [size for axis, size in enumerate(sizes) if axis not in axes]
+    made = _result(source, left, reduce_type, clear, what) if out is None else None
+    target = region_of(out if made is None else made, what)
+    kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
+    given = extents(target)
+    if not (_fits(left, given) or _fits(kept, given) or (not left and given == [1])):
         raise LanguageError(
             f"{what}: the output's shape does not fit",
-            found=f"{describe(source)} along dim {axis} into {describe(target)}",
+            found=f"{describe(source)} along dim {dim} into {describe(target)}",
             expected=f"shape {tuple(left) or (1,)} or {tuple(kept)}",
         )
     _check_meaning(reduce_type, source, target, what)
-    args = [source, target, reduce_type, axis, bool(clear), bool(nan_propagate)]
-    emit("reduce", args, annotations)
+    for axis in axes[:-1]:  # the last axis of the tile first: the places of the others stay
+        del sizes[axis]
+        source = _one_axis(source, sizes, kind_of(target), reduce_type, axis, nan_propagate, annotations)
+    emit("reduce", [source, target, reduce_type, axes[-1], bool(clear), bool(nan_propagate)], annotations)
+    return made
+
+
+def _axes(dim: Any, source: TensorRegion, what: str) -> list[int]:
+    """The axes to reduce as numbers from 0, the last one first."""
+    rank = len(source.region)
+    given = list(dim) if isinstance(dim, (tuple, list)) else [dim]
+    if not given:
+        raise LanguageError(f"{what}: dim names no axis", found=f"dim={dim!r}", expected="an int, or a tuple of ints")
+    axes = []
+    for number in given:
+        axis = whole_number(number, f"{what}(dim=...)")
+        axis += rank if axis < 0 else 0
+        if not 0 <= axis < rank:
+            raise LanguageError(f"{what}: dim {number} of a tile with {rank} axes", found=describe(source))
+        axes.append(axis)
+    if len(set(axes)) < len(axes):
+        raise LanguageError(f"{what}: dim names an axis twice", found=f"dim={dim!r}", expected="each axis once")
+    return sorted(axes, reverse=True)
+
+
+def _result(source: TensorRegion, left: list[Any], kind: str, clear: bool, what: str) -> BufferHandle:
+    """The fragment that a reduction without ``out`` gives: of the tile's type; sums and products of bool and of
+    integers of less than 32 bits are int32 or uint32."""
+    if not clear:
+        raise LanguageError(f"{what}(clear=False) joins what the output held", expected="an output: out=...")
+    facts = DType(kind_of(source)).facts
+    dtype = kind_of(source)
+    if kind in _SUMS and facts.kind != "float" and facts.bits < 32:
+        dtype = "uint32" if facts.kind == "uint" else "int32"
+    return _fragment(f"{source.source.name}_{kind}", left or [1], dtype, what)
+
+
+_SUMS = ("sum", "prod", "abssum")
+
+
+def _one_axis(
+    source: TensorRegion, left: list[Any], dtype: str, kind: str, axis: int, nan_propagate: bool, annotations: Any
+) -> TensorRegion:
+    """A fragment of the tile joined along one of several axes, in the type that the rest is joined in."""
+    made = _fragment(f"{source.source.name}_{kind}", left, accumulator(dtype), f"T.reduce_{kind}")
+    target = region_of(made, f"T.reduce_{kind}")
+    emit("reduce", [source, target, kind, axis, True, bool(nan_propagate)], annotations)
+    return target
+
+
+def _fragment(name: str, shape: list[Any], dtype: str, what: str) -> BufferHandle:
+    made = allocate(shape, dtype, "local.fragment", what)
+    made.name_once(current(what), name)
+    return made
+
+
+def _near(kind: Any) -> str | None:
+    """What to write for a kind of reduction that other libraries have."""
+    names = {"add": "sum", "mul": "prod", "product": "prod", "amax": "max", "amin": "min", "xor": "bitxor"}
+    names |= {"or": "bitor", "and": "bitand", "any": "bitor", "all": "bitand", "maximum": "max", "minimum": "min"}
+    close = difflib.get_close_matches(str(kind), [*KINDS, *names], n=1)
+    return f"did you mean {names.get(close[0], close[0])!r}?" if close else written_here(f"reduce_{kind}")
 
 
 def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, what: str) -> None:
@@ -57,35 +130,36 @@ def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, what: 
         )
 
 
-def _fits(want: list[Any], got: list[Any]) -> bool:
-    return len(want) == len(got) and all(map(same_size, want, got))
+def _fits(want: list[Any], given: list[Any]) -> bool:
+    return len(want) == len(given) and all(map(same_size, want, given))
 
 
 def _plain(kind: str) -> Any:
     def op(
-        buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1,
+        buffer: Any, out: Any = None, dim: Any = -1, clear: bool = True, batch: int = 1,
         annotations: dict[str, Any] | None = None,
-    ) -> None:  # fmt: skip
-        reduce(buffer, out, kind, dim, clear, False, annotations)
+    ) -> BufferHandle | None:  # fmt: skip
+        return reduce(buffer, out, kind, dim, clear, False, annotations)
 
-    op.__name__ = f"reduce_{kind}"
-    op.__doc__ = f"T.reduce with reduce_type={kind!r}."
+    op.__name__ = op.__qualname__ = f"reduce_{kind}"
+    op.__doc__ = f"T.reduce with reduce_type={kind!r}; without ``out`` it returns a fragment."
     return op
 
 
 def _extreme(kind: str) -> Any:
     def op(
-        buffer: Any, out: Any, dim: int = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False,
+        buffer: Any, out: Any = None, dim: Any = -1, clear: bool = True, batch: int = 1, nan_propagate: bool = False,
         annotations: dict[str, Any] | None = None,
-    ) -> None:  # fmt: skip
-        reduce(buffer, out, kind, dim, clear, nan_propagate, annotations)
+    ) -> BufferHandle | None:  # fmt: skip
+        return reduce(buffer, out, kind, dim, clear, nan_propagate, annotations)
 
-    op.__name__ = f"reduce_{kind}"
-    op.__doc__ = f"T.reduce with reduce_type={kind!r}."
+    op.__name__ = op.__qualname__ = f"reduce_{kind}"
+    op.__doc__ = f"T.reduce with reduce_type={kind!r}; without ``out`` it returns a fragment."
     return op
 
 
 reduce_sum = _plain("sum")
+reduce_prod = _plain("prod")
 reduce_max = _extreme("max")
 reduce_min = _extreme("min")
 reduce_absmax = _extreme("absmax")
@@ -95,10 +169,11 @@ reduce_bitxor = _plain("bitxor")
 
 
 def reduce_abssum(
-    buffer: Any, out: Any, dim: int = -1, batch: int = 1, annotations: dict[str, Any] | None = None, clear: bool = True
-) -> None:
+    buffer: Any, out: Any = None, dim: Any = -1, batch: int = 1, annotations: dict[str, Any] | None = None,
+    clear: bool = True,
+) -> BufferHandle | None:  # fmt: skip
     """T.reduce with reduce_type="abssum": the sum of absolute values."""
-    reduce(buffer, out, "abssum", dim, clear, False, annotations)
+    return reduce(buffer, out, "abssum", dim, clear, False, annotations)
 
 
 def _scan(kind: str, src: Any, dst: Any, dim: int, reverse: bool, annotations: dict[str, Any] | None) -> None:
@@ -106,9 +181,7 @@ def _scan(kind: str, src: Any, dst: Any, dim: int, reverse: bool, annotations: d
     source = region_of(src, what)
     target = source if dst is None else region_of(dst, what)
     sizes = extents(source)
-    axis = dim + len(sizes) if dim < 0 else dim
-    if not 0 <= axis < len(sizes):
-        raise LanguageError(f"{what}: dim {dim} of a tile with {len(sizes)} axes", found=describe(source))
+    (axis,) = _axes(whole_number(dim, f"{what}(dim=...)"), source, what)
     if not _fits(sizes, extents(target)):
         raise LanguageError(f"{what}: the shapes differ", found=f"{describe(source)} and {describe(target)}")
     _check_meaning(kind, source, target, what)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
+from tilecore.frontend.caller import placed
 
 
+@placed
 def dynamic(name: str, dtype: str = "int32") -> Any:
     """A size that is known only when the kernel is called; one compiled kernel serves all its values.
 
@@ -24,13 +27,17 @@ def dynamic(name: str, dtype: str = "int32") -> Any:
 symbolic = dynamic
 
 
+@placed
 def Var(name: str, dtype: str = "int32") -> Any:
     """A named variable of the IR; as a size it acts as ``T.dynamic``."""
     from tilecore.ir.nodes import Var as IRVar
 
-    return IRVar(name, str(dtype))
+    if not isinstance(name, str) or not name.isidentifier():
+        raise LanguageError(f"{name!r} does not name a variable", expected='an identifier, as in "m"')
+    return IRVar(name, str(DType(dtype)))
 
 
+@placed
 def const(name: str, dtype: str = "int32") -> Any:
     """In an eager kernel: sizes that are constants of the compiled kernel, read off the tensors it is called with.
 
@@ -48,7 +55,7 @@ def const(name: str, dtype: str = "int32") -> Any:
 
 
 def _split(name: str) -> list[str]:
-    names = name.replace(",", " ").split()
+    names = name.replace(",", " ").split() if isinstance(name, str) else []
     if not names or not all(n.isidentifier() for n in names):
         raise LanguageError(f"{name!r} does not name sizes", expected='identifiers, as in "m" or "m, n"')
     return names

@@ -87,7 +87,7 @@ def _warp_reduce(kind: str, doc: str) -> Callable[[Any], Expr]:
     def op(value: Any) -> Expr:
         return allreduce(value, kind, WARP_SIZE, 1, f"T.warp_reduce_{kind}")
 
-    op.__name__ = f"warp_reduce_{kind}"
+    op.__name__ = op.__qualname__ = f"warp_reduce_{kind}"
     op.__doc__ = (
         f"{doc} of ``value`` over the threads of the warp; each of them gets it. All threads of a warp call it."
     )

@@ -36,10 +36,14 @@ def as_expr(value: Any, kind: str | None = None) -> Expr:
     if isinstance(value, bool):
         return tirx.const(value, kind or "bool")
     if isinstance(value, numbers.Integral):
+        if not -(2**63) <= int(value) < 2**63 and (kind is None or not -(2**63) <= int(value) < 2**64):
+            raise LanguageError(f"{int(value)} does not fit in 64 bits")
         fits = -(2**31) <= int(value) < 2**31
         return tirx.const(int(value), kind or ("int32" if fits else "int64"))
     if isinstance(value, numbers.Real):
-        return tirx.const(float(value), kind or "float32")
+        from tilecore.language.conversions import convert
+
+        return convert(float(value), kind or "float32")
     if is_prim_expr(value):
         if is_buffer_var(value):
             raise LanguageError(f"{value} is a buffer, not a value", hint=f"index it: {value}[...]")
@@ -47,9 +51,16 @@ def as_expr(value: Any, kind: str | None = None) -> Expr:
     if isinstance(value, _LAZY):
         return _compared(value)
     if isinstance(value, TensorRegion):
-        raise LanguageError("a slice of a buffer stands where a value is expected", found=str(value))
+        raise LanguageError(
+            "a slice of a buffer stands where a value is expected",
+            found=str(value),
+            expected="an element, with one index for each axis",
+            hint="T.Parallel loops over elements; T.copy, T.reduce_sum and the like take tiles",
+        )
+    kind = type(value).__name__
+    article = "" if value is None else "an " if kind[0] in "aeiouAEIOU" or kind == "ndarray" else "a "
     raise LanguageError(
-        f"a {type(value).__name__} stands where a value of the kernel is expected",
+        f"{article}{'None' if value is None else kind} stands where a value of the kernel is expected",
         found=repr(value)[:80],
         expected="a number or an expression",
     )

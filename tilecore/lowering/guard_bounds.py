@@ -125,7 +125,7 @@ class _Guard:
         element = node.args[0]
         condition = self.condition(element)
         place = tirx.BufferLoad(element.source, [mutator.mutate(i) for i in element.indices])
-        args = [place, mutator.mutate(node.args[1]), *node.args[2:]]
+        args = [place, mutator.mutate(node.args[1]), *node.args[2:4], *(mutator.mutate(a) for a in node.args[4:])]
         return Call(node.op, args, ret_ty=dtype_of(node)), condition
 
     def condition(self, access: Any) -> Expr | None:

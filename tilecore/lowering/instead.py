@@ -20,6 +20,7 @@ INSTEAD = {
 
 FEATURES = {
     "atomics": INSTEAD["atomic"],
+    "compare_and_swap": "T.atomic_add, T.atomic_max and the others where one of them will do",
     "print": INSTEAD["print"],
     "device_assert": INSTEAD["device_assert"],
     "dynamic_shapes": "sizes that are numbers: one kernel for each shape that is needed",

@@ -127,6 +127,8 @@ def _of_operations(node: Stmt) -> Iterator[Need]:
             yield Need(OPERATION, op, name, where)
             if op in FEATURES:
                 yield Need(FEATURE, FEATURES[op], name, where)
+            if name == "T.atomic_cas":
+                yield Need(FEATURE, "compare_and_swap", name, where)
     for call in calls:
         if op_name(call) in _CALLS:
             yield Need(FEATURE, "source", f"T.call_extern of {call.args[0].value}", where)

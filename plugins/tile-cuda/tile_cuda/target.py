@@ -13,6 +13,8 @@ from tilecore.target import Target
 
 DLPACK_CUDA = 2
 
+_FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", "dynamic_shapes", "source"})
+
 
 def resolve(target: Target) -> Target:
     """``-arch=auto`` becomes that of the first device, sm_80 where there is none; others get their usual name."""
@@ -61,7 +63,7 @@ def capabilities(target: Target) -> Capabilities:
         max_threads=architectures.MAX_THREADS,
         warp=architectures.WARP,
         shared_bytes=arch.shared_bytes,
-        features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes", "source"}) | arch.features(),
+        features=_FEATURES | arch.features(),
     )
 
 

@@ -98,7 +98,7 @@ def test_a_string_that_cannot_be_evaluated(module):
         )
     assert "missing" in str(caught.value)
     assert caught.value.location is not None
-    assert caught.value.location.line == 5
+    assert caught.value.location.line == 6
 
 
 def test_parameters_that_say_nothing_or_something_else(module):

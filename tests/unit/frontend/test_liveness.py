@@ -213,7 +213,7 @@ CASES = {
                     t = b
                 g(t)
         """,
-        {4: {"t"}},
+        {3: {"t"}, 4: {"t"}},  # a `with` may be a loop: T.Parallel
     ),
 }
 

@@ -67,7 +67,7 @@ def test_what_lies_outside_a_global_buffer_reads_as_zero():
     a, b = sample("float32", 10), np.full(16, -1, np.float32)
     interpret(kernel, a, b)
     assert b.tolist() == [*a.tolist(), *[0.0] * 6]
-    with pytest.raises(OutOfBoundsError, match=r"A\[10\] is outside A"):
+    with pytest.raises(OutOfBoundsError, match=r"B\[10\] gets an element that stands for what lies outside"):
         interpret(kernel, a, b, strict=True)
 
 

@@ -167,7 +167,7 @@ def _element(scope: Scope, call: TileCall) -> tuple[_Element, Access]:
     if not isinstance(call.dst, TensorLoad):
         raise scope.error(LanguageError, "an atomic updates an element of a buffer", found=str(call.dst)[:120])
     info = scope.buffer(call.dst.source)
-    _check_kind(scope, call.kind, info.kind, ("load",))
+    _check_kind(scope, call.kind, info.kind, ("load", "cas"))
     indices = [scope.expression(index) for index in call.dst.indices]
     value, kind, access = scope.expression(call.value), type_of(call.value), scope.access(info)
 
@@ -182,6 +182,9 @@ def _element(scope: Scope, call: TileCall) -> tuple[_Element, Access]:
 
 def compile_atomic_update(scope: Scope, call: TileCall) -> Statement:
     """An atomic of one element whose previous value nobody wants."""
+    if call.kind == "cas":
+        swap = _compare_and_swap(scope, call)
+        return lambda state: (swap(state), None)[1]
     find, access = _element(scope, call)
     if call.kind == "load":
         return lambda state: None
@@ -195,6 +198,8 @@ def compile_atomic_update(scope: Scope, call: TileCall) -> Statement:
 
 def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
     """The value of an element before it is updated; lanes that meet at one element take turns in their order."""
+    if call.kind == "cas":
+        return _compare_and_swap(scope, call)
     find, access = _element(scope, call)
     name = call.kind
 
@@ -212,6 +217,35 @@ def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
             update(state, view, offset, reached, given, name, access)
             return old
         return _in_turn(state, view, offset, reached, given, name, access)
+
+    return run
+
+
+def _compare_and_swap(scope: Scope, call: TileCall) -> Expression:
+    """Store a value where the element equals another; lanes that meet at one element take turns in their order."""
+    find, access = _element(scope, call)
+    (operand,) = call.rest
+    compare, kind = scope.expression(operand), type_of(operand)
+
+    def run(state: State) -> Value:
+        view, where, offset, reached, given = find(state)
+        wanted = cast(kind, view.kind, compare(state))
+        result = np.zeros(state.lanes, view.kind.carrier)
+        if reached is False or view.size == 0:
+            return result[()]
+        if not view.storage.complete:
+            view.require_written(state, offset, reached, where, access)
+        active = np.ones(state.lanes, bool) if reached is None else np.broadcast_to(reached, state.lanes)
+        places = np.atleast_1d(select(offset, reached, state.lanes))
+        _track(state, view, places, reached, access)
+        values, tests = (np.atleast_1d(select(x, reached, state.lanes)) for x in (given, wanted))
+        seen = np.empty(places.shape, view.kind.carrier)
+        for turn, (at, new, test) in enumerate(zip(places, values, tests, strict=True)):
+            seen[turn] = view.kind.decode(view.data[at])
+            if seen[turn] == test:
+                view.data[at] = view.kind.encode(new)
+        result[active] = seen
+        return result[()]
 
     return run
 

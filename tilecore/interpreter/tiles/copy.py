@@ -7,6 +7,7 @@ import numpy as np
 from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Scope, Statement, type_of
 from tilecore.interpreter.state import State
+from tilecore.interpreter.tails import filler_of, mark_filler
 from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes, without_units
 from tilecore.interpreter.values import cast
 from tilecore.ir.tile_ops import TileCall
@@ -26,7 +27,9 @@ def compile_copy(scope: Scope, call: TileCall) -> Statement:
             return
         needed = None if placed[1] is None else np.broadcast_to(placed[1], dst.shape).reshape(src.shape)
         value = cast(source.kind, target.kind, src.read(needed))
+        filler = filler_of(src)
         dst.write(value.reshape(dst.shape), placed)
+        mark_filler(dst, None if filler is None else filler.reshape(dst.shape))
 
     return run
 
@@ -41,7 +44,11 @@ def compile_transpose(scope: Scope, call: TileCall) -> Statement:
         if src.matrix("transpose") != dst.matrix("transpose")[::-1]:
             raise _shapes_differ(state, src, dst)
         turned = np.swapaxes(src.read_matrix("transpose"), -1, -2)
+        filler = filler_of(src)
         dst.write(cast(source.kind, target.kind, turned).reshape(dst.shape))
+        if filler is not None:
+            rows_and_columns = filler.reshape(src.lanes + src.matrix("transpose"))
+            mark_filler(dst, np.swapaxes(rows_and_columns, -1, -2).reshape(dst.shape))
 
     return run
 

@@ -1,6 +1,7 @@
-"""Ways to join many values into one: sums, extremes and bitwise operations, as reductions and atomics use them.
+"""Ways to join many values into one: sums, products, extremes and bitwise operations, as reductions and atomics use
+them.
 
-Floats are summed in float64 and rounded once; integers wrap; extremes pass over NaN unless asked to propagate it.
+Floats are joined in float64 and rounded once; integers wrap; extremes pass over NaN unless asked to propagate it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Join:
 
     def ufunc(self, kind: ValueType) -> np.ufunc:
         chosen = self.floats if kind.is_float else self.others
-        if chosen is None or (kind.kind == "bool" and chosen is np.add):
+        if chosen is None or (kind.kind == "bool" and chosen in (np.add, np.multiply)):
             raise TypeError(f"{self.name} of {kind.name} values has no meaning")
         return chosen
 
@@ -67,6 +68,10 @@ def _nothing(kind: ValueType) -> Any:
     return 0
 
 
+def _one(kind: ValueType) -> Any:
+    return 1
+
+
 def _lowest(kind: ValueType) -> Any:
     return -np.inf if kind.is_float else kind.low
 
@@ -80,6 +85,7 @@ def _ones(kind: ValueType) -> Any:
 
 
 SUM = Join("sum", np.add, np.add, _nothing)
+PROD = Join("prod", np.multiply, np.multiply, _one)
 MAX = Join("max", np.fmax, np.maximum, _lowest)
 MIN = Join("min", np.fmin, np.minimum, _highest)
 LARGEST = Join("max", np.fmax, np.maximum, _nothing)  # of absolute values
@@ -92,6 +98,7 @@ XOR = Join("xor", None, np.bitwise_xor, _nothing)
 
 REDUCTIONS = {
     "sum": SUM,
+    "prod": PROD,
     "abssum": SUM,
     "max": MAX,
     "absmax": LARGEST,

@@ -7,6 +7,7 @@ import numpy as np
 from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
 from tilecore.interpreter.state import Site, State, everyone
+from tilecore.interpreter.tails import check_reduction, mark_filler
 from tilecore.interpreter.tiles.joins import PROPAGATING, REDUCTIONS, Join
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
 from tilecore.interpreter.values import Value, ValueType, cast, wrap
@@ -46,10 +47,12 @@ def compile_reduce(scope: Scope, call: TileCall) -> Statement:
         if dst.extents not in (left, kept, left or (1,)):
             dst.require_shape(left or (1,), "reduce")
         value = _prepared(source.kind, kind, name, src.read())
+        filler = check_reduction(src, join, name, axis, value, dst)
         result = join.finish(kind, join.reduce(kind, value, axis + len(lanes))).reshape(dst.shape)
         if not clear:
             result = join.pair(kind, dst.read(), result)
         dst.write(result)
+        mark_filler(dst, filler if clear else None)
 
     return run
 

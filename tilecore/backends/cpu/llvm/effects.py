@@ -23,7 +23,7 @@ def order_of(word: str) -> str:
 
 def atomic_element(emit: Expressions, node: Any) -> Value:
     """One atomic operation on an element; the value before it."""
-    element, operand, kind, order = node.args
+    element, operand, kind, order = node.args[:4]
     memory = emit.memory[element.source]
     pointer = emit.fn.address(memory, emit.offset(element.indices[0]))
     word, ordering = str(kind.value), order_of(str(order.value))
@@ -32,6 +32,8 @@ def atomic_element(emit: Expressions, node: Any) -> Value:
         return _load(emit, memory, pointer, "acquire" if ordering in ("release", "acq_rel") else ordering)
     if word == "store":
         return _store(emit, memory, pointer, value, "release" if ordering in ("acquire", "acq_rel") else ordering)
+    if word == "cas":
+        return _compare_and_swap(emit, memory, pointer, emit.lazy(node.args[4]), value, ordering)
     if is_narrow(memory.dtype) or memory.dtype == "bool":
         return _exchange_loop(emit, memory, pointer, word, value, ordering)
     name = {"exchange": "xchg", "add": "fadd" if is_float(memory.dtype) else "add"}.get(word, word)
@@ -67,6 +69,15 @@ def _store(emit: Expressions, memory: Memory, pointer: str, value: Value, orderi
     raw, bits = _as_bits(emit, value)
     emit.fn.line(f"store atomic {bits} {raw}, ptr {pointer} {ordering}, align {bytes_of(memory.dtype)}")
     return value
+
+
+def _compare_and_swap(
+    emit: Expressions, memory: Memory, pointer: str, compare: Value, value: Value, ordering: str
+) -> Value:
+    (wanted, bits), (new, _) = _as_bits(emit, compare), _as_bits(emit, value)
+    failure = {"monotonic": "monotonic", "release": "monotonic", "seq_cst": "seq_cst"}.get(ordering, "acquire")
+    pair = emit.fn.op(f"cmpxchg ptr {pointer}, {bits} {wanted}, {bits} {new} {ordering} {failure}")
+    return _from_bits(emit, emit.fn.op(f"extractvalue {{ {bits}, i1 }} {pair}, 0"), memory.dtype)
 
 
 def _exchange_loop(emit: Expressions, memory: Memory, pointer: str, word: str, value: Value, ordering: str) -> Value:

@@ -170,6 +170,8 @@ def _join(fn: Function, kind: str, a: Value, b: Value) -> Value:
         text = f"or {a.type} {a.text}, {b.text}"
     elif kind == "sum":
         text = f"{'fadd' if floats else 'add'} {a.type} {a.text}, {b.text}"
+    elif kind == "prod":
+        text = f"{'fmul' if floats else 'mul'} {a.type} {a.text}, {b.text}"
     elif kind.startswith(("max", "min")):
         sign = "o" if floats else ("s" if is_signed(a.dtype) else "u")
         word = f"{'fcmp' if floats else 'icmp'} {sign}{'gt' if kind.startswith('max') else 'lt'}"

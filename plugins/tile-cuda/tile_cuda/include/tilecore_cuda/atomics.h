@@ -131,6 +131,15 @@ TC_ORDERED(exchange)
 #undef TC_ORDERED
 
 template <class T>
+TC_FN T tc_atomic_cas(T* p, typename tc_same<T>::type expected, typename tc_same<T>::type v,
+                      tc_order order = tc_relaxed) {
+  using word = typename tc_word<int(sizeof(T))>::type;
+  tc_fence_before(order);
+  const T old = tc_bits<T>(tc_compare_exchange((word*)p, tc_bits<word>(expected), tc_bits<word>(v)));
+  tc_fence_after(order);
+  return old;
+}
+template <class T>
 TC_FN T tc_atomic_load(const T* p, tc_order order = tc_relaxed) {
   using word = typename tc_word<int(sizeof(T))>::type;
   if (order == tc_seq_cst) tc_fence_before(order);

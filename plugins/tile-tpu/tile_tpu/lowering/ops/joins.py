@@ -18,7 +18,10 @@ from tilecore.ir.build import const
 from tilecore.ir.nodes import Expr
 from tilecore.ir.reductions import identity, joiner
 
-_INSTRUCTIONS = {"sum": "add", "max": "max", "min": "min", "bitand": "and", "bitor": "or", "bitxor": "xor"}
+_INSTRUCTIONS = {
+    **{"sum": "add", "prod": "mul", "max": "max", "min": "min"},
+    **{"bitand": "and", "bitor": "or", "bitxor": "xor"},
+}
 _POOLS = {"sum": "reduce_sum", "max": "reduce_max", "min": "reduce_min"}
 _WIDTHS = (8, 16, 32)
 
@@ -40,7 +43,7 @@ class Join:
     @property
     def total(self) -> str:
         """The element type of results in between: sums of narrow floats are float32."""
-        narrow = self.is_float and (joiner(self.kind) == "sum" or FACTS[self.dtype].bits < 16)
+        narrow = self.is_float and (joiner(self.kind) in ("sum", "prod") or FACTS[self.dtype].bits < 16)
         return "float32" if narrow else stored(self.dtype)
 
     @property

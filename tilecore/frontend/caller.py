@@ -1,0 +1,90 @@
+"""Where the user's program calls the language outside of a kernel's body: in annotations, decorators and factories."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+import os
+import re
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from tilecore.errors import LanguageError, Location, UnsupportedError
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def building() -> bool:
+    """Is a kernel being built in this thread? Its builder knows the place then. Imports no TVM."""
+    builder = sys.modules.get("tilecore.frontend.builder")
+    return builder is not None and builder.active() is not None
+
+
+def is_own(file: str) -> bool:
+    """Is it a file of tilecore, or of the libraries that call back into it for a user?"""
+    if file.startswith(_OWN):  # the kernels that tilecore ships are as a user's
+        return not file.startswith((f"{_OWN}demo{os.sep}", f"{_OWN}testing{os.sep}"))
+    return file.startswith("<frozen") or file.endswith(("/functools.py", "/contextlib.py"))
+
+
+def place_of_caller() -> Location | None:
+    """The expression (before Python 3.11: the line) of the user's program that is being evaluated."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return None if frame is None else place_in(frame, frame.f_lasti)
+
+
+def place_in(frame: FrameType, instruction: int) -> Location:
+    """The place of an instruction of a frame."""
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    if sys.version_info >= (3, 11):
+        positions = next((p for i, p in enumerate(frame.f_code.co_positions()) if 2 * i == instruction), (None,) * 4)
+        first, last, start, end = positions
+        if first is not None and start is not None:
+            return Location(file, first, _characters(file, first, start), last, _characters(file, last, end))
+    text = linecache.getline(file, line)
+    return Location(file, line, len(text) - len(text.lstrip()))
+
+
+def _characters(file: str, line: int | None, column: int | None) -> int:
+    """A column in bytes of UTF-8 as one in characters."""
+    if line is None or column is None:
+        return 0
+    return len(linecache.getline(file, line).encode()[:column].decode(errors="ignore"))
+
+
+def placed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of what users call outside of kernels' bodies: its errors point at the call."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except (LanguageError, UnsupportedError) as error:
+            at_caller(error)
+            raise
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            text = re.sub(r"^[\w.<>]+\(\)", f"{function.__qualname__.removesuffix('.__init__')}()", str(error))
+            expected = f"{function.__name__}{without_types(function)}"
+            raise at_caller(LanguageError(text, expected=expected)) from None
+
+    return call
+
+
+def without_types(function: Callable[..., Any]) -> inspect.Signature:
+    """The parameters of a function as an error shows them. Raises TypeError or ValueError where Python knows none."""
+    parameters = inspect.signature(function).parameters.values()
+    return inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters])
+
+
+def at_caller(error: Any) -> Any:
+    """The error, with the caller's place if it has none and no kernel is being built; returns it."""
+    if error.location is None and not building():
+        error.at(place_of_caller())
+    return error

@@ -1,0 +1,327 @@
+"""Errors that Python or TVM raised while a kernel's body was run, said in the language's words.
+
+Python does not know values of the kernel: `list indices must be integers, not Var` means that a list was indexed with
+a value that is known only when the kernel runs. An exception of the user's own (``raise ValueError(...)``) stays.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import re
+import traceback
+from types import FrameType
+from typing import Any
+
+from tilecore.errors import LanguageError, Location, TilecoreError
+from tilecore.frontend.builder import Builder
+from tilecore.frontend.caller import is_own, without_types
+from tilecore.ir.nodes import Expr, TensorRegion
+from tilecore.language.buffers import BufferHandle
+from tilecore.language.dialects import blamed
+from tilecore.language.known_elsewhere import written_here
+from tilecore.language.values import KernelValue, is_kernel_value
+
+_OF_ARGUMENTS = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError, ZeroDivisionError)
+_CALL = re.compile(r"^([\w.<>]+)\(\) (takes|missing|got|expected)\b")
+_FOREIGN = re.compile(r"\b((?:torch|np|numpy|math|jnp|tl|F)(?:\.\w+)*\.(\w+))\(")
+
+
+class WrongUseError(LanguageError, TypeError):
+    """Python was asked for what it cannot do with a value of the kernel; a TypeError, as Python's own."""
+
+
+class NoSuchAttributeError(LanguageError, AttributeError):
+    """A value of the kernel has no such attribute; an AttributeError, as Python's own."""
+
+
+def explained(error: Exception, builder: Builder) -> TilecoreError | None:
+    """The error to raise instead of ``error``, which ended the run of a kernel's body; None: it is the user's own."""
+    made = _explained(error, builder)
+    return None if made is None else made.at(builder.location)
+
+
+def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
+    text = str(error)
+    if isinstance(error, RecursionError):
+        return _endless(error)
+    if text.startswith("Cannot use and / or / not operator to Expr"):
+        return LanguageError(
+            "a value of the kernel is used as a Python condition",
+            hint="decide with `if` directly in the kernel or a T.macro, or with T.if_then_else; "
+            "of kernel values take T.max, T.min and T.all_of, not max, min and all",
+        )
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if frames and _of_compiler(frames[-1].f_code.co_filename):
+        return LanguageError(_first_line(text) or type(error).__name__)
+    fault = blamed(error)
+    if fault is not None:
+        return fault
+    if not isinstance(error, _OF_ARGUMENTS) or not frames:
+        return None
+    called = _called(frames)
+    if called is not None:
+        return _of_call(error, called)
+    return _of_binding(error, frames[-1]) or _of_values(
+        error, builder.location, _reads_values(frames, builder.location)
+    )
+
+
+def foreign_hint(location: Location | None) -> str | None:
+    """What to write instead of another library's function in the statement at ``location``."""
+    for whole, name in _FOREIGN.findall(_statement(location)):
+        instead = written_here(name)
+        if instead is not None:
+            return f"{whole} does not know values of the kernel: {instead}"
+    return None
+
+
+def _statement(location: Location | None) -> str:
+    if location is None:
+        return ""
+    lines = [
+        linecache.getline(location.file, n) for n in range(location.line, (location.end_line or location.line) + 1)
+    ]
+    return "".join(lines)
+
+
+def _endless(error: RecursionError) -> LanguageError:
+    """The error for a macro or a helper that calls itself for ever."""
+    names: list[str] = []
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        function = frame.f_locals.get("function") if frame.f_code.co_name == "call_macro" else None
+        if function is not None and function.__name__ not in names:
+            names.append(function.__name__)
+    who = f"the macro {names[0]} calls itself" if names else "a function that the kernel calls calls itself"
+    return LanguageError(
+        f"{who} without end",
+        found=f"calls of {', '.join(names)}" if len(names) > 1 else None,
+        expected="an end that is known when compiling, as by counting a Python number down",
+        hint="both sides of an `if` on a value of the kernel are built, so that it ends nothing: use a `while` loop",
+    )
+
+
+def _reads_values(frames: list[FrameType], location: Location | None) -> bool:
+    """Does the statement have a name that stands for a value of the kernel?"""
+    frame = next((f for f in frames if location is not None and f.f_code.co_filename == location.file), None)
+    names = set(re.findall(r"[A-Za-z_]\w*", _statement(location)))
+    return frame is not None and any(is_kernel_value(frame.f_locals.get(name)) for name in names)
+
+
+# -- exceptions out of tilecore and TVM ------------------------------------------------------------------------------
+
+
+def _of_compiler(file: str) -> bool:
+    """Is it a file of TVM?"""
+    file = file.replace("\\", "/")
+    return any(part in file for part in ("/tvm/", "/tvm_ffi/")) or (not file.endswith((".py", ">")) and "/" in file)
+
+
+def _first_line(text: str) -> str:
+    """The first line of TVM's message, without the C++ of a failed check."""
+    line = next((line for line in text.strip().splitlines() if line.strip()), "")
+    return re.sub(r"^Check failed: .*? (?:is false)?: (?=\S)", "", line)
+
+
+def _called(frames: list[FrameType]) -> FrameType | None:
+    """The call of the language in which the exception was raised; None: it came out of the user's own code."""
+    if not is_own(frames[-1].f_code.co_filename):
+        return None
+    inner: FrameType | None = None
+    for frame in reversed(frames):
+        file = frame.f_code.co_filename
+        if not is_own(file):
+            break
+        if "/frontend/" not in file.replace("\\", "/"):
+            inner = frame
+    return inner
+
+
+def _of_call(error: Exception, frame: FrameType) -> LanguageError:
+    """Arguments that a function of the language did not expect."""
+    import tilecore.language as language
+
+    arguments = inspect.getargvalues(frame)
+    owner = arguments.locals.get("self")
+    word = frame.f_code.co_name
+    name = _word_of(owner) if owner is not None else f"T.{word}" if word in language._NAMES else "the language"
+    named = [*arguments.args, *([arguments.varargs] if arguments.varargs else [])]
+    values = {n: arguments.locals.get(n) for n in named if n != "self"}
+    given = ", ".join(f"{n}={_short(value)}" for n, value in values.items() if value is not None)
+    reason = _plain(str(error)) or type(error).__name__
+    return WrongUseError(f"{name} cannot use what it was given: {reason}", found=given or None)
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if not is_kernel_value(value) else _word_of(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _of_binding(error: Exception, frame: FrameType) -> LanguageError | None:
+    """A call of a function of the language, or of a macro, with too many, too few or unknown arguments."""
+    found = _CALL.match(str(error))
+    if not isinstance(error, TypeError) or found is None:
+        return None
+    if frame.f_code.co_name == "call_macro" and is_own(frame.f_code.co_filename):
+        macro = frame.f_locals["function"]
+        text = f"the macro {macro.__name__}() {str(error)[found.end(1) + 2 :].strip()}"
+        return WrongUseError(text, expected=f"{macro.__name__}{signature_text(macro)}")
+    import tilecore.language as language
+
+    parts = [part for part in found[1].split(".") if part not in ("<locals>", "__init__", "__call__")]
+    name = parts[-1] if parts else ""
+    if name not in language._NAMES:
+        return None
+    rest = _plain(str(error)[found.end(1) + 2 :])
+    return WrongUseError(
+        f"T.{name}() {rest.strip()}",
+        expected=f"T.{name}{signature_text(getattr(language, name))}",
+        hint=_keyword_hint(str(error)),
+    )
+
+
+def signature_text(function: Any) -> str:
+    """The parameters of a public function, without their types."""
+    try:
+        return str(without_types(function))
+    except (TypeError, ValueError):
+        return "(...)"
+
+
+def _keyword_hint(text: str) -> str | None:
+    for keyword, instead in _KEYWORDS.items():
+        if f"argument '{keyword}'" in text:
+            return instead
+    return None
+
+
+_KEYWORDS = {
+    "num_warps": "threads=32 * num_warps: T.Kernel takes the threads of a block",
+    "num_stages": "T.Pipelined(n, num_stages=...) takes the stages of a loop",
+    "mask": "reads outside of a tensor give 0 and writes there are dropped, without a mask",
+    "axis": "dim= says which axis",
+    "keepdim": "an `out` of extent 1 along the axis keeps it",
+    "keepdims": "an `out` of extent 1 along the axis keeps it",
+    "out_dtype": "the element type is that of the tile C",
+    "allow_tf32": 'annotations={"allow_tf32": True}',
+}
+
+# -- values of the kernel in Python's hands --------------------------------------------------------------------------
+
+
+def _of_values(error: Exception, location: Location | None, reads_values: bool) -> LanguageError | None:
+    """An operation of Python's, or of a library of the user's, on a value of the kernel."""
+    if isinstance(error, KeyError):
+        if not error.args or not is_kernel_value(error.args[0]):
+            return None
+        return _looked_up("dict")
+    text = str(error)
+    if isinstance(error, AttributeError):
+        return _attribute(error)
+    types = [name for pair in _TYPES.findall(text) for name in pair if name in _words()]
+    if not types and not (reads_values and isinstance(error, (TypeError, IndexError))):
+        return None
+    indexed = _INDICES.match(text)
+    if indexed:
+        return _looked_up(indexed[1] if indexed[1] in ("list", "tuple", "string", "range") else "array")
+    instead = foreign_hint(location)
+    if instead is not None:
+        return WrongUseError("a function of another library is called with a value of the kernel", hint=instead)
+    if isinstance(error, IndexError):
+        return None
+    what = _words()[types[0]] if types else "a value of the kernel"
+    return WrongUseError(f"Python cannot do this with {what}: {_plain(text)}", hint=_hint_for(text))
+
+
+def _hint_for(text: str) -> str | None:
+    return next((hint for part, hint in _HINTS.items() if part in text), None)
+
+
+_HINTS = {
+    "has no len()": "buffer.shape has its sizes",
+    "cannot be interpreted as an integer": "it is known only when the kernel runs: T.serial(n) loops so many times",
+    "not callable": "brackets index it: A[i, j]",
+    "not iterable": "T.Parallel, T.serial and T.grid loop over indices",
+}
+_TYPES = re.compile(r"'([\w.]+)'|\b(?:not|type) (\w+)")
+_INDICES = re.compile(r"^(list|tuple|string|range|only integers, slices|slice)\b.* ?\b(?:indices|slices)\b")
+
+
+def _looked_up(container: str) -> LanguageError:
+    if container == "dict":
+        return WrongUseError(
+            "a Python dict is looked up by a value of the kernel",
+            expected="a key that is known when compiling",
+            hint="put the values into a tensor parameter, or choose among them with T.if_then_else",
+        )
+    return WrongUseError(
+        f"a Python {container} is indexed with a value of the kernel, which is known only when the kernel runs",
+        expected="an index that is known when compiling",
+        hint="`for x in values` and `for i in [0, 1, 2]` are unrolled and know theirs; else put the values into a "
+        "tensor parameter, or into T.alloc_local memory, one by one",
+    )
+
+
+_METHODS = {
+    **dict.fromkeys(("to", "astype", "type"), "T.cast(x, dtype) converts a value"),
+    **dict.fromkeys(("float", "half", "int", "bfloat16", "long"), 'T.cast(x, "float32") and the like convert a value'),
+    "item": "it is a number of the kernel already: use it as it is",
+    "T": "T.transpose(src, dst) transposes a tile",
+    "permute": "T.transpose(src, dst) transposes a tile",
+    "size": "buffer.shape has its sizes",
+    "numel": "buffer.shape has its sizes",
+    "contiguous": "leave it out: tiles have no strides",
+}
+
+
+def _attribute(error: AttributeError) -> LanguageError | None:
+    """An attribute that a value of the kernel does not have, such as a method of torch's tensors."""
+    value, name = getattr(error, "obj", None), getattr(error, "name", None) or ""
+    if not isinstance(value, (KernelValue, TensorRegion, Expr)):
+        return None
+    instead = _METHODS.get(name) or written_here(name)
+    if instead is None and isinstance(value, (BufferHandle, TensorRegion)) and name in ("mean", "std", "var"):
+        instead = "T.reduce_sum(tile, out, dim=...) sums; divide it"
+    return NoSuchAttributeError(f"{_word_of(value)} has no attribute {name!r}", hint=instead)
+
+
+def _word_of(value: Any) -> str:
+    if isinstance(value, BufferHandle):
+        return f"the buffer {value.name}"
+    for kind, word in _kinds():
+        if isinstance(value, kind):
+            return word
+    return type(value).__name__
+
+
+def _kinds() -> list[tuple[type, str]]:
+    from tilecore.frontend.loops import LoopSpec
+    from tilecore.language.kernel import Kernel
+
+    return [
+        *((BufferHandle, "a buffer of the kernel"), (TensorRegion, "a slice of a buffer")),
+        *((KernelValue, "a variable of the kernel"), (Expr, "a value of the kernel")),
+        *((LoopSpec, "a loop of the kernel"), (Kernel, "a T.Kernel")),
+    ]
+
+
+def _words() -> dict[str, str]:
+    """What the classes of values of the kernel are called, by their names."""
+    words: dict[str, str] = {}
+    for kind, word in _kinds():
+        pending = [kind]
+        while pending:
+            one = pending.pop()
+            words.setdefault(one.__name__, word)
+            pending.extend(one.__subclasses__())
+    return words
+
+
+def _plain(text: str) -> str:
+    """A message of Python's with words for the classes of values of the kernel."""
+    words = _words()
+    return re.sub(
+        r"'([\w.]+)'( object)?|\b(not|type) (\w+)",
+        lambda m: words.get(m[1], m[0]) if m[1] else (f"{m[3]} {words[m[4]]}" if m[4] in words else m[0]),
+        _first_line(text),
+    )

@@ -1,0 +1,132 @@
+"""Elements that stand for what lies outside of a tensor: the tail of a tile that a T.copy filled with 0.
+
+They are legal: a tile may end outside, and what is computed from its tail is dropped where it is stored outside. They
+are wrong where they decide a result: T.reduce_max of negative numbers and a tail of zeros is 0. A run notes which
+elements of on-chip memory are such (``Storage.filler``); a reduction whose result they change warns, or raises with
+``strict=True``, which also refuses to store them inside a tensor.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tilecore.errors import OutOfBoundsError
+from tilecore.interpreter.state import State, first_lane
+
+if TYPE_CHECKING:
+    from tilecore.interpreter.memory import Access, View
+    from tilecore.interpreter.tiles.joins import Join
+    from tilecore.interpreter.tiles.operands import Tile
+
+
+class TailWarning(UserWarning):
+    """A result depends on elements that stand for what lies outside of a tensor."""
+
+
+def is_tensor(view: View) -> bool:
+    """Is it a parameter of the kernel?"""
+    return view.storage.written is None
+
+
+def filler_of(tile: Tile) -> np.ndarray | None:
+    """Which elements of a tile stand for what lies outside of a tensor; None: none does."""
+    view, state = tile.view, tile.state
+    if not state.options.check or view.size == 0:
+        return None
+    offset, reached = tile.place()
+    if view.storage.filler is not None and view.factor == 1:
+        found = view.storage.filler[offset]
+    elif is_tensor(view) and tile.access.safe is None and reached is not tile.mask:
+        outside = np.ones(tile.shape, bool) if reached is False else ~np.broadcast_to(reached, tile.shape)
+        found = outside if tile.mask is None else outside & tile.mask
+    else:
+        return None
+    found = np.broadcast_to(found, tile.shape)
+    return found if found.any() else None
+
+
+def mark_filler(tile: Tile, filler: np.ndarray | None) -> None:
+    """Note which elements of a tile, as it was written just now, are filler; or refuse them, in a tensor."""
+    if filler is None:
+        return
+    offset, reached = tile.place()
+    storage = tile.view.storage
+    if is_tensor(tile.view):
+        stored = filler if reached is None else filler & (False if reached is False else reached)
+        if tile.state.options.strict and np.any(stored):
+            raise _stored(tile, stored)
+    elif tile.view.factor == 1:
+        if storage.filler is None:
+            storage.filler = np.zeros(len(storage.data) // storage.unit, bool)
+        storage.filler[offset] = filler
+
+
+def _stored(tile: Tile, stored: np.ndarray) -> Exception:
+    first = first_lane(stored) or ()
+    place = [int(np.broadcast_to(index, tile.shape)[first]) for index in tile.indices]
+    return tile.access.site.error(
+        tile.state,
+        OutOfBoundsError,
+        f"{tile.view.name}[{', '.join(map(str, place))}] gets an element that stands for what lies outside of a tensor",
+        found=f"{int(stored.sum())} such elements, which are 0",
+        expected="that they are stored outside too, where they are dropped",
+    )
+
+
+def check_reduction(source: Tile, join: Join, name: str, axis: int, values: Any, target: Tile) -> np.ndarray | None:
+    """Warn, or raise with ``strict=True``, where filler among the ``values`` (of the source's shape, in the target's
+    type) changes the result along ``axis``. Returns which results are of filler alone."""
+    filler = filler_of(source)
+    if filler is None:
+        return None
+    kind, lanes = target.kind, len(source.lanes)
+    alone = filler.all(axis=axis + lanes)
+    neutral = kind.carrier.type(join.identity(kind))
+    whole = join.finish(kind, join.reduce(kind, values, axis + lanes))
+    real = join.finish(kind, join.reduce(kind, np.where(filler, neutral, values), axis + lanes))
+    with np.errstate(all="ignore"):
+        differs = ~alone & (whole != real) & ~((whole != whole) & (real != real))
+    if differs.any():
+        first, tile = first_lane(differs) or (), source.view.name
+        error = source.access.site.error(
+            source.state,
+            OutOfBoundsError,
+            f"T.reduce_{name} of {tile} is decided by elements that stand for what lies outside of a tensor",
+            found=f"{int(filler.sum())} elements of {tile} were copied from outside and are 0: the result is "
+            f"{whole[first]} with them and {real[first]} without",
+            expected="elements that change nothing there, such as the lowest number for max",
+            hint="T.annotate_safe_value({X: value}) says what the outside of X reads as; or overwrite the tail first: "
+            "for i in T.Parallel(n): tile[i] = T.where(start + i < N, tile[i], value)",
+        )
+        if source.state.options.strict:
+            raise error
+        warnings.warn(str(error), TailWarning, stacklevel=2)
+    return alone.reshape(target.shape) if alone.any() else None
+
+
+# -- element by element ----------------------------------------------------------------------------------------------
+
+
+def note_read(state: State, view: View, indices: Any, reached: Any, access: Access) -> None:
+    """A masked read of elements: the lanes outside are remembered until the next store."""
+    if not state.options.strict or not access.masked or not is_tensor(view) or reached is state.mask:
+        return
+    active = np.ones(state.lanes, bool) if state.mask is None else np.broadcast_to(state.mask, state.lanes)
+    outside = active & ~np.broadcast_to(reached, state.lanes)
+    if outside.any() and access.safe is None:
+        before = [] if state.outside is None else state.outside
+        state.outside = [*before, (outside, view, list(indices), access)]
+
+
+def check_stored(state: State, view: View, reached: Any) -> None:
+    """Before a store: refuse, with ``strict=True``, a value inside a tensor that was read outside of one."""
+    noted, state.outside = state.outside, None
+    if not noted or not is_tensor(view) or reached is False:
+        return
+    for outside, source, indices, access in noted:
+        bad = outside if reached is None else outside & np.broadcast_to(reached, outside.shape)
+        if bad.any():
+            raise source.outside_error(state, indices, bad, access)

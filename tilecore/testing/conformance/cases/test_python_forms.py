@@ -1,0 +1,152 @@
+"""Forms of Python that a kernel may be written in: tuples of one name, functions inside, `with` for loops, numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilecore.language as T
+
+from .kit import check, close, same, sample, zeros
+
+
+def test_one_name_in_parentheses(target):
+    """``as (bx,)`` and ``for (i,) in``, as Python unpacks a tuple of one; ``*rest`` takes what is left."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 32), "float32"), Y: T.Tensor((4, 32), "float32"), Z: T.Tensor((2, 3, 2), "int32")):
+        with T.Kernel(4, threads=32) as (bx,):
+            for (i,) in T.Parallel(32):
+                Y[bx, i] = X[bx, i] + bx
+        with T.Kernel(2, 3, 2, threads=32) as (bx, *rest):
+            by, bz = rest
+            for i in T.Parallel(1):
+                Z[bx, by, bz + i] = bx + 10 * by + 100 * bz
+
+    x = sample("float32", (4, 32))
+    got = check(kernel, target, x, zeros("float32", (4, 32)), zeros("int32", (2, 3, 2)))
+    np.testing.assert_array_equal(got[1], x + np.arange(4, dtype=np.float32)[:, None])
+    a, b, c = np.indices((2, 3, 2))
+    np.testing.assert_array_equal(got[2], a + 10 * b + 100 * c)
+
+
+def test_loops_by_with(target):
+    """``with T.Parallel(n) as i:`` is ``for i in T.Parallel(n):``, for every loop of the kernel."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((2, 128), "float32"), Y: T.Tensor((2, 128), "float32"), S: T.Tensor((2,), "float32")):
+        with T.Kernel(2, threads=64) as bx:
+            f, s = T.alloc_fragment((128,), "float32"), T.alloc_fragment((1,), "float32")
+            with T.Parallel(128) as ty:
+                f[ty] = X[bx, ty] * 2
+            with T.Parallel(2, 64) as (i, j):
+                Y[bx, i * 64 + j] = f[i * 64 + j] + 1
+            T.clear(s)
+            with T.serial(3):
+                with T.Parallel(1) as (k,):
+                    s[k] += bx + 1
+            T.copy(s, S[bx : bx + 1])
+
+    x = sample("float32", (2, 128))
+    got = check(kernel, target, x, zeros("float32", (2, 128)), zeros("float32", (2,)))
+    np.testing.assert_array_equal(got[1], x * 2 + 1)
+    np.testing.assert_array_equal(got[2], [3, 6])
+
+
+def test_functions_inside(target):
+    """A function defined in the kernel may return values, wherever it is called."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 32), "float32"), Y: T.Tensor((4, 32), "float32")):
+        with T.Kernel(4, threads=32) as b:
+
+            def scaled(value, by=2.0):
+                if by == 1.0:
+                    return value
+                return value * by
+
+            for i in T.Parallel(32):
+                if i % 2 == 0:
+                    Y[b, i] = scaled(X[b, i]) + scaled(X[b, i], 1.0)
+                else:
+                    Y[b, i] = scaled(X[b, i], by=0.5)
+
+    x = sample("float32", (4, 32))
+    got = check(kernel, target, x, zeros("float32", (4, 32)), compare=close)
+    np.testing.assert_allclose(got[1], np.where(np.arange(32) % 2 == 0, x * 3, x * 0.5), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_where(target, dtype):
+    """Only the side that is chosen is evaluated: the other one may be outside."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), dtype), Y: T.Tensor((64,), dtype)):
+        with T.Kernel(1, threads=64):
+            x = T.alloc_shared((64,), dtype)
+            T.copy(X, x)
+            for i in T.Parallel(64):
+                Y[i] = T.where(i > 0, x[T.max(i - 1, 0)], -1) + T.where(True, 1, 2)
+
+    x = sample(dtype, (64,))
+    got = check(kernel, target, x, zeros(dtype, (64,)))
+    np.testing.assert_array_equal(got[1], np.concatenate(([-1], x[:-1])).astype(dtype) + np.ones(64, dtype))
+
+
+def test_divmod(target):
+    """Quotient and remainder as Python's, of negative numbers too."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "int32"), Q: T.Tensor((4, 64), "int32")):
+        with T.Kernel(1, threads=64):
+            for i in T.Parallel(64):
+                q, r = divmod(X[i], 7)
+                Q[0, i] = q
+                Q[1, i] = r
+                q, r = divmod(100, T.max(X[i], 1))
+                Q[2, i] = q
+                Q[3, i] = r
+
+    x = np.arange(-32, 32, dtype=np.int32)
+    got = check(kernel, target, x, zeros("int32", (4, 64)))
+    want = [*np.divmod(x, 7), *np.divmod(100, np.maximum(x, 1))]
+    np.testing.assert_array_equal(got[1], want)
+
+
+def test_the_largest_number_by_its_digits(target):
+    """3.4028235e38 is how the largest float32 is printed: it rounds to it."""
+    largest = np.finfo(np.float32).max
+
+    @T.prim_func
+    def kernel(X: T.Tensor((32,), "float32"), Y: T.Tensor((2, 32), "float32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(32):
+                Y[0, i] = T.min(X[i] * 1e20, 3.4028235e38)
+                Y[1, i] = -3.4028235e38
+
+    x = np.full(32, 1e20, np.float32)
+    got = check(kernel, target, x, zeros("float32", (2, 32)), compare=same)
+    np.testing.assert_array_equal(got[1], np.float32([[largest] * 32, [-largest] * 32]))
+
+
+def test_negative_indexes(target):
+    """Constants count from the end, as Python's: elements, ends of slices, regions of operations."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 32), "float32"), Y: T.Tensor((6, 32), "float32"), Z: T.Tensor((2, 8), "float32")):
+        with T.Kernel(1, threads=32):
+            s = T.alloc_shared((4, 32), "float32")
+            T.copy(X, s)
+            T.copy(s[-1, :], Y[-1, :])
+            T.copy(X[-2, 0:32], Y[0, :])
+            T.copy(s[-3:-1, -8:], Z)
+            T.copy(s[:-2, :], Y[1:3, :])
+            for i in T.Parallel(32):
+                Y[3, i] = s[-1, i] + X[-4, i]
+                Y[-2, i] = X[1, -1] + s[0, -32]
+
+    x = sample("float32", (4, 32))
+    _, y, z = check(kernel, target, x, zeros("float32", (6, 32)), zeros("float32", (2, 8)))
+    want = [x[-2], *x[:-2], x[-1] + x[-4], np.full(32, x[1, -1] + x[0, -32]), x[-1]]
+    np.testing.assert_array_equal(y, np.stack(want))
+    np.testing.assert_array_equal(z, x[-3:-1, -8:])
