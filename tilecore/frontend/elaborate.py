@@ -15,6 +15,7 @@ from tilecore.frontend.builder import Builder, building, current
 from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.signature import definition_of
 from tilecore.frontend.source import span_at
+from tilecore.interrupts import held_back
 from tilecore.ir.nodes import PrimFunc, Var, tirx
 from tilecore.language.annotations import PtrType, TensorType
 from tilecore.language.buffers import BufferHandle
@@ -97,7 +98,7 @@ def _size(size: Any) -> Any:
 def run(builder: Builder, function: FunctionType, values: list[Any], named: dict[str, Any] | None = None) -> Any:
     """Run the function's body; what it emits lands in ``builder``."""
     rewritten = rewrite(function, hooks)
-    with building(builder):
+    with held_back(), building(builder):
         try:
             return rewritten(*values, **(named or {}))
         except TilecoreError:

@@ -14,6 +14,7 @@ from tilecore.cache.memory import MemoryCache
 from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.errors import LanguageError, TargetError
+from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.collection import collection_paused
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Backend
@@ -171,7 +172,7 @@ def compile_ir(
 ) -> JITKernel:
     """A kernel from the caches, or compiled. source_key: leads to the kernel without building its IR. outputs: the
     request's ``out_idx``, where only the IR tells them."""
-    with collection_paused():
+    with held_back(), collection_paused():
         return _found_or_made(make_ir, request, source_key, outputs)
 
 
@@ -218,6 +219,7 @@ def _make(func: Any, request: Request, key: str) -> JITKernel:
     known = disk.get(key) if files_of(request) is None else None
     if known is None:
         artifact = build(func, request)
+        safe_point()
         disk.put(key, artifact)
     else:
         artifact = known

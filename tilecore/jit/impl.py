@@ -11,6 +11,7 @@ from tilecore.cache.key import kernel_key
 from tilecore.cache.source_key import source_key
 from tilecore.errors import LanguageError
 from tilecore.frontend.function import PrimFunc
+from tilecore.interrupts import held_back
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
 from tilecore.jit.eager import EagerKernel, is_eager
@@ -72,7 +73,7 @@ class JITImpl:
         return kernel
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
-        with collection_paused():
+        with held_back(), collection_paused():
             request = self.request()
             found = source_key(self.func, args, kwargs)
             key = None if found is None else kernel_key({"source": found.digest, **request.key_parts()})
