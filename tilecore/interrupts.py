@@ -1,7 +1,7 @@
 """Ctrl-C while the compiler works: it waits for the next safe point, so that nothing is interrupted halfway.
 
-Passes run Python functions that TVM's C++ calls. An exception that a signal's handler raises there does not get through:
-TVM turns it into a RuntimeError without a word, or into damage to the heap. So in the main thread signals wait::
+Passes run Python functions that TVM's C++ calls. An exception that a signal's handler raises there does not get
+through: TVM turns it into a RuntimeError without a word, or damages the heap. So in the main thread signals wait::
 
     with held_back():
         for step in steps:
