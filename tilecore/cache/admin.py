@@ -105,7 +105,7 @@ def verify() -> CacheCheck:
         return CacheCheck(0, 0, 0, (), 0)
     entries, links, results = stored(layout.entries), stored(layout.links), stored(layout.results)
     damaged = [file.path for file in entries if not _intact(layout, file.path, decode)]
-    for file in [*stored(layout.definitions), *results]:
+    for file in [*stored(layout.definitions), *results, *stored(layout.plugins)]:
         if not _intact(layout, file.path, decode_note):
             damaged.append(file.path)
     dangling = 0

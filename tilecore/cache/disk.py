@@ -19,7 +19,7 @@ from tilecore.cache.warning import WarnOnce, warn
 from tilecore.errors import CacheError
 from tilecore.runtime.artifact import Artifact
 
-Store = Literal["definitions", "results"]
+Store = Literal["definitions", "results", "plugins"]
 DEFAULT_LIMIT = 4 * 2**30
 
 
@@ -84,8 +84,8 @@ class DiskCache:
         return None if layout is None else self._read_note(layout, layout.note(store, key), key)
 
     def keep_note(self, store: Store, key: str, text: str) -> bool:
-        """Record what is known of a function's definition, or what the autotuner found; ``key`` covers all that the
-        text follows from. True when it is on disk."""
+        """Record what is known of a function's definition, what the autotuner found, or what a plugin says of itself;
+        ``key`` covers all that the text follows from. True when it is on disk."""
         check_key(key)
         layout = self._open()
         return layout is not None and self._write_note(layout, layout.note(store, key), key, text)

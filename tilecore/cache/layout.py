@@ -4,6 +4,7 @@
     <cache>/v1/links/ab/cdef...      source key -> kernel key, a note each
     <cache>/v1/definitions/ab/...    what is known of a function's definition, a note each
     <cache>/v1/results/ab/...        what the autotuner found, a note each
+    <cache>/v1/plugins/ab/...        what installed plugins say of themselves, a note each
     <cache>/v1/staging/...           files being written; renamed into place when whole
     <cache>/v1/quarantine/...        damaged entries, a bounded number
     <cache>/v1/growth                one byte per page written since the last eviction
@@ -35,6 +36,7 @@ class Layout:
         self.links = os.path.join(self.base, "links")
         self.definitions = os.path.join(self.base, "definitions")
         self.results = os.path.join(self.base, "results")
+        self.plugins = os.path.join(self.base, "plugins")
         self.staging = os.path.join(self.base, "staging")
         self.quarantine = os.path.join(self.base, "quarantine")
         self.growth = os.path.join(self.base, "growth")
@@ -46,13 +48,13 @@ class Layout:
         return _place(self.links, source_key)
 
     def note(self, store: str, key: str) -> str:
-        """A note of ``store``: "definitions" or "results"."""
+        """A note of ``store``: "definitions", "results" or "plugins"."""
         return _place(os.path.join(self.base, store), key)
 
     @property
     def stores(self) -> tuple[str, ...]:
         """The directories that are counted and evicted from."""
-        return self.entries, self.links, self.definitions, self.results
+        return self.entries, self.links, self.definitions, self.results, self.plugins
 
     def prepare(self) -> None:
         """Make the directories and check that nobody else can write to them; raises OSError (CacheError is one)."""

@@ -73,8 +73,8 @@ class JITImpl:
         return kernel
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
+        request = self.request()
         with held_back(), collection_paused():
-            request = self.request()
             found = source_key(self.func, args, kwargs)
             key = None if found is None else kernel_key({"source": found.digest, **request.key_parts()})
             return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
