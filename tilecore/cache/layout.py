@@ -23,6 +23,7 @@ from tilecore.errors import CacheError
 FORMAT = "v1"
 KEY_LENGTH = 64
 _HEX = "0123456789abcdef"
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a FIFO would wait for its other end
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -95,9 +96,17 @@ def require_private(path: str) -> None:
         raise CacheError(f"{path} can be written to by others", hint=f"chmod go-w {path}")
 
 
+def is_other(path: str) -> bool:
+    """Whether something is there, and it is no regular file."""
+    try:
+        return not stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
 def read_file(path: str) -> tuple[bytes, os.stat_result]:
     """The whole of a regular file of this user that nobody else can write to; raises OSError (CacheError is one)."""
-    handle = os.open(path, os.O_RDONLY | _NO_FOLLOW)
+    handle = os.open(path, os.O_RDONLY | _NO_FOLLOW | NO_WAIT)
     try:
         facts = os.fstat(handle)
         if not stat.S_ISREG(facts.st_mode):
