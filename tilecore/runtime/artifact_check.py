@@ -16,7 +16,7 @@ def require_sound(artifact: Artifact) -> None:
     """Raise ValueError, which says what is wrong, unless the launcher can work with ``artifact``."""
     for name in ("name", "target", "backend", "adapter", "source_format", "binary_format"):
         _require(isinstance(getattr(artifact, name), str), name, getattr(artifact, name))
-    _require(bool(artifact.name and artifact.adapter and artifact.entries), "name, adapter or entries", "nothing")
+    _require(_is_name(artifact.name) and _is_name(artifact.adapter), "name or adapter", "nothing")
     symbols = {symbol.name for symbol in artifact.symbols if _is_name(symbol.name)}
     for param in artifact.params:
         _check_param(param, symbols)
