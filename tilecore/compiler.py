@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
 from tilecore.errors import TargetError, TilecoreError
+from tilecore.interrupts import held_back, safe_point
 from tilecore.plugins.backend import Backend, BuildRequest
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
@@ -66,7 +67,8 @@ def lower(
     capabilities = backend.target.capabilities(target)
     implementations = implementations_of(backend)
     env = PassEnv(target, capabilities, implementations, pass_configs_of(func, options), refusals=refusals)
-    module = run_passes(func, backend, env)
+    with held_back():
+        module = run_passes(func, backend, env)
     if not isinstance(module, IRModule):
         message = "its passes leave the function whole, and the code generator takes kernels"
         raise wrong(backend, message, "a PrimFunc after the last pass", "an IRModule, as outline_kernels makes it")
@@ -86,7 +88,8 @@ def emit(module: IRModule, backend: Backend, target: Target) -> tuple[str, dict[
     backend.codegen.register()
     function = backend.codegen.function
     with calling(backend, f"the code generator {function}"):
-        made = call_codegen(function, module, str(target))
+        with held_back():
+            made = call_codegen(function, module, str(target))
     source, facts = read_emitted(backend, function, made, [str(v.name_hint) for v in module.functions])
     debug.source(source, backend.codegen.emits)
     return source, facts
@@ -218,6 +221,7 @@ def _entry(var: Any, func: PrimFunc, facts: dict[str, Any]) -> Entry:
 
 @contextmanager
 def _timed(report: dict[str, Any], step: str) -> Any:
+    safe_point()
     start = time.perf_counter()
     yield
     milliseconds = (time.perf_counter() - start) * 1e3

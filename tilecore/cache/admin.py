@@ -11,9 +11,10 @@ from tilecore import settings
 from tilecore.cache.current import is_cache_enabled
 from tilecore.cache.entry_format import BadEntryError, decode, decode_note
 from tilecore.cache.eviction import stored
-from tilecore.cache.layout import Layout, read_file, require_private
+from tilecore.cache.layout import Layout, is_other, read_file, require_private
+from tilecore.cache.libraries import is_whole, libraries, remove_unfinished
 from tilecore.cache.publish import remove_abandoned
-from tilecore.cache.quarantine import quarantine
+from tilecore.cache.quarantine import quarantine, remove, set_aside
 from tilecore.errors import CacheError
 
 
@@ -21,7 +22,8 @@ from tilecore.errors import CacheError
 class CacheStats:
     """The state of the cache directory. Sizes in bytes, rounded up to pages.
 
-    entries: kernels. links: ways to them from sources. results: what the autotuner found. problem: why the directory
+    entries: kernels. links: ways to them from sources. results: what the autotuner found. libraries: simulators, and
+    kernels that were built for them. problem: why the directory
     cannot be used, or None. enabled: False when a setting turned the cache off.
     """
 
@@ -34,6 +36,7 @@ class CacheStats:
     bytes: int
     limit: int
     quarantined: int
+    libraries: int = 0
 
 
 @dataclass(frozen=True)
@@ -45,14 +48,16 @@ class CacheCheck:
     results: int
     damaged: tuple[str, ...]
     dangling: int
+    libraries: int = 0
 
 
 @dataclass(frozen=True)
 class CacheCleared:
-    """What :func:`clear` removed: kernels, and results of the autotuner."""
+    """What :func:`clear` removed: kernels, results of the autotuner, and libraries of simulators."""
 
     entries: int
     results: int
+    libraries: int = 0
 
 
 def path() -> str | None:
@@ -68,6 +73,7 @@ def stats() -> CacheStats:
         return CacheStats(None, is_cache_enabled(), "no home directory is known", 0, 0, 0, 0, limit, 0)
     layout = Layout(root)
     entries, links = stored(layout.entries), stored(layout.links)
+    built = libraries(root)
     quarantined = 0
     with contextlib.suppress(OSError):
         quarantined = len(os.listdir(layout.quarantine))
@@ -78,9 +84,10 @@ def stats() -> CacheStats:
         entries=len(entries),
         links=len(links),
         results=len(stored(layout.results)),
-        bytes=sum(file.size for store in layout.stores for file in stored(store)),
+        bytes=sum(file.size for store in layout.stores for file in stored(store)) + sum(file.size for file in built),
         limit=limit,
         quarantined=quarantined,
+        libraries=len(built),
     )
 
 
@@ -89,13 +96,15 @@ def clear() -> CacheCleared:
     layout = _existing_layout()
     if layout is None:
         return CacheCleared(0, 0)
-    removed = {store: sum(_remove(file.path) for file in stored(store)) for store in layout.stores}
+    removed = {store: sum(remove(file.path) for file in stored(store)) for store in layout.stores}
     with contextlib.suppress(OSError):
         for name in os.listdir(layout.quarantine):
-            _remove(os.path.join(layout.quarantine, name))
+            remove(os.path.join(layout.quarantine, name))
     remove_abandoned(layout.staging)
-    _remove(layout.growth)
-    return CacheCleared(removed[layout.entries], removed[layout.results])
+    remove(layout.growth)
+    remove_unfinished(layout.root)
+    built = sum(remove(file.path) for file in libraries(layout.root))
+    return CacheCleared(removed[layout.entries], removed[layout.results], built)
 
 
 def verify() -> CacheCheck:
@@ -105,7 +114,7 @@ def verify() -> CacheCheck:
         return CacheCheck(0, 0, 0, (), 0)
     entries, links, results = stored(layout.entries), stored(layout.links), stored(layout.results)
     damaged = [file.path for file in entries if not _intact(layout, file.path, decode)]
-    for file in [*stored(layout.definitions), *results]:
+    for file in [*stored(layout.definitions), *results, *stored(layout.plugins)]:
         if not _intact(layout, file.path, decode_note):
             damaged.append(file.path)
     dangling = 0
@@ -113,8 +122,13 @@ def verify() -> CacheCheck:
         if not _intact(layout, file.path, decode_note):
             damaged.append(file.path)
         elif _dangles(layout, file.path):
-            dangling += _remove(file.path)
-    return CacheCheck(len(entries), len(links), len(results), tuple(damaged), dangling)
+            dangling += remove(file.path)
+    built = libraries(layout.root)
+    for file in built:
+        if not is_whole(file.path, os.path.basename(file.path)):
+            set_aside(file.path, layout.quarantine)
+            damaged.append(file.path)
+    return CacheCheck(len(entries), len(links), len(results), tuple(damaged), dangling, len(built))
 
 
 def _intact(layout: Layout, path: str, decoder: Callable[[bytes, str], object]) -> bool:
@@ -124,6 +138,8 @@ def _intact(layout: Layout, path: str, decoder: Callable[[bytes, str], object]) 
     except FileNotFoundError:
         return True
     except OSError:
+        if is_other(path):
+            set_aside(path, layout.quarantine)
         return False
     try:
         decoder(data, _key_of(path))
@@ -145,10 +161,11 @@ def _existing_layout() -> Layout | None:
     if root is None:
         raise CacheError("no home directory is known", hint="set TILECORE_CACHE_DIR")
     layout = Layout(root)
-    if not os.path.isdir(layout.base):
+    if not os.path.isdir(root):
         return None
     require_private(root)
-    require_private(layout.base)
+    if os.path.lexists(layout.base):
+        require_private(layout.base)
     return layout
 
 
@@ -170,10 +187,3 @@ def _problem(root: str) -> str | None:
 
 def _key_of(path: str) -> str:
     return os.path.basename(os.path.dirname(path)) + os.path.basename(path)
-
-
-def _remove(path: str) -> bool:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
-        return True
-    return False

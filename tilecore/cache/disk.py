@@ -12,14 +12,14 @@ from typing import Literal
 
 from tilecore.cache import eviction
 from tilecore.cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
-from tilecore.cache.layout import Layout, check_key, is_key, read_file
+from tilecore.cache.layout import Layout, check_key, is_key, is_other, read_file
 from tilecore.cache.publish import publish, remove_abandoned
-from tilecore.cache.quarantine import quarantine
+from tilecore.cache.quarantine import quarantine, set_aside
 from tilecore.cache.warning import WarnOnce, warn
 from tilecore.errors import CacheError
 from tilecore.runtime.artifact import Artifact
 
-Store = Literal["definitions", "results"]
+Store = Literal["definitions", "results", "plugins"]
 DEFAULT_LIMIT = 4 * 2**30
 
 
@@ -63,6 +63,13 @@ class DiskCache:
             return False
         return self._write(layout, layout.entry(key), data, durable=True)
 
+    def discard(self, key: str, why: str) -> None:
+        """Set the entry of ``key`` aside: it is whole, and no kernel can be made of it."""
+        layout = self._open()
+        if layout is not None and os.path.lexists(layout.entry(key)):
+            set_aside(layout.entry(key), layout.quarantine)
+            warn(f"an entry of the kernel cache that makes no kernel was set aside: {layout.entry(key)}: {why}")
+
     def resolve(self, source_key: str) -> str | None:
         """The key that ``source_key`` was linked to, or None."""
         check_key(source_key)
@@ -84,8 +91,8 @@ class DiskCache:
         return None if layout is None else self._read_note(layout, layout.note(store, key), key)
 
     def keep_note(self, store: Store, key: str, text: str) -> bool:
-        """Record what is known of a function's definition, or what the autotuner found; ``key`` covers all that the
-        text follows from. True when it is on disk."""
+        """Record what is known of a function's definition, what the autotuner found, or what a plugin says of itself;
+        ``key`` covers all that the text follows from. True when it is on disk."""
         check_key(key)
         layout = self._open()
         return layout is not None and self._write_note(layout, layout.note(store, key), key, text)
@@ -115,13 +122,10 @@ class DiskCache:
 
     def _read_entry(self, layout: Layout, key: str) -> Artifact | None:
         path = layout.entry(key)
-        try:
-            data, facts = read_file(path)
-        except FileNotFoundError:
+        read = self._read(layout, path)
+        if read is None:
             return None
-        except OSError as error:
-            self._warn_reading(layout, error)
-            return None
+        data, facts = read
         try:
             artifact = decode(data, key)
         except BadEntryError as error:
@@ -132,13 +136,10 @@ class DiskCache:
         return artifact
 
     def _read_note(self, layout: Layout, path: str, key: str) -> str | None:
-        try:
-            data, facts = read_file(path)
-        except FileNotFoundError:
+        read = self._read(layout, path)
+        if read is None:
             return None
-        except OSError as error:
-            self._warn_reading(layout, error)
-            return None
+        data, facts = read
         try:
             text = decode_note(data, key)
         except BadEntryError:
@@ -147,6 +148,20 @@ class DiskCache:
             return None
         eviction.note_use(path, facts.st_mtime)
         return text
+
+    def _read(self, layout: Layout, path: str) -> tuple[bytes, os.stat_result] | None:
+        """A file of the cache, or None. What is no file (a FIFO, a link, a folder) is set aside."""
+        try:
+            return read_file(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if is_other(path):
+                set_aside(path, layout.quarantine)
+                warn(f"what was no file was set aside from the kernel cache: {path}")
+            else:
+                self._warn_reading(layout, error)
+            return None
 
     def _write_note(self, layout: Layout, path: str, key: str, text: str) -> bool:
         # Not flushed: a note that a power cut damages fails its digest, and costs what it spared.

@@ -16,6 +16,7 @@ import json
 from hashlib import sha256
 
 from tilecore.runtime.artifact import Artifact
+from tilecore.runtime.artifact_check import require_sound
 
 _MAGIC = b"tilecore-entry 1 "
 _NOTE_MAGIC = b"tilecore-note 1 "
@@ -55,7 +56,9 @@ def decode(data: bytes, key: str) -> Artifact:
             raise BadEntryError("its source does not match its digest")
         if _seal(binary) != binary_seal:
             raise BadEntryError("its binary does not match its digest")
-        return Artifact.from_json(facts["artifact"], source.decode("utf-8"), binary)
+        artifact = Artifact.from_json(facts["artifact"], source.decode("utf-8"), binary)
+        require_sound(artifact)
+        return artifact
     except BadEntryError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError) as error:

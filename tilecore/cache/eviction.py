@@ -12,7 +12,7 @@ import os
 import time
 from dataclasses import dataclass
 
-from tilecore.cache.layout import Layout
+from tilecore.cache.layout import NO_WAIT, Layout
 
 PAGE = 4096
 USED_SECONDS = 3600.0
@@ -36,7 +36,8 @@ def note_use(path: str, modified: float) -> None:
 
 def note_growth(layout: Layout, size: int) -> int:
     """Count ``size`` bytes as written; returns roughly how many were written since the last eviction."""
-    handle = os.open(layout.growth, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | NO_WAIT
+    handle = os.open(layout.growth, flags, 0o600)
     try:
         os.write(handle, b"." * _pages(size))
         return os.fstat(handle).st_size * PAGE

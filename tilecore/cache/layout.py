@@ -4,6 +4,7 @@
     <cache>/v1/links/ab/cdef...      source key -> kernel key, a note each
     <cache>/v1/definitions/ab/...    what is known of a function's definition, a note each
     <cache>/v1/results/ab/...        what the autotuner found, a note each
+    <cache>/v1/plugins/ab/...        what installed plugins say of themselves, a note each
     <cache>/v1/staging/...           files being written; renamed into place when whole
     <cache>/v1/quarantine/...        damaged entries, a bounded number
     <cache>/v1/growth                one byte per page written since the last eviction
@@ -22,6 +23,7 @@ from tilecore.errors import CacheError
 FORMAT = "v1"
 KEY_LENGTH = 64
 _HEX = "0123456789abcdef"
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # opening a FIFO would wait for its other end
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -35,6 +37,7 @@ class Layout:
         self.links = os.path.join(self.base, "links")
         self.definitions = os.path.join(self.base, "definitions")
         self.results = os.path.join(self.base, "results")
+        self.plugins = os.path.join(self.base, "plugins")
         self.staging = os.path.join(self.base, "staging")
         self.quarantine = os.path.join(self.base, "quarantine")
         self.growth = os.path.join(self.base, "growth")
@@ -46,13 +49,13 @@ class Layout:
         return _place(self.links, source_key)
 
     def note(self, store: str, key: str) -> str:
-        """A note of ``store``: "definitions" or "results"."""
+        """A note of ``store``: "definitions", "results" or "plugins"."""
         return _place(os.path.join(self.base, store), key)
 
     @property
     def stores(self) -> tuple[str, ...]:
         """The directories that are counted and evicted from."""
-        return self.entries, self.links, self.definitions, self.results
+        return self.entries, self.links, self.definitions, self.results, self.plugins
 
     def prepare(self) -> None:
         """Make the directories and check that nobody else can write to them; raises OSError (CacheError is one)."""
@@ -93,9 +96,17 @@ def require_private(path: str) -> None:
         raise CacheError(f"{path} can be written to by others", hint=f"chmod go-w {path}")
 
 
+def is_other(path: str) -> bool:
+    """Whether something is there, and it is no regular file."""
+    try:
+        return not stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
 def read_file(path: str) -> tuple[bytes, os.stat_result]:
     """The whole of a regular file of this user that nobody else can write to; raises OSError (CacheError is one)."""
-    handle = os.open(path, os.O_RDONLY | _NO_FOLLOW)
+    handle = os.open(path, os.O_RDONLY | _NO_FOLLOW | NO_WAIT)
     try:
         facts = os.fstat(handle)
         if not stat.S_ISREG(facts.st_mode):

@@ -10,6 +10,8 @@ import contextlib
 import os
 import time
 
+from tilecore.cache.layout import NO_WAIT
+
 try:
     import fcntl
 except ImportError:  # not a POSIX system: age alone decides
@@ -107,7 +109,7 @@ def _is_abandoned(path: str, age: float) -> bool:
         return True
     if fcntl is None:
         return False
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | NO_WAIT)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 
 MOST_FILES = 16
 MOST_BYTES = 64 * 2**20
@@ -17,15 +18,18 @@ def quarantine(path: str, inode: int, folder: str) -> bool:
     try:
         if os.stat(path, follow_symlinks=False).st_ino != inode:
             return True
-        name = f"{os.path.basename(os.path.dirname(path))}{os.path.basename(path)}-{os.urandom(4).hex()}"
-        os.replace(path, os.path.join(folder, name))
     except FileNotFoundError:
         return True
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
-            return True
-        return False
+    return set_aside(path, folder)
+
+
+def set_aside(path: str, folder: str) -> bool:
+    """Move what is at ``path`` out of the way, whatever it is; True when it is gone from its place."""
+    name = f"{os.path.basename(os.path.dirname(path))}{os.path.basename(path)}-{os.urandom(4).hex()}"
+    try:
+        os.replace(path, os.path.join(folder, name))
+    except OSError:  # there may be no such folder, too
+        return remove(path) or not os.path.lexists(path)
     _bound(folder)
     return True
 
@@ -42,5 +46,15 @@ def _bound(folder: str) -> None:
     for count, (_, size, path) in enumerate(sorted(files, reverse=True)):
         total += size
         if count >= MOST_FILES or total > MOST_BYTES:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+            remove(path)
+
+
+def remove(path: str) -> bool:
+    """Remove a file, or a folder that stands where a file should; True when it is gone."""
+    with contextlib.suppress(OSError):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+        return True
+    return False

@@ -31,7 +31,8 @@ def _verify() -> tuple[dict[str, Any], int]:
 
 def _clear() -> tuple[dict[str, Any], int]:
     removed = cache.clear()
-    return {"path": cache.path(), "removed": removed.entries, "results": removed.results}, 0
+    counts = {"removed": removed.entries, "results": removed.results, "libraries": removed.libraries}
+    return {"path": cache.path(), **counts}, 0
 
 
 def _path() -> tuple[dict[str, Any], int]:
@@ -41,6 +42,7 @@ def _path() -> tuple[dict[str, Any], int]:
 def _print_stats(facts: dict[str, Any]) -> None:
     print(f"{facts['path'] or 'no directory'}{'' if facts['enabled'] else ' (turned off by TILECORE_DISABLE_CACHE)'}")
     counts = f"{facts['entries']} kernels, {facts['links']} links, {facts['results']} results of the autotuner"
+    counts += f", {facts['libraries']} libraries of simulators"
     print(f"{counts}, {size(facts['bytes'])} of {size(facts['limit'])}")
     if facts["quarantined"]:
         print(f"{facts['quarantined']} damaged entries set aside")
@@ -51,12 +53,14 @@ def _print_stats(facts: dict[str, Any]) -> None:
 def _print_verify(facts: dict[str, Any]) -> None:
     for path in facts["damaged"]:
         note("damaged", f"{path} (set aside)")
-    counts = f"{facts['entries']} kernels, {facts['links']} links and {facts['results']} results of the autotuner"
+    counts = f"{facts['entries']} kernels, {facts['links']} links, {facts['results']} results of the autotuner"
+    counts += f" and {facts['libraries']} libraries of simulators"
     print(f"{counts} read, {len(facts['damaged'])} damaged")
 
 
 def _print_clear(facts: dict[str, Any]) -> None:
-    print(f"removed {facts['removed']} kernels and {facts['results']} results of the autotuner from {facts['path']}")
+    counts = f"{facts['removed']} kernels, {facts['results']} results of the autotuner"
+    print(f"removed {counts} and {facts['libraries']} libraries of simulators from {facts['path']}")
 
 
 def _print_path(facts: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from tilecore.errors import LanguageError, Location, UnsupportedError
 from tilecore.frontend.caller import place_of_caller
 from tilecore.frontend.source import SpanTable
 from tilecore.frontend.vectors import find_lanes, held, over_lanes
+from tilecore.interrupts import safe_point
 from tilecore.ir.nodes import AllocBuffer, Bind, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.scopes import PRIVATE
 
@@ -77,6 +78,7 @@ class Builder:
     # -- what is built ---------------------------------------------------------------------------------------
 
     def emit(self, statement: Stmt) -> None:
+        safe_point()
         frame = self.frame
         if self.lanes:
             statement = over_lanes(self, statement)

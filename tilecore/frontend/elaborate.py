@@ -15,6 +15,7 @@ from tilecore.frontend.python_errors import explained, foreign_hint
 from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.signature import check_parameters, definition_of, place_of_argument
 from tilecore.frontend.source import span_at
+from tilecore.interrupts import held_back
 from tilecore.ir.nodes import PrimFunc, Var, tirx
 from tilecore.language.annotations import PtrType, TensorType
 from tilecore.language.arithmetic import NoPythonNumberError
@@ -96,7 +97,7 @@ def _size(size: Any) -> Any:
 def run(builder: Builder, function: FunctionType, values: list[Any], named: dict[str, Any] | None = None) -> Any:
     """Run the function's body; what it emits lands in ``builder``."""
     rewritten = rewrite(function, hooks)
-    with building(builder):
+    with held_back(), building(builder):
         try:
             return rewritten(*values, **(named or {}))
         except TilecoreError as error:

@@ -20,6 +20,7 @@ from tilecore.interpreter.memory import Storage, View
 from tilecore.interpreter.scope import Scope, VariableInfo
 from tilecore.interpreter.sizes import Equation, equation, solve
 from tilecore.interpreter.state import Options, State
+from tilecore.interrupts import held_back
 from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import PrimFunc, is_buffer_var
 
@@ -31,7 +32,10 @@ class Program:
     """
 
     def __init__(self, func: PrimFunc) -> None:
-        func = getattr(func, "ir", func)
+        with held_back():
+            self._compile(getattr(func, "ir", func))
+
+    def _compile(self, func: PrimFunc) -> None:
         refuse_dialects(func.body, "the interpreter, which knows the core's language only")
         self.params = list(func.params)
         self.names = [str(param.name) for param in self.params]

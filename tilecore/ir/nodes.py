@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from tilecore.interrupts import held_back
+
 _hook = sys.excepthook
 _homeless = "XDG_CACHE_HOME" not in os.environ and os.path.expanduser("~").startswith("~")
 if _homeless:
@@ -21,8 +23,9 @@ if _homeless:
 _collecting = gc.isenabled()
 gc.disable()  # scanning torch's objects doubles the time of this import
 try:
-    import tvm
-    import tvm_ffi
+    with held_back():  # its types can be registered once in a process
+        import tvm
+        import tvm_ffi
 finally:
     if _collecting:
         gc.enable()

@@ -10,17 +10,20 @@ from typing import Any, get_args
 
 from tilecore import debug, settings
 from tilecore.cache.current import disk_cache
+from tilecore.cache.disk import DiskCache
 from tilecore.cache.key import kernel_key
 from tilecore.cache.memory import MemoryCache
 from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
-from tilecore.errors import LanguageError, TargetError
+from tilecore.errors import LanguageError, LaunchError, TargetError
+from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.execution_names import ExecutionBackend, is_usual_name
 from tilecore.jit.interpreted import interpreted
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Backend
 from tilecore.plugins.discovery import HOST_KIND
+from tilecore.plugins.guard import describe
 from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
 from tilecore.runtime.adapter import INTERPRETED, SIMULATED
 from tilecore.runtime.artifact import Artifact
@@ -205,7 +208,7 @@ def compile_ir(
 ) -> JITKernel:
     """A kernel from the caches, or compiled. source_key: leads to the kernel without building its IR. outputs: the
     request's ``out_idx``, where only the IR tells them."""
-    with collection_paused():
+    with held_back(), collection_paused():
         return _found_or_made(make_ir, request, source_key, outputs)
 
 
@@ -222,10 +225,8 @@ def _found_or_made(
             kernel = _kernels.get(known)
             if kernel is not None:
                 return kernel
-            artifact = disk.get(known)
-            if artifact is not None:
-                _say(f"{artifact.name}: from the cache")
-                kernel = kernel_of(artifact, request, make_ir, from_cache=True)
+            kernel = _stored(disk, known, request, make_ir)
+            if kernel is not None:
                 _kernels.put(known, kernel)
                 return kernel
     func = make_ir()
@@ -261,14 +262,33 @@ def ir_key(func: Any, request: Request) -> str:
 
 def _make(func: Any, request: Request, key: str) -> JITKernel:
     disk = disk_cache()
-    known = disk.get(key) if files_of(request) is None else None
-    if known is None:
-        artifact = build(func, request)
-        disk.put(key, artifact)
-    else:
-        artifact = known
-        _say(f"{artifact.name}: from the cache")
-    return kernel_of(artifact, request, lambda: func, from_cache=known is not None)
+    kernel = _stored(disk, key, request, lambda: func) if files_of(request) is None else None
+    if kernel is not None:
+        return kernel
+    artifact = build(func, request)
+    safe_point()
+    disk.put(key, artifact)
+    return kernel_of(artifact, request, lambda: func)
+
+
+def _stored(disk: DiskCache, key: str, request: Request, make_ir: Callable[[], Any]) -> JITKernel | None:
+    """The kernel of an entry on disk, or None. An entry that is whole and yet makes no kernel is set aside."""
+    artifact = disk.get(key)
+    if artifact is None:
+        return None
+    asked = str(request.target), request.adapter
+    if (artifact.target, artifact.adapter) != asked:
+        disk.discard(key, f"it is for {artifact.target} by {artifact.adapter}, not for {' by '.join(asked)}")
+        return None
+    try:
+        kernel = kernel_of(artifact, request, make_ir, from_cache=True)
+    except (TargetError, LaunchError):  # the device is not there, whatever the entry is
+        raise
+    except Exception as error:
+        disk.discard(key, describe(error))
+        return None
+    _say(f"{artifact.name}: from the cache")
+    return kernel
 
 
 def kernel_of(

@@ -12,6 +12,7 @@ from tilecore.cache.source_key import source_key
 from tilecore.errors import LanguageError, TargetError
 from tilecore.frontend.caller import placed
 from tilecore.frontend.function import PrimFunc
+from tilecore.interrupts import held_back
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
 from tilecore.jit.eager import EagerKernel, is_eager
@@ -144,8 +145,8 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         return kernel
 
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
-        with collection_paused():
-            request = self.request()
+        request = self.request()
+        with held_back(), collection_paused():
             found = source_key(self.func, args, kwargs)
             key = None if found is None else kernel_key({"source": found.digest, **request.key_parts()})
             return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)

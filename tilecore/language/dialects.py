@@ -24,7 +24,7 @@ _handed_out: dict[CodeType, tuple[Origin, str]] = {}  # functions of backends: w
 
 def offered(name: str) -> Any | None:
     """The function that an installed backend has under this name, or None. Raises LanguageError where two have one."""
-    found = {spec.kind: str(spec.language[name]) for spec in manager.specs() if name in spec.language}
+    found = {offer.kind: str(offer.language[name]) for offer in manager.offers() if name in offer.language}
     if len(set(found.values())) > 1:
         raise LanguageError(
             f"T.{name} is a name of several targets: {', '.join(found)}",
@@ -58,7 +58,7 @@ def blamed(error: Exception) -> PluginError | None:
 
 def offered_names() -> set[str]:
     """All names that installed backends add."""
-    return {name for spec in manager.specs() for name in spec.language}
+    return {name for offer in manager.offers() for name in offer.language}
 
 
 def dialect_hints(kind: str, called: str, hints: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
 from tilecore.errors import LoweringError, TilecoreError
+from tilecore.interrupts import safe_point
 from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import IRModule
 from tilecore.ir.verify import Verifier
@@ -52,6 +53,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     env.facts[DEFINITION] = func.span
     current: Any = func
     for number, step in enumerate(steps):
+        safe_point()
         start = time.perf_counter()
         if isinstance(current, IRModule) and step in before_outline:
             found = f"pass {steps[number - 1].name}, before it, returned an IRModule"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -89,11 +90,15 @@ def _exit_code(pid: int, grace: float) -> int | None:
     """The child's exit code; it is killed when it still runs after ``grace`` seconds (None)."""
     deadline = time.monotonic() + grace
     while True:
-        ended, status = os.waitpid(pid, os.WNOHANG)
+        try:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:  # this process was started with SIGCHLD ignored: nobody knows how the child ended
+            return 0
         if ended:
             return os.waitstatus_to_exitcode(status)
         if time.monotonic() >= deadline:
             os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
             return None
         time.sleep(0.001)

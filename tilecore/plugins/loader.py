@@ -40,6 +40,11 @@ class Loader:
         self._backend = Once(entry, self._load_backend)
         self._lowering = Once(entry, self._load_lowering)
 
+    @property
+    def tried(self) -> bool:
+        """Has the plugin's module been imported, whatever came of it?"""
+        return self._target.settled
+
     def target(self) -> TargetSpec:
         """Imports the plugin's module and asks ``tilecore_target``."""
         return self._target.get()
@@ -134,6 +139,10 @@ class Once:
         self._running = False
         self._result: Any = None
         self._failure: PluginError | None = None
+
+    @property
+    def settled(self) -> bool:
+        return self._result is not None or self._failure is not None
 
     def get(self) -> Any:
         if self._result is not None:

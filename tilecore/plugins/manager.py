@@ -9,7 +9,7 @@ The module's functions act on one process-wide :class:`Manager`::
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import importlib
 import threading
 import warnings
@@ -20,11 +20,13 @@ from typing import Any, Literal
 from tilecore import settings
 from tilecore.errors import PluginError, TargetError
 from tilecore.plugins import discovery
+from tilecore.plugins.asking import Elsewhere, Offer, Told
 from tilecore.plugins.attributes import by_any_name, complete
 from tilecore.plugins.backend import Backend, Presence, TargetSpec
 from tilecore.plugins.discovery import HOST_KIND, Catalogue, Entry
 from tilecore.plugins.isolation import LoadReport, PluginWarning
 from tilecore.plugins.loader import Loader, kind_of
+from tilecore.plugins.target_errors import clash, unknown_target
 from tilecore.plugins.tvm_targets import from_tvm, is_tvm_target, kind_name
 from tilecore.target import Attribute, Target
 
@@ -74,6 +76,7 @@ class Manager:
         self._resolved: dict[Target, Target] = {}
         self._detected: dict[Entry, Presence] = {}
         self._warned: set[Entry] = set()
+        self._elsewhere = Elsewhere()
 
     # -- what is there
 
@@ -142,9 +145,19 @@ class Manager:
         """What ``tilecore_target`` of ``kind`` answered; the other hooks are not asked."""
         return self._loader(kind).target()
 
-    def specs(self) -> Iterator[TargetSpec]:
-        """The targets of the packages that work, the host's first; imports their modules."""
-        return self._targets()
+    def offers(self) -> Iterator[Offer]:
+        """What the targets of the packages that work say of themselves, the host's first; imports none of them."""
+        for kind in sorted(self.kinds(), key=lambda kind: (kind != HOST_KIND, kind)):
+            entry, *others = self.claims(kind)
+            if others:
+                continue
+            if self._is_here(entry):
+                with contextlib.suppress(PluginError):
+                    yield self._loader(kind).target()
+                continue
+            told = self._told_elsewhere(entry, devices=False)
+            if not told.problem:
+                yield told
 
     def use_default(self) -> tuple[Backend, Target]:
         """What "auto" means: ``TILECORE_TARGET`` if set, else the first backend (by kind) that detects its device,
@@ -175,7 +188,7 @@ class Manager:
         with self._lock:
             taken = self.claims(entry.kind)
             if taken:
-                raise _clash(entry.kind, (*taken, entry))
+                raise clash(entry.kind, (*taken, entry))
             self._registered[entry.kind] = entry
         return Registration(self, entry)
 
@@ -187,6 +200,7 @@ class Manager:
             self._resolved.clear()
             self._detected.clear()
             self._warned.clear()
+            self._elsewhere = Elsewhere()
 
     # -- inside
 
@@ -217,45 +231,46 @@ class Manager:
         if not entries:
             raise self._unknown(kind)
         if len(entries) > 1:
-            raise _clash(kind, entries)
+            raise clash(kind, entries)
         with self._lock:
             return self._loaders.setdefault(entries[0], Loader(entries[0]))
 
     def _find(self, name: str) -> tuple[str, Mapping[str, Attribute]]:
-        """Kind and implied attributes of a kind or an alias. Kinds need no import; for an alias the targets are
-        asked one by one, the host's first and then by kind, so that the answer is the same in every process."""
+        """Kind and implied attributes of a kind or an alias. Kinds need no import; an alias goes to the first that
+        has it, the host first and then by kind, so that the answer is the same in every process."""
         for again in (False, True):
             if again:  # a package may have been installed since
                 self._read_again()
             if self.claims(name):
                 return name, {}
-            for spec in self._targets():
-                if name in spec.aliases:
-                    return spec.kind, spec.aliases[name]
+            for offer in self.offers():
+                if name in offer.aliases:
+                    return offer.kind, offer.aliases[name]
         raise self._unknown(name)
 
-    def _targets(self) -> Iterator[TargetSpec]:
-        """The targets of the packages that work."""
-        for kind in sorted(self.kinds(), key=lambda kind: (kind != HOST_KIND, kind)):
-            try:
-                yield self._loader(kind).target()
-            except PluginError:
-                continue
-
     def _unknown(self, name: str) -> TargetError:
+        offers = list(self.offers())
+        aliases = {alias for offer in offers for alias in offer.aliases}
+        working = {offer.kind for offer in offers}
         kinds = self.kinds()
-        aliases = {alias for spec in self._targets() for alias in spec.aliases}
-        close = difflib.get_close_matches(name, [*kinds, *sorted(aliases)], 3)
-        broken = [kind for kind in kinds if self.status(kind).state != "ok"]
-        also = f" (aliases: {', '.join(sorted(aliases))})" if aliases else ""
-        also += f"; broken: {', '.join(broken)} (see `tilecore doctor`)" if broken else ""
-        guess = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
-        return TargetError(
-            f"no installed backend offers the target {name!r}",
-            found=repr(name),
-            expected=f"one of {', '.join(kinds)}{also}",
-            hint=f"{guess}a backend is a package: pip install the one for your device; `tilecore targets` lists them",
-        )
+        return unknown_target(name, kinds, aliases, [kind for kind in kinds if kind not in working])
+
+    def _is_here(self, entry: Entry) -> bool:
+        """May the plugin be asked in this process? The core's own, and what this process uses anyway, may be."""
+        if entry.kind == HOST_KIND or self._registered.get(entry.kind) is entry:
+            return True
+        loader = self._loaders.get(entry)
+        return loader is not None and loader.tried
+
+    def _told_elsewhere(self, entry: Entry, *, devices: bool) -> Told:
+        """What a plugin says of itself in a process of its own. All others that are not here are asked with it, so
+        that nobody is waited for twice."""
+        told = self._elsewhere.get(entry, devices)
+        if told is None:
+            single = [entries[0] for entries in self._entries().values() if len(entries) == 1]
+            apart = [other for other in single if not self._is_here(other)]
+            told = self._elsewhere.ask(apart, devices, lambda other: self._loader(other.kind).target())[entry]
+        return told
 
     def _resolve_variable(self, chosen: str) -> tuple[Backend, Target]:
         try:
@@ -265,33 +280,35 @@ class Manager:
             raise
 
     def _detects(self, kind: str) -> bool:
-        entries = self.claims(kind)
+        entry = self.claims(kind)[0]
         try:
-            presence = self._detected.get(entries[0])
-            if presence is None:
-                presence = self._loader(kind).target().detect()
-                self._detected[entries[0]] = presence
-            return presence.present
+            loader = self._loader(kind)
+            if self._is_here(entry):
+                return self._is_present(entry, loader)
+            told = self._told_elsewhere(entry, devices=True)
+            if told.problem:
+                self._pass_over(entry, told.problem)
+                return False
+            # it is the one to be used: what was remembered of its device is looked at once more
+            return told.present and self._is_present(entry, loader)
         except PluginError as error:
-            if entries[0] not in self._warned:
-                self._warned.add(entries[0])
-                warnings.warn(f'target "auto" passes over {kind}: {error.message}', PluginWarning, stacklevel=4)
+            self._pass_over(entry, error.message)
             return False
+
+    def _is_present(self, entry: Entry, loader: Loader) -> bool:
+        presence = self._detected.get(entry)
+        if presence is None:
+            presence = self._detected[entry] = loader.target().detect()
+        return presence.present
+
+    def _pass_over(self, entry: Entry, why: str) -> None:
+        if entry not in self._warned:
+            self._warned.add(entry)
+            warnings.warn(f'target "auto" passes over {entry.kind}: {why}', PluginWarning, stacklevel=5)
 
 
 def _is_auto(target: Any) -> bool:
     return target is None or (isinstance(target, str) and target.strip() == "auto")
-
-
-def _clash(kind: str, entries: tuple[Entry, ...]) -> PluginError:
-    packages = [f"{entry.package} {entry.version}".strip() for entry in entries]
-    others = " or ".join(f"pip uninstall {entry.package}" for entry in entries if entry.package != discovery.CORE)
-    return PluginError(
-        f'target "{kind}" is claimed by {len(entries)} packages: {", ".join(packages)}',
-        found="; ".join(f"{entry.package}: {entry.value}" for entry in entries),
-        expected="one package for each target kind",
-        hint=f"keep one: {others}; other targets are not affected",
-    )
 
 
 _manager = Manager()
@@ -302,7 +319,7 @@ status = _manager.status
 get = _manager.get
 resolve = _manager.resolve
 target_spec = _manager.target_spec
-specs = _manager.specs
+offers = _manager.offers
 use_default = _manager.use_default
 register = _manager.register
 refresh = _manager.refresh

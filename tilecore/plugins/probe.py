@@ -38,6 +38,7 @@ def look(kind: str, whole: bool) -> Facts:
     try:
         spec = manager.target_spec(kind)
         facts |= {"doc": spec.doc, "aliases": sorted(spec.aliases), "attributes": sorted(spec.attributes)}
+        facts |= {"implied": {name: dict(spec.aliases[name]) for name in spec.aliases}, "language": dict(spec.language)}
         start = time.perf_counter()
         facts["device"] = asdict(spec.detect())
         facts["detect_seconds"] = round(time.perf_counter() - start, 3)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from tilecore.interrupts import safe_point
 from tilecore.plugins.interrupts import interrupted_later
 
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from tilecore.plugins.probe import main; main()"
@@ -36,6 +37,7 @@ def spawn_all(kinds: Sequence[str], whole: bool, timeout: float) -> list[Answer]
                 for child in [child for child in running if child.ended()]:
                     running.remove(child)
                     answers[child.kind] = child.answer()
+                safe_point()
                 time.sleep(0.003)
         finally:  # Ctrl-C does not reach the children: each has a session of its own
             for child in running:

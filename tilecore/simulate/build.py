@@ -14,13 +14,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tilecore import settings
+from tilecore.cache.layout import Layout
+from tilecore.cache.libraries import FOLDER, UNFINISHED, is_whole, seal
+from tilecore.cache.quarantine import set_aside
+from tilecore.cache.warning import warn
 from tilecore.errors import ToolchainError
 from tilecore.simulate.compilers import HostCompiler
 from tilecore.simulate.progress import building
 
 RUNTIME = Path(__file__).parent / "runtime"
 INCLUDE = RUNTIME / "include"
-FOLDER = "simulate"  # of the cache
 
 _SHARED = ("-std=c++17", "-fPIC", "-fno-exceptions", "-fno-rtti")
 _RUNTIME = (*_SHARED, "-O2", "-fvisibility=hidden", "-x", "c++")
@@ -101,28 +104,32 @@ def _digest(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> str:
 
 def kept(name: str, build: Callable[[str], None], *, slow: bool = False) -> Path:
     """The library ``name`` among those that are kept; ``build(folder)`` writes it there unless it exists. It is
-    published whole or not at all.
+    published whole or not at all, and checked before it is used: one that is damaged is built again.
 
     slow: it takes long to build and is no kernel, so one in the user's usual cache is taken over where
     TILECORE_CACHE_DIR names another, or the cache is off.
     """
     root = library_folder()
     path = root / name
-    if path.exists():
+    if is_whole(os.fspath(path), name):
         return path
-    with tempfile.TemporaryDirectory(prefix="building-", dir=root) as folder:
+    if os.path.lexists(path):
+        set_aside(os.fspath(path), Layout(os.fspath(root.parent)).quarantine)
+        warn(f"a library of a simulator was damaged, or not written by this tilecore; it is built again: {path}")
+    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=root) as folder:
         if not (slow and _taken_over(name, folder)):
             build(folder)
+            seal(os.path.join(folder, name), name)
         os.replace(Path(folder, name), path)
     return path
 
 
 def _taken_over(name: str, folder: str) -> bool:
-    """Is ``name`` in the cache that is turned off, or in the usual one? It is copied to ``folder`` then."""
+    """Is ``name``, whole, in the cache that is turned off, or in the usual one? It is copied to ``folder`` then."""
     for cache in dict.fromkeys((settings.cache_dir(), settings.default_cache_dir())):
         usual = Path(cache or os.devnull, FOLDER)
         with contextlib.suppress(OSError):
-            if _is_own(usual):
+            if _is_own(usual) and is_whole(os.fspath(usual / name), name):
                 shutil.copy(usual / name, folder)
                 return True
     return False

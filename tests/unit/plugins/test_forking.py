@@ -65,3 +65,16 @@ def test_hanging_ones_are_killed_and_hold_up_nobody():
 
 def test_none():
     assert run()[0] == []
+
+
+def test_in_a_process_whose_children_nobody_waits_for():
+    """One that was started with SIGCHLD ignored: the system forgets how its children ended."""
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "a", "exits", "hangs"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[0] == "[{'item': 'a'}, 0, None]"

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from device_kit import DIALECT, compiled, filled, line_of, needs_compiler, run
 
+from tilecore import cache
+from tilecore.cache import CacheWarning
 from tilecore.errors import ToolchainError
 from tilecore.simulate import build, compilers, elf_sections
 from tilecore.simulate.arguments import Tensor
@@ -104,7 +106,7 @@ def test_what_takes_long_is_taken_over_from_the_usual_cache(monkeypatch, tmp_pat
 
     def found(cache, **how):
         monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / cache))
-        return build.kept("lib.so", make, **how).read_text()
+        return build.kept("lib.so", make, **how).read_text().partition("\n")[0]
 
     assert found("one", slow=True) == "number 1"  # the usual cache is not there
     assert found("usual", slow=True) == "number 2"
@@ -119,6 +121,78 @@ def test_what_takes_long_is_taken_over_from_the_usual_cache(monkeypatch, tmp_pat
     monkeypatch.delenv("TILECORE_DISABLE_CACHE")
     (tmp_path / "usual" / build.FOLDER).chmod(0o777)
     assert found("four", slow=True) == "number 4", "others can write there"
+
+
+DAMAGES = {
+    "half": lambda data: data[: len(data) // 2],
+    "nothing": lambda data: b"",
+    "without its seal": lambda data: data[: -len(b"\ntilecore-library 1 ") - 65],
+    "another byte": lambda data: bytes([data[0] ^ 1]) + data[1:],
+    "another text": lambda data: b"hello" * 100,
+    "zeros": lambda data: data[:9] + bytes(9) + data[18:],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_library_is_built_again(monkeypatch, tmp_path, damage):
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
+    built = []
+
+    def make(folder):
+        built.append(folder)
+        Path(folder, "lib.so").write_bytes(b"the bytes of a library" * 9)
+
+    path = build.kept("lib.so", make)
+    whole = path.read_bytes()
+    assert whole.startswith(b"the bytes of a library" * 9)
+    assert build.kept("lib.so", make) == path
+    assert len(built) == 1
+    assert cache.verify().libraries == 1
+    path.write_bytes(DAMAGES[damage](whole))
+    with pytest.warns(CacheWarning, match="damaged"):
+        assert build.kept("lib.so", make).read_bytes() == whole
+    assert len(built) == 2
+    path.write_bytes(DAMAGES[damage](whole))
+    assert cache.verify().damaged == (str(path),)
+    assert not path.exists()
+    build.kept("lib.so", make)
+    Path(tmp_path, "simulate", "building-left-behind").mkdir()
+    assert cache.stats().libraries == 1
+    assert cache.stats().bytes >= len(whole)
+    assert cache.clear().libraries == 1
+    assert os.listdir(tmp_path / "simulate") == []
+
+
+def test_a_library_by_another_name_is_not_taken(monkeypatch, tmp_path):
+    """The name says what a library was made of: the file of another one does not pass for it."""
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
+    other = build.kept("other.so", lambda folder: Path(folder, "other.so").write_text("other"))
+    other.rename(other.with_name("lib.so"))
+    with pytest.warns(CacheWarning, match="damaged"):
+        path = build.kept("lib.so", lambda folder: Path(folder, "lib.so").write_text("own"))
+    assert path.read_text().startswith("own")
+
+
+@pytest.mark.parametrize("plant", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_what_is_no_library_is_set_aside(monkeypatch, tmp_path, plant):
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
+    plant(build.library_folder() / "lib.so")
+    with pytest.warns(CacheWarning):
+        path = build.kept("lib.so", lambda folder: Path(folder, "lib.so").write_text("own"))
+    assert path.read_text().startswith("own")
+
+
+def test_a_damaged_library_of_the_usual_cache_is_not_taken_over(monkeypatch, tmp_path):
+    monkeypatch.setattr("tilecore.settings.default_cache_dir", lambda: str(tmp_path / "usual"))
+
+    def kept(folder, text):
+        monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path / folder))
+        return build.kept("lib.so", lambda place: Path(place, "lib.so").write_text(text), slow=True)
+
+    usual = kept("usual", "usual")
+    assert kept("one", "own").read_text().startswith("usual")
+    usual.write_bytes(usual.read_bytes()[:-3])
+    assert kept("two", "own").read_text().startswith("own")
 
 
 def test_the_folder_is_ones_own(monkeypatch, tmp_path):

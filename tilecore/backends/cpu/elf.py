@@ -75,10 +75,11 @@ def load_object(data: bytes, externals: Mapping[str, int] | None = None) -> Load
         for kind, start, size in layout.areas:
             if kind != DATA:
                 mapping.protect(start, size, READ | EXECUTE if kind == CODE else READ)
-        return LoadedObject(mapping, linker.exported())
+        symbols = linker.exported()
     except BaseException:
         mapping.unmap()
         raise
+    return LoadedObject(mapping, symbols)
 
 
 def supported() -> tuple[bool, str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from tilecore import debug
@@ -49,19 +47,17 @@ def _is_this_machine(target: Target) -> bool:
 
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
-    """Compile the module to a relocatable object. Raises ToolchainError for flags: there is no compiler to give to."""
+    """Compile the module to a relocatable object. Flags change nothing, and a warning says so: there is no compiler to
+    give them to."""
     if request.flags:
-        raise ToolchainError(
-            f"{request.name} has compile flags, and target cpu takes none",
-            found=" ".join(request.flags),
-            expected="no compile_flags= and no T.annotate_compile_flags: LLVM compiles in this process",
-            hint="leave them out for this target; what it compiles for, its attributes say (-march, -features)",
+        warnings.warn(
+            f"compile flags change nothing on target cpu, where LLVM compiles in this process: {request.name} has "
+            f"{' '.join(request.flags)}; what it compiles for, the target's attributes say (-march, -features)",
+            stacklevel=2,
         )
-    module = _compile(request)
-    with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
-        path = Path(folder) / "kernel.o"
-        module.write_to_file(os.fspath(path), "o")
-        return path.read_bytes(), "object"
+    from tilecore.backends.cpu.object_file import object_bytes
+
+    return object_bytes(_compile(request), request.name), "object"
 
 
 def _compile(request: BuildRequest) -> Any:

@@ -1,0 +1,66 @@
+"""The errors for targets that nobody, or more than one package, offers."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Sequence
+
+from tilecore.errors import PluginError, TargetError
+from tilecore.plugins.discovery import CORE, Entry
+from tilecore.plugins.installed import distributions
+
+_KIND = re.compile(r"[a-z][a-z0-9_-]*")
+_EXTRA = re.compile(r"""Requires-Dist:\s*(?P<package>[\w.-]+)[^;]*;.*extra\s*==\s*['"](?P<extra>[^'"]+)['"]""")
+
+
+def unknown_target(name: str, kinds: Collection[str], aliases: Collection[str], broken: Collection[str]) -> TargetError:
+    """For a target that no installed package offers. broken: kinds whose packages do not work."""
+    also = f" (aliases: {', '.join(sorted(aliases))})" if aliases else ""
+    also += f"; broken: {', '.join(broken)} (see `tilecore doctor`)" if broken else ""
+    close = difflib.get_close_matches(name, [*kinds, *sorted(aliases)], 3)
+    guess = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+    return TargetError(
+        f"no installed backend offers the target {name!r}",
+        found=repr(name),
+        expected=f"one of {', '.join(kinds)}{also}",
+        hint=f"{guess}{_install(name)}; `tilecore targets` lists what is installed",
+    )
+
+
+def _install(name: str) -> str:
+    """Which package to install: the one that tilecore's own metadata names for the extra of that name, else by the
+    rule that a backend's package is called tile-<target>."""
+    package = _package_of_extra(name)
+    if package:
+        return f"to install its backend: pip install {package}"
+    if _KIND.fullmatch(name):
+        return f"a backend is a package, by custom tile-<target>: pip install tile-{name.replace('_', '-')}"
+    return "a backend is a package: pip install the one for your device"
+
+
+def _package_of_extra(name: str) -> str:
+    for distribution in distributions():
+        try:
+            if distribution.name_and_version()[0].lower() != CORE:
+                continue
+            text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+        except (OSError, UnicodeDecodeError):
+            continue
+        for line in text.partition("\n\n")[0].splitlines():
+            match = _EXTRA.match(line)
+            if match and match["extra"] == name and match["package"].lower().startswith("tile-"):
+                return match["package"]
+    return ""
+
+
+def clash(kind: str, entries: Sequence[Entry]) -> PluginError:
+    """For a kind that several packages claim."""
+    packages = [f"{entry.package} {entry.version}".strip() for entry in entries]
+    others = " or ".join(f"pip uninstall {entry.package}" for entry in entries if entry.package != CORE)
+    return PluginError(
+        f'target "{kind}" is claimed by {len(entries)} packages: {", ".join(packages)}',
+        found="; ".join(f"{entry.package}: {entry.value}" for entry in entries),
+        expected="one package for each target kind",
+        hint=f"keep one: {others}; other targets are not affected",
+    )
