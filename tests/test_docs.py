@@ -291,7 +291,7 @@ def test_the_parameters_are_those_of_the_code(name, spans):
 
 
 def test_every_name_that_the_page_mentions_is_there_or_said_not_to_be(monkeypatch):
-    monkeypatch.setattr(manager, "specs", lambda: iter(()))  # no backend adds names
+    monkeypatch.setattr(manager, "offers", lambda: iter(()))  # no backend adds names
     absent = section("Names of one chip")
     words = set(re.findall(r"\bT\.(\w+)", LANGUAGE.replace(absent, "")))
     assert not {word for word in words if not hasattr(T, word)}

@@ -583,7 +583,7 @@ def test_names_of_one_chip_say_where_they_live(monkeypatch):
     import tilecore.language as T
     from tilecore.plugins import manager
 
-    monkeypatch.setattr(manager, "specs", lambda: iter(()))
+    monkeypatch.setattr(manager, "offers", lambda: iter(()))
     with pytest.raises(AttributeError, match="one chip's instruction"):
         _ = T.wgmma_gemm
     with pytest.raises(AttributeError, match=r"did you mean T\.reduce_sum"):

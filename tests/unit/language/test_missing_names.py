@@ -15,7 +15,7 @@ from tilecore.plugins import manager
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
     """No backend adds names."""
-    monkeypatch.setattr(manager, "specs", lambda: iter(()))
+    monkeypatch.setattr(manager, "offers", lambda: iter(()))
 
 
 @pytest.mark.parametrize("name", [*_STEMS, *_REASONS])

@@ -52,7 +52,7 @@ def test_every_name_is_used_by_a_kernel_of_this_folder():
 @pytest.mark.parametrize("name", ONE_CHIP)
 def test_one_chips_instructions_say_what_to_write(name, monkeypatch):
     """An error with the user's line, which `hasattr` understands; the names that it names are there."""
-    monkeypatch.setattr(manager, "specs", lambda: iter(()))  # no backend adds names
+    monkeypatch.setattr(manager, "offers", lambda: iter(()))  # no backend adds names
     assert not hasattr(T, name)
     with pytest.raises(UnsupportedError, match=rf"T.{name} is one chip's instruction") as caught:
 
