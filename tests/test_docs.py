@@ -174,9 +174,9 @@ def test_python_of_the_page_runs(name, tmp_path):
 def test_calls_in_the_text_of_the_readme_run(tmp_path):
     """Lazy and eager kernels alike; each call as it stands."""
     pytest.importorskip("torch")
-    calls = re.findall(r"`((?:kernel|tilecore)\.[\w.]+\([^`]*\))`", unfenced(README))
+    calls = re.findall(r"`((?:kernel|scaled|tilecore)\.[\w.]+\([^`]*\))`", unfenced(README))
     assert {call.partition("(")[0] for call in calls} == {
-        "kernel.export", "tilecore.load_kernel", "tilecore.interpreter.interpret"
+        "kernel.export", "scaled.compile", "tilecore.load_kernel", "tilecore.interpreter.interpret"
     }  # fmt: skip
     lines = [*blocks(README, "python"), "lazy = kernel", "eager = scaled.compile(x)"]
     lines.append("lazy_arrays = [torch.zeros(*p.shape).numpy() for p in lazy.params]")

@@ -19,7 +19,6 @@ from tilecore.errors import LanguageError, LaunchError, TargetError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.execution_names import ExecutionBackend, is_usual_name
-from tilecore.jit.interpreted import interpreted
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Backend
 from tilecore.plugins.discovery import HOST_KIND
@@ -247,6 +246,7 @@ def _found_or_made(
 
 def _interpreted(func: Any, request: Request) -> JITKernel:
     """A kernel that the interpreter runs: kept in memory only."""
+    from tilecore.jit.interpreted import interpreted  # with numpy, which a warm start does without
 
     def make() -> JITKernel:
         artifact, backend = interpreted(func, request.backend, request.target, request.options)
