@@ -17,10 +17,12 @@ from tilecore.ir.nodes import (
     FloatImm,
     IntImm,
     Range,
+    Sub,
     TensorLoad,
     Var,
     structural_equal,
 )
+from tilecore.ir.visit import collect
 from tilecore.language import slices as slices  # the operators of slices
 from tilecore.language.conversions import convert
 from tilecore.language.operators import Arithmetic
@@ -222,7 +224,21 @@ class BufferHandle(KernelValue):
                 expected="an integer expression",
                 hint='cast it: T.cast(x, "int32")',
             )
-        return value
+        return self._from_end(value, extent)
+
+    def _from_end(self, value: Expr, extent: Any) -> Expr:
+        """An index that is negative in every iteration of the loops around counts from the end. In T.Parallel what lies
+        outside of global memory is masked, so that it stays."""
+        builder = current()
+        if not collect(value, Sub) and not any(int(number) < 0 for number in collect(value, IntImm)):
+            return value
+        if builder.in_parallel and self.scope() == "global":
+            return value
+        analyzer = Analyzer()
+        ranges = [(frame.facts["var"], frame.facts["extent"]) for frame in builder.frames if "var" in frame.facts]
+        for var, size in [*ranges, *((lane, count) for count, lane in builder.lanes.items())]:
+            analyzer.bind(var, Range.from_min_extent(as_expr(0, str(var.ty.dtype)), as_expr(size)))
+        return analyzer.simplify(value + as_expr(extent)) if analyzer.can_prove(value < 0) else value
 
     def _no_arithmetic(self, other: Any = None) -> Any:
         raise LanguageError(

@@ -129,6 +129,28 @@ def test_the_largest_number_by_its_digits(target):
     np.testing.assert_array_equal(got[1], np.float32([[largest] * 32, [-largest] * 32]))
 
 
+def test_indexes_that_are_negative_in_every_iteration(target):
+    """They count from the end; in T.Parallel what lies outside of a tensor reads as 0 as ever."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((32,), "float32"), Y: T.Tensor((4, 8), "float32")):
+        with T.Kernel(1, threads=1):
+            s = T.alloc_shared((32,), "float32")
+            T.copy(X, s)
+            for t in T.serial(8):
+                Y[0, t] = X[t - 8] + s[-1 - t]
+            for t in T.serial(2):
+                Y[1, T.Ramp(t * 4, 1, 4)] = X[T.Ramp(t * 4 - 8, 1, 4)]
+            for i in T.Parallel(8):
+                Y[2, i] = s[i - 8]
+                Y[3, i] = X[i - 8]
+
+    x = sample("float32", (32,))
+    got = check(kernel, target, x, zeros("float32", (4, 8)))
+    want = [x[-8:] + x[:-9:-1], x[-8:], x[-8:], np.zeros(8, np.float32)]
+    np.testing.assert_array_equal(got[1], np.stack(want))
+
+
 def test_negative_indexes(target):
     """Constants count from the end, as Python's: elements, ends of slices, regions of operations."""
 
