@@ -1,7 +1,7 @@
 """Random bodies of iterations: several statements that read what others of them write, as a program's lines do.
 
-Names for values that change afterwards, conditions on what their own branches write, numbers of an iteration's own, loops
-inside, elements that are looked up, and first writes that only some iterations take part in.
+Names for values that change afterwards, conditions on what their own branches write, numbers of an iteration's own,
+loops inside, elements that are looked up, and first writes that only some iterations take part in.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Accesses of tiles in local memory of which some iterations are outside, where a condition keeps them from taking place:
-only the part inside is read or written."""
+"""Accesses of tiles in local memory of which some iterations are outside, where a condition keeps those from taking
+place: only the part inside is read or written."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def local_access(
 
 
 def _inside(emit: Emitter, factors: dict[Var, int], rest: Any, size: int, clips: dict[str, Clip]) -> Any:
-    """Adds to ``clips`` what an index is inside of the buffer for. The rest, one inside where it is all of the index."""
+    """Adds to ``clips`` what an index is inside of the buffer for. The rest, moved inside where it is all there is."""
     if not factors:
         return clamped(emit, rest, size)
     clip = clip_axis(emit, factors, rest, size, extents_of(emit.frame))

@@ -30,6 +30,7 @@ def lowering() -> Lowering:
     edits = (
         PassEdit("insert", "separate_overlaps", PLACE_LAYOUTS),
         PassEdit("remove", "plan_prefetches"),
+        PassEdit("remove", "apply_layouts"),  # tiles lie as place_layouts says
         PassEdit("insert", "thread_loops", TENSORIZE),
         PassEdit("insert", "guard_bounds", ADDRESS_TILES),
         PassEdit("insert", "address_tiles", FILL_UNWRITTEN),

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from tile_tpu.ir.layouts import TileLayout
-from tile_tpu.ir.views import View
 from tile_tpu.lowering.conversions import converted
 from tile_tpu.lowering.emitter import Emitter
 from tile_tpu.lowering.extremes import extreme
 from tile_tpu.lowering.frames import NotTensor, Tile, over
 from tile_tpu.lowering.functions import FLOAT_TESTS, FUNCTIONS
-from tile_tpu.lowering.global_views import global_access, load_into, strides_of
+from tile_tpu.lowering.gathered import gathered
+from tile_tpu.lowering.global_views import global_access, load_into
 from tile_tpu.lowering.integers import integer_operator, is_integer_operator, same_bits
 from tile_tpu.lowering.local_views import LocalAccess, local_access, read
-from tile_tpu.lowering.ops.gather import gather_rows
+from tile_tpu.lowering.ramps import ramp
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import cast, const, constant, dtype_of, op_name
 from tilecore.ir.nodes import Bind, BufferStore, Call, Cast, Expr, FloatImm, IntImm, TensorLoad, Var, structural_equal
@@ -137,35 +137,7 @@ class Values:
         bound = self.bound.get(var)
         if bound is not None:
             return bound
-        return self.ramp(var, 1, 0)
-
-    def ramp(self, var: Var, step: int, start: Any) -> Tile:
-        """``start + step * var`` of a loop variable, int32."""
-        emit, axis = self.emit, self.frame.axes[var]
-        if self.frame.spread is not None:
-            along = emit.new(frozenset("w"), "int32", "ramp")
-            emit.emit("iota_w", along.view, start, const(step, "int32"))
-            parts = self._ramp_over_lanes(const(0, "int32"), step * self.frame.chunk)
-            return self.apply("add", [along, parts], "int32")
-        if axis == "c":
-            return self._ramp_over_lanes(start, step)
-        if axis != "w":
-            raise NotTensor(f"the number of an iteration of {var.name}, an outer loop, as a value")
-        made = emit.new(frozenset("w"), "int32", "ramp")
-        emit.emit("iota_w", made.view, start, const(step, "int32"))
-        return made
-
-    def _ramp_over_lanes(self, start: Any, step: int) -> Tile:
-        """``start + step * c``: one command for each group of lanes."""
-        emit, lanes = self.emit, self.frame.lanes
-        made = emit.new(frozenset("c"), "int32", "ramp")
-        count = self.frame.extents["c"]
-        for group in range(-(-count // lanes)):
-            shape = (1, min(lanes, count - group * lanes), 1, 1)
-            view = View(made.view.buffer, 0, group * made.view.strides[1], shape, made.view.strides)
-            first = start + group * lanes * step if group else start
-            emit.emit("iota_c", view, first, const(step, "int32"))
-        return made
+        return ramp(self.emit, var, 1, 0)
 
     def _load(self, node: TensorLoad) -> Value:
         buffer = node.source
@@ -179,7 +151,7 @@ class Values:
                 self.fill_unset(buffer, index)
             return found
         if any(self.is_looked_up(index) for index in node.indices):
-            return self._gathered(node)
+            return gathered(self, node)
         if buffer in self.layouts:
             return read(self.emit, self.local_access(node))
         if str(buffer.scope()) != "global":
@@ -191,23 +163,23 @@ class Values:
 
     def name_index(self, node: Bind) -> None:
         """Notes a name for index arithmetic."""
-        value = self._index(node.value)
+        value = self.index_of(node.value)
         if not loads(value) and dtype_of(value) in ("int32", "int64") and not self.is_looked_up(value):
             self.indices[node.var] = value
 
     def is_looked_up(self, index: Any) -> bool:
         """Whether an index is read from memory, by the iteration or before, under a name."""
-        index = self._index(index)
+        index = self.index_of(index)
         return bool(loads(index)) or any(isinstance(self.bound.get(var), Tile) for var in variables(index))
 
-    def _index(self, index: Any) -> Any:
+    def index_of(self, index: Any) -> Any:
         """With what names stand for, where that is index arithmetic."""
         return index if isinstance(index, int) else self._expanded(substitute(index, self.indices))
 
     def places(self, node: TensorLoad | BufferStore) -> list[Any]:
         """The indices of an access, in terms of the loops and of what is the same for all iterations. Raises NotTensor
         where they are read from memory."""
-        made = [self._index(index) for index in node.indices]
+        made = [self.index_of(index) for index in node.indices]
         looked_up = {var for index in made for var in variables(index) if isinstance(self.bound.get(var), Tile)}
         if looked_up:
             names = ", ".join(sorted(str(var.name) for var in looked_up))
@@ -229,29 +201,6 @@ class Values:
             yield
         finally:
             self.guards -= 1
-
-    def _gathered(self, node: TensorLoad) -> Tile:
-        """Rows of a tensor whose numbers another tile holds: ``X[rows[i], j]``."""
-        buffer, emit = node.source, self.emit
-        axes = [axis for axis, index in enumerate(node.indices) if self.is_looked_up(index)]
-        if str(buffer.scope()) != "global" or len(axes) != 1:
-            raise NotTensor(f"an index of {buffer.name} that is read from memory")
-        (axis,) = axes
-        rows = self.value(node.indices[axis])
-        zero = const(0, "int32")
-        inside = [zero if a == axis else self._index(index) for a, index in enumerate(node.indices)]
-        access = global_access(emit, buffer, inside)
-        if not isinstance(rows, Tile) or rows.axes != frozenset("c") or access.axes(self.frame) != frozenset("w"):
-            raise NotTensor(f"an index of {buffer.name} that is read from memory")
-        if access.clips or constant(access.steps[next(iter(access.steps))]) != 1:
-            raise NotTensor(f"rows of {buffer.name} whose elements are no neighbours")
-        columns = self.frame.extents["w"]
-        source = View(
-            buffer, 0, access.offset, (1, 1, buffer.shape[axis], columns), (0, 0, strides_of(buffer)[axis], 1)
-        )
-        made = emit.new(frozenset("cw"), dtype_of(node), str(buffer.name))
-        gather_rows(emit, made.view, source, rows.view, self.safe.get(buffer, const(0, dtype_of(node))))
-        return made
 
     # -- operations ---------------------------------------------------------------------------------------------
 
@@ -277,7 +226,7 @@ class Values:
         if not isinstance(step, int):
             return None
         start = self.emit.analyzer.simplify(substitute(whole, {inside[0]: const(0, str(inside[0].ty.dtype))}))
-        return self.ramp(inside[0], step, start) if str(inside[0].ty.dtype) == "int32" else None
+        return ramp(self.emit, inside[0], step, start) if str(inside[0].ty.dtype) == "int32" else None
 
     def apply(self, name: str, operands: list[Value], dtype: str, to: Tile | None = None) -> Tile:
         """An instruction on operands of one dtype; narrow floats that have no arithmetic go through float32."""

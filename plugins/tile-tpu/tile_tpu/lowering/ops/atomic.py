@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.dtypes import FACTS
 from tilecore.ir.build import cast, constant, dtype_of, load, nest, store
-from tilecore.ir.nodes import Stmt, TensorRegion
+from tilecore.ir.nodes import Expr, Stmt, TensorRegion, tirx
 from tilecore.ir.reductions import has_meaning, join
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
@@ -41,10 +42,17 @@ def lower_atomic(call: TileCall, env: PassEnv) -> Stmt:
             operand = load(value.source, indices_of(value, axes_of(value), variables), call.span)
         operand = cast(operand, dtype)
         if call.kind not in _REPLACING:
-            operand = join(_KINDS[call.kind], load(target.source, where, call.span), operand)
+            operand = _joined(call.kind, load(target.source, where, call.span), operand, dtype)
         return store(target.source, operand, where, call.span)
 
     return nest([target.region[axis].extent for axis in axes], body, span=call.span)
+
+
+def _joined(kind: str, old: Expr, value: Expr, dtype: str) -> Expr:
+    """A NaN that is there already is no number: of it and a number max and min are the number."""
+    if kind in ("max", "min") and FACTS[dtype].kind == "float":
+        return (tirx.Max if kind == "max" else tirx.Min)(old, value)
+    return join(_KINDS[kind], old, value)
 
 
 IMPLEMENTATIONS = (TileOpImpl("atomic", "read, join, write", lower_atomic, declines, priority=10),)
