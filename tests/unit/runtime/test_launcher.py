@@ -451,10 +451,10 @@ def test_the_gil_is_released_for_long_kernels_and_kept_for_short_ones(kind):
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     name = b"tilecore.launch"
 
-    def progress(work):
+    def progress(longest):
         """Steps that another thread makes while a launch sleeps for 60 ms."""
         loaded = LoadedKernel(new(sleep, name, None), 60_000)
-        launcher = kind(kernel([], entries=[Entry("e", (1, 1, 1), work=work)]), loaded, HostAdapter(), HOST)
+        launcher = kind(kernel([], entries=[Entry("e", (1, 1, 1), work=1, longest=longest)]), loaded, HostAdapter(), HOST)
         steps, stop = [0], threading.Event()
 
         def count():
@@ -472,9 +472,9 @@ def test_the_gil_is_released_for_long_kernels_and_kept_for_short_ones(kind):
         thread.join()
         return made
 
-    assert progress(work=0) >= 10
-    assert progress(work=1_000_000) >= 10
-    assert progress(work=100) <= 2
+    assert progress(longest=0) >= 10
+    assert progress(longest=1_000_000) >= 10
+    assert progress(longest=100) <= 2
 
 
 def test_threads_may_share_a_launcher(kind):
