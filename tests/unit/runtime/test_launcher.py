@@ -87,7 +87,7 @@ def test_what_to_do_about_a_failed_launch(kind):
 
 
 @pytest.mark.parametrize(
-    "make", [torch.zeros, lambda n: numpy.zeros(n, "f4"), lambda n: torch.nn.Parameter(torch.zeros(n))]
+    "make", [torch.zeros, lambda n: numpy.zeros(n, "f4"), lambda n: torch.nn.Parameter(torch.zeros(n), False)]
 )
 def test_tensors_of_any_library_give_their_pointer(kind, make):
     launcher, recorder = recorded(kind, kernel([TensorParam("A", "float32", (N,))], FROM_FIRST))
@@ -368,6 +368,54 @@ def test_static_workspaces_are_kept_per_thread_and_dynamic_ones_are_not(kind):
     for size in (2, 3):
         launcher(torch.zeros(size))
     assert made == [((2, 8), "float32"), ((3, 8), "float32")]
+
+
+class Captured(HostAdapter):
+    """Streams and captures as the test sets them."""
+
+    def __init__(self):
+        self.stream, self.number, self.freed = 0, 0, []
+
+    def current_stream(self, device_index):
+        return self.stream
+
+    def capture(self, device_index, stream):
+        return self.number
+
+    def empty(self, shape, dtype, device_index=0):
+        made = super().empty(shape, dtype, device_index)
+        weakref.finalize(made, self.freed.append, made.data_ptr())
+        return made
+
+
+@pytest.mark.parametrize("rows", [4, N], ids=["static", "dynamic"])
+def test_workspaces_that_a_captured_graph_uses_live_as_long_as_the_kernel(kind, rows):
+    adapter = Captured()
+    artifact = kernel(
+        [TensorParam("A", "float32", (N,))], FROM_FIRST, workspaces=[Workspace("W", "float32", (rows, 8))]
+    )
+    launcher, recorder = recorded(kind, artifact, adapter)
+
+    def launched(stream, number=0):
+        adapter.stream, adapter.number = stream, number
+        launcher(torch.zeros(4))
+        return recorder.calls[-1][0][1]
+
+    plain = launched(1)
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(launched(1, 7)))
+    thread.start()
+    thread.join()
+    seen += [launched(1, 8), launched(2, 7)]
+    assert plain not in seen, "a graph may run beside what is launched on the stream it was captured on"
+    assert len(set(seen)) == 3, "and so may two graphs, and two streams of one"
+    if rows == 4:
+        assert launched(1, 7) == seen[0], "what one capture launches on one stream runs in order"
+    for stream in range(100, 130):
+        launched(stream)
+    gc.collect()
+    assert not set(seen) & set(adapter.freed)
+    assert adapter.freed, "those of other streams go at some time"
 
 
 def test_it_can_be_subclassed(kind):
