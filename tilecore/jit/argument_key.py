@@ -54,4 +54,3 @@ def are_compared(key: Any) -> bool:
     if isinstance(key, (tuple, frozenset)):
         return all(map(are_compared, key))
     return not isinstance(key, Unlike)
-

@@ -25,9 +25,9 @@ from tilecore.plugins.backend import Backend
 from tilecore.plugins.discovery import HOST_KIND
 from tilecore.plugins.guard import describe
 from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
+from tilecore.runtime.absent import made_here
 from tilecore.runtime.adapter import INTERPRETED, SIMULATED
 from tilecore.runtime.artifact import Artifact
-from tilecore.runtime.absent import made_here
 from tilecore.runtime.kernel import JITKernel
 from tilecore.runtime.simulation import warn_of_simulation
 from tilecore.target import Target

@@ -49,8 +49,8 @@ class Surroundings:
             if self._refusals != 2:
                 return
         warnings.warn(
-            f"{self._function.__qualname__} is built anew for every call, which takes milliseconds: {reason}. Pass what "
-            "it reads as an argument, or read plain numbers, texts, lists, dicts and arrays",
+            f"{self._function.__qualname__} is built anew for every call, which takes milliseconds: {reason}. Pass "
+            "what it reads as an argument, or read plain numbers, texts, lists, dicts and arrays",
             StateWarning,
             stacklevel=2,
         )

@@ -194,8 +194,8 @@ def gradient(plan: CallPlan, declared: TensorParam) -> ArgumentError:
     return ArgumentError(
         f"{plan.name}(): {declared.name} requires a gradient, and the kernel is not part of torch's graph: it would be "
         "lost without a word",
-        hint=f"pass {declared.name}.detach(), or call it under torch.no_grad(); for a gradient, call kernels in forward "
-        "and backward of a torch.autograd.Function",
+        hint=f"pass {declared.name}.detach(), or call it under torch.no_grad(); for a gradient, call kernels in "
+        "forward and backward of a torch.autograd.Function",
     )
 
 

@@ -199,8 +199,8 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
     def export(self, path: str | Path, *, simulation: bool = False) -> Path:
         """Write the compiled kernel to ``path``; ``tilecore.load_kernel(path)`` loads it, without TVM.
 
-        Raises UnsupportedError for a kernel that the interpreter runs, as nothing was compiled, and for one of a simulated
-        device, which is no deployment, unless ``simulation`` asks for it.
+        Raises UnsupportedError for a kernel that the interpreter runs, as nothing was compiled, and for one of a
+        simulated device, which is no deployment, unless ``simulation`` asks for it.
         """
         from tilecore.runtime.export import write_kernel
         from tilecore.runtime.simulation import refuse_export

@@ -189,7 +189,9 @@ def _torch_view(tensor: Any) -> TensorView:
     if kind == "meta":
         raise UnreadableTensor("it is on the meta device, which has no memory")
     if torch_state.handles_operations(type(tensor)):
-        reason = f"a {type(tensor).__name__} handles torch's operations itself (__torch_dispatch__), and a kernel is none"
+        reason = (
+            f"a {type(tensor).__name__} handles torch's operations itself (__torch_dispatch__), and a kernel is none"
+        )
         raise UnreadableTensor(reason, "pass the plain tensors that it is made of")
     try:
         shape, strides, address = tuple(tensor.shape), tensor.stride(), tensor.data_ptr()

@@ -120,7 +120,7 @@ def _found() -> NativeState:
     for name, symbol in _SYMBOLS.items():
         function = next(getattr(library, symbol) for library in libraries if hasattr(library, symbol))
         addresses[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
-    keys = torch._C.DispatchKey
+    keys: Any = torch._C.DispatchKey
     return NativeState(
         offset=_offset_of_handle(),
         python_key=int(keys.Python),
@@ -134,7 +134,13 @@ def _offset_of_handle() -> int:
     import torch
 
     base = torch.zeros(4, device="cpu")
-    tensors = [base, base[1:], torch.zeros(2, 3, dtype=torch.int8, device="cpu"), torch.nn.Parameter(base), torch._neg_view(base)]
+    tensors = [
+        base,
+        base[1:],
+        torch.zeros(2, 3, dtype=torch.int8, device="cpu"),
+        torch.nn.Parameter(base),
+        torch._neg_view(base),
+    ]
     words = torch._C.TensorBase.__basicsize__ // 8
     places: list[set[int]] = []
     for tensor in tensors:

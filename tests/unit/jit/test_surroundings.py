@@ -272,7 +272,9 @@ def eager_opaque(A):
     return B
 
 
-@pytest.mark.parametrize("run", [lambda: lazy_opaque(4)(ZEROS)[0], lambda: eager_opaque(ZEROS)[0]], ids=["lazy", "eager"])
+@pytest.mark.parametrize(
+    "run", [lambda: lazy_opaque(4)(ZEROS)[0], lambda: eager_opaque(ZEROS)[0]], ids=["lazy", "eager"]
+)
 def test_what_cannot_be_told_is_read_anew_for_every_call(run, monkeypatch):
     assert run() == 1
     with pytest.warns(StateWarning, match=r"built anew for every call.*iterator"):

@@ -60,7 +60,7 @@ def test_arithmetic_counts_and_not_only_stores():
         with T.Kernel(1):
             total = T.alloc_var("float32")
             total = A[0]
-            for i in T.serial(100000):
+            for _ in T.serial(100000):
                 total = T.sin(total) * T.cos(total) + T.exp(total)
             A[0] = total
 

@@ -502,7 +502,9 @@ def test_the_gil_is_released_for_long_kernels_and_kept_for_short_ones(kind):
     def progress(longest):
         """Steps that another thread makes while a launch sleeps for 60 ms."""
         loaded = LoadedKernel(new(sleep, name, None), 60_000)
-        launcher = kind(kernel([], entries=[Entry("e", (1, 1, 1), work=1, longest=longest)]), loaded, HostAdapter(), HOST)
+        launcher = kind(
+            kernel([], entries=[Entry("e", (1, 1, 1), work=1, longest=longest)]), loaded, HostAdapter(), HOST
+        )
         steps, stop = [0], threading.Event()
 
         def count():

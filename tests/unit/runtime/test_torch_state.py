@@ -261,7 +261,8 @@ import torch
 from tilecore.runtime import torch_state
 torch_state.native_state = lambda: None
 import pytest, sys
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", {file!r}, "-k", "built and (version or gradient or negated or vmap or real)"]))
+some = "built and (version or gradient or negated or vmap or real)"
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", {file!r}, "-k", some]))
 """
 
 
