@@ -1,4 +1,4 @@
-"""Kernels that run on the host in place of their device: asked for, or said aloud; and never taken for the real thing."""
+"""Kernels that run on the host in place of their device: asked for, or said aloud; never taken for the device."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def warn_of_simulation(artifact: Artifact, backend: Backend, target: Target) -> 
     real = real_adapter(backend)
     others = "" if real is None else f'; execution_backend="{real}" compiles for the device, to be exported'
     warnings.warn(
-        f"no device of target {target.kind!r} is here, so kernels for {target} run on a simulated one, on the host: right, "
-        f'but slow. TILECORE_SIMULATE=1 or execution_backend="{artifact.adapter}" asks for that{others}',
+        f"no device of target {target.kind!r} is here, so kernels for {target} run on a simulated one, on the host: "
+        f'right, but slow. TILECORE_SIMULATE=1 or execution_backend="{artifact.adapter}" asks for that{others}',
         SimulationWarning,
         stacklevel=2,
     )
@@ -46,7 +46,8 @@ def refuse_export(artifact: Artifact, backend: Backend) -> None:
     real = real_adapter(backend)
     compile_it = "compile it for a device" if real is None else f'compile it with execution_backend="{real}"'
     raise UnsupportedError(
-        f"{artifact.name} was compiled for a simulated device (execution_backend={artifact.adapter!r}), which no device runs",
+        f"{artifact.name} was compiled for a simulated device (execution_backend={artifact.adapter!r}), which no "
+        "device runs",
         expected="a kernel for the device itself",
         hint=f"{compile_it}, which needs the device's compiler and not the device; or, for another simulation, "
         "export(path, simulation=True)",

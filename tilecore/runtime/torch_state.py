@@ -103,7 +103,7 @@ _SYMBOLS = {
 
 def native_state() -> NativeState | None:
     """The functions of the torch that is loaded, each tried on tensors first; None where one is missing or answers
-    otherwise than torch does in Python, as another release might. Not to be called while a :func:`recorder` is active."""
+    otherwise than torch does in Python, as another release might. Not while a :func:`recorder` is active."""
     try:
         with sys.modules["torch"].inference_mode(False):
             return _tried(_found())
