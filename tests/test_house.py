@@ -153,6 +153,40 @@ def test_modules_say_what_they_are_for():
     assert not silent
 
 
+# -- C writes into no memory of Python's ---------------------------------------------------------------------------
+
+
+def blank_bytes(tree: ast.AST) -> list[int]:
+    """Lines that make a bytes object of so many equal bytes: it is of no use but as memory for C to write into, and
+    must not be written, since CPython shares such objects (there is one ``b" "`` in a process)."""
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            sides = (node.left, node.right)
+            count = [s for s in sides if not isinstance(s, ast.Constant)]
+            if count and any(isinstance(s, ast.Constant) and isinstance(s.value, bytes) for s in sides):
+                lines.append(node.lineno)
+    return lines
+
+
+def test_c_is_not_handed_bytes_objects_to_write_into():
+    """In every module of the core, the plugins and the samples that calls C. What a function fills is a bytearray or
+    a buffer of ctypes."""
+    root = PACKAGE.parent
+    others = [p for folder in ("plugins", "examples", "benchmarks") for p in sorted((root / folder).glob("**/*.py"))]
+    trees = TREES | {path: ast.parse(path.read_text()) for path in others if "build" not in path.parts}
+    calls_c = {path: tree for path, tree in trees.items() if imported(tree) & {"ctypes", "cffi", "cuda", "pyopencl"}}
+    assert len(calls_c) > 10
+    assert not [f"{path}:{line}" for path, tree in calls_c.items() for line in blank_bytes(tree)]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [('b" " * n', 1), ('size * b"\\0"', 1), ('b"-" * 8', 0), ("data * n", 0), ("bytearray(n)", 0)]
+)
+def test_blank_bytes_are_seen(text, count):
+    assert len(blank_bytes(ast.parse(text))) == count
+
+
 # -- what is shipped ----------------------------------------------------------------------------------------------
 
 

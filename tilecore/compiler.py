@@ -209,14 +209,15 @@ def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tupl
 
 def _entry(var: Any, func: PrimFunc, facts: dict[str, Any]) -> Entry:
     from tilecore.ir.sizes import to_dim
-    from tilecore.lowering.cost import block_cost
+    from tilecore.lowering.cost import block_cost, longest_block
 
     symbol = str(var.name_hint)
     known = facts.get(symbol, {})
     x, y, z = (to_dim(e) for e in func.attrs["tile.grid"])
     tx, ty, tz = (int(t) for t in func.attrs["tile.threads"])
     shared = known.get("shared_bytes", 0)
-    return Entry(symbol, (x, y, z), (tx, ty, tz), shared, block_cost(func), known.get("attributes", {}))
+    attributes = known.get("attributes", {})
+    return Entry(symbol, (x, y, z), (tx, ty, tz), shared, block_cost(func), attributes, longest_block(func))
 
 
 @contextmanager

@@ -15,7 +15,8 @@ from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
 from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.tuning import Tuning
 from tilecore.errors import LanguageError
-from tilecore.jit.impl import JITImpl, _hashable
+from tilecore.jit.argument_key import key_of
+from tilecore.jit.impl import JITImpl
 from tilecore.runtime.kernel import JITKernel
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class AutotunedKernel:
         return Tuning(self.jit_impl, self.configs, self.profile, args, kwargs, inputs, self.do_not_specialize)
 
     def _kernel(self, result: AutotuneResult, args: Sequence[Any], kwargs: dict[str, Any]) -> JITKernel:
-        if not self.do_not_specialize:
+        if not self.do_not_specialize and self.jit_impl.state() is not None:
             return result.kernel
         kernel = self.jit_impl.compile(**completed(self.jit_impl.call_signature(kwargs), args, kwargs, result.config))
         kernel.config, kernel.latency, kernel.ref_latency = result.config, result.latency, result.ref_latency
@@ -115,7 +116,8 @@ class AutotunedKernel:
         bound = self.jit_impl.call_signature(kwargs).bind_partial(*args, **kwargs)
         bound.apply_defaults()
         ignored = self.do_not_specialize
-        return tuple((name, _key_of(value)) for name, value in bound.arguments.items() if name not in ignored)
+        values = tuple((name, _key_of(value)) for name, value in bound.arguments.items() if name not in ignored)
+        return values, self.jit_impl.state()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "jit_impl":
@@ -129,7 +131,7 @@ class AutotunedKernel:
 def _key_of(value: Any) -> Any:
     """Tensors by shape and element type, other values by what they are."""
     shape, kind = getattr(value, "shape", None), getattr(value, "dtype", None)
-    return _hashable(value) if shape is None or kind is None else ("tensor", tuple(shape), str(kind))
+    return key_of(value) if shape is None or kind is None else ("tensor", tuple(shape), str(kind))
 
 
 def autotune(

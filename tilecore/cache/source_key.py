@@ -18,6 +18,7 @@ from typing import Any
 from tilecore.cache.source.functions import describe_function
 from tilecore.cache.source.text import NotUnderstoodError
 from tilecore.cache.source.values import Describer
+from tilecore.cache.source.watch import Watch
 from tilecore.cache.versions import versions_for_key
 
 _VERSION = "tilecore-source 1"
@@ -51,6 +52,20 @@ def why_no_source_key(function: Any, args: Sequence[Any] = (), kwargs: Mapping[s
     except NotUnderstoodError as error:
         return str(error)
     return None
+
+
+def function_state(function: FunctionType) -> tuple[str, Watch]:
+    """(digest, watch) of everything that running ``function`` could read, apart from its arguments.
+
+    An equal digest means that it would do the same with the same arguments, and while ``watch.holds()`` the digest is
+    what it was. For this process only. Raises NotUnderstoodError.
+    """
+    describer = Describer(in_process=True)
+    try:
+        describe_function(describer, function, signature=True)
+    except RecursionError:
+        raise NotUnderstoodError("what it reads is nested too deeply") from None
+    return sha256(b"".join(describer.out)).hexdigest(), describer.watch
 
 
 def _source_key(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> SourceKey:

@@ -24,9 +24,11 @@ from tilecore.plugins.backend import Backend
 from tilecore.plugins.discovery import HOST_KIND
 from tilecore.plugins.guard import describe
 from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
+from tilecore.runtime.absent import made_here
 from tilecore.runtime.adapter import INTERPRETED, SIMULATED
 from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.kernel import JITKernel
+from tilecore.runtime.simulation import warn_of_simulation
 from tilecore.target import Target
 from tilecore.transform import PassConfigKey, checked_pass_configs
 
@@ -42,6 +44,7 @@ class Request:
     adapter: str
     options: CompileOptions
     debug_root: str | None = None
+    adapter_asked: bool = False  # by name, or by TILECORE_SIMULATE
 
     def key_parts(self) -> dict[str, Any]:
         """What of it goes into cache keys."""
@@ -82,7 +85,8 @@ def make_request(
     configs = checked_pass_configs(pass_configs)
     folder = _dump_folder(configs) if debug_root_path is None else str(debug_root_path)
     options = CompileOptions(_positions(out_idx), configs, _flags(compile_flags), loud)
-    return Request(backend, resolved, adapter, options, folder)
+    asked = asked or settings.simulate() or settings.execution_backend() not in ("auto", "")
+    return Request(backend, resolved, adapter, options, folder, asked)
 
 
 def _dump_folder(configs: dict[str, Any]) -> str | None:
@@ -294,8 +298,11 @@ def _stored(disk: DiskCache, key: str, request: Request, make_ir: Callable[[], A
 def kernel_of(
     artifact: Artifact, request: Request, make_ir: Callable[[], Any], *, from_cache: bool = False
 ) -> JITKernel:
-    """The artifact of a request, loaded. make_ir: gives its tile IR when someone asks for it."""
-    kernel: JITKernel = JITKernel(artifact, request.backend, request.target, make_ir)
+    """The artifact of a request, loaded; where its device is not here, only compiled. make_ir: gives its tile IR when
+    someone asks for it."""
+    if not request.adapter_asked:
+        warn_of_simulation(artifact, request.backend, request.target)
+    kernel: JITKernel = made_here(artifact, request.backend, request.target, make_ir)
     kernel.from_cache = from_cache
     kernel.pass_configs = request.options.pass_configs
     return kernel

@@ -14,6 +14,7 @@ from tilecore.cache.source_key import source_key
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, check_parameters, definition_of, evaluate_strings
+from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall, bound_arguments, described, split_constants
 from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType
@@ -115,7 +116,10 @@ class EagerKernel:
         return (*types, *sorted(call.constants.items()))
 
     def _kernel(self, call: EagerCall) -> tuple[JITKernel, tuple[str, ...]]:
-        key = (self._key(call), self._surroundings.now())
+        values, state = self._key(call), self._surroundings.now()
+        if state is None or not are_compared(values):
+            return self._compile(call)
+        key = (values, state)
         known = self._kernels.get(key)
         if known is None:
             known = self._kernels[key] = self._compile(call)
@@ -176,9 +180,7 @@ def tensor_type(value: Any) -> TensorType | None:
 def _key_of(value: Any) -> Any:
     if isinstance(value, TensorType):
         return ("tensor", value.shape, str(value.dtype))
-    from tilecore.jit.impl import _hashable
-
-    return _hashable(value)
+    return key_of(value)
 
 
 def _plain(value: Any) -> Any:

@@ -64,7 +64,9 @@ def remember(jit_impl: JITImpl, args: tuple[Any, ...], kwargs: dict[str, Any], j
     if jit_impl.mode == "eager":
         jit_impl.compile(*args, **kwargs)  # finds it by its IR
         return
-    jit_impl._kernels[jit_impl.memory_key(*args, **kwargs)] = kernel
+    place = jit_impl.memory_key(*args, **kwargs)
+    if place is not None:
+        jit_impl._kernels[place] = kernel
     link = _source_link(jit_impl, args, kwargs)
     if link is not None:
         disk_cache().link(link, job.key)

@@ -13,11 +13,12 @@ from tilecore.errors import LanguageError, TargetError
 from tilecore.frontend.caller import placed
 from tilecore.frontend.function import PrimFunc
 from tilecore.interrupts import held_back
+from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
 from tilecore.jit.eager import EagerKernel, is_eager
 from tilecore.jit.eager_call import with_constants
-from tilecore.jit.surroundings import Same, Surroundings
+from tilecore.jit.surroundings import Surroundings
 from tilecore.runtime.kernel import JITKernel
 
 _P = ParamSpec("_P")
@@ -139,6 +140,8 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         if self.mode == "eager":
             return self._eager_kernel().compile(*args, **kwargs)
         key = self.memory_key(*args, **kwargs)
+        if key is None:
+            return self._compile(args, kwargs)
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = self._compile(args, kwargs)
@@ -174,9 +177,16 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         """The emitted source for these arguments."""
         return self.compile(*args, **kwargs).get_kernel_source()
 
+    def state(self) -> str | None:
+        """A digest of all that the function reads besides its arguments, as it is now; None where that is not known."""
+        return self._surroundings.now()
+
     def memory_key(self, *args: Any, **kwargs: Any) -> Any:
-        """Where the kernel for these arguments is kept, for as long as what the function reads is what it is now."""
-        return self.parse_cache_key(*args, **kwargs), self._surroundings.now()
+        """Where the kernel for these arguments is kept, for as long as what the function reads is what it is now; None
+        where that, or an argument, cannot be compared by its value: then the tile IR is built again, and leads to the
+        kernel."""
+        key, state = self.parse_cache_key(*args, **kwargs), self.state()
+        return None if state is None or not are_compared(key) else (key, state)
 
     def parse_cache_key(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """What tells the kernels of this function apart in memory: its arguments, defaults filled in; of an eager one
@@ -185,7 +195,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
             return self._eager.key_of(args, kwargs)
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
-        return tuple((name, _hashable(value)) for name, value in bound.arguments.items())
+        return tuple((name, key_of(value)) for name, value in bound.arguments.items())
 
     def par_compile(self, configs: Iterable[Any], **options: Any) -> list[JITKernel | None]:
         """Compile for many arguments at once; see :func:`tilecore.par_compile`."""
@@ -221,23 +231,6 @@ def _mode(func: Any) -> Literal["lazy", "eager", "kernel"]:
     if not inspect.isfunction(func):
         raise LanguageError("tilecore.jit decorates a function", found=type(func).__name__)
     return "eager" if is_eager(func) else "lazy"
-
-
-def _hashable(value: Any) -> Any:
-    """``value`` in a form that a dict can be keyed by; equal forms mean equal kernels."""
-    if isinstance(value, (list, tuple)):
-        return (type(value).__name__, *map(_hashable, value))
-    if isinstance(value, dict):
-        return ("dict", *((k, _hashable(v)) for k, v in value.items()))
-    if isinstance(value, set):
-        return ("set", frozenset(value))
-    try:
-        hash(value)
-    except TypeError:
-        return Same(value)
-    if hasattr(value, "shape") and hasattr(value, "dtype"):  # its == is by elements
-        return Same(value)
-    return (type(value).__name__, value)
 
 
 @placed

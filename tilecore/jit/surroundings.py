@@ -1,58 +1,56 @@
-"""What a function reads from around it, so that its kernels are found only while that is what it was."""
+"""What a function reads besides its arguments, so that its kernels are found only while that is what it was."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import CodeType, FunctionType, ModuleType
-from typing import Any
+import threading
+import warnings
+from types import FunctionType
 
-_PLAIN = (int, float, str, bytes, bool, type(None))
+from tilecore.cache.source.text import NotUnderstoodError
+from tilecore.cache.source.watch import Watch
+from tilecore.cache.source_key import function_state
 
 
-class Same:
-    """Stands for one object, and keeps it alive: another one could be given its address."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.value is self.value
+class StateWarning(UserWarning):
+    """What a kernel's function reads cannot be compared between calls, so its kernel is built for every call."""
 
 
 class Surroundings:
-    """The globals and closure of a function and of the functions inside it: numbers and texts by their value, anything
-    else by which object it is. What those read in turn, and what is changed inside an object, is not looked at."""
+    """All that a function, and the functions and classes that it reaches, read from around them: globals, closures,
+    defaults, and what is in the lists, dicts, arrays and objects that these lead to, by value."""
 
     def __init__(self, function: FunctionType) -> None:
         self._function = function
-        self._names: list[str] | None = None
+        self._known: tuple[str, Watch] | None = None
+        self._lock = threading.Lock()
+        self._refusals = 0
 
-    def now(self) -> tuple[Any, ...]:
-        """The values of this moment, to be compared with those of another one."""
-        around = self._function.__globals__
-        if self._names is None:
-            named = sorted(set(_names(self._function.__code__)))
-            self._names = [name for name in named if name in around and not isinstance(around[name], ModuleType)]
-        found = [_form(around.get(name)) for name in self._names]
-        for cell in self._function.__closure__ or ():
-            try:
-                found.append(_form(cell.cell_contents))
-            except ValueError:  # nothing is in it yet
-                found.append(None)
-        return tuple(found)
+    def now(self) -> str | None:
+        """A digest of it at this moment: equal ones mean equal kernels. None where something is read whose value
+        cannot be told, such as an object of a class in C: then nothing that was kept may be used.
 
+        While nothing has changed it costs a look at each place that was read, about 50 ns a place.
+        """
+        known = self._known
+        if known is not None and known[1].holds():
+            return known[0]
+        try:
+            known = self._known = function_state(self._function)
+        except NotUnderstoodError as error:
+            self._known = None
+            self._refuse(str(error))
+            return None
+        return known[0]
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from _names(inner)
-
-
-def _form(value: Any) -> Any:
-    return (type(value), value) if isinstance(value, _PLAIN) else Same(value)
+    def _refuse(self, reason: str) -> None:
+        """Say why, once, when it happens a second time: only then is something built again."""
+        with self._lock:
+            self._refusals += 1
+            if self._refusals != 2:
+                return
+        warnings.warn(
+            f"{self._function.__qualname__} is built anew for every call, which takes milliseconds: {reason}. Pass "
+            "what it reads as an argument, or read plain numbers, texts, lists, dicts and arrays",
+            StateWarning,
+            stacklevel=2,
+        )

@@ -17,6 +17,7 @@ from tilecore.runtime.tensors import is_tensor
 RESULTS = {
     "torch_device": TEXT,
     "largest_run": Rule("an int, 1 or more, or None", lambda value: value is None or (is_int(value) and value > 0)),
+    "capture": Rule("the number of a capture, an int, 0 or more", lambda value: is_int(value) and value >= 0),
     "empty": Rule("a tensor", is_tensor),
 }
 ATTRIBUTES = {
@@ -25,6 +26,7 @@ ATTRIBUTES = {
         "a DLPack device type, a positive int, or None", lambda value: value is None or (is_int(value) and value > 0)
     ),
     "tensor_streams": FLAG,
+    "simulates": FLAG,
 }
 METHODS = tuple(name for name, member in vars(KernelAdapter).items() if callable(member) and not name.startswith("_"))
 
@@ -61,6 +63,7 @@ class _Guarded(KernelAdapter):
         self.name = inner.name
         self.device = inner.device
         self.tensor_streams = inner.tensor_streams
+        self.simulates = inner.simulates
 
     def available(self, target: Any) -> Presence:  # always replaced: the plugin's class had to define it
         raise NotImplementedError

@@ -48,7 +48,7 @@ typedef struct {
 typedef struct {
     tc_dim grid[3];
     tc_dim shared;
-    int64_t work;
+    int64_t longest; /* nanoseconds of a block at most, 0: nothing bounds them */
 } tc_entry_spec;
 
 typedef struct {
@@ -204,7 +204,7 @@ static inline int tc_check_overlap(const tc_tensor_spec *specs, const tc_span *s
     return TC_OK;
 }
 
-/* Blocks and shared bytes of every entry. work: estimated nanoseconds of all, -1 unknown. blocks: of all entries. */
+/* Blocks and shared bytes of every entry. work: nanoseconds of all at most, -1 not bounded. blocks: of all entries. */
 static inline int tc_fill_grids(
     const tc_entry_spec *entries, int count, const int64_t *symbols, int64_t *grids, int64_t *work, int64_t *blocks
 ) {
@@ -218,7 +218,7 @@ static inline int tc_fill_grids(
         if (tc_size(&entries[e].shared, symbols, &grids[3]) || grids[3] < 0) return TC_ASK;
         if (all == 0) continue;
         if (__builtin_add_overflow(*blocks, all, blocks)) return TC_ASK;
-        if (entries[e].work == 0 || __builtin_mul_overflow(all, entries[e].work, &cost)) *work = -1;
+        if (entries[e].longest == 0 || __builtin_mul_overflow(all, entries[e].longest, &cost)) *work = -1;
         if (*work >= 0 && __builtin_add_overflow(*work, cost, work)) *work = -1;
     }
     return TC_OK;

@@ -19,6 +19,8 @@ cdef tc_exchange *exchange_of(PyObject *kind) except? NULL:
         if len(_exchanges) >= KNOWN_TYPES:
             forget_types()
         capsule = getattr(owner, "__dlpack_c_exchange_api__", False)
+        if is_torch(kind) and torch_state.handles_operations(owner):
+            capsule = False
         if not PyCapsule_IsValid(capsule, "dlpack_exchange_api"):
             capsule = False
         _exchanges[owner] = capsule

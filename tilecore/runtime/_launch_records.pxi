@@ -83,7 +83,7 @@ cdef class _Records:
             for axis in range(3):
                 self._set_dim(&self.entries[i].grid[<int>axis], entry.grid[axis], index)
             self._set_dim(&self.entries[i].shared, entry.shared_bytes, index)
-            self.entries[i].work = entry.work
+            self.entries[i].longest = entry.longest
         for i, param in enumerate(plan.outputs):
             self.outputs[i] = numbers[param]
 

@@ -59,7 +59,7 @@ cdef extern from "_checks.h" nogil:
     ctypedef struct tc_entry_spec:
         tc_dim grid[3]
         tc_dim shared
-        int64_t work
+        int64_t longest
     ctypedef struct tc_span:
         char *low
         char *high

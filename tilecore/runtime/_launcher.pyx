@@ -15,12 +15,13 @@ from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from cpython.ref cimport Py_TYPE
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.math cimport isinf
-from libc.stdint cimport int32_t, int64_t, uint8_t, uintptr_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uintptr_t
 from libc.string cimport memcpy
 
 import sys
 
 from tilecore.dtypes import FACTS
+from tilecore.runtime import torch_state
 from tilecore.runtime.arguments import bind, by_position, makes_arrays
 from tilecore.runtime.artifact import TensorParam
 from tilecore.runtime.call_plan import make_plan, storage_dtypes
@@ -33,7 +34,7 @@ from tilecore.runtime.scalars import integer_range
 from tilecore.runtime.tensors import empty_array
 from tilecore.runtime.workspaces import Workspaces
 
-INTERFACE = 3  # of call_plan.py, when this was written
+INTERFACE = 4  # of call_plan.py, when this was written
 
 ctypedef int (*launch_function)(void *, const int64_t *, const int64_t *, void *) noexcept nogil
 ctypedef int (*device_function)(void *, const int64_t *, const int64_t *, int, void *) noexcept nogil
@@ -48,6 +49,7 @@ cdef int HOST_PAGE_LOCKED = HOST_KINDS[1]
 cdef int HOST_PAGE_LOCKED_OTHER = HOST_KINDS[2]
 
 include "_launch_records.pxi"
+include "_launch_torch.pxi"
 include "_launch_reading.pxi"
 
 
@@ -149,6 +151,8 @@ cdef class Launcher:
         cdef list results = None
         if self.read(args, call, scalars) != TC_OK:
             return self.ask(<tuple>args)
+        if call.exchange != NULL and torch_is_plain() != TC_OK:
+            return self.ask(<tuple>args)
         for i in range(self.records.n_symbols):
             if tc_bind_symbol(&self.records.symbols[i], self.records.tensors, call.tensors, scalars, &symbols[i]) != TC_OK:
                 return self.ask(<tuple>args)
@@ -170,6 +174,8 @@ cdef class Launcher:
             kept = self.take_workspaces(call, symbols, device_index, <uintptr_t>stream)
         if blocks:
             self.start(call.slots, call.grids, device_index, stream, work)
+            if call.exchange != NULL:
+                self.note_writes(args)
         if results is None:
             return None
         return results[0] if self.records.n_outputs == 1 else results
@@ -201,6 +207,8 @@ cdef class Launcher:
                 return TC_ASK
             if exchange.borrow(value, tensor) != 0:
                 PyErr_Clear()
+                return TC_ASK
+            if is_torch(kind) and tensor_is_plain(value) != TC_OK:
                 return TC_ASK
             if call.exchange == NULL:
                 call.exchange = exchange
@@ -294,16 +302,18 @@ cdef class Launcher:
                 return TC_ASK
             if self.device_type != HOST_TYPE and tensor.device.index != device_index:
                 return TC_ASK
-        for i in range(self.records.n_inputs):
-            if self.records.inputs[i].is_tensor and self.may_negate(&self.records.tensors[self.records.inputs[i].number], call, self.records.inputs[i].number):
-                negated = getattr(<object>PyTuple_GET_ITEM(<tuple>args, i), "is_neg", None)
-                if negated is not None and negated():
-                    return TC_ASK
         return tc_check_overlap(self.records.tensors, call.spans, self.records.n_tensors)
 
-    cdef bint may_negate(self, tc_tensor_spec *spec, Call *call, int32_t number) noexcept:
-        cdef tc_span *span = &call.spans[number]
-        return span.high > span.low and (spec.strides != NULL or span.high - span.low == spec.bits // 8)
+    cdef int note_writes(self, PyObject *args) except -1:
+        """Tell torch which of its tensors the kernel wrote."""
+        cdef int32_t i
+        cdef PyObject *value
+        for i in range(self.records.n_inputs):
+            if self.records.inputs[i].is_tensor and self.records.tensors[self.records.inputs[i].number].written:
+                value = <PyObject *>PyTuple_GET_ITEM(<tuple>args, i)
+                if is_torch(<PyObject *>Py_TYPE(<object>value)):
+                    note_write(value)
+        return 0
 
     cdef object take_workspaces(self, Call *call, int64_t *symbols, int32_t device_index, stream):
         cdef int32_t i
@@ -324,6 +334,7 @@ cdef class Launcher:
                 <void *><uintptr_t>call.stream,
                 call.work,
             )
+            torch_state.note_writes(call.written)
         if not call.results:
             return None
         return call.results[0] if len(call.results) == 1 else call.results

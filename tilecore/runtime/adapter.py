@@ -56,11 +56,13 @@ class KernelAdapter(ABC):
     device: DLPack device type of the tensors that it takes; None: the target's own.
     tensor_streams: whether kernels run on the stream that the library of the tensors calls current, which the built
     launcher then reads from their DLPack exchange table, in C; ``current_stream`` is asked for tensors without one.
+    simulates: whether it runs kernels on the host in place of the target's device. Its kernels are no deployment.
     """
 
     name: str
     device: int | None = None
     tensor_streams: bool = False
+    simulates: bool = False
 
     @abstractmethod
     def available(self, target: Target) -> Presence:
@@ -77,6 +79,11 @@ class KernelAdapter(ABC):
 
     def current_stream(self, device_index: int) -> int:
         """The stream to launch on, as an integer handle; 0 is the default stream."""
+        return 0
+
+    def capture(self, device_index: int, stream: int) -> int:
+        """Number of the capture that records the launches of a stream into a graph, 0 while there is none: a number
+        stands for one capture only. Asked before launches of kernels with workspaces, which a graph must not lose."""
         return 0
 
     def synchronize(self, device_index: int = 0) -> None:  # noqa: B027 - nothing to wait for on a host

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.dtypes import FACTS
-from tilecore.errors import ArgumentError, PluginError
+from tilecore.errors import ArgumentError, LaunchError, PluginError
 from tilecore.plugins.guard import Origin, remedy, title
 from tilecore.runtime.adapter import KernelAdapter
 from tilecore.runtime.artifact import Param, TensorParam
@@ -178,6 +178,24 @@ def negated(plan: CallPlan, declared: TensorParam) -> ArgumentError:
     return ArgumentError(
         f"{plan.name}(): {declared.name} is a view that torch negates when it is read; its memory holds other values",
         hint=f"{declared.name}.resolve_neg()",
+    )
+
+
+def recorded(plan: CallPlan, recorder: str) -> LaunchError:
+    return LaunchError(
+        f"{plan.name}() is called under {recorder}, which records torch's operations and would not record this kernel",
+        expected="a call outside of it, or a kernel that is an operation of torch",
+        hint="make it one: call the kernel in a function under @torch.library.custom_op, which says what it writes "
+        "(mutates_args), and give the shapes of its results by register_fake",
+    )
+
+
+def gradient(plan: CallPlan, declared: TensorParam) -> ArgumentError:
+    return ArgumentError(
+        f"{plan.name}(): {declared.name} requires a gradient, and the kernel is not part of torch's graph: it would be "
+        "lost without a word",
+        hint=f"pass {declared.name}.detach(), or call it under torch.no_grad(); for a gradient, call kernels in "
+        "forward and backward of a torch.autograd.Function",
     )
 
 

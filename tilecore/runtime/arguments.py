@@ -13,7 +13,7 @@ from typing import Any
 
 from tilecore.errors import ArgumentError
 from tilecore.runtime import argument_errors as errors
-from tilecore.runtime import size_errors
+from tilecore.runtime import size_errors, torch_state
 from tilecore.runtime.adapter import KernelAdapter
 from tilecore.runtime.artifact import TensorParam
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
@@ -21,10 +21,11 @@ from tilecore.runtime.dims import Dim, evaluate
 from tilecore.runtime.dlpack import HOST, HOST_KINDS
 from tilecore.runtime.memory_overlap import overlap
 from tilecore.runtime.scalars import UnfitScalar, slot_of
-from tilecore.runtime.tensors import TensorView, UnreadableTensor, empty_array, is_tensor, view
+from tilecore.runtime.tensors import TensorView, UnreadableTensor, empty_array, is_array, is_tensor, view
 from tilecore.runtime.workspaces import Workspaces
 
 WORD = range(-(2**63), 2**63)
+_NUMBERS = (bool, int, float)
 
 
 @dataclass
@@ -33,8 +34,9 @@ class BoundCall:
 
     slots, grids: int64 arrays as LoadedKernel describes them, the sizes behind the slots.
     device: index of the tensors' device, 0 for the host's. stream: of the adapter, 0 without one.
-    blocks: of all entries. work: estimated nanoseconds of all blocks, -1 when not known.
-    results: the tensors that the call allocated. owners: what must live until the launch has returned.
+    blocks: of all entries. work: nanoseconds that all blocks take at most, -1 when nothing bounds them.
+    results: the tensors that the call allocated. owners: what must live until the launch has returned. written: torch
+    tensors among the arguments that the kernel writes.
     """
 
     slots: Any
@@ -45,6 +47,7 @@ class BoundCall:
     work: int
     results: list[Any]
     owners: list[Any]
+    written: list[Any]
 
 
 class Binder:
@@ -67,6 +70,10 @@ class Binder:
         return self.adapter.current_stream(device_index) if self.has_streams else 0
 
     def read(self, args: Sequence[Any]) -> None:
+        """Read every argument, unless torch is recording operations and one is its tensor, or may become one."""
+        recorder = torch_state.recorder()
+        if recorder and not all(isinstance(value, _NUMBERS) or is_array(value) for value in args):
+            raise errors.recorded(self.plan, recorder)
         for param, value in zip(self.plan.inputs, args, strict=True):
             if isinstance(self.plan.params[param], TensorParam):
                 self._read_tensor(param, value)
@@ -90,6 +97,8 @@ class Binder:
             raise errors.unreadable(self.plan, declared, unreadable) from unreadable.__cause__
         self._check_kind(param, declared, found)
         self._check_device(param, found)
+        if found.loses_gradient:
+            raise errors.gradient(self.plan, declared)
         self.views[param] = found
 
     def _check_kind(self, param: int, declared: TensorParam, found: TensorView) -> None:
@@ -193,8 +202,7 @@ class Binder:
         if found.address % declared.align:
             raise errors.alignment(self.plan, declared, found)
         self._check_strides(declared, found)
-        # torch negates lazily: only views that it makes itself (z.conj().imag) can be so, and those are strided
-        if (declared.strides is not None or found.elements == 1) and found.is_negated:
+        if found.is_negated:
             raise errors.negated(self.plan, declared)
 
     def _check_strides(self, declared: TensorParam, found: TensorView) -> None:
@@ -224,8 +232,13 @@ class Binder:
                 if shared == "part" or (shared == "same" and "w" in other.access):
                     raise errors.overlapping(self.plan, declared, other, shared)
 
+    def written(self) -> list[Any]:
+        """The torch tensors that were passed and are written."""
+        passed = [(self.plan.tensor(p), self.views[p]) for p in self.plan.tensors if p not in self.plan.outputs]
+        return [found.tensor for declared, found in passed if "w" in declared.access and found.library == "torch"]
+
     def grids(self) -> tuple[list[int], int, int]:
-        """(x, y, z, shared bytes of every entry; blocks of all; their estimated nanoseconds or -1)."""
+        """(x, y, z, shared bytes of every entry; blocks of all; the nanoseconds that they take at most, or -1)."""
         words: list[int] = []
         blocks = work = 0
         for entry in self.plan.entries:
@@ -237,7 +250,7 @@ class Binder:
             words += (*sizes, shared)
             blocks += here
             if here:
-                work = work + here * entry.work if entry.work and work >= 0 else -1
+                work = work + here * entry.longest if entry.longest and work >= 0 else -1
         return words, blocks, work if work in WORD else -1
 
 
@@ -264,7 +277,7 @@ def bind(
         *(binder.size(dim, "a size of the launch of {}", plan.name) for dim in plan.sizes),
     ]
     kept = [*owners, *(v.owner for v in binder.views.values())]
-    return BoundCall(_words(slots), _words(grids), index, stream, blocks, work, binder.results, kept)
+    return BoundCall(_words(slots), _words(grids), index, stream, blocks, work, binder.results, kept, binder.written())
 
 
 def makes_arrays(adapter: KernelAdapter, device_type: int) -> bool:

@@ -78,6 +78,8 @@ class Entry:
     grid: blocks along x, y, z. threads: threads of a block along x, y, z.
     shared_bytes: on-chip memory of a block that the launch must provide.
     work: rough cost of one block in nanoseconds, for choosing how to launch; 0 means unknown.
+    longest: what one block takes at most, in nanoseconds; 0 where nothing bounds it but the call's data or sizes. Other
+    Python threads are kept waiting only for kernels that are surely short.
     attributes: what else the backend's launcher needs (strings, numbers, lists), opaque to the core.
     """
 
@@ -87,6 +89,7 @@ class Entry:
     shared_bytes: Dim = 0
     work: int = 0
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    longest: int = 0
 
 
 @dataclass(frozen=True)
@@ -191,6 +194,7 @@ def _entry_to_json(entry: Entry) -> dict[str, Any]:
         "threads": list(entry.threads),
         "shared_bytes": dim_to_json(entry.shared_bytes),
         "work": entry.work,
+        "longest": entry.longest,
         "attributes": dict(entry.attributes),
     }
 
@@ -205,4 +209,5 @@ def _entry_from_json(facts: Mapping[str, Any]) -> Entry:
         dim_from_json(facts["shared_bytes"]),
         facts["work"],
         facts["attributes"],
+        facts.get("longest", 0),
     )

@@ -13,7 +13,7 @@ from tilecore.runtime.artifact import Artifact, Entry, Param, ScalarParam, Symbo
 from tilecore.runtime.dims import Dim, DimExpr
 from tilecore.runtime.scalars import integer_range
 
-INTERFACE = 3  # changes when the built launcher and the Python around it must change together
+INTERFACE = 4  # changes when the built launcher and the Python around it must change together
 
 
 @dataclass(frozen=True)

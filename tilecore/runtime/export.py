@@ -52,7 +52,11 @@ def load_kernel(path: str | os.PathLike[str]) -> JITKernel:
     Raises CacheError when the file is missing or damaged, TargetError when nothing installed runs its target,
     LaunchError when its target is not here, such as another processor.
     """
-    return kernel_of(read_kernel(path))
+    from tilecore.runtime.simulation import warn_of_loading
+
+    kernel = kernel_of(read_kernel(path))
+    warn_of_loading(kernel.artifact, kernel.backend)
+    return kernel
 
 
 def kernel_of(artifact: Artifact) -> JITKernel:

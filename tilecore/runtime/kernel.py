@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
 from tilecore.plugins.backend import Backend
-from tilecore.runtime.adapter import INTERPRETED, SIMULATED, KernelAdapter
+from tilecore.runtime.adapter import INTERPRETED, SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.given_outputs import GivenOutputs
 from tilecore.runtime.kernel_adapter import BaseKernelAdapter
@@ -53,12 +53,10 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         self, artifact: Artifact, backend: Backend, target: Target, make_ir: Callable[[], Any] | None = None
     ) -> None:
         adapter = backend.adapters[artifact.adapter]
-        present = adapter.available(target)
-        if not present.present:
-            raise _not_here(artifact, backend, target, present.detail)
+        self._require_device(artifact, backend, target)
         _require_format(artifact, adapter)
         device = backend.target.device if adapter.device is None else adapter.device
-        super().__init__(artifact, adapter.load(artifact), adapter, device)
+        super().__init__(artifact, self._load(artifact, adapter), adapter, device)
         self._execution = adapter
         self.backend = backend
         self.target = target
@@ -68,6 +66,14 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         self.ref_latency: float | None = None
         self._make_ir = make_ir
         self.pass_configs: Mapping[str, Any] = {}
+
+    def _require_device(self, artifact: Artifact, backend: Backend, target: Target) -> None:
+        present = backend.adapters[artifact.adapter].available(target)
+        if not present.present:
+            raise not_here(artifact, backend, target, present.detail)
+
+    def _load(self, artifact: Artifact, adapter: KernelAdapter) -> LoadedKernel:
+        return adapter.load(artifact)
 
     # -- what it is -------------------------------------------------------------------------------------------
 
@@ -190,13 +196,18 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
 
         return Profiler(self, TensorSupplyType.Auto if tensor_supply_type is None else tensor_supply_type)
 
-    def export(self, path: str | Path) -> Path:
+    def export(self, path: str | Path, *, simulation: bool = False) -> Path:
         """Write the compiled kernel to ``path``; ``tilecore.load_kernel(path)`` loads it, without TVM.
 
-        Raises UnsupportedError for a kernel that the interpreter runs: nothing was compiled."""
+        Raises UnsupportedError for a kernel that the interpreter runs, as nothing was compiled, and for one of a
+        simulated device, which is no deployment, unless ``simulation`` asks for it.
+        """
         from tilecore.runtime.export import write_kernel
+        from tilecore.runtime.simulation import refuse_export
 
         self._require_code()
+        if not simulation:
+            refuse_export(self.artifact, self.backend)
         return write_kernel(self.artifact, path)
 
     def _require_code(self) -> None:
@@ -237,7 +248,7 @@ def _require_format(artifact: Artifact, adapter: KernelAdapter) -> None:
         )
 
 
-def _not_here(artifact: Artifact, backend: Backend, target: Target, missing: str) -> LaunchError:
+def not_here(artifact: Artifact, backend: Backend, target: Target, missing: str) -> LaunchError:
     """The execution backend that the kernel was compiled for lacks something on this machine."""
     others = [name for name, adapter in backend.adapters.items() if adapter.available(target).present]
     hint = "compile it for what is here; `tilecore targets` lists it"

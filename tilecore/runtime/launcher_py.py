@@ -11,9 +11,10 @@ from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.call_plan import make_plan
 from tilecore.runtime.dlpack import capsule_address
 from tilecore.runtime.launch_failure import launch_failure
+from tilecore.runtime.torch_state import note_writes
 from tilecore.runtime.workspaces import Workspaces
 
-GIL_KEPT = 5_000  # nanoseconds of work up to which other Python threads are kept waiting
+GIL_KEPT = 5_000  # nanoseconds; kernels that are surely no longer keep other Python threads waiting
 
 _SIGNATURE = (ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _ON_DEVICE = (*_SIGNATURE[:4], ctypes.c_int, ctypes.c_void_p)
@@ -54,6 +55,7 @@ class Launcher:
             code = self._launch(call)
             if code:
                 raise launch_failure(self.artifact.name, self.artifact.entries, self.loaded, code, list(call.grids))
+            note_writes(call.written)
         if not call.results:
             return None
         return call.results[0] if len(call.results) == 1 else call.results

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from tilecore.dtypes import FACTS
-from tilecore.runtime import dlpack
+from tilecore.runtime import dlpack, torch_state
 
 UNKNOWN = (255, 0, 0)  # an element type without a DLPack code, such as numpy's strings
 
@@ -69,6 +69,11 @@ class TensorView:
         return self.library == "torch" and self.tensor.is_neg()
 
     @property
+    def loses_gradient(self) -> bool:
+        """Whether torch expects a derivative of what is computed from it."""
+        return self.library == "torch" and torch_state.loses_gradient(self.tensor)
+
+    @property
     def dtype_name(self) -> str:
         """The element type, for people."""
         if self.library == "dlpack":
@@ -98,7 +103,7 @@ class TensorView:
 
 
 def is_tensor(value: Any) -> bool:
-    return _is_torch(value) or _is_numpy(value) or hasattr(type(value), "__dlpack__")
+    return _is_torch(value) or is_array(value) or hasattr(type(value), "__dlpack__")
 
 
 def view(value: Any, stream: Callable[[int], int] | None = None) -> TensorView:
@@ -109,7 +114,7 @@ def view(value: Any, stream: Callable[[int], int] | None = None) -> TensorView:
     """
     if _is_torch(value):
         return _torch_view(value)
-    if _is_numpy(value):
+    if is_array(value):
         return _numpy_view(value)
     if hasattr(type(value), "__dlpack__"):
         return _dlpack_view(value, stream)
@@ -162,7 +167,8 @@ def _is_torch(value: Any) -> bool:
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
 
 
-def _is_numpy(value: Any) -> bool:
+def is_array(value: Any) -> bool:
+    """Whether it is numpy's."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, getattr(numpy, "ndarray", ()))
 
@@ -175,9 +181,18 @@ def _torch_view(tensor: Any) -> TensorView:
     if layout != "torch.strided":
         reason = f"its layout is {layout.removeprefix('torch.')}, and kernels need plain strided memory"
         raise UnreadableTensor(reason, ".to_dense()")
+    if tensor.is_nested:
+        raise UnreadableTensor("it is a nested tensor, and kernels need plain strided memory", ".to_padded_tensor(0)")
+    if tensor.is_quantized:
+        raise UnreadableTensor("it is quantized: its memory holds other values", ".dequantize(), or .int_repr()")
     kind = tensor.device.type
     if kind == "meta":
         raise UnreadableTensor("it is on the meta device, which has no memory")
+    if torch_state.handles_operations(type(tensor)):
+        reason = (
+            f"a {type(tensor).__name__} handles torch's operations itself (__torch_dispatch__), and a kernel is none"
+        )
+        raise UnreadableTensor(reason, "pass the plain tensors that it is made of")
     try:
         shape, strides, address = tuple(tensor.shape), tensor.stride(), tensor.data_ptr()
         device = (dlpack.HOST, 0) if kind == "cpu" else _pair(tensor.__dlpack_device__())

@@ -12,35 +12,68 @@ from tilecore.runtime.dims import evaluate
 from tilecore.runtime.tensors import view
 
 _KEPT = 8  # sets of static workspaces a thread keeps, one per device and stream
+_Set = tuple[tuple[int, ...], list[Any]]
 
 
-class Workspaces(threading.local):
-    """The workspaces of one kernel, as one thread sees them.
+class _OfThread(threading.local):
+    """The sets of one thread, by device and stream, the least recently made first."""
 
-    Those whose size never changes are kept per device and stream, since launches on one stream follow each other;
-    the others are allocated at each call.
+    def __init__(self) -> None:
+        self.kept: dict[tuple[int, int], _Set] = {}
+
+
+class Workspaces:
+    """The workspaces of one kernel.
+
+    Those whose size never changes are kept per thread, device and stream, since launches on one stream follow each
+    other; the others are allocated at each call. A launch that is captured into a graph runs later, again and again,
+    on any stream: it gets a set of its own, which lives as long as the kernel does.
     """
 
     def __init__(self, workspaces: tuple[Workspace, ...], adapter: KernelAdapter) -> None:
         self._workspaces = workspaces
         self._adapter = adapter
         self._static = all(isinstance(size, int) for w in workspaces for size in w.shape)
-        self._kept: dict[tuple[int, int], tuple[tuple[int, ...], list[Any]]] = {}
+        self._own = _OfThread()
+        self._captures = adapter_captures(adapter)
+        self._captured: dict[tuple[int, int, int], _Set] = {}
+        self._of_captures: list[_Set] = []  # of sizes that differ from call to call
 
-    def get(self, symbols: Mapping[str, int], device_index: int, stream: int) -> tuple[tuple[int, ...], list[Any]]:
+    def get(self, symbols: Mapping[str, int], device_index: int, stream: int) -> _Set:
         """(addresses, tensors that own them); keep the tensors until the launch has returned."""
+        capture = self._adapter.capture(device_index, stream) if self._captures else 0
+        if capture:
+            return self._for_capture(symbols, device_index, stream, capture)
         if not self._static:
             return self._allocate(symbols, device_index)
-        found = self._kept.get((device_index, stream))
+        kept = self._own.kept
+        found = kept.get((device_index, stream))
         if found is None:
-            if len(self._kept) >= _KEPT:
-                self._kept.clear()
-            found = self._kept[device_index, stream] = self._allocate(symbols, device_index)
+            if len(kept) >= _KEPT:
+                del kept[next(iter(kept))]
+            found = kept[device_index, stream] = self._allocate(symbols, device_index)
         return found
 
-    def _allocate(self, symbols: Mapping[str, int], device_index: int) -> tuple[tuple[int, ...], list[Any]]:
+    def _for_capture(self, symbols: Mapping[str, int], device_index: int, stream: int, capture: int) -> _Set:
+        """Launches of one capture on one stream follow each other, so they share a set of one size."""
+        if not self._static:
+            made = self._allocate(symbols, device_index)
+            self._of_captures.append(made)
+            return made
+        key = (device_index, stream, capture)
+        found = self._captured.get(key)
+        if found is None:
+            found = self._captured.setdefault(key, self._allocate(symbols, device_index))
+        return found
+
+    def _allocate(self, symbols: Mapping[str, int], device_index: int) -> _Set:
         tensors = [
             self._adapter.empty(tuple(evaluate(size, symbols) for size in w.shape), w.dtype, device_index)
             for w in self._workspaces
         ]
         return tuple(view(tensor).address for tensor in tensors), tensors
+
+
+def adapter_captures(adapter: KernelAdapter) -> bool:
+    """Whether the adapter's streams can be captured; one that does not say so is never asked."""
+    return getattr(type(adapter), "capture", KernelAdapter.capture) is not KernelAdapter.capture

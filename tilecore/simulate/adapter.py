@@ -29,6 +29,7 @@ class SimulatedAdapter(KernelAdapter):
     """
 
     device = HOST
+    simulates = True
 
     def __init__(
         self, include: Sequence[str | Path], flags: Sequence[str] = (), device: SimulatedDevice | None = None,

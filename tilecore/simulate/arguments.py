@@ -35,8 +35,13 @@ class Tensor:
 
     @staticmethod
     def of(name: str, array: Any, access: str = "rw") -> Tensor:
-        """A numpy array (ml_dtypes' element types too)."""
+        """A numpy array (ml_dtypes' element types too). Raises ArgumentError for one that the kernel may write and
+        numpy may not, which may lie in memory of another Python object."""
         item = array.itemsize
+        if access not in ACCESS:
+            raise ArgumentError(f"{name}: no such access", found=repr(access), expected=", ".join(ACCESS))
+        if access != "r" and not array.flags.writeable:
+            raise ArgumentError(f"{name}: the kernel may write it, but the array is read-only", hint=".copy()")
         if any(stride % item for stride in array.strides):
             raise ArgumentError(f"{name}: its strides are no multiples of its element size")
         strides = tuple(stride // item for stride in array.strides)

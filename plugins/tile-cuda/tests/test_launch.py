@@ -64,6 +64,10 @@ def test_a_launch(fake, adapter):
     assert "capture mode 2" in fake.journal()
 
 
+def test_the_capture_that_a_stream_takes_part_in(adapter):
+    assert [adapter.capture(0, stream) for stream in (0, 0xCA0005, 2, 1)] == [0, 5, 0, 0]
+
+
 def test_big_shared_memory_is_asked_for(fake, adapter):
     fake.library.fake_slots_of(3)
     kernel = launcher_of(artifact(entry={"shared_bytes": 100_000}), adapter)

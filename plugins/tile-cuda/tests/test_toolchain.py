@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import subprocess
 import sys
 import types
 
@@ -189,3 +190,37 @@ def test_no_run_time_compiler(monkeypatch, reason):
         nvrtc.load.cache_clear()
     assert "pip install 'tile-cuda[nvrtc]'" in str(caught.value)
     assert reason == "no bindings" or caught.value.found == 'Failure finding "libnvrtc.so"'
+
+
+_EMPTY_LOG = """
+import ctypes
+from tile_cuda import nvrtc
+
+def into(memory, data):
+    # as the bindings do it: the address of a bytes object's or a bytearray's own memory
+    name = "PyByteArray_AsString" if isinstance(memory, bytearray) else "PyBytes_AsString"
+    address = ctypes.pythonapi[name]
+    address.restype, address.argtypes = ctypes.c_void_p, (ctypes.py_object,)
+    ctypes.memmove(address(memory), data, len(data))
+    return (0,)
+
+class Api:
+    nvrtcCreateProgram = staticmethod(lambda *args: (0, "program"))
+    nvrtcCompileProgram = staticmethod(lambda *args: (0,))
+    nvrtcDestroyProgram = staticmethod(lambda program: (0,))
+    nvrtcGetProgramLogSize = staticmethod(lambda program: (0, 1))
+    nvrtcGetProgramLog = staticmethod(lambda program, memory: into(memory, b"\\0"))
+    nvrtcGetCUBINSize = staticmethod(lambda program: (0, 4))
+    nvrtcGetCUBIN = staticmethod(lambda program, memory: into(memory, b"\\1\\2\\0\\3"))
+
+compiler = nvrtc.Nvrtc.__new__(nvrtc.Nvrtc)
+compiler._api, compiler.version = Api, "0.0"
+binary, log = compiler.compile("source", {}, [])
+assert (binary, log) == (b"\\1\\2\\0\\3", ""), (binary, log)
+assert bytes([32]) == b"\\x20" and b"a b".split(bytes([32])) == [b"a", b"b"], "the process's only b' ' was written over"
+"""
+
+
+def test_an_empty_log_is_written_into_memory_of_its_own():
+    """CPython has one object for each single byte: whoever writes into it changes it for the whole process."""
+    subprocess.run([sys.executable, "-c", _EMPTY_LOG], check=True, timeout=60)

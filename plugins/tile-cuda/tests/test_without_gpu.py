@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import warnings
 
 import numpy as np
 import pytest
@@ -11,9 +12,12 @@ from tile_cuda.adapter import DriverAdapter
 
 import tilecore
 import tilecore.language as T
-from tilecore.errors import LaunchError, ToolchainError
+from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
 from tilecore.plugins import manager
 from tilecore.plugins.backend import Presence
+from tilecore.runtime import simulation
+from tilecore.runtime.export import read_kernel
+from tilecore.runtime.simulation import SimulationWarning
 
 FOUND = "there is no driver, says the test"
 
@@ -43,13 +47,79 @@ def test_what_needs_a_gpu_names_what_does_not(name):
             (nvcc if name == "nvcc" else nvrtc).load()
         except ToolchainError as error:
             pytest.skip(error.message)
+    kernel = tilecore.compile(twice, target="cuda -arch=sm_80", execution_backend=name)
     with pytest.raises(LaunchError, match=f"twice cannot run with execution_backend='{name}' here") as caught:
-        tilecore.compile(twice, target="cuda -arch=sm_80", execution_backend=name)
+        kernel(np.zeros(64, np.float32), np.zeros(64, np.float32))
     assert caught.value.found == FOUND
     if importlib.util.find_spec("tilecore.simulate") is not None:
         assert caught.value.expected == "one that can run here: sim"
         assert 'execution_backend="sim"' in str(caught.value.hint)
         assert "TILECORE_SIMULATE=1" in str(caught.value.hint)
+
+
+def a_compiler():
+    """The name of an execution backend whose compiler is here; skips without one."""
+    for name, module in (("nvcc", nvcc), ("nvrtc", nvrtc)):
+        try:
+            module.load()
+        except ToolchainError:
+            continue
+        return name
+    pytest.skip("no compiler for the device is here")
+
+
+def test_a_kernel_for_another_machine_is_compiled_and_exported(tmp_path):
+    name = a_compiler()
+    kernel = tilecore.compile(twice, target="cuda -arch=sm_90a", execution_backend=name)
+    assert kernel.execution_backend == name
+    assert kernel.artifact.binary[:4] == b"\x7fELF"
+    assert "twice" in kernel.get_kernel_source()
+    artifact = read_kernel(kernel.export(tmp_path / "twice.tck"))
+    assert (artifact.adapter, artifact.binary_format) == (name, "cubin")
+    with pytest.raises(LaunchError, match="cannot run"):
+        tilecore.load_kernel(tmp_path / "twice.tck")
+
+
+def test_a_simulation_that_nobody_asked_for_is_said_aloud_once(monkeypatch):
+    pytest.importorskip("tilecore.simulate")
+    monkeypatch.setattr(simulation, "_warned", set())
+    with pytest.warns(SimulationWarning, match=r"run on a simulated one.*TILECORE_SIMULATE=1") as caught:
+        kernel = tilecore.compile(twice, target="cuda -arch=sm_90a")
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tilecore.compile(twice, target="cuda -arch=sm_80")
+    assert kernel.execution_backend == "sim"
+    assert 'execution_backend="cython" compiles for the device' in str(caught[0].message)
+
+
+@pytest.mark.parametrize("way", ["argument", "variable", "setting"])
+def test_a_simulation_that_was_asked_for_is_not(way, monkeypatch):
+    pytest.importorskip("tilecore.simulate")
+    monkeypatch.setattr(simulation, "_warned", set())
+    if way != "argument":
+        variable = "TILECORE_SIMULATE" if way == "variable" else "TILECORE_EXECUTION_BACKEND"
+        monkeypatch.setenv(variable, "1" if way == "variable" else "sim")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tilecore.compile(twice, target="cuda -arch=sm_90a", execution_backend="sim" if way == "argument" else None)
+
+
+def test_a_simulation_is_no_deployment(tmp_path):
+    pytest.importorskip("tilecore.simulate")
+    kernel = tilecore.compile(twice, target="cuda -arch=sm_90a", execution_backend="sim")
+    path = tmp_path / "twice.tck"
+    with pytest.raises(UnsupportedError, match="compiled for a simulated device") as caught:
+        kernel.export(path)
+    assert not path.exists()
+    assert 'execution_backend="cython"' in caught.value.hint
+    kernel.export(path, simulation=True)
+    assert read_kernel(path).binary_format == "simulation"
+    with pytest.warns(SimulationWarning, match="exported as a simulation of cuda"):
+        loaded = tilecore.load_kernel(path)
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    loaded(x, y)
+    np.testing.assert_array_equal(y, 2 * x)
 
 
 @pytest.mark.parametrize("way", ["argument", "variable"])

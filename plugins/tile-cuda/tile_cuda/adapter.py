@@ -93,6 +93,9 @@ class DriverAdapter(KernelAdapter):
             raw = self._raw_stream = current_stream_function()
         return raw(device_index) if raw is not None else 0
 
+    def capture(self, device_index: int, stream: int) -> int:
+        return self._driver().capture(stream)
+
     def synchronize(self, device_index: int = 0) -> None:
         try:
             self._driver().synchronize(device_index)

@@ -19,6 +19,7 @@ MAX_PERSISTING_L2, MAX_WINDOW = 108, 109  # bytes of L2 that may be kept for one
 FUNCTION_THREADS, FUNCTION_STATIC_SHARED, FUNCTION_REGISTERS, FUNCTION_DYNAMIC_SHARED = 0, 1, 4, 8
 FUNCTION_LOCAL_BYTES, FUNCTION_CARVEOUT, FUNCTION_CLUSTER_WIDTH, FUNCTION_CLUSTER_ANY_SIZE = 3, 9, 11, 14
 LIMIT_PERSISTING_L2 = 6  # CUlimit
+_CAPTURE_ACTIVE = 1  # CUstreamCaptureStatus
 
 
 class DriverError(Exception):
@@ -155,6 +156,19 @@ class Driver:
 
     def set_context_limit(self, number: int, value: int) -> None:
         self.call("cuCtxSetLimit", number, ctypes.c_size_t(value))
+
+    def capture(self, stream: int) -> int:
+        """Number of the capture that the stream's launches are recorded by, 0 for none."""
+        status, number = ctypes.c_int(), ctypes.c_uint64()
+        try:
+            if hasattr(self.library, "cuStreamGetCaptureInfo_v2"):
+                name, others = "cuStreamGetCaptureInfo_v2", (None, None, None)
+            else:  # before CUDA 11.3
+                name, others = "cuStreamGetCaptureInfo", ()
+            self.call(name, ctypes.c_void_p(stream), ctypes.byref(status), ctypes.byref(number), *others)
+        except DriverError:  # the legacy stream while another one is captured: it cannot be captured itself
+            return 0
+        return number.value if status.value == _CAPTURE_ACTIVE else 0
 
     # -- modules ------------------------------------------------------------------------------------------------
 

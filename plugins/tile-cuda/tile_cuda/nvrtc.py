@@ -42,16 +42,22 @@ class Nvrtc:
             log = self._text(program)
             if code:
                 return None, log or self._name(code)
-            binary = b" " * self._call("nvrtcGetCUBINSize", program)
-            self._call("nvrtcGetCUBIN", program, binary)
-            return binary, log
+            return self._filled("nvrtcGetCUBIN", program), log
         finally:
             self._api.nvrtcDestroyProgram(program)
 
     def _text(self, program: Any) -> str:
-        text = b" " * self._call("nvrtcGetProgramLogSize", program)
-        self._call("nvrtcGetProgramLog", program, text)
-        return text.rstrip(b"\0 ").decode(errors="replace")
+        return self._filled("nvrtcGetProgramLog", program).rstrip(b"\0 ").decode(errors="replace")
+
+    def _filled(self, function: str, program: Any) -> bytes:
+        """What ``function`` writes; ``functionSize`` says how many bytes.
+
+        The memory is a bytearray of this call. A bytes object may be shared: CPython has one of each single byte, and
+        an empty log is one NUL, which would be written over it for the whole process.
+        """
+        memory = bytearray(self._call(f"{function}Size", program))
+        self._call(function, program, memory)
+        return bytes(memory)
 
     def _call(self, function: str, *arguments: Any) -> Any:
         """What the function gives, without its status; a status that is no success raises ToolchainError."""

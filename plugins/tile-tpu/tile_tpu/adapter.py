@@ -39,6 +39,7 @@ class CModelAdapter(KernelAdapter):
 
     name = "cmodel"
     device = HOST
+    simulates = True
 
     def available(self, target: Target) -> Presence:
         from tile_tpu.toolchain.search import find_cmodel

@@ -20,6 +20,7 @@ class SimulatorAdapter(KernelAdapter):
 
     name = SIMULATED
     device = HOST
+    simulates = True
 
     def available(self, target: Target) -> Presence:
         from tilecore.simulate.compilers import find_compiler

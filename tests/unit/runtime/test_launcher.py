@@ -87,7 +87,7 @@ def test_what_to_do_about_a_failed_launch(kind):
 
 
 @pytest.mark.parametrize(
-    "make", [torch.zeros, lambda n: numpy.zeros(n, "f4"), lambda n: torch.nn.Parameter(torch.zeros(n))]
+    "make", [torch.zeros, lambda n: numpy.zeros(n, "f4"), lambda n: torch.nn.Parameter(torch.zeros(n), False)]
 )
 def test_tensors_of_any_library_give_their_pointer(kind, make):
     launcher, recorder = recorded(kind, kernel([TensorParam("A", "float32", (N,))], FROM_FIRST))
@@ -370,6 +370,54 @@ def test_static_workspaces_are_kept_per_thread_and_dynamic_ones_are_not(kind):
     assert made == [((2, 8), "float32"), ((3, 8), "float32")]
 
 
+class Captured(HostAdapter):
+    """Streams and captures as the test sets them."""
+
+    def __init__(self):
+        self.stream, self.number, self.freed = 0, 0, []
+
+    def current_stream(self, device_index):
+        return self.stream
+
+    def capture(self, device_index, stream):
+        return self.number
+
+    def empty(self, shape, dtype, device_index=0):
+        made = super().empty(shape, dtype, device_index)
+        weakref.finalize(made, self.freed.append, made.data_ptr())
+        return made
+
+
+@pytest.mark.parametrize("rows", [4, N], ids=["static", "dynamic"])
+def test_workspaces_that_a_captured_graph_uses_live_as_long_as_the_kernel(kind, rows):
+    adapter = Captured()
+    artifact = kernel(
+        [TensorParam("A", "float32", (N,))], FROM_FIRST, workspaces=[Workspace("W", "float32", (rows, 8))]
+    )
+    launcher, recorder = recorded(kind, artifact, adapter)
+
+    def launched(stream, number=0):
+        adapter.stream, adapter.number = stream, number
+        launcher(torch.zeros(4))
+        return recorder.calls[-1][0][1]
+
+    plain = launched(1)
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(launched(1, 7)))
+    thread.start()
+    thread.join()
+    seen += [launched(1, 8), launched(2, 7)]
+    assert plain not in seen, "a graph may run beside what is launched on the stream it was captured on"
+    assert len(set(seen)) == 3, "and so may two graphs, and two streams of one"
+    if rows == 4:
+        assert launched(1, 7) == seen[0], "what one capture launches on one stream runs in order"
+    for stream in range(100, 130):
+        launched(stream)
+    gc.collect()
+    assert not set(seen) & set(adapter.freed)
+    assert adapter.freed, "those of other streams go at some time"
+
+
 def test_it_can_be_subclassed(kind):
     class Kernel(kind):
         def __init__(self, artifact, loaded):
@@ -451,10 +499,12 @@ def test_the_gil_is_released_for_long_kernels_and_kept_for_short_ones(kind):
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
     name = b"tilecore.launch"
 
-    def progress(work):
+    def progress(longest):
         """Steps that another thread makes while a launch sleeps for 60 ms."""
         loaded = LoadedKernel(new(sleep, name, None), 60_000)
-        launcher = kind(kernel([], entries=[Entry("e", (1, 1, 1), work=work)]), loaded, HostAdapter(), HOST)
+        launcher = kind(
+            kernel([], entries=[Entry("e", (1, 1, 1), work=1, longest=longest)]), loaded, HostAdapter(), HOST
+        )
         steps, stop = [0], threading.Event()
 
         def count():
@@ -472,9 +522,9 @@ def test_the_gil_is_released_for_long_kernels_and_kept_for_short_ones(kind):
         thread.join()
         return made
 
-    assert progress(work=0) >= 10
-    assert progress(work=1_000_000) >= 10
-    assert progress(work=100) <= 2
+    assert progress(longest=0) >= 10
+    assert progress(longest=1_000_000) >= 10
+    assert progress(longest=100) <= 2
 
 
 def test_threads_may_share_a_launcher(kind):

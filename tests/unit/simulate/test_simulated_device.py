@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from device_kit import caught, compiled, filled, line_of, needs_compiler, run
 
-from tilecore.errors import LaunchError
+from tilecore.errors import ArgumentError, LaunchError
 from tilecore.simulate.arguments import Tensor, place, slot_of
 from tilecore.simulate.device import SimulatedDevice
 from tilecore.simulate.errors import SimulationError
@@ -190,3 +190,14 @@ KERNEL g(float* A) {
     library = compiled(source)
     assert library.user_line(line_of(source, "A[thread_x + 4]")) == "model.py:12"
     assert library.user_line(8) is None
+
+
+def test_memory_that_numpy_may_not_write_is_not_written():
+    """Such an array may lie in a bytes object, which Python shares."""
+    frozen = np.frombuffer(b"abcdefgh", np.float32)
+    assert Tensor.of("A", frozen, "r").address == frozen.ctypes.data
+    for access in ("w", "rw"):
+        with pytest.raises(ArgumentError, match="read-only"):
+            Tensor.of("A", frozen, access)
+    with pytest.raises(ArgumentError, match="no such access"):
+        Tensor.of("A", frozen, "x")

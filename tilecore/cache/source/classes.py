@@ -80,6 +80,20 @@ def instance_state(value: Any) -> Any:
     return state
 
 
+def instance_parts(value: Any) -> list[Any]:
+    """The objects that :func:`instance_state` reads: the class, slots, and the names and values of the rest."""
+    found: list[Any] = [type(value)]
+    for base in type(value).__mro__:
+        for slot in vars(base).values():
+            if isinstance(slot, types.MemberDescriptorType):
+                try:
+                    found.append(slot.__get__(value))
+                except AttributeError:
+                    found.append(_ABSENT)
+    state = getattr(value, "__dict__", {})
+    return [*found, *state.keys(), *state.values()]
+
+
 def static_attribute(value: Any, name: str) -> tuple[Any] | None:
     """``(value.name,)`` when that is plain data which reading cannot change or compute; else None."""
     is_class = isinstance(value, type)

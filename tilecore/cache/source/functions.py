@@ -27,6 +27,7 @@ def describe_function(describer: Describer, function: FunctionType, *, signature
     if describer.again(function):
         return
     definition = analyse(function)
+    describer.watch.parts(lambda: (function.__code__, function.__defaults__, function.__kwdefaults__))
     describer.tag(b"F", definition.digest)
     describer.value(function.__defaults__)
     describer.mapping(function.__kwdefaults__ or {})
@@ -55,6 +56,7 @@ def describe_decorated(describer: Describer, value: Any, wrapped: FunctionType) 
         raise NotUnderstoodError(f"the decorator of {wrapped.__name__} has arguments that are not constants")
     describer.tag(b"W", f"{kind.__module__}.{kind.__qualname__}")
     state = {n: v for n, v in vars(value).items() if not n.startswith("__") and v is not wrapped}
+    describer.watch.mapping(vars(value))
     if any(name.startswith("_") and held is not None for name, held in state.items()):
         raise NotUnderstoodError(f"{wrapped.__name__} has been built already")
     describer.mapping(state)
@@ -84,6 +86,7 @@ def _annotations(describer: Describer, function: FunctionType, definition: Defin
 def _read(describer: Describer, function: FunctionType, cells: dict[str, CellType], read: Read) -> None:
     if read.module is not None:
         module = sys.modules.get(read.module)
+        describer.watch.entry(sys.modules, read.module)
         if module is None:
             _unloaded(describer, read.module, read.attributes)
         else:
@@ -91,6 +94,7 @@ def _read(describer: Describer, function: FunctionType, cells: dict[str, CellTyp
     elif read.name in cells:
         _chain(describer, cells[read.name], ("cell_contents", *read.attributes), read.order_free)
     elif read.name in function.__globals__:
+        describer.watch.entry(function.__globals__, read.name)
         _chain(describer, function.__globals__[read.name], read.attributes, read.order_free)
     else:
         _builtin(describer, function, read.name)
@@ -98,7 +102,13 @@ def _read(describer: Describer, function: FunctionType, cells: dict[str, CellTyp
 
 def _builtin(describer: Describer, function: FunctionType, name: str) -> None:
     scope = function.__globals__.get("__builtins__", {})
-    value = (scope if isinstance(scope, dict) else vars(scope)).get(name, _MISSING)
+    own = scope if isinstance(scope, dict) else vars(scope)
+    describer.watch.entry(function.__globals__, name)
+    describer.watch.entry(own, name)
+    value = own.get(name, _MISSING)
+    if value is _MISSING and describer.in_process:
+        describer.tag(b"BM", name)  # no such name, and that is watched: perhaps what reads it is not run
+        return
     if value is _MISSING:
         raise NotUnderstoodError(f"{name} is not defined")
     if value is not trust.PURE_BUILTINS.get(name, _MISSING):
@@ -137,11 +147,14 @@ def _of_module(describer: Describer, module: ModuleType, name: str, rest: tuple[
     if any(name in vars(kind) for kind in type(module).__mro__[:-2]):  # the module's class computes it
         raise NotUnderstoodError(f"{own}.{name} is made on demand")
     value = vars(module).get(name, _MISSING)
+    policy = trust.policy(own)
+    if policy != "pure":  # whose names mean what they mean, and are loaded when they are first used
+        describer.watch.entry(vars(module), name)
     if value is _MISSING:
         value = sys.modules.get(f"{own}.{name}", _MISSING)
+        describer.watch.entry(sys.modules, f"{own}.{name}")
     if isinstance(value, ModuleType):
         return value
-    policy = trust.policy(own)
     if policy == "pure":
         return _of_pure_module(describer, module, name, value, rest)
     if value is _MISSING:
@@ -164,6 +177,7 @@ def _of_pure_module(describer: Describer, module: ModuleType, name: str, value: 
         raise NotUnderstoodError(f"{own}.{name} may read something that is not an argument")
     as_declared = value is _MISSING or trust.is_as_declared(module, name, value)
     if not as_declared and home is None and not _belongs(value, own):
+        describer.watch.entry(vars(module), name)
         return value
     place = (own, name) if as_declared else home or (own, name)
     describer.tag(b"M", ":".join((*place, *rest)))
@@ -179,6 +193,7 @@ def _belongs(value: Any, module: str) -> bool:
 
 
 def _of_cell(describer: Describer, cell: CellType) -> Any:
+    describer.watch.cell(cell)
     try:
         return cell.cell_contents
     except ValueError:
@@ -194,6 +209,7 @@ def _of_object(describer: Describer, value: Any, name: str) -> Any:
     if not isinstance(value, type) and describer.try_value(value):
         return _MISSING
     found = static_attribute(value, name)
+    describer.watch.parts(lambda: static_attribute(value, name) or ())
     if found is None:
         describer.value(value)
         return _MISSING

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import itertools
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -16,9 +17,11 @@ from typing import Any
 
 from tilecore.cache.key import encode, foreign_dtype, numpy_scalar
 from tilecore.cache.source import trust
-from tilecore.cache.source.classes import class_parts, enum_parts, instance_state
+from tilecore.cache.source.arrays import array_contents
+from tilecore.cache.source.classes import class_parts, enum_parts, instance_parts, instance_state
 from tilecore.cache.source.functions import describe_decorated, describe_function
 from tilecore.cache.source.text import NotUnderstoodError
+from tilecore.cache.source.watch import Watch
 from tilecore.dtypes import dtype
 
 MOST_OBJECTS = 2048
@@ -27,10 +30,16 @@ _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, dtype})
 
 
 class Describer:
-    """Collects the description of any number of values. Methods raise NotUnderstoodError."""
+    """Collects the description of any number of values. Methods raise NotUnderstoodError.
 
-    def __init__(self) -> None:
+    watch: everything that can change and was read. in_process: the description is compared within this process only;
+    then nodes of TVM, which do not change, are described as the very objects that they are.
+    """
+
+    def __init__(self, in_process: bool = False) -> None:
+        self.in_process = in_process
         self.out: list[bytes] = []
+        self.watch = Watch()
         self._numbers: dict[int, int] = {}  # id to number of what has been described
         self._kept: list[Any] = []  # by number; keeps the ids valid
         self._depth = 0
@@ -59,12 +68,13 @@ class Describer:
 
     def try_value(self, value: Any) -> bool:
         """Describe ``value``, or nothing at all; whether it could be done."""
-        length, count = len(self.out), len(self._kept)
+        length, count, mark = len(self.out), len(self._kept), self.watch.mark()
         try:
             self.value(value)
             return True
         except NotUnderstoodError:
             del self.out[length:]
+            self.watch.forget(mark)
             for kept in self._kept[count:]:
                 del self._numbers[id(kept)]
             del self._kept[count:]
@@ -87,6 +97,7 @@ class Describer:
 
     def mapping(self, value: Mapping[Any, Any]) -> None:
         """A mapping in its own order, which a function can see."""
+        self.watch.mapping(value)
         self.items(b"D", [part for pair in value.items() for part in pair])
 
     def items(self, tag: bytes, items: Iterable[Any]) -> None:
@@ -103,11 +114,24 @@ class Describer:
 
     def _list(self, value: list) -> None:
         if not self.again(value):
+            self.watch.parts(value.copy)
             self.items(b"L", value)
 
     def _dict(self, value: dict) -> None:
         if not self.again(value):
             self.mapping(value)
+
+    def _ordered_dict(self, value: collections.OrderedDict) -> None:
+        self.watch.mapping(value)
+        self.parts(b"Q", list(value.items()))
+
+    def _proxy(self, value: types.MappingProxyType) -> None:
+        self.watch.mapping(value)
+        self.parts(b"X", dict(value))
+
+    def _bytearray(self, value: bytearray) -> None:
+        self.watch.fact(lambda: bytes(value))
+        self.parts(b"AB", bytes(value))
 
     def _namespace(self, value: types.SimpleNamespace) -> None:
         if not self.again(value):
@@ -118,6 +142,8 @@ class Describer:
             raise NotUnderstoodError("the order of a set differs between processes")
         if not all(type(item) in _PLAIN and item == item for item in value):  # others cannot be sorted for certain
             raise NotUnderstoodError("a set holds something else than plain values")
+        if type(value) is set:
+            self.watch.parts(lambda: tuple(value))
         self.out.append(b"S" + encode(frozenset(value)))
 
     def _function(self, function: types.FunctionType) -> None:
@@ -152,6 +178,10 @@ class Describer:
             raise NotUnderstoodError(f"class {cls.__qualname__} of {cls.__module__}")
         elif not self.again(cls):
             self.tag(b"C", cls.__qualname__)
+            self.watch.mapping(vars(cls))
+            self.watch.parts(lambda: cls.__bases__)
+            for member in getattr(cls, "_member_map_", {}).values() if issubclass(cls, enum.Enum) else ():
+                self.watch.mapping(vars(member))
             self.items(b"T", enum_parts(cls) if issubclass(cls, enum.Enum) else class_parts(cls))
 
     def _instance(self, value: Any) -> None:
@@ -165,6 +195,7 @@ class Describer:
         if isinstance(value, enum.Enum):
             self.parts(b"U", kind, value._name_, value._value_)
         elif isinstance(stand_in, types.FunctionType):
+            self.watch.fact(lambda: description(stand_in(value)))
             self.parts(b"K", name, stand_in(value))
         elif isinstance(wrapped, types.FunctionType):
             describe_decorated(self, value, wrapped)
@@ -172,16 +203,39 @@ class Describer:
             self.parts(b"K", name, str(value))
         elif (number := numpy_scalar(value)) is not None:
             self.parts(b"K", *number)
+        elif self.in_process and kind.__module__.partition(".")[0] in _OF_TVM:
+            self.tag(b"TN", str(_serial_number(value)))
+        elif (array := array_contents(value)) is not None:
+            self.watch.fact(lambda: array_contents(value))
+            self.parts(b"AN", name, *array)
         else:
+            self.watch.parts(lambda: instance_parts(value))
             self.parts(b"I", kind, instance_state(value))
+
+
+_OF_TVM = ("tvm", "tvm_ffi")
+_serials = itertools.count()
+_numbered: dict[int, tuple[int, Any]] = {}  # by address: a number, and the object, which keeps the address its own
+
+
+def _serial_number(value: Any) -> int:
+    return _numbered.setdefault(id(value), (next(_serials), value))[0]
+
+
+def description(value: Any, in_process: bool = False) -> bytes:
+    """The description of one value by itself. Raises NotUnderstoodError."""
+    describer = Describer(in_process)
+    describer.value(value)
+    return b"".join(describer.out)
 
 
 _BY_TYPE: dict[type, Callable[[Describer, Any], None]] = {
     tuple: lambda d, value: d.items(b"T", value),
     list: Describer._list,
     dict: Describer._dict,
-    collections.OrderedDict: lambda d, value: d.parts(b"Q", list(value.items())),
-    types.MappingProxyType: lambda d, value: d.parts(b"X", dict(value)),
+    bytearray: Describer._bytearray,
+    collections.OrderedDict: Describer._ordered_dict,
+    types.MappingProxyType: Describer._proxy,
     types.SimpleNamespace: Describer._namespace,
     range: lambda d, value: d.parts(b"Z", value.start, value.stop, value.step),
     slice: lambda d, value: d.parts(b"H", value.start, value.stop, value.step),

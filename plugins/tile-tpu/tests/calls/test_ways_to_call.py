@@ -108,7 +108,7 @@ def test_do_bench_spares_simulators(backend):
 
 def test_export_and_load(kernel, tmp_path):
     a, b = operands()
-    kernel.export(tmp_path / "mm.kernel")
+    kernel.export(tmp_path / "mm.kernel", simulation=True)
     torch.testing.assert_close(tilecore.load_kernel(tmp_path / "mm.kernel")(a, b), kernel(a, b))
     program = """
 import sys, numpy, tilecore

@@ -84,9 +84,8 @@ class Bmlib:
         if function is None:
             function = self.library.tpu_kernel_get_function(self.handle, module, entry.encode())
             self._functions[module, entry] = function
-        _check(
-            "tpu_kernel_launch", self.library.tpu_kernel_launch(self.handle, function, arguments, len(arguments)), entry
-        )
+        own = ctypes.create_string_buffer(arguments, len(arguments))  # a copy, as the kernel could write there
+        _check("tpu_kernel_launch", self.library.tpu_kernel_launch(self.handle, function, own, len(own)), entry)
 
     def wait(self) -> None:
         _check("bm_thread_sync", self.library.bm_thread_sync(self.handle))

@@ -63,6 +63,7 @@ class TpuRt:
         self.library = open_library(path)
         self.stream = c_void_p()
         self._modules: dict[str, int] = {}
+        self._queued: list[Any] = []  # the arguments of launches that may still run
         _check("tpuRtInit", self.library.tpuRtInit())
         _check("tpuRtSetDevice", self.library.tpuRtSetDevice(device))
         _check("tpuRtStreamCreate", self.library.tpuRtStreamCreate(ctypes.byref(self.stream)))
@@ -93,12 +94,16 @@ class TpuRt:
 
     def launch(self, module: int, entry: str, arguments: bytes, items: int) -> None:
         """``items`` work items, each with a copy of ``arguments``. Only queued: see :meth:`wait`."""
-        every = arguments * items  # the runtime takes an array of them, its size is that of the array
+        # the runtime takes an array of them, its size is that of the array; memory of our own, which stays until the
+        # launch is done
+        every = ctypes.create_string_buffer(arguments * items, len(arguments) * items)
+        self._queued.append(every)
         code = self.library.tpuRtKernelLaunch(module, entry.encode(), every, len(every), 1, items, self.stream)
         _check("tpuRtKernelLaunch", code, f"of {entry}")
 
     def wait(self) -> None:
         _check("tpuRtStreamSynchronize", self.library.tpuRtStreamSynchronize(self.stream))
+        self._queued.clear()
 
 
 def _check(function: str, code: int, what: str = "") -> None:

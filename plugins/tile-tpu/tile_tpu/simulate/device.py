@@ -103,8 +103,9 @@ class _Launch:
         launch = native.CLaunch()
         launch.chip = native.chip_record(self.chip)
         launch.entry = self.library.entry(self.entry)
-        self.structs = self.struct * self.block_num
-        launch.arguments, launch.argument_bytes = self.structs, len(self.struct)
+        # a copy: the kernel gets the address, and memory of a bytes object is not to be written
+        self.structs = (ctypes.c_char * (len(self.struct) * self.block_num))(*self.struct * self.block_num)
+        launch.arguments, launch.argument_bytes = ctypes.addressof(self.structs), len(self.struct)
         tensors = (native.CTensor * max(len(self.placed), 1))()
         for record, block in zip(tensors, self.placed, strict=False):
             _fill(record, block)

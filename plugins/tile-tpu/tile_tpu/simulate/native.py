@@ -40,7 +40,7 @@ class CTensor(ctypes.Structure):
 
 class CLaunch(ctypes.Structure):
     _fields_ = [
-        ("chip", CChip), ("entry", ctypes.c_void_p), ("arguments", ctypes.c_char_p), ("argument_bytes", _u64),
+        ("chip", CChip), ("entry", ctypes.c_void_p), ("arguments", ctypes.c_void_p), ("argument_bytes", _u64),
         ("tensors", ctypes.POINTER(CTensor)), ("tensor_count", _i32), ("work_items", _i32), ("command_limit", _u64),
         ("seconds", _double), ("interrupt", ctypes.POINTER(_i32)),
     ]  # fmt: skip

@@ -53,7 +53,7 @@ def kernel_of(name, target):
 
 def test_a_loaded_kernel_is_the_same(target, tmp_path):
     kernel = kernel_of("scaled", target)
-    loaded = tilecore.load_kernel(kernel.export(tmp_path / "scaled.tck"))
+    loaded = tilecore.load_kernel(kernel.export(tmp_path / "scaled.tck", simulation=True))
     assert loaded.artifact == kernel.artifact
     assert repr(loaded) == repr(kernel)
     assert str(loaded.explain()) == str(kernel.explain())
@@ -63,7 +63,7 @@ def test_a_loaded_kernel_is_the_same(target, tmp_path):
     assert loaded.get_profiler().do_bench(n_warmup=1, n_repeat=1, dynamic_symbolic_constraints={"n": 5}) > 0
     with pytest.raises(TargetError, match="is not kept in an exported kernel"):
         loaded.get_tir()
-    again = tilecore.load_kernel(loaded.export(tmp_path / "again.tck"))
+    again = tilecore.load_kernel(loaded.export(tmp_path / "again.tck", simulation=True))
     assert again.artifact == kernel.artifact
     unpickled = pickle.loads(pickle.dumps(kernel))
     assert unpickled.artifact == kernel.artifact
@@ -87,7 +87,7 @@ print(json.dumps([repr(kernel), digest(kernel), b.tolist()]))
 
 def test_a_process_without_a_compiler_loads_and_runs_it(target, tmp_path):
     kernel = kernel_of("plain", target)
-    path = kernel.export(tmp_path / "plain.tck")
+    path = kernel.export(tmp_path / "plain.tck", simulation=True)
     words, source, made = json.loads(run(PROGRAM, str(path), json.dumps(A.tolist())))
     assert words == repr(kernel)
     assert source == hashlib.sha256(kernel.get_kernel_source().encode()).hexdigest()
@@ -96,7 +96,7 @@ def test_a_process_without_a_compiler_loads_and_runs_it(target, tmp_path):
 
 def test_files_that_are_no_kernels(target, tmp_path):
     """Cut anywhere, or a bit of them another."""
-    path = kernel_of("plain", target).export(tmp_path / "plain.tck")
+    path = kernel_of("plain", target).export(tmp_path / "plain.tck", simulation=True)
     data = path.read_bytes()
     assert len(data) > 500
     for end in {0, 1, 40, 300, len(data) // 2, len(data) - 20, len(data) - 1}:

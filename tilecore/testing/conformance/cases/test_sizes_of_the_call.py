@@ -143,7 +143,7 @@ def test_messages_of_a_kernel_from_the_cache_and_from_a_file(target, tmp_path, m
     _kernels.clear()
     second = compiled(failing(50), target)
     assert second.from_cache
-    third = tilecore.load_kernel(first.export(tmp_path / "kernel"))
+    third = tilecore.load_kernel(first.export(tmp_path / "kernel", simulation=True))
     good, bad = np.full((3, 5), 49, np.int32), np.full((3, 5), 49, np.int32)
     bad[1, 2] = 50
     for kernel in (first, second, third):

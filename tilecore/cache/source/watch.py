@@ -1,0 +1,79 @@
+"""What a description was read from, so that a look at it tells whether it still holds, in a microsecond or two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_
+from types import CellType
+from typing import Any
+
+ABSENT: Any = object()
+
+
+class Watch:
+    """The places that a description came from, each with the very objects that it had.
+
+    A place that holds another object now may still give an equal description: then a new one has to be made. One that
+    holds the same object, which cannot change or is watched itself, gives the same.
+    """
+
+    __slots__ = ("_entries", "_facts", "_parts")
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[int, Any], tuple[Mapping[Any, Any], Any, Any]] = {}
+        self._parts: list[tuple[Callable[[], Sequence[Any]], Sequence[Any]]] = []
+        self._facts: list[tuple[Callable[[], Any], Any]] = []
+
+    def entry(self, mapping: Mapping[Any, Any], key: Any) -> None:
+        """What a mapping has under a key, or that it has none."""
+        self._entries.setdefault((id(mapping), key), (mapping, key, mapping.get(key, ABSENT)))
+
+    def parts(self, read: Callable[[], Sequence[Any]]) -> None:
+        """The objects that ``read()`` lists, which are compared by identity."""
+        self._parts.append((read, read()))
+
+    def fact(self, read: Callable[[], Any]) -> None:
+        """What ``read()`` gives, which is compared by value: it must not change with its source."""
+        self._facts.append((read, read()))
+
+    def cell(self, cell: CellType) -> None:
+        """The variable of a closure."""
+        self.parts(lambda: (contents(cell),))
+
+    def mapping(self, mapping: Mapping[Any, Any]) -> None:
+        """All of a mapping, in its order."""
+        self.parts(lambda: (*mapping.keys(), *mapping.values()))
+
+    def mark(self) -> tuple[int, int, int]:
+        """How much is watched; see :meth:`forget`."""
+        return len(self._entries), len(self._parts), len(self._facts)
+
+    def forget(self, mark: tuple[int, int, int]) -> None:
+        """Watch only what was watched at ``mark``."""
+        entries, parts, facts = mark
+        for key in list(self._entries)[entries:]:
+            del self._entries[key]
+        del self._parts[parts:]
+        del self._facts[facts:]
+
+    def holds(self) -> bool:
+        """Whether every place has what it had. False also where reading one of them fails."""
+        for mapping, key, value in self._entries.values():
+            if mapping.get(key, ABSENT) is not value:
+                return False
+        try:
+            for read, values in self._parts:
+                now = read()
+                if len(now) != len(values) or not all(map(is_, now, values)):
+                    return False
+            return all(read() == value for read, value in self._facts)
+        except Exception:
+            return False
+
+
+def contents(cell: CellType) -> Any:
+    """What is in a cell; ABSENT when nothing is."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return ABSENT
