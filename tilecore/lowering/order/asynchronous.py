@@ -152,30 +152,47 @@ class Asynchronous:
 
     def _start(self, effect: Start, site: Site, state: Memory, mask: Value) -> Conflict | None:
         members = self._members(mask)
-        if effect.at is not None:
-            places = self._described(effect, mask)
-        else:
-            places = self._cells(effect.element, effect.size, mask)
-        if places is None:
-            self.report(Conflict(0, site, -1))
-            return None
-        cells, threads = places
-        if not len(cells):
-            return None
         barrier = None if effect.barrier is None else self._barrier(effect.barrier)
-        once, at = np.unique(cells, return_index=True)
-        if len(once) == len(cells):
-            return state.start(Item(site, cells, threads + FIRST, members, effect.writes, barrier), effect.channel)
-        whole = np.full(len(once), self.groups.some_of(members))
-        return state.start(Item(site, once, whole, members, effect.writes, barrier), effect.channel)
+        for cells, who in self._places_of(effect, mask, members):
+            if len(cells):
+                item = Item(site, cells, who, members, effect.writes, barrier)
+                conflict = state.start(item, effect.channel)
+                if conflict is not None:
+                    return conflict
+        return None
 
-    def _described(self, effect: Start, mask: Value) -> tuple[Any, Any] | None:
+    def _places_of(self, effect: Start, mask: Value, members: Any) -> list[tuple[Any, Any]]:
+        """(cells, each once; who starts the work on each)."""
+        if effect.at is not None:
+            return self._described(effect, mask, members)
+        places = self._cells(effect.element, effect.size, mask)
+        if places is None:
+            return [self._whole(effect.element, members)]
+        cells, threads = places
+        once = np.unique(cells)
+        if len(once) == len(cells):
+            return [(cells, threads + FIRST)]
+        return [(once, np.full(len(once), self.groups.some_of(members)))]
+
+    def _whole(self, element: Any, members: Any) -> tuple[Any, Any]:
+        start, cell = self.program.start_of(element.source), self.program.cell
+        cells = np.arange(start // cell, -(-(start + self.program.size_of(element.source)) // cell))
+        return cells, np.full(len(cells), self.groups.some_of(members))
+
+    def _described(self, effect: Start, mask: Value, members: Any) -> list[tuple[Any, Any]]:
         """Runs of bytes behind a place that is a value: the description of a matrix in shared memory."""
         at = self.expressions.value(effect.at, self.names)
         if at is UNKNOWN:
-            return None
-        begin = np.asarray(at) // effect.align * effect.align
-        parts = [self._runs(begin + offset, size, mask, 0, self.program.bytes) for offset, size in effect.pieces]
-        return np.concatenate([c for c, _ in parts]), np.concatenate([t for _, t in parts])
+            return [self._whole(effect.element, members)]
+        begin = np.broadcast_to(np.asarray(at) // effect.align * effect.align, members.shape)
+        found = []
+        for first in np.unique(begin[members]):
+            mine = members & (begin == first)
+            cells = np.unique(np.concatenate([self._run(first + offset, size) for offset, size in effect.pieces]))
+            self.trace = crc32(cells.data, self.trace)
+            found.append((cells, np.full(len(cells), self.groups.some_of(mine))))
+        return found
 
-
+    def _run(self, first: int, size: int) -> Any:
+        cell, end = self.program.cell, self.program.bytes
+        return np.arange(max(0, first) // cell, -(-min(first + size, end) // cell))

@@ -77,6 +77,10 @@ class Groups:
             return FIRST + int(np.argmax(members))
         return self.some(self.set_of(members))
 
+    def all_behind(self, members: Array) -> Array:
+        """For each number, have all of these threads waited for it?"""
+        return self.behind[:, members].all(axis=1)
+
     def met(self, members: Array) -> Array:
         """For each number what it is when these threads have waited for each other."""
         number = self.set_of(members)

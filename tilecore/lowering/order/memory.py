@@ -120,7 +120,7 @@ class Memory:
     def all_touch(self, site: Site, cells: slice, threads: Array, writes: bool, before: Memory) -> Conflict | None:
         """Any of the threads may touch any of the cells. before: what is held against them."""
         who = self.groups.some_of(threads)
-        behind = self.groups.behind[:, threads].all(axis=1)
+        behind = self.groups.all_behind(threads)
         rows = [("writer", "write_site", ~behind[before.writer[cells]])]
         rows.append(("landing", "landing", self.landing[cells] != 0))
         if writes:
@@ -140,10 +140,11 @@ class Memory:
 
     def all_atomic(self, site: Site, cells: slice, threads: Array, kind: int) -> Conflict | None:
         """Any of the threads may change any of the cells by one kind of atomic operation."""
-        bad = ~self.groups.behind[self.writer[cells]][:, threads].all(axis=1) & (self.atomic[cells] != kind)
+        behind = self.groups.all_behind(threads)
+        bad = ~behind[self.writer[cells]] & (self.atomic[cells] != kind)
         sites = self.write_site
         if not bad.any():
-            bad, sites = ~self.groups.behind[self.reader[cells]][:, threads].all(axis=1), self.read_site
+            bad, sites = ~behind[self.reader[cells]], self.read_site
         if bad.any():
             at = int(np.argmax(bad)) + int(cells.start)
             return Conflict(int(sites[at]), site, at)
@@ -219,7 +220,7 @@ class Memory:
         if conflict is None and single:
             conflict = self._unordered(item.site, item.cells, threads, self, item.writes)
         elif conflict is None:
-            bad = ~self.groups.behind[self.writer[item.cells]][:, item.threads].all(axis=1)
+            bad = ~self.groups.all_behind(item.threads)[self.writer[item.cells]]
             if bad.any():
                 cell = int(item.cells[np.argmax(bad)])
                 conflict = Conflict(int(self.write_site[cell]), item.site, cell)

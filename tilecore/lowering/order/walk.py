@@ -79,7 +79,7 @@ class Walk(Asynchronous):
             return None
         span = getattr(node, "span", None) or span
         if isinstance(node, SeqStmt):
-            return self._sequence(list(node.seq), state, mask, span)
+            return self._sequence(_flat(node), state, mask, span)
         if isinstance(node, (Break, Continue)):
             self.jumps[isinstance(node, Continue)].append(state)
             return None
@@ -129,47 +129,62 @@ class Walk(Asynchronous):
 
     def _sequence(self, parts: list[Stmt], state: State, mask: Value, span: Any) -> State:
         while parts and state is not None:
-            part = parts.pop(0)
-            roles = self._role_of(part, mask)
-            if roles is None:
-                state = self.statement(part, state, mask, span)
+            roles = self._roles(parts, mask)
+            if not roles:
+                state = self.statement(parts.pop(0), state, mask, span)
                 continue
-            ends = [self._role(part, state, mask, span)]
-            free = ~roles
-            while parts and (more := self._role_of(parts[0], mask)) is not None and not (more & ~free).any():
-                ends.append(self._role(parts.pop(0), state, mask, span))
-                free = free & ~more
-            state = _joined(ends)
+            state = _joined([self._role(role, mask, state, span) for role in roles])
+            del parts[: len(roles)]
         return state
 
+    def _roles(self, parts: list[Stmt], mask: Value) -> list[Stmt]:
+        """The first statements, where each is the code of threads that no other one of them has, and some wait."""
+        taken = np.zeros(self.groups.threads, bool)
+        found: list[Stmt] = []
+        for part in parts:
+            chosen = self._role_of(part, mask)
+            if chosen is None or (chosen & taken).any():
+                break
+            found.append(part)
+            taken |= chosen
+        if len(found) == 1 and taken.sum() < self.groups.warp:
+            return []
+        return found
+
     def _role_of(self, node: Stmt, mask: Value) -> Any:
-        """The threads that a condition names, where they wait for each other in its code; None for other code."""
-        if not isinstance(node, IfThenElse) or not self.program.orders(node):
+        """The threads that a condition names, where its code waits or starts something; None for other code."""
+        if not isinstance(node, IfThenElse) or node.else_case is not None or not self.program.orders(node):
             return None
         chosen = self.expressions.value(node.condition, self.names)
         if chosen is UNKNOWN or np.ndim(chosen) != 1:
             return None
         chosen = np.broadcast_to(np.logical_and(chosen, mask), (self.groups.threads,))
-        if not chosen.any() or chosen.all() or np.array_equal(chosen, np.broadcast_to(mask, chosen.shape)):
-            return None
-        return chosen if chosen.sum() >= self.groups.warp else None
+        whole = np.broadcast_to(mask, chosen.shape)
+        return None if not chosen.any() or np.array_equal(chosen, whole) or _is_spread(chosen) else chosen
 
-    def _role(self, node: Any, state: Memory, mask: Value, span: Any) -> State:
+    def _are_roles(self, node: IfThenElse, chosen: Value) -> bool:
+        """Do some threads one thing, and the others, beside them in the block, another in which they wait?"""
+        if node.else_case is None or not self.program.orders(node) or np.ndim(chosen) != 1:
+            return False
+        return not _is_spread(chosen) or not _is_spread(~chosen)
+
+    def _role(self, node: Stmt, mask: Value, state: Memory, span: Any) -> State:
         """Roles run at the same time: each begins with what was open before the first."""
         names, outer = dict(self.names), self.in_role
         self.in_role = True
-        end = self._branch(node, state.copy(), mask, span, whole=True)
-        self.in_role = outer
-        self.names = names
+        end = self.statement(node, state.copy(), mask, span)
+        self.in_role, self.names = outer, names
         return end
 
-    def _branch(self, node: IfThenElse, state: Memory, mask: Value, span: Any, whole: bool = False) -> State:
+    def _branch(self, node: IfThenElse, state: Memory, mask: Value, span: Any) -> State:
         self.touch(node.condition, node, state, mask, span)
         chosen = self.expressions.value(node.condition, self.names)
         if chosen is not UNKNOWN:
             yes, no = np.logical_and(mask, chosen), np.logical_and(mask, np.logical_not(chosen))
             sides = [(node.then_case, yes), (node.else_case, no)]
             alive = [(side, way) for side, way in sides if np.any(way)]
+            if len(alive) > 1 and self._are_roles(node, chosen):
+                return _joined([self._role(side, way, state, span) for side, way in alive])
             for side, way in alive:
                 if side is not None:
                     end = self.statement(side, state, way, span)
@@ -286,6 +301,16 @@ class Walk(Asynchronous):
         ends += [*self.jumps[0], *([current] if count is not None else [])]
         self.jumps = outer
         return _joined(ends)
+
+
+def _flat(node: SeqStmt) -> list[Stmt]:
+    return [each for part in node.seq for each in (_flat(part) if isinstance(part, SeqStmt) else [part])]
+
+
+def _is_spread(chosen: Any) -> bool:
+    """Are they no neighbours: one thread of each warp, say?"""
+    first, last = np.argmax(chosen), len(chosen) - np.argmax(chosen[::-1])
+    return bool(chosen.sum() != last - first)
 
 
 def _period(seen: list[int]) -> int:

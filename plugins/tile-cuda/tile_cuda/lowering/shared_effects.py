@@ -50,6 +50,7 @@ def describe() -> None:
         instructions.ATOMIC_ADD_VECTOR,
         instructions.OPERAND,
         instructions.OPERAND_AT,
+        instructions.CLUSTER_RANK,
     )
     describe_calls(dict.fromkeys(register_only, nothing))
     describe_calls(
@@ -68,6 +69,7 @@ def describe() -> None:
         }
     )
     VALUES.update({instructions.OPERAND: _operand, instructions.OPERAND_AT: _operand_at, instructions.UNIFORM: _same})
+    VALUES[instructions.CLUSTER_RANK] = lambda call, expressions: lambda names: 0  # the blocks of a cluster do the same
 
 
 def _rows(call: Call, at: int, writes: bool) -> Touch:
