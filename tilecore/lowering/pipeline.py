@@ -74,5 +74,5 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     if verifier and takes_ranges and isinstance(current, IRModule):
         from tilecore.lowering.order.check_order import check_order
 
-        check_order(current)
+        check_order(current, env.capabilities.warp)
     return current

@@ -16,7 +16,8 @@ WARP = 32
 
 
 def check_order(module: IRModule, warp: int = WARP) -> None:
-    """Raise a LoweringError that names the first two accesses that nothing orders. module: kernels in thread IR."""
+    """Raise a LoweringError that names the first two accesses that nothing orders. module: kernels in thread IR. warp:
+    how many threads a warp barrier joins; 1: there are none."""
     for func in module.functions.values():
         if isinstance(func, PrimFunc) and "simt.shared" in (func.attrs or {}):
             found = conflicts_in(func, warp)
@@ -27,7 +28,7 @@ def check_order(module: IRModule, warp: int = WARP) -> None:
 def conflicts_in(func: PrimFunc, warp: int = WARP) -> list[LoweringError]:
     """The accesses of one kernel that nothing orders, each pair once; [] for a kernel that is proved to have none."""
     program = Program(func)
-    if not program.bytes or max(program.threads) == 1 == min(program.threads):
+    if not program.bytes or program.count == 1:
         return []
     found: dict[tuple[int, int], LoweringError] = {}
 
@@ -36,7 +37,7 @@ def conflicts_in(func: PrimFunc, warp: int = WARP) -> list[LoweringError]:
         if key not in found:
             found[key] = _error(program, walk.sites[conflict.earlier], conflict)
 
-    walk = Walk(program, warp, report)
+    walk = Walk(program, warp if warp > 1 else program.count, report)
     walk.run()
     return [*(_unknown(program, call) for call in walk.accesses.unknown), *found.values()]
 
@@ -44,12 +45,6 @@ def conflicts_in(func: PrimFunc, warp: int = WARP) -> list[LoweringError]:
 def _error(program: Program, earlier: Site, conflict: Conflict) -> LoweringError:
     later = conflict.later
     name = program.func.attrs["global_symbol"]
-    if conflict.cell < 0:
-        return LoweringError(
-            f"{name}: where the {later.what} lies is not known, so nothing is known of what it must wait for",
-            location=location_of_span(later.span),
-            hint="please report it",
-        )
     first = f"the {earlier.what}{_place(earlier)}"
     second = f"the {later.what}{_place(later)}"
     what = "has not been waited for" if conflict.pending else "is by another thread, and no barrier stands between"

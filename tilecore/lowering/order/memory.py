@@ -148,7 +148,8 @@ class Memory:
         if bad.any():
             at = int(np.argmax(bad)) + int(cells.start)
             return Conflict(int(sites[at]), site, at)
-        self.writer[cells] = self.groups.joined[self.writer[cells], self.groups.some_of(threads)]
+        who = self.groups.some_of(threads)  # first: the tables may grow
+        self.writer[cells] = self.groups.joined[self.writer[cells], who]
         self.write_site[cells], self.atomic[cells] = site.number, kind
         return None
 

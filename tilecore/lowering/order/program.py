@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import prod
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
@@ -24,7 +25,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_private, is_shared
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import children, collect, variables
-from tilecore.lowering.order.effects import AnyTouch, Start, Touch, effects_of
+from tilecore.lowering.order.effects import AnyTouch, Touch, effects_of
 
 NEST = "simt.nest"  # attribute of a statement that was a T.Parallel
 ELEMENT = (Touch, AnyTouch)
@@ -37,6 +38,7 @@ class Program:
         attrs = func.attrs
         self.func, self.body = func, func.body
         self.threads = [int(constant(n) or 1) for n in attrs["tile.threads"]]
+        self.count = prod(self.threads)
         self.thread_vars = list(attrs["tile.thread_vars"])
         self.offsets = {str(name): int(start) for name, start in attrs["simt.shared"].items()}
         self.bytes = int(attrs["simt.shared_bytes"])

@@ -46,7 +46,7 @@ class Walk(Asynchronous):
 
     def __init__(self, program: Program, warp: int, report: Callable[[Conflict], None]) -> None:
         self.program, self.report = program, report
-        self.groups = Groups(int(np.prod(program.threads)), warp)
+        self.groups = Groups(program.count, warp)
         self.accesses = Accesses(program)
         self.expressions = Expressions(VALUES, program.start_of)
         self.names: dict[Any, Value] = self._threads()
