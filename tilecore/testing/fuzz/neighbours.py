@@ -49,6 +49,7 @@ def _moved(scope: Scope, at: Expr, size: str) -> Expr:
 def _overwrite(scope: Scope, tile: Buffer, other: Buffer | None = None) -> None:
     """New values everywhere in a tile, which may be made of its own and of another's at the same place."""
     nest = Nest(scope, tile.shape)
+    nest.busy.add(tile.name)  # of which an iteration reads its own element alone
     smooth = is_float(tile.dtype) and not scope.world.exact
     for seen in (tile, other):
         if seen is not None and seen.shape == tile.shape:
