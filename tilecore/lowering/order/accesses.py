@@ -123,5 +123,3 @@ def _parts(node: Any) -> list[Any]:
     for name in ("vectors", "indices"):
         found += list(getattr(node, name, ()))
     return found
-
-

@@ -44,7 +44,9 @@ class Asynchronous:
         if entry is None:
             places = []
             for access in self.accesses.of(node):
-                site = Site(len(self.sites), self._says(access.effect), getattr(statement, "span", None) or span, self.nest)
+                site = Site(
+                    len(self.sites), self._says(access.effect), getattr(statement, "span", None) or span, self.nest
+                )
                 self.sites.append(site)
                 places.append((access, site))
             entry = self._planned[key] = node, places

@@ -292,7 +292,9 @@ class Memory:
             setattr(both, name, self.groups.joined[mine, its])
             setattr(both, sites, np.where(mine != NONE, getattr(self, sites), getattr(other, sites)))
         both.atomic = np.where(self.atomic == other.atomic, self.atomic, 0)
-        both.atomic = np.where(self.writer == NONE, other.atomic, np.where(other.writer == NONE, self.atomic, both.atomic))
+        both.atomic = np.where(
+            self.writer == NONE, other.atomic, np.where(other.writer == NONE, self.atomic, both.atomic)
+        )
         both.landing = np.where(self.landing != 0, self.landing, other.landing)
         both.leaving = np.where(self.leaving != 0, self.leaving, other.leaving)
         both.told = _union(self.told, other.told)

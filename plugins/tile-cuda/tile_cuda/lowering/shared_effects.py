@@ -8,6 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from tile_cuda import instructions
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, op_name
 from tilecore.ir.nodes import Bind, Call, PrimFunc, TensorLoad, Var
@@ -27,8 +29,6 @@ from tilecore.lowering.order.effects import (
     nothing,
 )
 from tilecore.lowering.order.values import UNKNOWN, Compute, Expressions, Names, Value
-
-from tile_cuda import instructions
 
 ROW = 16  # bytes that a lane names in a load or store of matrices
 ROWS = 64  # of A in one product of a warpgroup

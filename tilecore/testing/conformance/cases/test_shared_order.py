@@ -67,7 +67,7 @@ def test_a_tile_read_elsewhere_and_then_overwritten(target, way, threads):
 
 
 @pytest.mark.parametrize("threads", [32, 128])
-@pytest.mark.parametrize("size, shift", [(64, 1), (64, 63), (48, 7)])
+@pytest.mark.parametrize(("size", "shift"), [(64, 1), (64, 63), (48, 7)])
 def test_a_row_that_turns(target, size, shift, threads):
     @T.prim_func
     def kernel(X: T.Tensor((size,), "float32"), Y: T.Tensor((size,), "float32")):
