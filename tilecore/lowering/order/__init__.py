@@ -1,1 +1,1 @@
-"""Proof that barriers order what the threads of a block do in shared memory; independent of the passes that put them."""
+"""Proof that barriers order what threads do in shared memory; independent of the passes that put the barriers."""

@@ -1,4 +1,4 @@
-"""What the order of accesses needs to know of a kernel in thread IR: its arena, its threads, which statements matter."""
+"""What the proof of order needs to know of a kernel in thread IR: its arena, its threads, which statements matter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof that barriers order shared memory: it holds for what is lowered, and fails for each barrier that is gone."""
+"""The proof that barriers order shared memory: it holds for what is lowered, and fails where a barrier is gone."""
 
 import pytest
 
