@@ -26,6 +26,7 @@ class Asynchronous:
     names: dict[Any, Value]
     sites: list[Site]
     everybody: Any
+    described: dict[Any, Any]  # the cells of operands of products
 
     def touch(self, node: Any, statement: Any, state: Memory, mask: Value, span: Any) -> None:
         """Everything that ``node``, a part of ``statement``, does."""
@@ -171,7 +172,9 @@ class Asynchronous:
         if places is None:
             return [self._whole(effect.element, members)]
         cells, threads = places
-        once = np.unique(cells)
+        touched = np.zeros(-(-self.program.bytes // self.program.cell), bool)
+        touched[cells] = True
+        once = np.flatnonzero(touched)
         if len(once) == len(cells):
             return [(cells, threads + FIRST)]
         return [(once, np.full(len(once), self.groups.some_of(members)))]
@@ -190,11 +193,18 @@ class Asynchronous:
         found = []
         for first in np.unique(begin[members]):
             mine = members & (begin == first)
-            cells = np.unique(np.concatenate([self._run(first + offset, size) for offset, size in effect.pieces]))
+            cells = self._cells_of(int(first), effect.pieces)
             self.trace = crc32(cells.data, self.trace)
             found.append((cells, np.full(len(cells), self.groups.some_of(mine))))
         return found
 
-    def _run(self, first: int, size: int) -> Any:
-        cell, end = self.program.cell, self.program.bytes
-        return np.arange(max(0, first) // cell, -(-min(first + size, end) // cell))
+    def _cells_of(self, first: int, pieces: tuple[tuple[int, int], ...]) -> Any:
+        """The cells of runs of bytes, each once."""
+        key = first, pieces
+        if key not in self.described:
+            cell, end = self.program.cell, self.program.bytes
+            touched = np.zeros(-(-end // cell), bool)
+            for offset, size in pieces:
+                touched[max(0, first + offset) // cell : -(-min(first + offset + size, end) // cell)] = True
+            self.described[key] = np.flatnonzero(touched)
+        return self.described[key]

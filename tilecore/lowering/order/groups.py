@@ -31,6 +31,7 @@ class Groups:
 
     def _take(self, sets: list[Array]) -> None:
         self.sets = sets
+        self._behind: dict[bytes, Array] = {}
         count = FIRST + self.threads + 2 * len(sets)
         self.members = np.zeros((count, self.threads), bool)
         self.members[FIRST : FIRST + self.threads] = np.eye(self.threads, dtype=bool)
@@ -79,7 +80,10 @@ class Groups:
 
     def all_behind(self, members: Array) -> Array:
         """For each number, have all of these threads waited for it?"""
-        return self.behind[:, members].all(axis=1)
+        key = members.tobytes()
+        if key not in self._behind:
+            self._behind[key] = self.behind[:, members].all(axis=1)
+        return self._behind[key]
 
     def met(self, members: Array) -> Array:
         """For each number what it is when these threads have waited for each other."""

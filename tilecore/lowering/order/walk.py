@@ -53,6 +53,7 @@ class Walk(Asynchronous):
         self.axes = 1
         self.sites: list[Site] = [Site(0, "", None)]
         self._planned: dict[int, tuple[Any, list[Any]]] = {}
+        self.described: dict[Any, Any] = {}
         self.trace = 0
         self.nest, self.before = 0, None
         self.jumps: tuple[list[Memory], list[Memory]] = [], []
