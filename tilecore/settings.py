@@ -124,7 +124,7 @@ SETTINGS: dict[str, Setting] = _table(
         "5 IR after each pass, 6 tool command lines",
     ),
     Setting("TILECORE_DUMP", str, "a directory", None, "where a numbered file per compilation step is written"),
-    Setting("TILECORE_CHECK", _flag, _FLAG, False, "whether the IR is verified between passes"),
+    Setting("TILECORE_CHECK", _flag, _FLAG, False, "whether IR is verified between passes, barriers after them"),
     Setting(
         "TILECORE_INTERPRET",
         _flag,

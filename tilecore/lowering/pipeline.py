@@ -71,4 +71,8 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         if verifier:
             verifier.verify(current, f"pass {step.name}")
         debug.after_pass(step.name, current)
+    if verifier and takes_ranges and isinstance(current, IRModule):
+        from tilecore.lowering.order.check_order import check_order
+
+        check_order(current, env.capabilities.warp)
     return current

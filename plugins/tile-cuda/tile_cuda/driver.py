@@ -172,6 +172,13 @@ class Driver:
 
     # -- modules ------------------------------------------------------------------------------------------------
 
+    def zeros(self, size: int) -> int:
+        """The address of new memory of ``size`` bytes on the current device, all 0; it stays for good."""
+        address = ctypes.c_uint64()
+        self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        self.call("cuMemsetD8_v2", address, ctypes.c_ubyte(0), ctypes.c_size_t(size))
+        return int(address.value)
+
     def load_module(self, binary: bytes) -> int:
         """A module in the current context; allowed while a stream is captured."""
         mode = ctypes.c_int(2)  # CU_STREAM_CAPTURE_MODE_RELAXED

@@ -20,6 +20,7 @@ from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import (
     EQ,
     AttrStmt,
+    Bind,
     Break,
     Call,
     Continue,
@@ -37,7 +38,7 @@ from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import children, collect
+from tilecore.ir.visit import children, collect, loads, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
@@ -51,6 +52,7 @@ from tilecore.lowering.threads.uniformity import Uniformity
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known
 NEST = "simt.nest"  # attribute of a statement that was a parallel nest
 BARRIER = "tile.sync_threads"
+MOST_ROUNDS = 17  # steps of a loop that are told apart, by the slot of a ring that each is at
 BLOCKS = "simt.blocks"  # annotation of a loop whose steps are blocks of the user's grid: no step waits for another
 
 
@@ -100,6 +102,7 @@ class _Inserter:
         self.common = {b for b in stored if is_shared(b) or is_global(b)} | set(twins)
         self.touches: dict[Any, list[Touch]] = {}
         self.jumps = no_jumps()
+        self.again: list[Touch] = []  # what a loop's condition touches when its next step begins
 
     def root(self, buffer: Var) -> Var:
         return self.roots.get(buffer, buffer)
@@ -130,9 +133,13 @@ class _Inserter:
             return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), after
         if is_barrier(node):
             return node, frozenset()
-        if isinstance(node, (Break, Continue)):
-            self.jumps[type(node)] |= state
-            return node, frozenset()  # nothing is behind it
+        if isinstance(node, Continue):
+            made, state = self._before_condition(node, state)
+            self.jumps[Continue] |= state
+            return made, frozenset()  # nothing is behind it
+        if isinstance(node, Break):
+            self.jumps[Break] |= state
+            return node, frozenset()
         if isinstance(node, (For, While, IfThenElse)) and self._only_reads(node):
             return self._simple(node, state, [left(t, node) for t in self._touched(node)])
         if isinstance(node, (For, While)) and not self._is_one(node):
@@ -182,39 +189,63 @@ class _Inserter:
         state, before = self._head(node, state)
         if isinstance(node, For):
             self.meetings.around.append(node)
-        _, after, _ = self._round(node, state)
-        new = after - state
-        if isinstance(node, For) and BLOCKS in node.annotations:
-            new = frozenset(t for t in new if not is_global(t.memory))
-        entered = distinct([*state, *(carried(t, node) for t in new)])
-        body, after, broken = self._round(node, entered)
+        body, after, broken = self._round(node, state)
+        entered = state
+        for number in range(MOST_ROUNDS):  # until a further step brings nothing new: a ring's slots are far apart
+            more = self._carried(after, state, node, forget=number == MOST_ROUNDS - 1)
+            reached = distinct([*entered, *more])
+            if len(reached) == len(distinct(entered)):
+                break
+            entered = reached
+            body, after, broken = self._round(node, entered)
         if isinstance(node, For):
             self.meetings.around.pop()
         after = distinct(left(t, node) for t in (after | broken) - state)  # what was before it has not changed
         made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
         return seq([*before, made]), distinct([*state, *after])
 
+    def _carried(self, after: State, state: State, node: Any, forget: bool) -> list[Touch]:
+        """What a step leaves, as the next one sees it. forget: which slot of a ring it was."""
+        new = after - state
+        if isinstance(node, For) and BLOCKS in node.annotations:
+            new = frozenset(t for t in new if not is_global(t.memory))
+        touches = [carried(touch, node) for touch in new]
+        return [replace(touch, slot=None) for touch in touches] if forget else touches
+
     def _round(self, node: Any, state: State) -> tuple[Stmt, State, State]:
         """A step of a loop: (its code, what is touched when the next one begins, what is when a ``break`` ends it)."""
         outer, self.jumps = self.jumps, no_jumps()
+        around, self.again = self.again, self._touched(node.condition) if isinstance(node, While) else []
         body, after = self.statement(node.body, state)
-        mine, self.jumps = self.jumps, outer
+        body, after = self._before_condition(body, after, at_end=True)
+        mine, self.jumps, self.again = self.jumps, outer, around
         return body, after | mine[Continue], mine[Break]
+
+    def _before_condition(self, node: Stmt, state: State, at_end: bool = False) -> tuple[Stmt, State]:
+        """A step ends at ``node``, or behind it: with a barrier where the loop's condition reads what it wrote."""
+        if not self._meets(state, self.again):
+            return node, state
+        barrier = tile_statement("sync_threads", [])
+        return seq([node, barrier] if at_end else [barrier, node]), frozenset()
 
     def _head(self, node: Any, state: State) -> tuple[State, list[Stmt]]:
         """The loads of a loop's bounds, a while's condition or an if's."""
-        heads = [getattr(node, name, None) for name in ("min", "extent", "condition")]
-        touched = [t for head in heads if head is not None for t in self._touched(head)]
+        touched = self._head_touches(node)
         if self._meets(state, touched):
             return frozenset(touched), [tile_statement("sync_threads", [])]
         return state | frozenset(touched), []
 
+    def _head_touches(self, node: Any) -> list[Touch]:
+        heads = [getattr(node, name, None) for name in ("min", "extent", "condition")]
+        return [t for head in heads if head is not None for t in self._touched(head)]
+
     def _branch(self, node: IfThenElse, state: State) -> tuple[Stmt, State]:
-        state, before = self._head(node, state)
         sides = [node.then_case, *([] if node.else_case is None else [node.else_case])]
-        touched = [touch for side in sides for touch in self._touched(side)]
-        if self._meets(state, touched):  # one for both sides and what follows
-            state, before = frozenset(), [*before, tile_statement("sync_threads", [])]
+        head = self._head_touches(node)
+        before: list[Stmt] = []
+        if self._meets(state, [*head, *(touch for side in sides for touch in self._touched(side))]):
+            state, before = frozenset(), [tile_statement("sync_threads", [])]  # one for both sides and what follows
+        state |= frozenset(head)  # threads read the condition behind that barrier: the sides have one of their own
         then, after_then = self.statement(node.then_case, state)
         other, after_other = None, state
         if node.else_case is not None:
@@ -241,14 +272,22 @@ class _Inserter:
 
     def _own_touched(self, node: Any) -> list[Touch]:
         dealt, single = self._is_dealt(node), _is_plain(node)
-        return [self._touch(a, dealt, single) for a in accesses_of(node) if self.root(a.buffer) in self.common]
+        inside = {n.loop_var for n in collect(node, For)} | {n.var for n in collect(node, Bind)}
+        return [self._touch(a, dealt, single, inside) for a in accesses_of(node) if self.root(a.buffer) in self.common]
 
-    def _touch(self, access: Access, dealt: bool, single: bool) -> Touch:
+    def _touch(self, access: Access, dealt: bool, single: bool, inside: set[Var]) -> Touch:
         whole = access.buffer is self.root(access.buffer)
         place = access.indices if whole else None
         slot = access.indices[0] if whole and len(access.indices) > 1 else None
+        if slot is not None and not self._is_one_slot(slot, inside):
+            slot = None
         memory = self.root(access.buffer)
         return Touch(memory, place, slot, access.writes, access.atomic, dealt, single, threads=self.threads)
+
+    def _is_one_slot(self, index: Any, inside: set[Var]) -> bool:
+        """Is the index the same for all threads, and does it keep its value until a loop goes on? Then indices can be
+        told apart by their text alone. inside: variables that change in the statement of the access."""
+        return not (loads(index) or variables(index) & inside or self.uniformity.varies(index))
 
     def _is_dealt(self, node: Any) -> bool:
         """A nest whose copies are there when it ends, or what one thread does."""

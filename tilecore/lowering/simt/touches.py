@@ -24,11 +24,11 @@ class Touch:
     """An access since the last barrier.
 
     memory: the buffer whose memory it is. place: its indices there; None where they are of a view. slot: its first
-    index, as the code that is looked at sees it. atomic: the kind of an atomic operation. dealt: a thread touches only
-    elements that no other one does (the accesses of a nest). single: it is one element, touched by the thread itself
-    and now, not by an operation of many threads or one that lands later. crossed: loops that have gone on or ended
-    since; False when one of them is no counting loop. threads: those whose code it is in. settled: these have met
-    since, others have not.
+    index, as the code that is looked at sees it; None where that is not the same for all threads, or changes inside of
+    the statement. atomic: the kind of an atomic operation. dealt: a thread touches only elements that no other one does
+    (the accesses of a nest). single: it is one element, touched by the thread itself and now, not by an operation of
+    many threads or one that lands later. crossed: loops that have gone on or ended since; False when one of them is no
+    counting loop. threads: those whose code it is in. settled: these have met since, others have not.
     """
 
     memory: Var

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tilecore.testing.fuzz.flow import condition, counted_loop, k_loop, while_loop
 from tilecore.testing.fuzz.forms import in_place, layout, reshaped, viewed
 from tilecore.testing.fuzz.iterations import exchange, neighbours_in_turn, partly_written, several_statements
+from tilecore.testing.fuzz.neighbours import condition_of_shared, loop_of_shared, shifted, while_of_shared
 from tilecore.testing.fuzz.outputs import store
 from tilecore.testing.fuzz.scope import Scope
 from tilecore.testing.fuzz.statements import (
@@ -28,4 +29,5 @@ MAKERS: tuple[tuple[float, Callable[[Scope], None]], ...] = (
     (3, reduce), (1.5, scan), (1, reducer), (2, k_loop), (1.5, counted_loop), (0.7, while_loop), (1.5, condition),
     (1.5, store), (1, atomic), (0.6, histogram), (1, reshaped), (0.5, viewed), (1, in_place), (0.4, layout),
     (4, several_statements), (0.7, partly_written), (0.7, exchange), (0.7, neighbours_in_turn),
+    (1.2, shifted), (0.6, condition_of_shared), (0.4, while_of_shared), (0.4, loop_of_shared),
 )  # fmt: skip

@@ -49,6 +49,7 @@ cdef extern from "launch_native.h" nogil:
         void *functions[64]
         int32_t cluster_at_launch[64]
         size_t window_limit
+        uint64_t nothing
     ctypedef struct tcu_state:
         void *launch
         void *launch_ex
@@ -85,6 +86,7 @@ cdef int load(tcu_state *state, int index) noexcept with gil:
             return TCU_NO_MEMORY
         made.context = <void *><uintptr_t>loaded.context
         made.window_limit = loaded.window_limit
+        made.nothing = loaded.nothing
         for i, function in enumerate(loaded.functions):
             made.functions[i] = <void *><uintptr_t>function
             made.cluster_at_launch[i] = loaded.clusters[i]

@@ -60,6 +60,7 @@ typedef struct {
   void *functions[TCU_MAX_ENTRIES];
   int32_t cluster_at_launch[TCU_MAX_ENTRIES];  // whether the launch says the cluster, as the kernel's code does not
   size_t window_limit;                         // most bytes of an L2 window
+  uint64_t nothing;                            // address of a few zeros, for tensors without elements; 0: not needed
 } tcu_device;
 typedef struct {
   int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
@@ -111,7 +112,7 @@ static inline int tcu_one(const tcu_state *state, const tcu_device *device, int3
   if (grid[0] > 0x7fffffff || grid[1] > 65535 || grid[2] > 65535 || grid[3] < 0 || grid[3] > 0x7fffffff)
     return TCU_BAD_GRID;
   for (int32_t i = 0; i < entry->n_maps; ++i) {
-    if (tcu_map_of(&entry->maps[i], state->encode, slots, maps[i])) return TCU_BAD_MAP + i;
+    if (tcu_map_of(&entry->maps[i], state->encode, slots, device->nothing, maps[i])) return TCU_BAD_MAP + i;
     parameters[state->n_slots + i] = maps[i];
   }
   if (entry->is_plain)

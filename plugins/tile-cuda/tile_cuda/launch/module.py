@@ -16,18 +16,20 @@ from tilecore.runtime.artifact import Artifact, Entry
 from tilecore.runtime.dims import Dim
 
 _PLAIN_SHARED = 48 << 10  # bytes that a block may have without asking
+_ZEROS = 256  # bytes: a map's address is a multiple of 32
 _PORTABLE_CLUSTER = 8  # blocks of a cluster that every device has
 
 
 @dataclass(frozen=True)
 class LoadedDevice:
-    """A device's primary context, the kernels' functions in it, for each whether the launch must say its cluster, and
-    the most bytes of an L2 window."""
+    """A device's primary context, the kernels' functions in it, for each whether the launch must say its cluster, the
+    most bytes of an L2 window, and the address of a few zeros for tensors without elements (0: there are none)."""
 
     context: int
     functions: list[int]
     clusters: list[bool]
     window_limit: int
+    nothing: int = 0
 
 
 class KernelModule:
@@ -84,10 +86,16 @@ class KernelModule:
                     self._allow_shared(entry, function, index)
                     self._prefer(facts, function, index)
                     clusters.append(self._cluster(facts, function))
+                nothing = driver.zeros(_ZEROS) if self._may_be_empty() else 0
                 window = driver.device_attribute(api.MAX_WINDOW, index) if self._has_window() else 0
         except DriverError as error:
             raise refused_binary(self, error, index) from None
-        return LoadedDevice(context, functions, clusters, window)
+        return LoadedDevice(context, functions, clusters, window, nothing)
+
+    def _may_be_empty(self) -> bool:
+        """May a tensor that has a map be without elements?"""
+        sizes = (size for entry in self.entries for made in entry.tensor_maps for size in made.shape)
+        return any(not isinstance(size, int) or size == 0 for size in sizes)
 
     def _has_window(self) -> bool:
         return any(entry.window_slot >= 0 for entry in self.entries)

@@ -114,7 +114,7 @@ class PlainLaunch:
             raise _Refused(BAD_GRID)
         handle = ctypes.c_void_p(device.functions[number])
         start = ctypes.addressof(words)
-        maps = [self._map(made, i, words) for i, made in enumerate(entry.tensor_maps)]
+        maps = [self._map(made, i, words, device.nothing) for i, made in enumerate(entry.tensor_maps)]
         places = [start + 8 * i for i in range(self.module.n_slots)] + [address for _, address in maps]
         parameters = (ctypes.c_void_p * max(len(places), 1))(*places)
         if entry.is_plain:
@@ -151,11 +151,13 @@ class PlainLaunch:
         value, slot = self.module.place(size)
         return value if slot < 0 else words[slot]
 
-    def _map(self, made: TensorMap, which: int, words: Any) -> tuple[Any, int]:
+    def _map(self, made: TensorMap, which: int, words: Any, nothing: int) -> tuple[Any, int]:
         """(what keeps the tensor map, its address)"""
         address = words[made.slot] % 2**64 + self._size(made.offset, words)
         shape = tuple(self._size(s, words) for s in made.shape)
         strides = tuple(self._size(s, words) for s in made.strides)
+        if 0 in shape:  # the driver takes no such axis: one zero, which is what copies find outside of a tensor
+            address, shape, strides = nothing, (1,) * made.rank, (32,) * (made.rank - 1)
         known = self._maps.get((made, address, shape, strides))
         if known is None:
             memory = ctypes.create_string_buffer(BYTES + 64)

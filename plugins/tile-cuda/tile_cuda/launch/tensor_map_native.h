@@ -43,19 +43,29 @@ static __thread int tcu_failed_code;
 typedef int (*tcu_encode_function)(void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,
                                    const uint32_t *, int, int, int, int);
 
-static inline tcu_map_key tcu_key_of(const tcu_map *map, const int64_t *slots) {
+// nothing: address of a few zeros on the device. The driver takes no axis of 0 elements: the map of a tensor that has
+// none is of one zero, which is what copies find outside of a tensor.
+static inline tcu_map_key tcu_key_of(const tcu_map *map, const int64_t *slots, uint64_t nothing) {
   tcu_map_key key;
   memset(&key, 0, sizeof key);
   key.id = map->id;
   key.address = (uint64_t)slots[map->slot] + (uint64_t)tcu_size_of(&map->offset, slots);
   for (int32_t i = 0; i < map->rank; ++i) key.shape[i] = (uint64_t)tcu_size_of(&map->shape[i], slots);
   for (int32_t i = 0; i + 1 < map->rank; ++i) key.strides[i] = (uint64_t)tcu_size_of(&map->strides[i], slots);
+  int is_empty = 0;
+  for (int32_t i = 0; i < map->rank; ++i) is_empty |= key.shape[i] == 0;
+  if (is_empty) {
+    key.address = nothing;
+    for (int32_t i = 0; i < map->rank; ++i) key.shape[i] = 1;
+    for (int32_t i = 0; i + 1 < map->rank; ++i) key.strides[i] = 32;
+  }
   return key;
 }
 
 // The map for this call into out (64-byte aligned); 0, or what the driver said.
-static inline int tcu_map_of(const tcu_map *map, tcu_encode_function encode, const int64_t *slots, char *out) {
-  const tcu_map_key key = tcu_key_of(map, slots);
+static inline int tcu_map_of(const tcu_map *map, tcu_encode_function encode, const int64_t *slots, uint64_t nothing,
+                             char *out) {
+  const tcu_map_key key = tcu_key_of(map, slots, nothing);
   const uint64_t mixed = (key.address >> 4 ^ (uint64_t)key.id * 7) * 0x9E3779B97F4A7C15u;
   tcu_kept_map *const set = tcu_kept_maps[mixed >> 60], *oldest = set;
   for (tcu_kept_map *kept = set; kept < set + TCU_KEPT_WAYS; ++kept) {

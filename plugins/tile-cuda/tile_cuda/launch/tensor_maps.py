@@ -33,7 +33,8 @@ _SPANS = {1: 32, 2: 64, 3: 128}  # bytes of a swizzle
 class TensorMap:
     """How a tensor is cut into boxes. Axes are counted from the innermost, as the hardware does.
 
-    slot: of the tensor among the kernel's slots. dtype: of the elements. shape: elements of every axis, at most 2^32.
+    slot: of the tensor among the kernel's slots. dtype: of the elements. shape: elements of every axis, at most 2^32;
+    where a call's tensor has none, the map is of one element that is 0.
     strides: bytes between neighbours along every axis but the innermost, multiples of 16 below 2^40.
     box: elements of what one copy moves, at most 256 along an axis; its innermost axis is a multiple of 16 bytes, and
     as long as the swizzle where there is one (what
@@ -158,15 +159,18 @@ class TensorMap:
     def _size_fault(self, shape: tuple[Dim, ...], strides: tuple[Dim, ...]) -> tuple[str, str] | None:
         unit = 32 if self.interleave == "32B" else 16
         for size in shape:
-            if isinstance(size, int) and not 1 <= size <= 2**32:
-                return f"shape {tuple(map(str, shape))}", "1 to 2^32 elements along every axis"
+            if isinstance(size, int) and not 0 <= size <= 2**32:
+                return f"shape {tuple(map(str, shape))}", "at most 2^32 elements along every axis"
         for stride in strides:
             if isinstance(stride, int) and (stride % unit or not 0 <= stride < 2**40):
                 return f"a stride of {stride} bytes", f"a multiple of {unit} below 2^40"
         return None
 
     def fault_of_call(self, address: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[str, str] | None:
-        """What is wrong with one call's address, shape and strides (found, expected), or None."""
+        """What is wrong with one call's address, shape and strides (found, expected), or None. Nothing is wrong with
+        a tensor that has no elements: its map is of one zero (launch/module.py)."""
+        if 0 in shape:
+            return None
         unit = 32 if self.interleave == "32B" else 16
         if address % unit:
             return f"its address is {address:#x}", f"a multiple of {unit}"

@@ -37,7 +37,9 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
     from tile_cuda.lowering.pair_bits import PAIR_BITS
     from tile_cuda.lowering.schedule_products import SCHEDULE_PRODUCTS
+    from tile_cuda.lowering.shared_effects import describe
 
+    describe()
     edits = (
         PassEdit("insert", "inline_binds", READ_BARRIERS, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),

@@ -1,0 +1,57 @@
+"""Tensors without elements and a grid that is not empty: the bulk copies' maps of them are in nobody's way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilecore
+import tilecore.language as T
+
+TARGET = "cuda -arch=sm_90a"
+K = T.dynamic("k")
+
+
+def product(depth):
+    @T.prim_func
+    def kernel(A: T.Tensor((128, depth), "float16"), B: T.Tensor((depth, 128), "float16"), C: T.Tensor((128, 128))):
+        with T.Kernel(1, 1, threads=128):
+            a, b = T.alloc_shared((128, 64), "float16"), T.alloc_shared((64, 128), "float16")
+            c = T.alloc_fragment((128, 128), "float32")
+            T.clear(c)
+            for k in T.Pipelined(T.ceildiv(depth, 64), num_stages=2):
+                T.copy(A[0, k * 64], a)
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    return kernel
+
+
+@pytest.mark.parametrize("depth", [0, K], ids=["of the kernel", "of the call"])
+def test_a_product_over_nothing(depth):
+    kernel = tilecore.compile(product(depth), target=TARGET)
+    if depth is K:
+        assert "tensor_load" in kernel.artifact.source
+    a, b = np.zeros((128, 0), np.float16), np.zeros((0, 128), np.float16)
+    c = np.full((128, 128), 7, np.float32)
+    kernel(a, b, c)
+    assert not c.any()
+    if depth is K:
+        a, b = np.ones((128, 64), np.float16), np.ones((64, 128), np.float16)
+        kernel(a, b, c)
+        assert (c == 64).all()
+
+
+def test_a_tile_of_nothing_is_zeros():
+    @T.prim_func
+    def kernel(A: T.Tensor((K, 64), "float16"), C: T.Tensor((64, 64), "float16")):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((64, 64), "float16")
+            for _ in T.Pipelined(2, num_stages=2):
+                T.copy(A[0, 0], a)
+                T.copy(a, C)
+
+    c = np.full((64, 64), 7, np.float16)
+    tilecore.compile(kernel, target=TARGET)(np.zeros((0, 64), np.float16), c)
+    assert not c.any()

@@ -1,0 +1,131 @@
+"""The proof that barriers order shared memory: it holds for what is lowered, and fails where a barrier is gone."""
+
+import pytest
+
+import tilecore.language as T
+from tilecore.errors import LoweringError
+from tilecore.ir.nodes import IRModule
+from tilecore.lowering.order.check_order import check_order, conflicts_in
+
+from ..simt.kit import lowered
+from .kernels import KERNELS, M, counted, orders_in, product, ring, shifted, without
+
+
+def kernel_of(func, **changes):
+    module, _ = lowered(func, **changes)
+    (found,) = module.functions.values()
+    return found
+
+
+@pytest.mark.parametrize("func", [*KERNELS, product], ids=lambda func: func.__name__)
+def test_nothing_is_said_of_what_is_ordered(func):
+    assert conflicts_in(kernel_of(func)) == []
+
+
+# barriers that no pair of accesses of different threads needs: the pass that puts them takes a row for its elements
+SPARE = {"shifted": [2], "condition": [2], "ring": [1]}
+
+
+@pytest.mark.parametrize("func", KERNELS, ids=lambda func: func.__name__)
+def test_every_barrier_that_is_gone_is_missed(func):
+    kernel = kernel_of(func)
+    orders = orders_in(kernel)
+    assert orders
+    spare = [number for number in range(len(orders)) if not conflicts_in(without(kernel, number))]
+    assert spare == SPARE.get(func.__name__, [])
+
+
+def test_a_wait_for_copies_that_is_gone_is_missed():
+    kernel = kernel_of(product)
+    orders = orders_in(kernel)
+    assert "simt.wait_async" in orders
+    found = [bool(conflicts_in(without(kernel, number))) for number in range(len(orders))]
+    assert found[:-1] == [True] * (len(orders) - 1)  # behind the loop nothing is on its way any more
+
+
+def test_both_accesses_are_named():
+    kernel = kernel_of(shifted)
+    with pytest.raises(LoweringError) as info:
+        check_order(IRModule({"main": without(kernel, 0)}))
+    text = str(info.value)
+    assert "nothing orders the write of s" in text
+    assert "the read of s" in text
+    assert text.count("kernels.py:") >= 2
+
+
+def test_steps_that_are_two_apart():
+    assert len(orders_in(kernel_of(ring))) >= 2
+    assert conflicts_in(kernel_of(ring)) == []
+
+
+def test_the_bound_of_a_loop_is_read_before_its_body_overwrites_it():
+    kernel = kernel_of(counted)
+    assert all(conflicts_in(without(kernel, number)) for number in range(len(orders_in(kernel))))
+
+
+def test_the_check_is_part_of_a_lowering_that_is_checked(monkeypatch):
+    """As TILECORE_CHECK=1 asks for."""
+    import tilecore.lowering.order.check_order as module
+    from tilecore.lowering import pipeline
+
+    asked = []
+    monkeypatch.setattr(module, "check_order", lambda module, warp: asked.append(warp))
+    monkeypatch.setattr(pipeline.debug, "check_enabled", lambda: True)
+    _lower_for_simt(shifted)
+    assert asked == [32]
+    monkeypatch.setattr(pipeline.debug, "check_enabled", lambda: False)
+    _lower_for_simt(shifted)
+    assert asked == [32]
+
+
+def _lower_for_simt(func):
+    from types import SimpleNamespace
+
+    from tilecore.lowering.passes import PassEnv
+    from tilecore.lowering.pipeline import lower
+    from tilecore.lowering.simt.family import IMPLEMENTATIONS
+    from tilecore.target import Target
+
+    from ..simt.kit import CAPABILITIES
+
+    backend = SimpleNamespace(lowering=SimpleNamespace(family="simt", edits=()))
+    return lower(func.ir, backend, PassEnv(Target("imagined"), CAPABILITIES, IMPLEMENTATIONS))
+
+
+def test_iterations_that_write_one_element():
+    """Only the kernel's author can mend it; the error says both lines and what to do."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M,), "int32"), Y: T.Tensor((M,), "int32")):
+        with T.Kernel(1, threads=M):
+            s = T.alloc_shared((M,), "int32")
+            T.copy(X, s)
+            for i in T.Parallel(M):
+                s[i // 2] = i
+            T.copy(s, Y)
+
+    found = conflicts_in(kernel_of(kernel))
+    assert found
+    assert "T.Parallel write the same element" in str(found[0])
+
+
+@pytest.mark.parametrize("threads", [32, 96, 256])
+def test_whatever_the_number_of_threads(threads):
+    @T.prim_func
+    def kernel(X: T.Tensor((96,), "int32"), Y: T.Tensor((96,), "int32")):
+        with T.Kernel(1, threads=threads):
+            s = T.alloc_shared((96,), "int32")
+            T.copy(X, s)
+            for _ in T.serial(4):
+                f = T.alloc_fragment((96,), "int32")
+                for i in T.Parallel(96):
+                    f[i] = s[(i + 5) % 96]
+                for i in T.Parallel(96):
+                    s[i] = f[i]
+            T.copy(s, Y)
+
+    made = kernel_of(kernel)
+    assert conflicts_in(made) == []
+    found = [bool(conflicts_in(without(made, number))) for number in range(len(orders_in(made)))]
+    assert sum(found) >= 2
+    assert all(found[:2])

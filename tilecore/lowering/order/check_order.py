@@ -1,0 +1,69 @@
+"""After lowering: is every pair of accesses of shared memory, by threads that differ, ordered by something?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import LoweringError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import op_name
+from tilecore.ir.nodes import IRModule, PrimFunc
+from tilecore.lowering.order.memory import Conflict, Site
+from tilecore.lowering.order.program import Program
+from tilecore.lowering.order.walk import Walk
+
+WARP = 32
+
+
+def check_order(module: IRModule, warp: int = WARP) -> None:
+    """Raise a LoweringError that names the first two accesses that nothing orders. module: kernels in thread IR. warp:
+    how many threads a warp barrier joins; 1: there are none."""
+    for func in module.functions.values():
+        if isinstance(func, PrimFunc) and "simt.shared" in (func.attrs or {}):
+            found = conflicts_in(func, warp)
+            if found:
+                raise found[0]
+
+
+def conflicts_in(func: PrimFunc, warp: int = WARP) -> list[LoweringError]:
+    """The accesses of one kernel that nothing orders, each pair once; [] for a kernel that is proved to have none."""
+    program = Program(func)
+    if not program.bytes or program.count == 1:
+        return []
+    found: dict[tuple[int, int], LoweringError] = {}
+
+    def report(conflict: Conflict) -> None:
+        key = (conflict.earlier, conflict.later.number)
+        if key not in found:
+            found[key] = _error(program, walk.sites[conflict.earlier], conflict)
+
+    walk = Walk(program, warp if warp > 1 else program.count, report)
+    walk.run()
+    return [*(_unknown(program, call) for call in walk.accesses.unknown), *found.values()]
+
+
+def _error(program: Program, earlier: Site, conflict: Conflict) -> LoweringError:
+    later = conflict.later
+    name = program.func.attrs["global_symbol"]
+    first = f"the {earlier.what}{_place(earlier)}"
+    second = f"the {later.what}{_place(later)}"
+    what = "has not been waited for" if conflict.pending else "is by another thread, and no barrier stands between"
+    return LoweringError(
+        f"{name}: nothing orders {first} and {second}",
+        location=location_of_span(later.span),
+        found=f"both touch byte {conflict.cell * program.cell} of shared memory; the first {what}",
+        expected="a barrier, a wait or one and the same thread between two accesses of which one is a write",
+        hint="where iterations of one T.Parallel write the same element, let one of them do it; else please report it",
+    )
+
+
+def _place(site: Site) -> str:
+    location = location_of_span(site.span)
+    return f" ({location})" if location else ""
+
+
+def _unknown(program: Program, call: Any) -> LoweringError:
+    return LoweringError(
+        f"{program.func.attrs['global_symbol']}: what {op_name(call)} does to shared memory is not described",
+        hint="tilecore.lowering.order.effects.describe_calls says it",
+    )
