@@ -42,7 +42,7 @@ def _binary(emit: Expressions, node: Any) -> Value:
     a, b = emit.value(node.a), emit.value(node.b)
     word = _ARITHMETIC[name]
     if is_float(a.dtype):
-        return same(emit.fn, a, f"f{word} {emit.fast}{a.type} {a.text}, {b.text}")
+        return same(emit.fn, a, f"f{word} {a.type} {a.text}, {b.text}")
     flag = "nsw " if emit.exact and is_signed(a.dtype) and a.lanes == 1 else ""
     return wrapped(emit.fn, same(emit.fn, a, f"{word} {flag}{a.type} {a.text}, {b.text}"))
 
