@@ -13,6 +13,7 @@ from typing import Any
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.nodes import (
     Add,
+    Broadcast,
     BufferStore,
     Call,
     Expr,
@@ -106,10 +107,11 @@ def negative(value: Expr) -> Expr:
 
 
 def negated(value: Any) -> Any:
-    """x of ``-x``, a float's; None of what is no negation."""
-    if isinstance(value, Mul) and isinstance(value.b, FloatImm) and value.b.value == -1.0:
-        return value.a
-    return None
+    """x of ``-x``, a float's or those of a vector; None of what is no negation."""
+    if not isinstance(value, Mul):
+        return None
+    by = value.b.value if isinstance(value.b, Broadcast) else value.b
+    return value.a if isinstance(by, FloatImm) and by.value == -1.0 else None
 
 
 def _product(node: Any) -> tuple[Expr, Expr] | None:
