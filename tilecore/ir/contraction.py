@@ -41,7 +41,8 @@ def contracted(func: PrimFunc) -> PrimFunc:
             return node
         return BufferStore(node.buffer, separated(node.value), node.indices, span=node.span)
 
-    return func.with_body(structural_map(func.body, [((Add, Sub), contract), (BufferStore, keep_sum)]))
+    body = structural_map(func.body, [((Add, Sub), contract), (BufferStore, keep_sum)])
+    return func if body.same_as(func.body) else func.with_body(body)
 
 
 def contract_stores(body: Stmt, buffers: Any) -> Stmt:
