@@ -6,6 +6,7 @@ values, is settled here first.
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
 from collections.abc import Callable
@@ -93,10 +94,12 @@ def _of_floats(word: str, a: Expr, b: Expr) -> Expr:
     and -0 are not."""
     node, ieee = _FLOATS[word]
     exact = {"float32": np.float32, "float64": np.float64}.get(str(a.ty.dtype))
-    if exact is None or not (isinstance(a, FloatImm) and isinstance(b, FloatImm)):
-        return node(a, b)
-    with np.errstate(all="ignore"):
-        return FloatImm(str(a.ty.dtype), float(ieee(exact(a.value), exact(b.value))))
+    if exact is not None and isinstance(a, FloatImm) and isinstance(b, FloatImm):
+        with np.errstate(all="ignore"):
+            return FloatImm(str(a.ty.dtype), float(ieee(exact(a.value), exact(b.value))))
+    if word == "truediv" and isinstance(b, FloatImm) and b.value == 0:  # which TVM does not print; it is the same
+        return tirx.Mul(a, FloatImm(str(b.ty.dtype), math.copysign(math.inf, b.value)))
+    return node(a, b)
 
 
 def power(base: Any, exponent: Any) -> Expr:
