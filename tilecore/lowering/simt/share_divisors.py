@@ -1,6 +1,6 @@
 """Marks float32 divisions of many numbers by one: a code generator may compute the divisor's reciprocal once.
 
-``simt.quotient(a, b)`` is ``a / b`` with the same rounding, but that of results below the normal range.
+``simt.quotient(a, b)`` is ``a / b``, with the same rounding.
 """
 
 from __future__ import annotations
