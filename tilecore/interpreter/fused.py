@@ -50,7 +50,9 @@ def _to_odd(total: Value, rest: Value) -> Value:
 def _of_doubles(a: Any, b: Any, c: Any) -> Value:
     """By error-free sums and products, rounded to odd before the last sum (Boldo and Melquiond, "Emulation of a FMA and
     correctly rounded sums", IEEE Transactions on Computers 57, 2008); by fractions where exponents are extreme."""
-    plain = np.where(np.isfinite(a) & np.isfinite(b) & ~np.isfinite(c), c, a * b + c)  # a product may only seem infinite
+    plain = np.where(
+        np.isfinite(a) & np.isfinite(b) & ~np.isfinite(c), c, a * b + c
+    )  # a product may only seem infinite
     special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c)) | (a == 0) | (b == 0)
     moderate = _within(a, 400) & _within(b, 400) & (_within(c, 900) | (c == 0))
     upper, lower = _exact_product(a, b)

@@ -12,7 +12,7 @@ from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, Targ
 from tilecore.target import Target
 
 DLPACK_EXTENSION = 12  # kDLExtDev, what torch's PrivateUse1 devices are
-# the tensor unit's functions are not exact, it takes numbers below the normal range for 0, and has no fused multiply-add
+# of the tensor unit: functions are not exact, numbers below the normal range are 0, there is no fused multiply-add
 _ROUNDING = ("approximate_math", "flushes_subnormals", "unfused_multiply_add")
 _FEATURES = ("atomics", "print", "device_assert", "dynamic_shapes", *_ROUNDING)
 _WITHOUT = "kernels run on tile-tpu's simulator"

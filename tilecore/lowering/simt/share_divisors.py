@@ -42,7 +42,9 @@ def _shared(node: For) -> For:
     def divide(n: Any) -> Any:
         if dtype_of(n) != "float32" or constant(n.b) is not None or reads_variable(n.b, node.loop_var):
             return n
-        if any(load.source in written for load in collect(n.b, TensorLoad)) or any(not is_fma(c) for c in collect(n.b, Call)):
+        if any(load.source in written for load in collect(n.b, TensorLoad)) or any(
+            not is_fma(c) for c in collect(n.b, Call)
+        ):
             return n
         return Call(QUOTIENT, [n.a, n.b], ret_ty="float32")
 

@@ -200,4 +200,6 @@ def equal_bits(got: Array, want: Array, what: str) -> None:
     both_nan = (got != got) & (want != want) if number else np.zeros(got.shape, bool)
     wrong = np.flatnonzero((got.view(raw) != want.view(raw)).ravel() & ~both_nan.ravel())
     at = wrong[0] if len(wrong) else 0
-    assert not len(wrong), f"{what}: {len(wrong)} of {want.size} differ; at {at}: {got.flat[at]!r}, not {want.flat[at]!r}"
+    assert not len(wrong), (
+        f"{what}: {len(wrong)} of {want.size} differ; at {at}: {got.flat[at]!r}, not {want.flat[at]!r}"
+    )

@@ -33,6 +33,11 @@ def run(kernel, target, *args):
     return made[-1], meant[-1]
 
 
+def element_of(a, b, c, i):
+    """Element ``i`` of the array of a name."""
+    return lambda name: {"A": a, "B": b, "C": c}[name][i]
+
+
 def in_parallel(trees, dtype):
     @T.prim_func
     def kernel(A: T.Tensor((N,), dtype), B: T.Tensor((N,), dtype), C: T.Tensor((N,), dtype),
@@ -40,7 +45,7 @@ def in_parallel(trees, dtype):
         with T.Kernel(1, threads=64):
             for i in T.Parallel(N):
                 for number, tree in enumerate(trees):
-                    Y[number, i] = expression(tree, lambda name: {"A": A, "B": B, "C": C}[name][i], dtype)
+                    Y[number, i] = expression(tree, element_of(A, B, C, i), dtype)
 
     return kernel
 
@@ -52,7 +57,7 @@ def one_by_one(trees, dtype):
         with T.Kernel(1):
             for i in T.serial(N):
                 for number, tree in enumerate(trees):
-                    Y[number, i] = expression(tree, lambda name: {"A": A, "B": B, "C": C}[name][i], dtype)
+                    Y[number, i] = expression(tree, element_of(A, B, C, i), dtype)
 
     return kernel
 
@@ -69,7 +74,7 @@ def in_fragments(trees, dtype):
             T.copy(C, c)
             for number, tree in enumerate(trees):
                 for i in T.Parallel(N):
-                    y[i] = expression(tree, lambda name: {"A": a, "B": b, "C": c}[name][i], dtype)
+                    y[i] = expression(tree, element_of(a, b, c, i), dtype)
                 T.copy(y, Y[number, :])
 
     return kernel
@@ -178,7 +183,16 @@ def test_what_infinity_nan_and_the_sign_of_zero_do(target):
     zero, tenth = np.float32(0), np.float32(0.1)
     with np.errstate(all="ignore"):
         product = np.full(N, tenth), np.full(N, np.float32(0.3))
-        want = [a * zero, a + zero, zero - a, zero / a, a - a, a / a, product[0] * product[1] + a, np.float32(np.inf) - a]
+        want = [
+            a * zero,
+            a + zero,
+            zero - a,
+            zero / a,
+            a - a,
+            a / a,
+            product[0] * product[1] + a,
+            np.float32(np.inf) - a,
+        ]
     for number, right in enumerate(want):
         equal_bits(meant[number], right.astype(np.float32), f"the interpreter, {number}")
         equal_bits(got[number], right.astype(np.float32), f"{target}, {number}")
