@@ -92,7 +92,8 @@ def attention_backward(
                     T.copy(Lse[b, h, row : row + block_M], lse)
                     T.gemm(K_shared, Q_shared, P, transpose_B=True, clear_accum=True, policy=T.GemmWarpPolicy.FullRow)
                     for i, j in T.Parallel(block_N, block_M):
-                        P[i, j] = T.exp2(P[i, j] * to_log2 - lse[j] * log2_e)
+                        offset = lse[j] * log2_e  # rounded by itself: what follows is one fused multiply-add
+                        P[i, j] = T.exp2(P[i, j] * to_log2 - offset)
                     if is_causal:
                         if row < key + block_N:  # the diagonal
                             for i, j in T.Parallel(block_N, block_M):

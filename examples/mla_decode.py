@@ -77,7 +77,8 @@ def mla_decode(
                 for i in T.Parallel(block_H):
                     rescale[i] = T.exp2(largest_before[i] * to_log2 - largest[i] * to_log2)
                 for i, j in T.Parallel(block_H, block_N):
-                    scores[i, j] = T.exp2(scores[i, j] * to_log2 - largest[i] * to_log2)
+                    offset = largest[i] * to_log2  # rounded by itself: what follows is one fused multiply-add
+                    scores[i, j] = T.exp2(scores[i, j] * to_log2 - offset)
                 T.reduce_sum(scores, tile_total, dim=1)
                 for i in T.Parallel(block_H):
                     total[i] = total[i] * rescale[i] + tile_total[i]

@@ -9,9 +9,10 @@ from tilecore.codegen import choices, conversions
 from tilecore.codegen.arithmetic import NARROW, back, single, wrapped
 from tilecore.codegen.conversions import convert
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import SUM, Text, binary, call, cast
+from tilecore.codegen.text import SUM, UNARY, Text, binary, call, cast, within
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import dtype_of, op_name
+from tilecore.ir.contraction import negated
 from tilecore.ir.intrinsics import ADDRESS, ROUNDED
 from tilecore.ir.nodes import Call
 
@@ -77,7 +78,15 @@ def _fma(emit: Expressions, node: Call) -> Text:
     if dtype in ("float16", "bfloat16"):
         return call("tc_fma", *(emit.value(arg) for arg in node.args))
     name = emit.dialect.math["fma"][dtype == "float64"]
-    return back(emit, call(name, *(single(emit, arg, dtype) for arg in node.args)), dtype)
+    return back(emit, call(name, *(_term(emit, arg, dtype) for arg in node.args)), dtype)
+
+
+def _term(emit: Expressions, node: Any, dtype: str) -> Text:
+    """An operand of a fused multiply-add; a negated one with a sign in front."""
+    bare = negated(node)
+    if bare is None or dtype in NARROW:
+        return single(emit, node, dtype)
+    return Text(f"-{within(emit.value(bare), UNARY)}", UNARY)
 
 
 def _ldexp(emit: Expressions, node: Call) -> Text:

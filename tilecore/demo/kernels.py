@@ -120,7 +120,8 @@ def flash_attention(batch, heads, seq_len, dim, is_causal=False, block_M=64, blo
                 for i in T.Parallel(block_M):
                     rescale[i] = T.exp2(largest_before[i] * scale - largest[i] * scale)
                 for i, j in T.Parallel(block_M, block_N):
-                    scores[i, j] = T.exp2(scores[i, j] * scale - largest[i] * scale)
+                    offset = largest[i] * scale  # rounded by itself: what follows is one fused multiply-add
+                    scores[i, j] = T.exp2(scores[i, j] * scale - offset)
                 T.reduce_sum(scores, block_sum, dim=1)
                 for i in T.Parallel(block_M):
                     total[i] = total[i] * rescale[i] + block_sum[i]

@@ -13,6 +13,7 @@ import numpy as np
 
 from tilecore.errors import UnsupportedError
 from tilecore.interpreter.expressions import choose
+from tilecore.interpreter.fused import fused_multiply_add
 from tilecore.interpreter.scope import Expression, Scope, type_of
 from tilecore.interpreter.values import Value, ValueType, round_to, wrap
 from tilecore.ir.intrinsics import ROUNDED
@@ -139,21 +140,6 @@ def _fma(scope: Scope, node: Call) -> Expression:
     kind = type_of(node)
     a, b, c = (scope.expression(arg) for arg in node.args)
     return lambda state: fused_multiply_add(kind, a(state), b(state), c(state))
-
-
-def fused_multiply_add(kind: ValueType, a: Value, b: Value, c: Value) -> Value:
-    """a * b + c rounded once to ``kind`` (float64: the product is rounded too)."""
-    product, term = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
-    total = product + term
-    if kind.name == "float64":
-        return total
-    # round to odd, so that rounding to the narrower type is as if the sum had been exact
-    back = total - product
-    error = (product - (total - back)) + (term - back)
-    even = (total.view(np.int64) & np.int64(1)) == 0
-    odd = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
-    exact = (error == 0) | ~np.isfinite(total) | ~np.isfinite(error)
-    return round_to(kind, np.where(exact | ~even, total, odd))
 
 
 def _popcount(scope: Scope, node: Call) -> Expression:

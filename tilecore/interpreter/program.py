@@ -21,6 +21,7 @@ from tilecore.interpreter.scope import Scope, VariableInfo
 from tilecore.interpreter.sizes import Equation, equation, solve
 from tilecore.interpreter.state import Options, State
 from tilecore.interrupts import held_back
+from tilecore.ir.contraction import contracted
 from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import PrimFunc, is_buffer_var
 
@@ -37,6 +38,7 @@ class Program:
 
     def _compile(self, func: PrimFunc) -> None:
         refuse_dialects(func.body, "the interpreter, which knows the core's language only")
+        func = contracted(func)
         self.params = list(func.params)
         self.names = [str(param.name) for param in self.params]
         self.scope = Scope(facts_of(func.body))

@@ -6,15 +6,18 @@ values, is settled here first.
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import active, current
-from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var
+from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var, tirx
 from tilecore.language.conversions import convert, unify
 from tilecore.language.values import as_expr
 
@@ -34,6 +37,13 @@ SIGNS = {
     "le": "<=",
     "gt": ">",
     "ge": ">=",
+}
+# of floats: the node, and the operation on numbers that are known when compiling
+_FLOATS: dict[str, tuple[Callable[..., Expr], Any]] = {
+    "add": (tirx.Add, np.add),
+    "sub": (tirx.Sub, np.subtract),
+    "mul": (tirx.Mul, np.multiply),
+    "truediv": (tirx.Div, np.divide),
 }
 _NUMBERS = ("add", "sub", "mul", "floordiv", "mod")  # of bools they are those of int32
 _WRAPPING: dict[str, Callable[[int, int], int]] = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
@@ -74,7 +84,22 @@ def binary(word: str, left: Any, right: Any) -> Expr:
         raise LanguageError("division by zero", found=f"{a} {SIGNS[word]} 0")
     if word in _WRAPPING and isinstance(a, IntImm) and isinstance(b, IntImm):
         return convert(kind.facts.wrapped(_WRAPPING[word](int(a), int(b))), kind)  # TVM refuses what is out of range
+    if kind.is_float and word in _FLOATS:
+        return _of_floats(word, a, b)
     return _TVM[word](a, b)
+
+
+def _of_floats(word: str, a: Expr, b: Expr) -> Expr:
+    """An operation of floats as it stands. TVM's own operators take 0 for x * 0, and x for x + 0, which infinity, NaN
+    and -0 are not."""
+    node, ieee = _FLOATS[word]
+    exact = {"float32": np.float32, "float64": np.float64}.get(str(a.ty.dtype))
+    if exact is not None and isinstance(a, FloatImm) and isinstance(b, FloatImm):
+        with np.errstate(all="ignore"):
+            return FloatImm(str(a.ty.dtype), float(ieee(exact(a.value), exact(b.value))))
+    if word == "truediv" and isinstance(b, FloatImm) and b.value == 0:  # which TVM does not print; it is the same
+        return tirx.Mul(a, FloatImm(str(b.ty.dtype), math.copysign(math.inf, b.value)))
+    return node(a, b)
 
 
 def power(base: Any, exponent: Any) -> Expr:

@@ -59,7 +59,7 @@ def ieee_fdiv(x: Any, y: Any, rounding_mode: str = "rn") -> Expr:
 
 
 def ieee_fmaf(x: Any, y: Any, z: Any, rounding_mode: str = "rn") -> Expr:
-    """x * y + z, rounded once. (The interpreter rounds the product of float64 too.)"""
+    """x * y + z, rounded once."""
     return _apply(
         "ieee_fmaf", rounding_mode, lambda a, b, c: Call("tirx.fma", [a, b, c], ret_ty=str(a.ty.dtype)), x, y, z
     )

@@ -12,6 +12,8 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.frontend.caller import placed
 from tilecore.frontend.vectors import lane_of
+from tilecore.ir.contraction import FUSED
+from tilecore.ir.contraction import fma as fused
 from tilecore.ir.nodes import Call, Expr, tirx
 from tilecore.ir.nodes import Select as IRSelect
 from tilecore.language.arithmetic import binary, inverted
@@ -152,10 +154,11 @@ def clamp(dst: Any, min_val: Any, max_val: Any) -> Any:
 
 
 def fma(a: Any, b: Any, c: Any) -> Expr:
-    """a * b + c, rounded once where the target can."""
+    """a * b + c; of floats rounded once where the target can."""
     x, y = unify(a, b)
     x, z = unify(x, c)
-    return x * convert(y, str(_kind(x))) + z
+    y = convert(y, str(_kind(x)))
+    return fused(x, y, z) if str(_kind(x)) in FUSED else x * y + z
 
 
 def if_then_else(cond: Any, t: Any, f: Any) -> Any:

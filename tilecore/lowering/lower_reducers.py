@@ -11,6 +11,7 @@ from typing import Any
 
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import cast, const, dtype_of, load, seq, store
+from tilecore.ir.contraction import contract
 from tilecore.ir.nodes import (
     Add,
     AllocBuffer,
@@ -154,7 +155,7 @@ class _Nest:
             if total is None:
                 return update
             kind = self.kinds[update.buffer]
-            value = join(kind, BufferLoad(total, [zero]), accumulated(update, kind))
+            value = contract(join(kind, BufferLoad(total, [zero]), accumulated(update, kind)))
             return BufferStore(total, value, [zero], span=update.span)
 
         made: Stmt = structural_map(self.body, (BufferStore, into_scalar))

@@ -14,6 +14,7 @@ from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import IRModule
 from tilecore.ir.verify import Verifier
 from tilecore.lowering.check_capabilities import check_capabilities
+from tilecore.lowering.contract_sums import CONTRACT_SUMS
 from tilecore.lowering.passes import DEFINITION, Gap, Pass, PassEnv, edited
 from tilecore.plugins.checking import wrong
 
@@ -42,7 +43,7 @@ def family_steps(name: str) -> Sequence[Pass | Gap]:
 def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     """Tile IR to target IR, by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
     family = family_steps(backend.lowering.family)
-    steps = edited(family, backend.lowering.edits, backend)
+    steps = [CONTRACT_SUMS, *edited(family, backend.lowering.edits, backend)]  # of every family, and not to be edited
     before_outline = list(takewhile(lambda step: step.name != "outline_kernels", family))
     verifier = Verifier() if debug.check_enabled() else None
     if verifier:

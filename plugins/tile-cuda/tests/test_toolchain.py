@@ -56,6 +56,9 @@ def installed(monkeypatch, rtc=None, cc=None):
     monkeypatch.setattr(nvcc, "load", (lambda: cc) if cc is not None else missing("nvcc"))
 
 
+EXACT = ["--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"]
+
+
 def test_the_run_time_compiler_comes_first(monkeypatch):
     rtc, cc = Tool(), Tool()
     installed(monkeypatch, rtc, cc)
@@ -63,7 +66,7 @@ def test_the_run_time_compiler_comes_first(monkeypatch):
     assert rtc.given is not None
     assert cc.given is None
     _, headers, options = rtc.given
-    assert options == ["--gpu-architecture=sm_90a", "--std=c++17"]
+    assert options == ["--gpu-architecture=sm_90a", "--std=c++17", *EXACT]
     assert {"tilecore_cuda.h", "tilecore_c.h", "tilecore_cuda/matrix.h"} <= set(headers)
 
 
@@ -89,14 +92,29 @@ def test_quick_functions(monkeypatch, on):
     asked = request(adapter="nvrtc")
     key = str(tilecore.PassConfigKey.TL_ENABLE_FAST_MATH)
     toolchain.build(dataclasses.replace(asked, config={key: on}))
-    assert ("--use_fast_math" in rtc.given[2]) is on
+    assert rtc.given[2][2:] == (["--use_fast_math", "--fmad=false"] if on else EXACT)
+
+
+@pytest.mark.parametrize(
+    ("flags", "rest"),
+    [
+        (["-fmad=true"], ["--ftz=false", "--prec-div=true", "--prec-sqrt=true"]),
+        (["--ftz=true", "-prec-sqrt=false"], ["--fmad=false", "--prec-div=true"]),
+        (["-use_fast_math"], []),
+    ],
+)
+def test_what_the_flags_of_the_user_say_stands(monkeypatch, flags, rest):
+    rtc = Tool()
+    installed(monkeypatch, rtc)
+    toolchain.build(request(adapter="nvrtc", flags=flags))
+    assert rtc.given[2][2:] == [*rest, *flags]
 
 
 def test_flags_that_the_run_time_compiler_does_not_take(monkeypatch):
     rtc = Tool()
     installed(monkeypatch, rtc)
     toolchain.build(request(adapter="nvrtc", flags=["-O3", "-lineinfo"]))
-    assert rtc.given[2][2:] == ["-lineinfo"]
+    assert rtc.given[2][2:] == [*EXACT, "-lineinfo"]
 
 
 def test_no_compiler(monkeypatch):

@@ -25,6 +25,7 @@ from tilecore.target import Target
 from tilecore.transform import PassConfigKey
 
 INCLUDE = (Path(__file__).parent / "include", Path(tilecore.codegen.__file__).parent / "include")
+_EXACT = (("fmad", "false"), ("ftz", "false"), ("prec-div", "true"), ("prec-sqrt", "true"))
 _LEVEL = re.compile(r"-?-O\d")
 
 
@@ -98,12 +99,21 @@ def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
     registers = int(request.target.get("max_registers") or 0)
     if registers:
         flags.insert(0, f"-maxrregcount={registers}")
-    if fast_math(request.config):
-        flags.insert(0, "--use_fast_math")
+    is_fast = fast_math(request.config)
+    flags = [*(["--use_fast_math"] if is_fast else []), *_exact(flags, is_fast), *flags]
     if for_nvrtc:
         kept = [f for f in flags if not _LEVEL.fullmatch(f)]  # it optimises without being told
         return [f"--gpu-architecture={arch.name}", "--std=c++17", *kept]
     return [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", *flags]
+
+
+def _exact(flags: Sequence[str], is_fast: bool) -> list[str]:
+    """Options by which +, -, *, / and square roots are rounded once each, as the language has it: fused multiply-adds
+    stand in the source, and the compiler makes none, with fast math neither. What the user's own flags say stands."""
+    given = {flag.lstrip("-").partition("=")[0] for flag in flags}
+    if "use_fast_math" in given:
+        return []
+    return [f"--{name}={value}" for name, value in _EXACT[: 1 if is_fast else None] if name not in given]
 
 
 def fast_math(config: Mapping[str, Any]) -> bool:

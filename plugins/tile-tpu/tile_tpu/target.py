@@ -12,6 +12,9 @@ from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, Targ
 from tilecore.target import Target
 
 DLPACK_EXTENSION = 12  # kDLExtDev, what torch's PrivateUse1 devices are
+# of the tensor unit: functions are not exact, numbers below the normal range are 0, there is no fused multiply-add
+_ROUNDING = ("approximate_math", "flushes_subnormals", "unfused_multiply_add")
+_FEATURES = ("atomics", "print", "device_assert", "dynamic_shapes", *_ROUNDING)
 _WITHOUT = "kernels run on tile-tpu's simulator"
 CHIP_VARIABLE = "CHIP"  # of the vendor's SDK
 
@@ -49,9 +52,7 @@ def capabilities(target: Target) -> Capabilities:
         scopes=frozenset({"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}),
         tile_ops=frozenset(TILE_OP_NAMES) - {"shuffle", "ballot"},
         shared_bytes=chip.lanes * chip.lane_bytes,
-        features=frozenset(
-            {"atomics", "print", "device_assert", "dynamic_shapes", "approximate_math", "flushes_subnormals"}
-        ),
+        features=frozenset(_FEATURES),
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tilecore.language as T
 from tilecore.errors import UnsupportedError
-from tilecore.interpreter.intrinsics import fused_multiply_add
+from tilecore.interpreter.fused import fused_multiply_add
 from tilecore.interpreter.values import value_type
 from tilecore.ir.nodes import Call, tirx
 

@@ -273,8 +273,9 @@ def weighted_rows(inside):
 def test_private_memory_is_scratch_of_each_iteration(inside):
     a, y = sample("float32", (6, 4)), np.zeros(6, np.float32)
     interpret(weighted_rows(inside), a, y)
-    b = a * 2
-    np.testing.assert_array_equal(y, b[:, 0] + b[:, 1] * b[:, 2] - b[:, 3])
+    b = a.astype(np.float64) * 2
+    fused = (b[:, 0] + b[:, 1] * b[:, 2]).astype(np.float32)
+    np.testing.assert_array_equal(y, fused - a[:, 3] * 2)
 
 
 def test_scratch_starts_with_the_value_from_before():

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, constant, dtype_of, load, loop, seq, store
+from tilecore.ir.contraction import multiplied_into
 from tilecore.ir.layout import BufferLayout, column_panels, row_panels
 from tilecore.ir.nodes import AllocBuffer, Expr, ForKind, IntImm, Stmt, TensorRegion, tirx
 from tilecore.ir.reductions import accumulator
@@ -145,8 +146,8 @@ def _register_tile(operands: Operands, m0: Any, n0: Any, mr: int, nr: int) -> St
 
     def step(k: Any) -> Stmt:
         def multiply(i: Any, j: Any) -> Stmt:
-            product = operands.a(m0 + i, k) * operands.b(k, n0 + j)
-            return store(acc, load(acc, [i, j]) + product, [i, j], call.span)
+            total = multiplied_into(load(acc, [i, j]), operands.a(m0 + i, k), operands.b(k, n0 + j))
+            return store(acc, total, [i, j], call.span)
 
         return over_tile(multiply)
 

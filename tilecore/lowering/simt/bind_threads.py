@@ -14,6 +14,7 @@ from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, store, where, with_body
+from tilecore.ir.contraction import contract_stores
 from tilecore.ir.fragments import Digit, FragmentLayout
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -60,7 +61,8 @@ def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
     found = iter(env.facts["inferred"])
 
     def bind(body: Stmt, threads: Threads) -> Stmt:
-        return _Binder(body, threads, next(found), env).run()
+        made = _Binder(body, threads, next(found), env).run()
+        return contract_stores(made, env.facts.get(FACT, {}))
 
     return func.with_body(each_kernel(func.body, bind))
 

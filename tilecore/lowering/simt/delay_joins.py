@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
+from tilecore.ir.contraction import is_fma, separated
 from tilecore.ir.nodes import (
     Add,
     AttrStmt,
@@ -192,7 +193,8 @@ def _same_place(read: Any, store: BufferStore) -> bool:
 
 
 def _terms(value: Any) -> list[Any]:
-    return [*_terms(value.a), *_terms(value.b)] if isinstance(value, Add) else [value]
+    whole = separated(value) if is_fma(value) else value
+    return [*_terms(whole.a), *_terms(whole.b)] if isinstance(whole, Add) else [whole]
 
 
 def _factors(value: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, const, dtype_of, load, loop, seq, store, where
+from tilecore.ir.contraction import multiplied_into
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout
 from tilecore.ir.layout import padded_rows
 from tilecore.ir.nodes import AllocBuffer, Expr, For, ForKind, Stmt, TensorRegion, Var, tirx
@@ -227,7 +228,8 @@ class _Multiply:
             a = cast(load(self.a.registers, self.a.register(i, e, self.step)), self.total)
             b = cast(load(self.b.registers, self.b.register(j, e, self.step)), self.total)
             place = [i * self.grid.width + j]
-            made = store(self.sums.registers, load(self.sums.registers, place) + a * b, place, self.call.span)
+            total = multiplied_into(load(self.sums.registers, place), a, b)
+            made = store(self.sums.registers, total, place, self.call.span)
             return where([*self.a.inside(i), *self.b.inside(j)], made)
 
         return _unrolled(

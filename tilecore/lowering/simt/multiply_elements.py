@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import const, constant, load, loop, nest, seq, store
+from tilecore.ir.contraction import multiplied_into
 from tilecore.ir.nodes import AllocBuffer, Stmt, tirx
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.implementation import TileOpImpl
@@ -24,8 +25,8 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
         start = tirx.if_then_else(call.clear_accum, none, old) if clear is None else (none if clear else old)
 
         def step(k: Any) -> Stmt:
-            product = operands.a(m, k) * operands.b(k, n)
-            return store(total, load(total, [zero]) + product, [zero], call.span)
+            value = multiplied_into(load(total, [zero]), operands.a(m, k), operands.b(k, n))
+            return store(total, value, [zero], call.span)
 
         return seq(
             [

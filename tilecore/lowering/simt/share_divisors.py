@@ -1,6 +1,6 @@
 """Marks float32 divisions of many numbers by one: a code generator may compute the divisor's reciprocal once.
 
-``simt.quotient(a, b)`` is ``a / b`` with the same rounding, but that of results below the normal range.
+``simt.quotient(a, b)`` is ``a / b``, with the same rounding.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import constant, dtype_of, with_body
+from tilecore.ir.contraction import is_fma
 from tilecore.ir.nodes import (
     BufferStore,
     Call,
@@ -41,7 +42,9 @@ def _shared(node: For) -> For:
     def divide(n: Any) -> Any:
         if dtype_of(n) != "float32" or constant(n.b) is not None or reads_variable(n.b, node.loop_var):
             return n
-        if any(load.source in written for load in collect(n.b, TensorLoad)) or collect(n.b, Call):
+        if any(load.source in written for load in collect(n.b, TensorLoad)) or any(
+            not is_fma(c) for c in collect(n.b, Call)
+        ):
             return n
         return Call(QUOTIENT, [n.a, n.b], ret_ty="float32")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from tile_opencl.devices import NoDevice, on_cpu, queue, words, working
 from tile_opencl.toolchain import FORMAT
@@ -38,8 +39,17 @@ class OpenCLAdapter(KernelAdapter):
             program = json.loads(artifact.binary)
             # a CPU's driver turns threads into loops: with others unrolled in them it compiles for minutes
             source = re.sub("#pragma unroll.*" if on_cpu(commands.device) else "$^", "", program["source"])
-            built = cl.Program(commands.context, source).build(options=program["options"])
+            options = [*_exact(commands.device), *program["options"]]
+            built = cl.Program(commands.context, source).build(options=options)
         except (ValueError, cl.RuntimeError) as error:
             raise LaunchError(f"the driver does not compile {artifact.name}", found=str(error)) from None
         launch = Launch(artifact, commands, built)
         return LoadedKernel(launch, error=launch.words, owner=launch)
+
+
+def _exact(device: Any) -> list[str]:
+    """The option by which divisions and square roots are rounded once, where the device has it."""
+    import pyopencl as cl
+
+    has = device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    return ["-cl-fp32-correctly-rounded-divide-sqrt"] if has else []

@@ -148,10 +148,6 @@ def _log10(values: Values, x: Tile) -> Tile:
     return _scaled(values, _log(values, x), 1 / log(10))
 
 
-def _fma(values: Values, a: Tile, b: Tile, c: Tile) -> Tile:
-    return values.apply("add", [values.apply("mul", [a, b], "float32"), c], "float32")
-
-
 def _log1p(values: Values, x: Tile) -> Tile:
     """log(u) (x / (u - 1)) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand", 1983); x
     where u is 1, log(u) where u - 1 is x for certain."""
@@ -202,5 +198,4 @@ FUNCTIONS: dict[str, Callable[..., Tile]] = {
     "trunc": _trunc,
     "nearbyint": _simple("round"),
     "round": _simple("round"),
-    "fma": _fma,
 }

@@ -19,6 +19,7 @@ from tile_tpu.lowering.local_views import LocalAccess, local_access, read
 from tile_tpu.lowering.ramps import ramp
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import cast, const, constant, dtype_of, op_name
+from tilecore.ir.contraction import is_fma, separated
 from tilecore.ir.nodes import Bind, BufferStore, Call, Cast, Expr, FloatImm, IntImm, TensorLoad, Var, structural_equal
 from tilecore.ir.visit import loads, substitute, variables
 
@@ -260,6 +261,8 @@ class Values:
             return self.selected(*node.args)
         if name == "tile.rounded":
             return self.value(node.args[0])
+        if is_fma(node):  # the unit rounds the product and the sum
+            return self.value(separated(node))
         dtype = dtype_of(node)
         if name in FLOAT_TESTS:
             return self.selected(node, const(1, "uint8"), const(0, "uint8"))

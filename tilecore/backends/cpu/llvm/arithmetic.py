@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from tilecore.backends.cpu.llvm import intrinsics
 from tilecore.backends.cpu.llvm.function import Function
 from tilecore.backends.cpu.llvm.narrow import settled
-from tilecore.backends.cpu.llvm.types import Value, is_float, is_signed, literal, vector
+from tilecore.backends.cpu.llvm.types import Value, is_float, is_narrow, is_signed, literal, vector
 from tilecore.dtypes import FACTS
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant
+from tilecore.ir.contraction import negated
+from tilecore.ir.nodes import Mul
 
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions
@@ -37,12 +39,35 @@ def wrapped(fn: Function, value: Value) -> Value:
     return same(fn, value, f"ashr {value.type} {high}, {four}")
 
 
-def _binary(emit: Expressions, node: Any) -> Value:
-    name = type(node).__name__
-    a, b = emit.value(node.a), emit.value(node.b)
-    word = _ARITHMETIC[name]
+def _product(emit: Expressions, node: Any) -> Value:
+    """A product that is rounded by itself: LLVM, as TVM sets it up, would merge it with a sum that it gets into."""
+    made = factor(emit, node)
+    is_exact = not is_float(made.dtype) or is_narrow(made.dtype) or negated(node) is not None
+    return made if is_exact else fenced(emit.fn, made)
+
+
+def fenced(fn: Function, value: Value) -> Value:
+    """The value, which LLVM does not merge with the operations around it."""
+    return intrinsics.intrinsic(fn, "arithmetic.fence", [value])
+
+
+def factor(emit: Expressions, node: Any) -> Value:
+    """An operand of what is no sum: a product may stand there as it is."""
+    return _plain(emit, node) if isinstance(node, Mul) else emit.value(node)
+
+
+def _sum(emit: Expressions, node: Any) -> Value:
+    return _joined(emit, node, emit.value(node.a), emit.value(node.b))
+
+
+def _plain(emit: Expressions, node: Any) -> Value:
+    return _joined(emit, node, factor(emit, node.a), factor(emit, node.b))
+
+
+def _joined(emit: Expressions, node: Any, a: Value, b: Value) -> Value:
+    word = _ARITHMETIC[type(node).__name__]
     if is_float(a.dtype):
-        return same(emit.fn, a, f"f{word} {emit.fast}{a.type} {a.text}, {b.text}")
+        return same(emit.fn, a, f"f{word} {a.type} {a.text}, {b.text}")
     flag = "nsw " if emit.exact and is_signed(a.dtype) and a.lanes == 1 else ""
     return wrapped(emit.fn, same(emit.fn, a, f"{word} {flag}{a.type} {a.text}, {b.text}"))
 
@@ -82,7 +107,7 @@ def _divisor(emit: Expressions, a: Value, b: Value, node: Any) -> Value:
 
 
 def _div(emit: Expressions, node: Any) -> Value:
-    a, b = emit.value(node.a), emit.value(node.b)
+    a, b = factor(emit, node.a), factor(emit, node.b)
     if is_float(a.dtype):
         return same(emit.fn, a, f"fdiv {a.type} {a.text}, {b.text}")
     b = _divisor(emit, a, b, node.b)
@@ -169,7 +194,8 @@ def _not(emit: Expressions, node: Any) -> Value:
 
 
 HANDLERS: dict[str, Callable[[Expressions, Any], Value]] = {
-    **dict.fromkeys(_ARITHMETIC, _binary),
+    **dict.fromkeys(("Add", "Sub"), _sum),
+    "Mul": _product,
     "Div": _div,
     "Mod": _mod,
     **dict.fromkeys(("FloorDiv", "FloorMod"), _floor),

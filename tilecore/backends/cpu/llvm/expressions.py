@@ -29,7 +29,6 @@ class Expressions:
         self.env: dict[Var, Value] = {}
         self.memory: dict[Var, Memory] = {}
         self.analyzer = Analyzer()
-        self.fast = "contract "
         self.exact = False  # integer sums and products are those of an index
 
     def value(self, node: Expr) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilecore.backends.cpu.llvm import polynomials
+from tilecore.backends.cpu.llvm.arithmetic import fenced
 from tilecore.backends.cpu.llvm.conversions import convert
 from tilecore.backends.cpu.llvm.function import Function
 from tilecore.backends.cpu.llvm.intrinsics import NAMES, call, intrinsic, overload
@@ -124,7 +125,7 @@ def _nextafter(emit: Expressions, node: Any) -> Value:
 
 def _rounded(emit: Expressions, node: Any) -> Value:
     """A fence that keeps arithmetic from being merged across it."""
-    return intrinsic(emit.fn, "arithmetic.fence", [emit.value(node.args[0])])
+    return fenced(emit.fn, emit.value(node.args[0]))
 
 
 _SPECIAL = {

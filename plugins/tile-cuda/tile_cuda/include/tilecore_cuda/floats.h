@@ -176,9 +176,9 @@ TC_NARROW(tc_fp4_e2m1, unsigned char, tc_e2m1_bits, tc_e2m1_value)  // in the lo
     return NAME::from_bits(bits);                                                                  \
   }
 
-TC_NATIVE(tc_half, operator+, "add.f16")
-TC_NATIVE(tc_half, operator-, "sub.f16")
-TC_NATIVE(tc_half, operator*, "mul.f16")
+TC_NATIVE(tc_half, operator+, "add.rn.f16")
+TC_NATIVE(tc_half, operator-, "sub.rn.f16")
+TC_NATIVE(tc_half, operator*, "mul.rn.f16")
 TC_NATIVE_FMA(tc_half, "fma.rn.f16")
 #if TC_ARCH >= 800
 TC_NATIVE(tc_half, tc_min, "min.f16")
@@ -190,13 +190,14 @@ TC_NATIVE_FMA(tc_bfloat16, "fma.rn.bf16")
 TC_EXTREMES_IN_FLOAT(tc_half)
 TC_EXTREMES_IN_FLOAT(tc_bfloat16)
 TC_FN tc_bfloat16 tc_fma(tc_bfloat16 a, tc_bfloat16 b, tc_bfloat16 c) {
-  return tc_bfloat16(fma(double(a), double(b), double(c)));
+  const double product = double(a) * double(b), low = __dadd_rd(product, double(c)), high = __dadd_ru(product, double(c));
+  return tc_bfloat16(__double_as_longlong(low) & 1 ? low : high);  // of two neighbours the odd one: rounded once, then
 }
 #endif
 #if TC_ARCH >= 900
-TC_NATIVE(tc_bfloat16, operator+, "add.bf16")
-TC_NATIVE(tc_bfloat16, operator-, "sub.bf16")
-TC_NATIVE(tc_bfloat16, operator*, "mul.bf16")
+TC_NATIVE(tc_bfloat16, operator+, "add.rn.bf16")
+TC_NATIVE(tc_bfloat16, operator-, "sub.rn.bf16")
+TC_NATIVE(tc_bfloat16, operator*, "mul.rn.bf16")
 #else
 TC_IN_FLOAT(tc_bfloat16)
 #endif

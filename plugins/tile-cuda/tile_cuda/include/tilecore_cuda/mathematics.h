@@ -50,13 +50,20 @@ TC_FN float tc_fma(float a, float b, float c) { return fmaf(a, b, c); }
 TC_FN double tc_fma(double a, double b, double c) { return fma(a, b, c); }
 TC_FN float tc_ldexp(float x, int power) { return ldexpf(x, power); }
 TC_FN double tc_ldexp(double x, int power) { return ldexp(x, power); }
+static __device__ __noinline__ float tc_plain_quotient(float a, float b) { return a / b; }  // one copy of what is rare
+// 2 to the power by which b, with its sign, comes to about 1; 0 for 0, for what is not finite, and for the largest.
+TC_FN float tc_scale_of(float b) {
+  const unsigned bits = __float_as_uint(b), exponent = bits & 0x7f800000u;
+  if (b == 0.0f || exponent >= 0x7f000000u) return 0.0f;
+  return __uint_as_float((bits & 0x80000000u) | (0x7f000000u - exponent));
+}
 // a / b where many a have one b: the reciprocal, which the compiler computes once, and one step of correction (Markstein).
-// Rounded as a / b is, but for results below the normal range. Infinite operands make the correction NaN: none then.
+// Rounded as a / b is: where the rest of the division might not be exact, or the quotient not normal, it divides.
 TC_FN float tc_quotient(float a, float b) {
-  const float scale = fabsf(b) < 0x1p-100f ? 0x1p100f : 1.0f;  // keeps the reciprocal finite
-  const float divisor = b * scale, reciprocal = 1.0f / divisor, dividend = a * scale;
-  const float first = dividend * reciprocal, rest = fmaf(-first, divisor, dividend);
-  return fabsf(rest) <= 0x1.fffffep127f ? fmaf(rest, reciprocal, first) : first;
+  const float scale = tc_scale_of(b), divisor = b * scale, reciprocal = 1.0f / divisor;
+  const float dividend = a * scale, first = dividend * reciprocal, rest = fmaf(-first, divisor, dividend);
+  if (fabsf(dividend) >= 0x1p-100f && fabsf(dividend) <= 0x1p100f) return fmaf(rest, reciprocal, first);
+  return a == 0.0f && scale != 0.0f ? dividend : tc_plain_quotient(a, b);
 }
 // Of a size that does not overflow, so that results are right down to the smallest.
 TC_FN float tc_sigmoid(float x) {

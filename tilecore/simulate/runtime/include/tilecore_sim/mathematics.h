@@ -77,9 +77,17 @@ TC_NARROW_FUNCTION(tc_bfloat16, rsqrt)
 
 TC_INLINE float tc_fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 TC_INLINE double tc_fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
-TC_INLINE tc_half tc_fma(tc_half a, tc_half b, tc_half c) { return tc_half(double(a) * double(b) + double(c)); }
+// The sum of two doubles; where it is not exact its last bit is set, so that rounding it to fewer bits is as if the sum
+// had been exact.
+TC_INLINE double tc_sum_to_odd(double x, double y) {
+  const double sum = x + y, back = sum - x, rest = (x - (sum - back)) + (y - back);
+  if (!(rest < 0) && !(rest > 0)) return sum;
+  const uint64_t bits = __builtin_bit_cast(uint64_t, sum);
+  return bits & 1 ? sum : __builtin_bit_cast(double, bits + ((rest > 0) == (sum > 0) ? 1 : -1));
+}
+TC_INLINE tc_half tc_fma(tc_half a, tc_half b, tc_half c) { return tc_half(tc_sum_to_odd(double(a) * double(b), double(c))); }
 TC_INLINE tc_bfloat16 tc_fma(tc_bfloat16 a, tc_bfloat16 b, tc_bfloat16 c) {
-  return tc_bfloat16(__builtin_fma(double(a), double(b), double(c)));
+  return tc_bfloat16(tc_sum_to_odd(double(a) * double(b), double(c)));
 }
 
 TC_INLINE int tc_min(int a, int b) { return a < b ? a : b; }

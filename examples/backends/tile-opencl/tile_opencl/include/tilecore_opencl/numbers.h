@@ -109,9 +109,9 @@ TC_FLOAT(double)
 // Operations with a rounding of their own: never part of a fused multiply-add.
 #define TC_ROUNDED(F)                                                                                \
   TC_FN F tc_rounded(F x) { return x; }                                                              \
-  TC_FN F tc_rounded_add(F a, F b) { _Pragma("OPENCL FP_CONTRACT OFF") return a + b; }               \
-  TC_FN F tc_rounded_sub(F a, F b) { _Pragma("OPENCL FP_CONTRACT OFF") return a - b; }               \
-  TC_FN F tc_rounded_mul(F a, F b) { _Pragma("OPENCL FP_CONTRACT OFF") return a * b; }
+  TC_FN F tc_rounded_add(F a, F b) { return a + b; }                                                 \
+  TC_FN F tc_rounded_sub(F a, F b) { return a - b; }                                                 \
+  TC_FN F tc_rounded_mul(F a, F b) { return a * b; }
 TC_ROUNDED(float)
 #ifdef cl_khr_fp64
 TC_ROUNDED(double)
