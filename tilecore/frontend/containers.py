@@ -28,7 +28,7 @@ def item(container: Any, index: Any) -> Any:
     if isinstance(container, (list, tuple, str, range, Mapping)) and _has_kernel_value(index):
         kind = type(container).__name__
         raise LanguageError(
-            f"a Python {kind} is looked up with a value of the kernel",
+            f"a Python {kind} is indexed with a value of the kernel",
             found=f"[{index}], which is known only when the kernel runs",
             expected="an index or a key that Python knows",
             hint="put the values in memory of the kernel (a T.alloc_local, a tensor) and index that; "
