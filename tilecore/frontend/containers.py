@@ -28,10 +28,10 @@ def item(container: Any, index: Any) -> Any:
     if isinstance(container, (list, tuple, str, range, Mapping)) and _has_kernel_value(index):
         kind = type(container).__name__
         raise LanguageError(
-            f"a Python {kind} is indexed with a value of the kernel",
+            f"a Python {kind} is {'looked up by' if isinstance(container, Mapping) else 'indexed with'} a value of the kernel",
             found=f"[{index}], which is known only when the kernel runs",
-            expected="an index or a key that Python knows",
-            hint="put the values in memory of the kernel (a T.alloc_local, a tensor) and index that; "
+            expected="an index or a key that is known when compiling",
+            hint="put the values in memory of the kernel (a T.alloc_local, a tensor parameter) and index that; "
             "or choose with T.if_then_else; or loop over the Python list itself, which is unrolled",
         ).at(current().location)
     return read(container[index])

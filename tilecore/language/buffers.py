@@ -109,6 +109,17 @@ class Element(Arithmetic):
             )
         return self._value
 
+    def __iter__(self) -> Any:
+        raise self._one_number("a Python tuple or list")
+
+    def __getitem__(self, index: Any) -> Any:
+        raise self._one_number("a buffer to index")
+
+    def _one_number(self, expected: str) -> LanguageError:
+        return LanguageError("a value of the kernel is one number", found=str(self), expected=expected).at(
+            current().location
+        )
+
     def __getattr__(self, name: str) -> Any:
         """What TVM's expressions have besides: ``astype``, and ``source`` and ``indices`` of a load."""
         if name.startswith("_"):
