@@ -27,8 +27,9 @@ def item(container: Any, index: Any) -> Any:
         return container[index]
     if isinstance(container, (list, tuple, str, range, Mapping)) and _has_kernel_value(index):
         kind = type(container).__name__
+        how = "looked up by" if isinstance(container, Mapping) else "indexed with"
         raise LanguageError(
-            f"a Python {kind} is {'looked up by' if isinstance(container, Mapping) else 'indexed with'} a value of the kernel",
+            f"a Python {kind} is {how} a value of the kernel",
             found=f"[{index}], which is known only when the kernel runs",
             expected="an index or a key that is known when compiling",
             hint="put the values in memory of the kernel (a T.alloc_local, a tensor parameter) and index that; "

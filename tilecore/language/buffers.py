@@ -82,6 +82,10 @@ class LocalVar(Arithmetic):
             raise LanguageError("a T.alloc_var holds one value", found=f"index {index}", expected="its name, or [0]")
 
 
+class NoAttributeError(LanguageError, AttributeError):
+    """A value of the kernel has no such attribute; an AttributeError, as Python's own."""
+
+
 class Element(Arithmetic):
     """An element of memory that was read: the value that it had then (``expr()``), and where it lies (``place()``).
 
@@ -124,7 +128,14 @@ class Element(Arithmetic):
         """What TVM's expressions have besides: ``astype``, and ``source`` and ``indices`` of a load."""
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._load if name in ("source", "indices", "span") else self.expr(), name)
+        holder = self._load if name in ("source", "indices", "span") else self.expr()
+        if not hasattr(holder, name):
+            raise NoAttributeError(
+                f"a value of the kernel has no attribute {name!r}",
+                found=f"{self}.{name}",
+                hint="T.cast(x, dtype) converts it; functions of values are those of T",
+            )
+        return getattr(holder, name)
 
     def __str__(self) -> str:
         return str(self._load)
