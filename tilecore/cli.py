@@ -169,6 +169,11 @@ def _fuzzed(parser: argparse.ArgumentParser) -> None:
     add("--json", metavar="FILE", help="where the numbers and findings are kept as JSON, also while it runs")
     add("--jobs", type=int, default=1, metavar="J", help="kernels at a time, each in a process of its own (default 1)")
     add("--timeout", type=float, default=60.0, metavar="SECONDS", help="after which a kernel hangs (default 60)")
+    add(
+        "--python",
+        action="store_true",
+        help="random bodies of statements instead, each compared with what CPython makes of it",
+    )
     add("--metamorphic", action="store_true", help="try each with other tiles, stages and threads too")
     add("--module", dest="offers", metavar="NAME", help="a module to import first, which registers backends of its own")
 

@@ -27,6 +27,8 @@ def run(arguments: Namespace) -> int:
 
     if arguments.offers:
         import_module(arguments.offers)
+    if arguments.python:
+        return _run_python(arguments)
     hunt = Hunt(_plan(arguments))
     start = time.monotonic()
     try:
@@ -35,6 +37,25 @@ def run(arguments: Namespace) -> int:
     finally:
         _print(hunt.tally, hunt.plan, time.monotonic() - start)
     return 1 if hunt.tally.findings else 0
+
+
+def _run_python(arguments: Namespace) -> int:
+    """Bodies of statements, by CPython and as kernels."""
+    from tilecore.testing.fuzz.python.hunt import hunt, seeds_from
+
+    first = arguments.seed if arguments.only is None else arguments.only
+    count = None if arguments.minutes and arguments.count is None and arguments.only is None else _count(arguments)
+    start = time.monotonic()
+    seconds = 60 * arguments.minutes if arguments.minutes else None
+    hunted = hunt(seeds_from(first, count), [arguments.target], Path(arguments.out), seconds)
+    total = hunted.counts.total()
+    print(f"{total} bodies by Python, by the interpreter and on {arguments.target} in {time.monotonic() - start:.0f} s")
+    for kind, number in sorted(hunted.counts.items()):
+        print(f"{number:6} {kind}")
+    print(f"{len(hunted.findings):6} findings")
+    for seed, verdict, path in hunted.findings:
+        print(f"  {verdict.kind}: seed {seed}: {_short(verdict.text)} ({path})")
+    return 1 if hunted.findings else 0
 
 
 def _plan(arguments: Namespace) -> Plan:

@@ -3,32 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import Builder, Frame
+from tilecore.frontend.python_state import Watch
 from tilecore.ir.nodes import IfThenElse
 from tilecore.language.buffers import LocalVar
 from tilecore.language.conditions import as_condition
 from tilecore.language.values import is_kernel_value
 
-Probe = tuple[tuple[str, Callable[[], Any]], ...]
+# names whose values flow out of, or around, a statement, with what reads them; and all names that it assigns
+Probe = tuple[tuple[tuple[str, Callable[[], Any]], ...], tuple[str, ...]]
 _missing = object()
+
+
+class Staged:
+    """A loop, or a side of an ``if``, that the kernel runs: what its body must not change of Python's names and data.
+    ``with staged:`` around the building of the body, and ``check()`` afterwards."""
+
+    def __init__(self, builder: Builder, probe: Probe, where: str, frame: FrameType) -> None:
+        self.builder, self.probe, self.where, self.place = builder, probe, where, builder.place
+        self.before = snapshot(probe)
+        self.watch = Watch(frame, probe[1])
+
+    def __enter__(self) -> Staged:
+        self.builder.watches.append(self.watch)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.builder.watches.remove(self.watch)
+
+    def check(self) -> None:
+        place, self.builder.place = self.builder.place, self.place
+        check_carried(self.probe, self.before, self.builder, self.where)
+        self.watch.check(self.builder, self.where)
+        if self.where == "an `if`":
+            self.builder.place = place
 
 
 class Branches:
     """One ``if``: decided by Python when its test is a Python value, else both sides are built."""
 
-    def __init__(self, builder: Builder, test: Any, probe: Probe) -> None:
+    def __init__(self, builder: Builder, test: Any, probe: Probe, frame: FrameType) -> None:
         self.builder = builder
         self.dynamic = is_kernel_value(test)
-        self.probe = probe
-        self.place = builder.place
         self.span = builder.span
         self.sides: dict[str, Frame] = {}
         if self.dynamic:
             self.test = as_condition(test)
-            self.before = snapshot(probe)
+            self.staged = Staged(builder, probe, "an `if`", frame)
         else:
             self.taken = bool(test)
 
@@ -40,18 +65,19 @@ class Branches:
 
     def _enter(self, side: str, static: bool) -> bool:
         if self.dynamic:
+            self.builder.name_pending()
             frame = Frame("branch")
             self.sides[side] = frame
             self.builder.frames.append(frame)
+            self.staged.__enter__()
             return True
         return static
 
     def leave(self) -> None:
         if self.dynamic:
             self.builder.frames.pop()
-            place, self.builder.place = self.builder.place, self.place
-            check_carried(self.probe, self.before, self.builder, "an `if`")
-            self.builder.place = place
+            self.staged.__exit__()
+            self.staged.check()
 
     def done(self) -> None:
         if not self.dynamic:
@@ -62,7 +88,7 @@ class Branches:
 
 
 def snapshot(probe: Probe) -> dict[str, Any]:
-    return {name: _value(read) for name, read in probe}
+    return {name: _value(read) for name, read in probe[0]}
 
 
 def _value(read: Callable[[], Any]) -> Any:
@@ -74,7 +100,7 @@ def _value(read: Callable[[], Any]) -> Any:
 
 def check_carried(probe: Probe, before: dict[str, Any], builder: Builder, where: str) -> None:
     """Refuse a name whose value was changed inside ``where`` and is read after it or by the next iteration."""
-    for name, read in probe:
+    for name, read in probe[0]:
         old, new = before[name], _value(read)
         if new is old or new is _missing or isinstance(new, LocalVar):
             continue

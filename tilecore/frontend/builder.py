@@ -12,13 +12,16 @@ from typing import Any
 
 from tilecore.errors import LanguageError, Location, UnsupportedError
 from tilecore.frontend.caller import place_of_caller
+from tilecore.frontend.held import Readings, reads_memory
 from tilecore.frontend.source import SpanTable
 from tilecore.frontend.vectors import find_lanes, held, over_lanes
 from tilecore.interrupts import safe_point
+from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import AllocBuffer, Bind, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.scopes import PRIVATE
 
 _active = threading.local()
+MOST_STATEMENTS = 250_000  # of one function; far more than any compiler finishes with
 
 
 class Frame:
@@ -53,6 +56,11 @@ class Builder:
         self.on_const: Callable[[Any], None] | None = None
         self.return_depth = 0
         self.lanes: dict[int, Var] = {}  # of vectors by their length: frontend/vectors.py
+        self.readings = Readings()
+        self.watches: list[Any] = []  # of the open loops and branches: frontend/python_state.py
+        self.pending: list[Any] = []  # allocations of this statement that no name is given to yet
+        self.writes = 0  # statements built that may write memory
+        self.built = 0  # statements built
 
     # -- where we are ----------------------------------------------------------------------------------------
 
@@ -82,18 +90,53 @@ class Builder:
         frame = self.frame
         if self.lanes:
             statement = over_lanes(self, statement)
+        if not isinstance(statement, Bind) or effect_in(statement.value) is not None:
+            self.writes += 1
+        self.built += 1
+        if self.built > MOST_STATEMENTS:
+            raise LanguageError(
+                f"the kernel has more than {MOST_STATEMENTS:,} statements",
+                hint="loops over Python's lists and `while` with a Python condition are unrolled: "
+                "loop with T.serial, so that the loop runs in the kernel",
+            ).at(self.location)
         if not frame.closed:
             frame.statements.append(statement)
+
+    def hold(self, value: Expr) -> Expr:
+        """``value`` as it is now, though memory that it reads is written later. Vectors (T.Ramp) stay as they are."""
+        if not reads_memory(value) or (self.lanes and find_lanes(self, value) is not None):
+            return value
+        var = self.readings.new(value, self.frame, self.writes)
+        if not self.frame.closed:
+            self.frame.statements.append(Bind(var, value, span=self.span))
+        return var
+
+    def sometimes(self, value: Expr) -> Expr:
+        """``value`` as an operand that is evaluated only sometimes: what it reads is read only then, so far as nothing
+        has been written since."""
+        frame = self.frame
+        return self.readings.expanded(value, lambda r: r.frame is frame and r.time == self.writes)
+
+    def in_place(self, value: Any) -> Any:
+        """``value`` with its loads where the variables are that hold them, to look at; not to be built."""
+        return self.readings.expanded(value)
 
     @contextmanager
     def block(self, kind: str, **facts: Any) -> Iterator[Frame]:
         """An open block; the caller makes the statement from ``frame.body()`` afterwards."""
+        self.name_pending()
         frame = Frame(kind, **facts)
         self.frames.append(frame)
         try:
             yield frame
         finally:
             self.frames.pop()
+
+    def name_pending(self) -> None:
+        """Allocate what no assignment has named: it belongs to the block in which it was asked for."""
+        pending, self.pending = self.pending, []
+        for allocation in pending:
+            _ = allocation.buffer
 
     def unique(self, name: str) -> str:
         """``name``, or ``name_1``, ... when the function has one already."""

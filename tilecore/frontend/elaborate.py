@@ -13,13 +13,15 @@ from tilecore.frontend import hooks
 from tilecore.frontend.builder import Builder, building, current
 from tilecore.frontend.python_errors import explained, foreign_hint
 from tilecore.frontend.rewrite import rewrite
+from tilecore.frontend.scopes import check_scopes
+from tilecore.frontend.settle import settle
 from tilecore.frontend.signature import check_parameters, definition_of, place_of_argument
 from tilecore.frontend.source import span_at
 from tilecore.interrupts import held_back
 from tilecore.ir.nodes import PrimFunc, Var, tirx
-from tilecore.language.annotations import PtrType, TensorType
+from tilecore.language.annotations import PtrType, Ref, TensorType
 from tilecore.language.arithmetic import NoPythonNumberError
-from tilecore.language.buffers import BufferHandle
+from tilecore.language.buffers import BufferHandle, reference
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.pointers import Pointer
 from tilecore.language.symbols import ConstDim
@@ -113,7 +115,9 @@ def run(builder: Builder, function: FunctionType, values: list[Any], named: dict
 
 def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
     """The PrimFunc of everything built. place: where the user's definition begins."""
-    function = PrimFunc(params, builder.frames[0].body(), span=span_at(place))
+    body = builder.frames[0].body()
+    check_scopes(body, builder.readings)
+    function = PrimFunc(params, settle(body, builder), span=span_at(place))
     function = function.with_attr("global_symbol", builder.name)
     for key, value in builder.attributes.items():
         if key == "compile_flags":
@@ -130,11 +134,31 @@ def call_macro(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, 
     depth = builder.return_depth
     builder.return_depth = len(builder.frames)
     try:
+        args, kwargs = _by_reference(function, args, kwargs)
         return rewrite(function, hooks)(*args, **kwargs)
     finally:
         builder.return_depth = depth
         if builder.frames and _undisturbed():
             builder.place = place
+
+
+def _by_reference(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """The arguments of a macro: the variable itself for a parameter that is a T.Ref; of others the value."""
+    references = [name for name, kind in function.__annotations__.items() if _is_ref(kind)]
+    if not references:
+        return args, kwargs
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:  # Python says it better, at the call
+        return args, kwargs
+    for name in references:
+        if name in given.arguments:
+            given.arguments[name] = reference(given.arguments[name], f"{function.__name__}({name}: T.Ref)")
+    return given.args, given.kwargs
+
+
+def _is_ref(annotation: Any) -> bool:
+    return annotation is Ref or (isinstance(annotation, str) and annotation.rpartition(".")[2] == "Ref")
 
 
 def _undisturbed() -> bool:

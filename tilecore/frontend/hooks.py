@@ -3,29 +3,45 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
-from tilecore.frontend.branches import Branches, check_carried, snapshot
-from tilecore.frontend.builder import current
+from tilecore.frontend.branches import Branches, Probe, Staged
+from tilecore.frontend.builder import active, current
+from tilecore.frontend.containers import (  # noqa: F401  hooks too
+    attribute_to_update,
+    contains,
+    delete_attribute,
+    delete_item,
+    item,
+    item_named,
+    item_to_update,
+    lacks,
+    method,
+    next_,
+    read,
+    store,
+    store_attribute,
+)
 from tilecore.frontend.loops import LoopSpec, open_loop
-from tilecore.frontend.operands import and_, chain, choose, divide, negate, not_, or_  # noqa: F401  hooks too
+from tilecore.frontend.operands import and_, chain, choose, decided, divide, negate, not_, or_  # noqa: F401
+from tilecore.frontend.rounds import unrolled, while_, while_steps  # noqa: F401  hooks too
 from tilecore.frontend.source import SpanTable
 from tilecore.ir.build import op_name
-from tilecore.ir.nodes import Break, Continue, Evaluate, Expr, IfThenElse, While
-from tilecore.language.buffers import BufferHandle, LocalVar
-from tilecore.language.conditions import as_condition, logical_not
+from tilecore.ir.nodes import Break, Continue, Evaluate, Expr
+from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.values import as_expr, is_kernel_value
-
-Probe = tuple[tuple[str, Callable[[], Any]], ...]
 
 
 def at(spans: SpanTable, index: int) -> None:
     """The statement that runs next."""
-    current().place = (spans, index)
+    builder = current()
+    builder.name_pending()
+    builder.place = (spans, index)
 
 
 # -- control flow --------------------------------------------------------------------------------------------
@@ -35,20 +51,16 @@ def for_(iterable: Any, names: tuple[str, ...], probe: Probe, has_else: bool, un
     builder = current()
     spec = LoopSpec.of(iterable)
     if spec is None:
-        for item in iterable:
-            with builder.block("unrolled"):
-                yield item
+        yield from unrolled(builder, iterable)
         return
     if has_else:
         raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(
             builder.location
         )
-    place = builder.place
-    before = snapshot(probe)
-    with open_loop(builder, spec, names) as variables:
+    staged = Staged(builder, probe, "a loop", sys._getframe(1))
+    with staged, open_loop(builder, spec, names) as variables:
         yield in_target(variables, unpacked)
-    builder.place = place
-    check_carried(probe, before, builder, "a loop")
+    staged.check()
 
 
 def range_(function: Any, *bounds: Any) -> Any:
@@ -60,40 +72,8 @@ def range_(function: Any, *bounds: Any) -> Any:
     return serial(*bounds)
 
 
-def while_(condition: Callable[[], Any], probe: Probe, has_else: bool) -> Iterator[None]:
-    builder = current()
-    with builder.block("condition") as before_test:
-        value = condition()
-    if not is_kernel_value(value):
-        for statement in before_test.statements:
-            builder.emit(statement)
-        while value:
-            with builder.block("unrolled"):
-                yield None
-            value = condition()
-            if is_kernel_value(value):
-                raise LanguageError("the condition of `while` became a kernel value after its first iteration")
-        return
-    if has_else:
-        raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(
-            builder.location
-        )
-    test = as_condition(value)
-    place, span = builder.place, builder.span
-    before = snapshot(probe)
-    with builder.block("loop") as frame:
-        if before_test.statements:  # what the condition does, it does before every iteration
-            leave = IfThenElse(logical_not(test), Break(span=span), None, span=span)
-            frame.statements += [*before_test.statements, leave]
-            test = as_expr(True)
-        yield None
-    builder.emit(While(test, frame.body(), span=span))
-    builder.place = place
-    check_carried(probe, before, builder, "a while loop")
-
-
 def if_(test: Any, probe: Probe) -> Branches:
-    return Branches(current(), test, probe)
+    return Branches(current(), test, probe, sys._getframe(1))
 
 
 def break_() -> bool:
@@ -141,11 +121,10 @@ def with_(manager: Any, names: tuple[str, ...], unpacked: bool, probe: Probe) ->
 def entered_loop(spec: LoopSpec, names: tuple[str, ...], unpacked: bool, probe: Probe) -> Iterator[Any]:
     """``with T.Parallel(n) as i:``, which is the loop ``for i in T.Parallel(n):``"""
     builder = current()
-    place, before = builder.place, snapshot(probe)
-    with open_loop(builder, spec, names) as variables:
+    staged = Staged(builder, probe, "a loop", sys._getframe(2))
+    with staged, open_loop(builder, spec, names) as variables:
         yield in_target(variables, unpacked)
-    builder.place = place
-    check_carried(probe, before, builder, "a loop")
+    staged.check()
 
 
 def in_target(variables: Any, unpacked: bool) -> Any:
@@ -155,7 +134,8 @@ def in_target(variables: Any, unpacked: bool) -> Any:
 
 def depth() -> int:
     """How many blocks are open where a function inside the kernel is called."""
-    return len(current().frames)
+    builder = active()
+    return len(builder.frames) if builder is not None else 0
 
 
 def return_(value: Any, inner: int | None = None) -> Any:
@@ -206,15 +186,27 @@ def bind(name: str, value: Any, old: Callable[[], Any] | None) -> Any:
     if isinstance(value, (LocalVar, BufferHandle)) and value.name_once(builder, name):
         return value
     before = _old(old)
-    if isinstance(before, LocalVar) and before is value:  # x = x
+    if isinstance(before, LocalVar) and before is value:
         return value
+    if isinstance(value, VariableRead) and value.variable is before and value.is_current():  # x = x
+        return before
     if isinstance(before, LocalVar) and not isinstance(value, BufferHandle):
         before.store(value)
         return before
     if not is_kernel_value(value) or isinstance(value, BufferHandle):
         return value
     expression = as_expr(value)
-    return builder.bind(name, expression) if not is_leaf(expression) else expression
+    is_value = is_leaf(expression) and expression not in builder.readings
+    return expression if is_value else builder.bind(name, expression)
+
+
+def walrus(name: str, value: Any, old: Callable[[], Any] | None) -> Any:
+    """``(name := value)``"""
+    builder = current()
+    if builder.enclosing("operand") is not None and is_kernel_value(value):
+        decided(value)
+    bound = bind(name, value, old)
+    return bound
 
 
 def is_leaf(expression: Any) -> bool:
@@ -244,16 +236,3 @@ def annotated(annotation: Callable[[], Any], value: Any) -> Any:
 
 def augment(name: str, target: Any, value: Any) -> Any:
     return divide(target, value) if name == "itruediv" else getattr(operator, name)(target, value)
-
-
-def store(target: Any, index: Any, value: Any) -> None:
-    if isinstance(target, (BufferHandle, LocalVar)):
-        target.write(index, value)
-    else:
-        target[index] = value
-
-
-def augment_store(name: str, target: Any, index: Any, value: Any) -> None:
-    if isinstance(index, slice) and isinstance(target, BufferHandle):
-        raise LanguageError(f"{target.name}[slice] cannot be updated in place", hint="loop over it with T.Parallel")
-    store(target, index, augment(name, target[index], value))

@@ -19,9 +19,35 @@ _SCOPES = (
 def carried_names(definition: ast.FunctionDef) -> dict[ast.stmt, tuple[str, ...]]:
     """For each loop and ``if`` of the function: the names assigned inside whose value is read after it, or, in a
     loop, by its next iteration."""
-    found: dict[ast.stmt, tuple[str, ...]] = {}
+    found = _Carried(definition)
     _block(definition.body, frozenset(), found, _Jumps())
-    return found
+    return found.names
+
+
+class _Carried:
+    """names: the carried names of each statement. A nested function reads the names around it when it is called: they
+    are live where its own name is."""
+
+    def __init__(self, definition: ast.FunctionDef) -> None:
+        self.names: dict[ast.stmt, tuple[str, ...]] = {}
+        self.captured: dict[str, frozenset[str]] = {}
+        for node in ast.walk(definition):
+            if isinstance(node, ast.FunctionDef) and node is not definition:
+                self.captured[node.name] = _reads_of_scope(node)
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+                for name in _all_stores(node):
+                    self.captured[name] = _reads_of_scope(node.value)
+
+    def note(
+        self, statement: ast.stmt, assigned: frozenset[str], live: frozenset[str], besides: frozenset[str]
+    ) -> None:
+        """Its carried names: those assigned inside that are live, and ``besides``."""
+        while True:
+            more = live.union(*(self.captured[name] for name in live if name in self.captured))
+            if more == live:
+                break
+            live = more
+        self.names[statement] = tuple(sorted((assigned & live) | besides))
 
 
 class _Jumps:
@@ -32,13 +58,13 @@ class _Jumps:
         self.head = head
 
 
-def _block(body: list[ast.stmt], live: frozenset[str], found: dict, jumps: _Jumps) -> frozenset[str]:
+def _block(body: list[ast.stmt], live: frozenset[str], found: _Carried, jumps: _Jumps) -> frozenset[str]:
     for statement in reversed(body):
         live = _statement(statement, live, found, jumps)
     return live
 
 
-def _statement(node: ast.stmt, live: frozenset[str], found: dict, jumps: _Jumps) -> frozenset[str]:
+def _statement(node: ast.stmt, live: frozenset[str], found: _Carried, jumps: _Jumps) -> frozenset[str]:
     if isinstance(node, (ast.For, ast.While)):
         return _loop(node, live, found, jumps)
     if isinstance(node, ast.If):
@@ -46,11 +72,11 @@ def _statement(node: ast.stmt, live: frozenset[str], found: dict, jumps: _Jumps)
         orelse = _block(node.orelse, live, found, jumps)
         # the else side is built after the then side, so a name that it reads must not be changed there
         crossing = orelse & _stores_of(node.body)
-        found[node] = tuple(sorted((_stores_of([*node.body, *node.orelse]) & live) | crossing))
-        return then | orelse | _reads(node.test)
+        found.note(node, _stores_of([*node.body, *node.orelse]), live, crossing)
+        return _before_test(node.test, then | orelse)
     if isinstance(node, ast.With):
         after, live = live, _block(node.body, live, found, jumps)
-        found[node] = tuple(sorted(_stores_of(node.body) & (after | live)))  # for `with T.Parallel(n) as i:`, a loop
+        found.note(node, _stores_of(node.body), after | live, frozenset())  # `with T.Parallel(n) as i:` is a loop
         for item in reversed(node.items):
             if item.optional_vars is not None:
                 live = live - _stores(item.optional_vars)
@@ -73,18 +99,35 @@ def _statement(node: ast.stmt, live: frozenset[str], found: dict, jumps: _Jumps)
     return (live - _stores(node)) | _reads(node)
 
 
-def _loop(node: ast.For | ast.While, live: frozenset[str], found: dict, jumps: _Jumps) -> frozenset[str]:
+def _loop(node: ast.For | ast.While, live: frozenset[str], found: _Carried, jumps: _Jumps) -> frozenset[str]:
     after = _block(node.orelse, live, found, jumps)
-    test = _reads(node.test) if isinstance(node, ast.While) else frozenset()
     targets = _stores(node.target) if isinstance(node, ast.For) else frozenset()
-    head = after | test
+
+    def at_head(inside: frozenset[str]) -> frozenset[str]:
+        inside = (inside - targets) | after
+        return _before_test(node.test, inside) if isinstance(node, ast.While) else inside
+
+    head = at_head(frozenset())
     while True:  # to the fixed point; the live sets only grow
-        inner = (_block(node.body, head, found, _Jumps(after, head)) - targets) | test | after
+        inner = at_head(_block(node.body, head, found, _Jumps(after, head)))
         if inner == head:
             break
         head = inner | head
-    found[node] = tuple(sorted((_stores_of(node.body) & head) | (targets & after)))
+    inside = _stores_of(node.body) | (_all_stores(node.test) if isinstance(node, ast.While) else frozenset())
+    found.note(node, inside, head | after, targets & after)
     return head | (_reads(node.iter) if isinstance(node, ast.For) else frozenset())
+
+
+def assigned_in(statement: ast.stmt) -> frozenset[str]:
+    """The names that a statement, or one inside of it, assigns."""
+    return _all_stores(statement)
+
+
+def _before_test(test: ast.expr, live: frozenset[str]) -> frozenset[str]:
+    """What is live before a condition after which ``live`` is."""
+    assigned: set[str] = set()
+    reads = _reads_after(test, assigned)
+    return (live - assigned) | reads
 
 
 def _stores_of(body: list[ast.stmt]) -> frozenset[str]:
@@ -92,9 +135,42 @@ def _stores_of(body: list[ast.stmt]) -> frozenset[str]:
 
 
 def _reads(node: ast.AST) -> frozenset[str]:
-    """Names whose value ``node`` may read from outside of it: not the variables of its comprehensions and lambdas."""
+    """Names whose value ``node`` may read from outside of it: not the variables of its comprehensions and lambdas, nor
+    what it assigns itself (``:=``) before."""
+    return _reads_after(node, set())
+
+
+def _reads_after(node: ast.AST, bound: set[str]) -> frozenset[str]:
+    """The same where the names in ``bound`` are assigned already; those that ``node`` surely assigns are added."""
     if isinstance(node, ast.Name):
-        return frozenset({node.id} if isinstance(node.ctx, ast.Load) else ())
+        return frozenset({node.id} - bound if isinstance(node.ctx, ast.Load) else ())
+    if isinstance(node, ast.NamedExpr):
+        inner = _reads_after(node.value, bound)
+        bound.add(node.target.id)
+        return inner
+    if isinstance(node, (ast.BoolOp, ast.IfExp, ast.Compare)):  # the first part is evaluated, others perhaps
+        first, *others = _operands(node)
+        inner = _reads_after(first, bound)
+        side = set(bound)
+        return inner.union(
+            *(_reads_after(other, side if isinstance(node, ast.BoolOp) else set(bound)) for other in others)
+        )
+    children = list(ast.iter_child_nodes(node))
+    if isinstance(node, ast.Assign):
+        children = [node.value, *node.targets]
+    if not isinstance(node, _SCOPES):
+        return frozenset().union(*(_reads_after(child, bound) for child in children))
+    return _reads_of_scope(node) - bound
+
+
+def _operands(node: ast.BoolOp | ast.IfExp | ast.Compare) -> list[ast.expr]:
+    if isinstance(node, ast.IfExp):
+        return [node.test, node.body, node.orelse]
+    return node.values if isinstance(node, ast.BoolOp) else [node.left, *node.comparators]
+
+
+def _reads_of_scope(node: ast.AST) -> frozenset[str]:
+    """What a nested function or a comprehension reads from outside of it."""
     inner = frozenset().union(*(_reads(child) for child in ast.iter_child_nodes(node)))
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         own = frozenset().union(*(_target_names(part.target) for part in node.generators))
@@ -104,8 +180,18 @@ def _reads(node: ast.AST) -> frozenset[str]:
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
         outside = [*defaults, *getattr(node, "decorator_list", [])]
-        return (inner - {a.arg for a in every if a is not None}).union(*(_reads(part) for part in outside))
+        own = {a.arg for a in every if a is not None} | _local_names(node)
+        return (inner - own).union(*(_reads(part) for part in outside))
     return inner
+
+
+def _local_names(function: ast.AST) -> frozenset[str]:
+    """The names that a nested function assigns for itself."""
+    body = getattr(function, "body", [])
+    if not isinstance(body, list):  # of a lambda
+        return frozenset()
+    shared = {n for part in ast.walk(function) if isinstance(part, (ast.Nonlocal, ast.Global)) for n in part.names}
+    return _stores_of(body) - shared
 
 
 def _target_names(target: ast.expr) -> frozenset[str]:

@@ -9,6 +9,8 @@ from typing import Any
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
+from tilecore.frontend.containers import contains, lacks
+from tilecore.frontend.held import without_binds
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import Bind
 from tilecore.language.buffers import BufferHandle
@@ -16,9 +18,8 @@ from tilecore.language.conditions import logical_and, logical_not, logical_or, s
 from tilecore.language.values import as_expr, is_kernel_value
 
 
-def and_(*parts: Callable[[], Any]) -> Any:
-    value = parts[0]()
-    for part in parts[1:]:
+def and_(value: Any, *parts: Callable[[], Any]) -> Any:
+    for part in parts:
         if not is_kernel_value(value):
             if not value:
                 return value
@@ -28,9 +29,8 @@ def and_(*parts: Callable[[], Any]) -> Any:
     return value
 
 
-def or_(*parts: Callable[[], Any]) -> Any:
-    value = parts[0]()
-    for part in parts[1:]:
+def or_(value: Any, *parts: Callable[[], Any]) -> Any:
+    for part in parts:
         if not is_kernel_value(value):
             if value:
                 return value
@@ -40,35 +40,50 @@ def or_(*parts: Callable[[], Any]) -> Any:
     return value
 
 
+def decided(value: Any) -> bool:
+    """The truth of what decides whether an operand with `:=` in it is evaluated: Python must know it."""
+    if is_kernel_value(value):
+        raise LanguageError(
+            "a name is assigned (`:=`) in an operand that the kernel evaluates only sometimes",
+            hint="assign it in a statement of its own before, or in an `if`",
+        ).at(current().location)
+    return bool(value)
+
+
 def _sometimes(operand: Callable[[], Any], of: str) -> Any:
-    """The value of an operand that Python evaluates only sometimes: it may do nothing besides."""
+    """The value of an operand that Python evaluates only sometimes: it may do nothing besides, and reads memory only
+    where it is evaluated."""
     builder = current()
     with builder.block("operand") as frame:
         value = operand()
+        held = as_expr(value) if is_kernel_value(value) and not isinstance(value, BufferHandle) else None
     for statement in frame.statements:
         if not isinstance(statement, Bind) or effect_in(statement) is not None:
             raise LanguageError(
                 f"an operand of {of} does something besides giving a value",
-                found=str(statement).strip()[:120],
+                found=str(builder.in_place(statement)).strip()[:120],
                 hint="it would run whatever the other operand is: assign its value to a variable first, in an `if`",
             ).at(builder.location)
+    if held is None:
+        return value
+    others, inlined = without_binds(frame.statements, held)
+    for statement in others:
         builder.emit(statement)
-    return value
+    return inlined
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     **{name: getattr(operator, name.lower()) for name in ("Lt", "Gt", "Eq")},
     **{"LtE": operator.le, "GtE": operator.ge, "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not},
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
+    "In": contains,
+    "NotIn": lacks,
 }
 
 
-def chain(signs: tuple[str, ...], *operands: Callable[[], Any]) -> Any:
+def chain(signs: tuple[str, ...], left: Any, right: Any, *operands: Callable[[], Any]) -> Any:
     """``a < b < c``: each operand once, and those on the right only where they decide."""
-    left, right = operands[0](), operands[1]()
     value = _COMPARISONS[signs[0]](left, right)
-    for sign, operand in zip(signs[1:], operands[2:], strict=True):
+    for sign, operand in zip(signs[1:], operands, strict=True):
         left = right
         if is_kernel_value(value):
             right = _sometimes(operand, "a chain of comparisons")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from tilecore.errors import LanguageError, Location
 from tilecore.frontend.assigned_names import names_bound_twice, target_names
-from tilecore.frontend.liveness import carried_names
+from tilecore.frontend.liveness import assigned_in, carried_names
+from tilecore.frontend.python_state import MUTATING
 from tilecore.frontend.source import SpanTable
 
 HOOKS = "__tc"
@@ -98,6 +100,8 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
         outer, self.depth = self.depth, self._fresh("depth")
         made = self._function(node)
         self.depth = outer
@@ -123,8 +127,24 @@ class Rewriter(ast.NodeTransformer):
         iterator = self._hook(
             "for_", self._iterable(node.iter), names, self._probe(node), orelse, unpacked, at=node.iter
         )
-        made = ast.For(node.target, iterator, self._block(node.body), self._block(node.orelse))
+        item = self._fresh("item")
+        assigned = self._targets(node.target, item, node)
+        target = ast.copy_location(ast.Name(item, ast.Store()), node.target)
+        made = ast.For(target, iterator, [*assigned, *self._block(node.body)], self._block(node.orelse))
         return [ast.copy_location(made, node)]
+
+    def _targets(self, target: ast.expr, item: str, node: ast.stmt) -> list[ast.stmt]:
+        """The assignments of a loop's item to its target."""
+        if isinstance(target, ast.Name):
+            old = self._lambda(self._name(target.id)) if target.id in self.rebound else ast.Constant(None)
+            value = self._hook("item_named", self._name(item), old, at=target)
+            return [ast.copy_location(ast.Assign([target], value), node)]
+        if isinstance(target, (ast.Tuple, ast.List)):
+            parts, unpacked = self._parts(target, self._name(item), node)
+            inner = [e.value if isinstance(e, ast.Starred) else e for e in target.elts]
+            pairs = zip(inner, parts, strict=True)
+            return [unpacked, *(s for element, part in pairs for s in self._targets(element, part, node))]
+        return self._assign(target, self._name(item), node)
 
     def _iterable(self, node: ast.expr) -> ast.expr:
         """The loop's iterable; ``range(...)`` may have bounds that only the kernel knows."""
@@ -134,11 +154,26 @@ class Rewriter(ast.NodeTransformer):
         return self.visit(node)
 
     def visit_While(self, node: ast.While) -> ast.stmt:
+        if _has_walrus(node.test):
+            return self._while_with_walrus(node)
         condition = self._lambda(self.visit(node.test))
         orelse = ast.Constant(bool(node.orelse))
-        iterator = self._hook("while_", condition, self._probe(node), orelse, at=node.test)
+        always = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        leaves = ast.Constant(not always or can_leave(node))
+        iterator = self._hook("while_", condition, self._probe(node), orelse, leaves, at=node.test)
         target = ast.Name(self._fresh("while"), ast.Store())
         made = ast.For(target, iterator, self._block(node.body), self._block(node.orelse))
+        return ast.copy_location(made, node)
+
+    def _while_with_walrus(self, node: ast.While) -> ast.stmt:
+        """A condition that assigns a name cannot stand in a lambda: it is evaluated in the loop, at its head."""
+        step = self._fresh("while")
+        iterator = self._hook("while_steps", self._probe(node), ast.Constant(bool(node.orelse)), at=node.test)
+        holds = ast.Call(ast.Attribute(self._name(step), "holds", ast.Load()), [self.visit(node.test)], [])
+        leave = ast.If(ast.UnaryOp(ast.Not(), ast.copy_location(holds, node.test)), [ast.Break()], [])
+        made = ast.For(
+            ast.Name(step, ast.Store()), iterator, [ast.copy_location(leave, node), *self._block(node.body)], []
+        )
         return ast.copy_location(made, node)
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
@@ -159,12 +194,14 @@ class Rewriter(ast.NodeTransformer):
         return made
 
     def _probe(self, node: ast.stmt) -> ast.expr:
-        """A tuple of (name, lambda: name) for the names whose values flow out of, or around, the statement."""
+        """A tuple of (name, lambda: name) for the names whose values flow out of, or around, the statement; and the
+        names that it assigns."""
         pairs = [
             ast.Tuple([ast.Constant(name), self._lambda(self._name(name))], ast.Load())
             for name in self.carried.get(node, ())
         ]
-        return ast.Tuple(list[ast.expr](pairs), ast.Load())
+        own = ast.Constant(tuple(sorted(assigned_in(node))))  # type: ignore[arg-type]
+        return ast.Tuple([ast.Tuple(list[ast.expr](pairs), ast.Load()), own], ast.Load())
 
     def visit_Break(self, node: ast.Break) -> ast.stmt:
         return ast.copy_location(ast.If(self._hook("break_", at=node), [node], []), node)
@@ -209,38 +246,76 @@ class Rewriter(ast.NodeTransformer):
             old = self._lambda(self._name(target.id)) if target.id in self.rebound else ast.Constant(None)
             bound = self._hook("bind", ast.Constant(target.id), value, old, at=node)
             return [ast.copy_location(ast.Assign([target], bound), node)]
-        if isinstance(target, ast.Subscript):
-            store = self._hook("store", self.visit(target.value), self.visit(target.slice), value, at=node)
-            return [ast.copy_location(ast.Expr(store), node)]
         if isinstance(target, (ast.Tuple, ast.List)):
             return self._unpack(target, value, node)
-        return [ast.copy_location(ast.Assign([target], value), node)]
+        before, value = self._first(value, node)
+        if isinstance(target, ast.Subscript):
+            where = (self._base(target.value), self.visit(target.slice))
+            return [*before, self._statement("store", *where, value, at=node)]
+        assert isinstance(target, ast.Attribute)
+        name = ast.Constant(target.attr)
+        return [*before, self._statement("store_attribute", self._base(target.value), name, value, at=node)]
 
-    def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
+    def _statement(self, hook: str, *args: ast.expr, at: ast.stmt) -> ast.stmt:
+        return ast.copy_location(ast.Expr(self._hook(hook, *args, at=at)), at)
+
+    def _first(self, value: ast.expr, node: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
+        """The value, evaluated before the parts of the target, which a call in it could change."""
+        if isinstance(value, (ast.Name, ast.Constant)):
+            return [], value
+        temporary = self._fresh("value")
+        return [ast.copy_location(ast.Assign([ast.Name(temporary, ast.Store())], value), node)], self._name(temporary)
+
+    def _parts(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> tuple[list[str], ast.stmt]:
+        """The statement that takes the value apart, and the names of its parts."""
         parts = [self._fresh("part") for _ in target.elts]
         stores: list[ast.expr] = []
         for part, element in zip(parts, target.elts, strict=True):
             name: ast.expr = ast.Name(part, ast.Store())
             stores.append(ast.Starred(name, ast.Store()) if isinstance(element, ast.Starred) else name)
-        made: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Tuple(stores, ast.Store())], value), node)]
+        return parts, ast.copy_location(ast.Assign([ast.Tuple(stores, ast.Store())], value), node)
+
+    def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
+        parts, unpacked = self._parts(target, value, node)
+        made: list[ast.stmt] = [unpacked]
         for part, element in zip(parts, target.elts, strict=True):
             inner = element.value if isinstance(element, ast.Starred) else element
             made.extend(self._assign(inner, self._name(part), node))
         return made
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
+        """``target op= value``: the target's parts, what it holds, the value, and the store, in this order."""
         operator = ast.Constant(_AUGMENTED[type(node.op)])
-        value = self.visit(node.value)
         if isinstance(node.target, ast.Name):
-            result = self._hook("augment", operator, self._name(node.target.id), value, at=node)
+            old = self._hook("read", self._name(node.target.id), at=node.target)
+            result = self._hook("augment", operator, old, self.visit(node.value), at=node)
             return self._assign(node.target, result, node)
+        made: list[ast.stmt] = []
+
+        def keep(value: ast.expr) -> ast.expr:
+            name = self._fresh("value")
+            made.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), node))
+            return self._name(name)
+
+        base = keep(self._base(node.target.value))
         if isinstance(node.target, ast.Subscript):
-            target, index = self.visit(node.target.value), self.visit(node.target.slice)
-            return [
-                ast.copy_location(ast.Expr(self._hook("augment_store", operator, target, index, value, at=node)), node)
-            ]
-        node.value = value
-        return [node]
+            where, words = keep(self.visit(node.target.slice)), ("item_to_update", "store")
+        else:
+            where, words = ast.Constant(node.target.attr), ("attribute_to_update", "store_attribute")
+        old = keep(self._hook(words[0], base, where, at=node))
+        result = self._hook("augment", operator, old, self.visit(node.value), at=node)
+        return [*made, self._statement(words[1], base, where, result, at=node)]
+
+    def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
+        return [self._delete(target, node) for target in node.targets]
+
+    def _delete(self, target: ast.expr, node: ast.Delete) -> ast.stmt:
+        if isinstance(target, ast.Subscript):
+            return self._statement("delete_item", self._base(target.value), self.visit(target.slice), at=node)
+        if isinstance(target, ast.Attribute):
+            name = ast.Constant(target.attr)
+            return self._statement("delete_attribute", self._base(target.value), name, at=node)
+        return ast.copy_location(ast.Delete([target]), node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
         if not isinstance(node.target, ast.Name):
@@ -256,9 +331,65 @@ class Rewriter(ast.NodeTransformer):
 
     # -- expressions -----------------------------------------------------------------------------------------
 
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A name's value now: a T.alloc_var is read where its name stands."""
+        return self._hook("read", node, at=node) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        node.value = self._base(node.value)
+        return self._hook("read", node, at=node) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        return self._hook("item", self._base(node.value), self.visit(node.slice), at=node)
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        function = node.func
+        if isinstance(function, ast.Attribute):
+            name = ast.Constant(function.attr)
+            base = self._base(function.value)
+            if function.attr in MUTATING:
+                node.func = self._hook("method", base, name, at=function)
+            else:
+                function.value = base
+        elif isinstance(function, ast.Name) and function.id == "next":
+            node.func = self._hook("next_", function, at=function)
+        else:
+            node.func = self._base(function)
+        node.args = [self.visit(a) for a in node.args]
+        node.keywords = [self.visit(k) for k in node.keywords]
+        return node
+
+    def _base(self, node: ast.expr) -> ast.expr:
+        """What is called, indexed or has an attribute taken: the object itself, not its value."""
+        if isinstance(node, ast.Name):
+            return node
+        if isinstance(node, ast.Attribute):
+            node.value = self._base(node.value)
+            return node
+        return self.visit(node)  # type: ignore[no-any-return]
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
+        old = self._lambda(self._name(node.target.id)) if node.target.id in self.rebound else ast.Constant(None)
+        node.value = self._hook("walrus", ast.Constant(node.target.id), self.visit(node.value), old, at=node)
+        return node
+
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        parts = [self._lambda(self.visit(value)) for value in node.values]
-        return self._hook("and_" if isinstance(node.op, ast.And) else "or_", *parts, at=node)
+        is_and = isinstance(node.op, ast.And)
+        if any(_has_walrus(value) for value in node.values[1:]):
+            return self._decided_operands(node, is_and)
+        first, *others = (self.visit(value) for value in node.values)
+        return self._hook("and_" if is_and else "or_", first, *map(self._lambda, others), at=node)
+
+    def _decided_operands(self, node: ast.BoolOp, is_and: bool) -> ast.expr:
+        """`and` or `or` with a name assigned in a later operand: Python must know which of them it evaluates."""
+        value = self.visit(node.values[-1])
+        for operand in reversed(node.values[:-1]):
+            name = self._fresh("operand")
+            kept = ast.NamedExpr(ast.Name(name, ast.Store()), self.visit(operand))
+            test = self._hook("decided", ast.copy_location(kept, operand), at=operand)
+            sides = (value, self._name(name)) if is_and else (self._name(name), value)
+            value = ast.copy_location(ast.IfExp(test, *sides), node)
+        return value
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.Not):
@@ -273,12 +404,47 @@ class Rewriter(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        if _has_walrus(node.body) or _has_walrus(node.orelse):
+            node.test = self._hook("decided", self.visit(node.test), at=node.test)
+            node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+            return node
         then, orelse = self._lambda(self.visit(node.body)), self._lambda(self.visit(node.orelse))
         return self._hook("choose", self.visit(node.test), then, orelse, at=node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) == 1:
+            if isinstance(node.ops[0], (ast.In, ast.NotIn)):
+                word = "contains" if isinstance(node.ops[0], ast.In) else "lacks"
+                return self._hook(word, self.visit(node.left), self.visit(node.comparators[0]), at=node)
             return self.generic_visit(node)  # type: ignore[return-value]
         signs = ast.copy_location(ast.Constant(tuple(type(op).__name__ for op in node.ops)), node)  # type: ignore[arg-type]
-        operands = [self._lambda(self.visit(x)) for x in (node.left, *node.comparators)]
-        return self._hook("chain", signs, *operands, at=node)
+        left, right, *others = (node.left, *node.comparators)
+        if any(_has_walrus(other) for other in others):
+            raise LanguageError(
+                "a name is assigned (`:=`) in an operand that runs only where the comparisons before it hold",
+                hint="assign it in a statement of its own before",
+                location=Location(self.spans.file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
+            )
+        operands = (self._lambda(self.visit(x)) for x in others)
+        return self._hook("chain", signs, self.visit(left), self.visit(right), *operands, at=node)
+
+
+def _has_walrus(node: ast.expr) -> bool:
+    return any(isinstance(part, ast.NamedExpr) for part in ast.walk(node))
+
+
+def can_leave(loop: ast.While) -> bool:
+    """Is there a statement in the loop's body that ends it?"""
+
+    def leaves(node: ast.AST, inner: bool) -> bool:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            return False
+        if isinstance(node, (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom)) or (
+            isinstance(node, ast.Break) and not inner
+        ):
+            return True
+        is_loop = isinstance(node, (ast.For, ast.While))
+        body = set(map(id, node.body)) if is_loop else set()  # type: ignore[attr-defined]
+        return any(leaves(child, inner or id(child) in body) for child in ast.iter_child_nodes(node))
+
+    return any(leaves(statement, False) for statement in loop.body)

@@ -126,7 +126,8 @@ def _product(base: Expr, exponent: int) -> Expr:
     if exponent == 0:
         return convert(1, kind)
     name = current("`**`")
-    value = base if isinstance(base, (Var, IntImm, FloatImm)) else name.bind("base", base)
+    is_leaf = isinstance(base, (Var, IntImm, FloatImm)) and base not in name.readings
+    value = base if is_leaf else name.bind("base", base)
     made: Any = None
     while True:
         if exponent & 1:

@@ -11,7 +11,7 @@ from tilecore.ir.build import load
 from tilecore.ir.nodes import Evaluate, Expr, For, ForKind, IntImm, TensorLoad, Var
 from tilecore.ir.reductions import has_meaning
 from tilecore.ir.tile_ops import tile_call, tile_statement
-from tilecore.language.buffers import BufferHandle, as_load
+from tilecore.language.buffers import BufferHandle, Element, VariableRead, as_load
 from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
 from tilecore.language.regions import check_same_shape, kind_of, region_of, region_pair
@@ -48,7 +48,8 @@ def _element(kind: str, element: TensorLoad, value: Any, order: str, return_prev
 def _tile(kind: str, dst: Any, value: Any, order: str) -> None:
     require_block(f"atomic_{kind}")
     builder = current(f"T.atomic_{kind}")
-    if isinstance(value, (BufferHandle, TensorLoad)) or _is_region(value):
+    starts = isinstance(value, Element) and not isinstance(value, VariableRead)  # a tile of the other's extents
+    if starts or isinstance(value, (BufferHandle, TensorLoad)) or _is_region(value):
         source, target = region_pair(value, dst, f"T.atomic_{kind}")
         check_same_shape(source, target, f"T.atomic_{kind}")
         operand: Any = source

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import Builder, current
+from tilecore.frontend.builder import Builder, active, current
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import (
     BufferLoad,
@@ -32,6 +32,7 @@ from tilecore.language.values import KernelValue, as_expr, is_kernel_value
 
 def _is_element(value: Any, buffer: Var, where: list[Any]) -> bool:
     """Is the value what this element of the buffer holds?"""
+    value, where = current().in_place(value), [current().in_place(index) for index in where]
     if not isinstance(value, TensorLoad) or not value.source.same_as(buffer):
         return False
     return all(structural_equal(a, b, map_free_vars=False) for a, b in zip(value.indices, where, strict=True))
@@ -53,8 +54,16 @@ class LocalVar(Arithmetic):
         was_fresh, self.fresh = self.fresh, False
         return was_fresh
 
-    def expr(self) -> Expr:
+    def place(self) -> TensorLoad:
+        """The load that stands for the memory itself."""
         return BufferLoad(self.buffer, [0], span=current().span)
+
+    def expr(self) -> Expr:
+        return current().hold(self.place())
+
+    def read(self) -> VariableRead:
+        """The value that it has now."""
+        return VariableRead(self)
 
     def store(self, value: Any) -> None:
         builder = current()
@@ -64,13 +73,131 @@ class LocalVar(Arithmetic):
         self._check_index(index)
         self.store(value)
 
-    def __getitem__(self, index: Any) -> Expr:
+    def __getitem__(self, index: Any) -> VariableRead:
         self._check_index(index)
-        return self.expr()
+        return self.read()
 
     def _check_index(self, index: Any) -> None:
         if not (isinstance(index, int) and index == 0):
             raise LanguageError("a T.alloc_var holds one value", found=f"index {index}", expected="its name, or [0]")
+
+
+class NoAttributeError(LanguageError, AttributeError):
+    """A value of the kernel has no such attribute; an AttributeError, as Python's own."""
+
+
+class Element(Arithmetic):
+    """An element of memory that was read: the value that it had then (``expr()``), and where it lies (``place()``).
+
+    Functions that take an element to write to, or where a tile starts, take its place.
+    """
+
+    def __init__(self, load: TensorLoad) -> None:
+        self._load = load
+        self._builder = current()
+        self._value = self._builder.hold(load)
+
+    @property
+    def dtype(self) -> dtype:
+        return dtype(str(self._load.source.dtype))
+
+    def place(self) -> TensorLoad:
+        return self._load
+
+    def expr(self) -> Expr:
+        if active() is not self._builder:
+            raise LanguageError(
+                "a value of one kernel is used in another, or outside of kernels",
+                found=str(self),
+                hint="pass it through memory: store it to a tensor, and read that",
+            )
+        return self._value
+
+    def __iter__(self) -> Any:
+        raise self._one_number("a Python tuple or list")
+
+    def __getitem__(self, index: Any) -> Any:
+        raise self._one_number("a buffer to index")
+
+    def _one_number(self, expected: str) -> LanguageError:
+        return LanguageError("a value of the kernel is one number", found=str(self), expected=expected).at(
+            current().location
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """What TVM's expressions have besides: ``astype``, and ``source`` and ``indices`` of a load."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        holder = self._load if name in ("source", "indices", "span") else self.expr()
+        if not hasattr(holder, name):
+            raise NoAttributeError(
+                f"a value of the kernel has no attribute {name!r}",
+                found=f"{self}.{name}",
+                hint="T.cast(x, dtype) converts it; functions of values are those of T",
+            )
+        return getattr(holder, name)
+
+    def __str__(self) -> str:
+        return str(self._load)
+
+    __repr__ = __str__
+
+
+class VariableRead(Element):
+    """What a T.alloc_var was when its name was read; ``variable`` is the variable itself, for T.Ref."""
+
+    def __init__(self, variable: LocalVar) -> None:
+        self.variable = variable
+        super().__init__(variable.place())
+
+    def is_current(self) -> bool:
+        """Can nothing have written the variable since?"""
+        reading = self._builder.readings.of(self._value)
+        return reading is not None and reading.time == self._builder.writes
+
+    def __str__(self) -> str:
+        return str(self.variable.buffer.name)
+
+    __repr__ = __str__
+
+    def write(self, index: Any, value: Any) -> None:
+        self.variable.write(index, value)
+
+    def __getitem__(self, index: Any) -> Expr:
+        return self.variable[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.write(index, value)
+
+
+class ElementVariable(LocalVar):
+    """An element of a buffer, passed by reference (T.Ref)."""
+
+    def __init__(self, load: TensorLoad) -> None:
+        super().__init__(load.source, fresh=False)
+        self._load = load
+
+    def place(self) -> TensorLoad:
+        return self._load
+
+    def store(self, value: Any) -> None:
+        BufferHandle(self.buffer).write(tuple(self._load.indices), value)
+
+
+def reference(value: Any, what: str) -> LocalVar:
+    """The variable that a parameter annotated T.Ref gets: a T.alloc_var, or an element of a buffer."""
+    if isinstance(value, LocalVar):
+        return value
+    if isinstance(value, VariableRead):
+        return value.variable
+    if isinstance(value, Element):
+        return ElementVariable(value.place())
+    raise LanguageError(
+        f"{what} is given what cannot be stored to",
+        found=f"{type(value).__name__} {str(value)[:60]}",
+        expected="a T.alloc_var, or an element of a buffer",
+        hint="leave the annotation T.Ref out to pass a value",
+    ).at(current().location)
 
 
 class BufferHandle(KernelValue):
@@ -120,7 +247,7 @@ class BufferHandle(KernelValue):
         indices, is_region = self._indices(index)
         span = current(f"{self.name}[...]").span
         if not is_region:
-            return BufferLoad(self.buffer, [i.min for i in indices], span=span)
+            return Element(BufferLoad(self.buffer, [i.min for i in indices], span=span))
         return BufferRegion(self.buffer, indices)
 
     def write(self, index: Any, value: Any) -> None:
@@ -176,6 +303,9 @@ class BufferHandle(KernelValue):
         start = 0 if item.start is None else self._bound(item.start, axis, extent)
         stop = extent if item.stop is None else self._bound(item.stop, axis, extent)
         size = Analyzer().simplify(as_expr(stop) - as_expr(start))
+        if not isinstance(size, IntImm):  # A[x[0] : x[0] + 4] reads x[0] twice
+            simpler = Analyzer().simplify(current().in_place(size))
+            size = simpler if isinstance(simpler, IntImm) else size
         if isinstance(size, IntImm) and int(size) <= 0:
             raise LanguageError(f"the slice of axis {axis} of {self.name} is empty", found=f"{start}:{stop}")
         self._check_slice(start, stop, extent, axis)
@@ -266,7 +396,7 @@ class BufferHandle(KernelValue):
 
 
 def as_load(value: Any) -> Any:
-    """The BufferLoad behind ``value``: an element of a buffer, or a T.alloc_var; None when it is none."""
-    if isinstance(value, LocalVar):
-        return value.expr()
+    """The place behind ``value``, as a BufferLoad: an element of a buffer, or a T.alloc_var; None when it is none."""
+    if isinstance(value, (LocalVar, Element)):
+        return value.place()
     return value if isinstance(value, TensorLoad) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.frontend.builder import current
 from tilecore.ir.nodes import Expr, tirx
 from tilecore.language.conversions import unify
 from tilecore.language.values import as_expr
@@ -19,16 +20,19 @@ def as_condition(value: Any) -> Expr:
 
 def select(test: Any, then: Any, orelse: Any) -> Expr:
     """``then if test else orelse`` with both sides in one element type; only the chosen side is evaluated."""
-    left, right = unify(then, orelse)
-    return tirx.if_then_else(as_condition(test), left, right)
+    builder = current("T.if_then_else")
+    left, right = (builder.sometimes(side) for side in unify(then, orelse))
+    return builder.hold(tirx.if_then_else(as_condition(test), left, right))
 
 
 def logical_and(a: Any, b: Any) -> Expr:
-    return tirx.And(as_condition(a), as_condition(b))
+    builder = current("`and`")
+    return builder.hold(tirx.And(as_condition(a), builder.sometimes(as_condition(b))))
 
 
 def logical_or(a: Any, b: Any) -> Expr:
-    return tirx.Or(as_condition(a), as_condition(b))
+    builder = current("`or`")
+    return builder.hold(tirx.Or(as_condition(a), builder.sometimes(as_condition(b))))
 
 
 def logical_not(a: Any) -> Expr:

@@ -8,7 +8,7 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import tile_statement
-from tilecore.language.buffers import BufferHandle, LocalVar
+from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.conversions import convert
 from tilecore.language.layouts import layout_hint
 from tilecore.language.plain_values import plain_values
@@ -83,8 +83,8 @@ def write_region(region: TensorRegion, value: Any) -> None:
 
 def fill(buffer: Any, value: Any, annotations: dict[str, Any] | None = None) -> None:
     """Set every element of a buffer or slice to ``value``."""
-    if isinstance(buffer, LocalVar):
-        buffer.store(value)
+    if isinstance(buffer, (LocalVar, VariableRead)):
+        (buffer.variable if isinstance(buffer, VariableRead) else buffer).store(value)
         return
     target = region_of(buffer, "T.fill")
     if is_kernel_value(value) and isinstance(value, (BufferHandle, TensorRegion)):

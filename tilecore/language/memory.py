@@ -45,6 +45,7 @@ class _Unnamed(BufferHandle):
         self._facts = (shape, dtype, scope)
         self._buffer: Any = None
         self._after = after
+        current().pending.append(self)
 
     @property
     def buffer(self) -> Any:  # type: ignore[override]
@@ -118,6 +119,7 @@ class _FreshVar(LocalVar):
     def __init__(self, builder: Any, kind: str, scope: str, init: Any) -> None:
         self._facts = (kind, scope, init)
         self._made: Any = None
+        builder.pending.append(self)
         self.fresh = True
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import Expr
 from tilecore.language.arithmetic import METHODS, SIGNS, binary, power
-from tilecore.language.values import KernelValue, as_expr
+from tilecore.language.values import KernelValue, as_expr, no_key
 
 
 class Arithmetic(KernelValue):
@@ -25,7 +25,7 @@ class Arithmetic(KernelValue):
         return as_expr(self.expr() != as_expr(other))
 
     def __hash__(self) -> int:
-        return id(self)
+        raise no_key(self)
 
     def __bool__(self) -> bool:
         raise LanguageError(

@@ -7,7 +7,7 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import BufferRegion, IntImm, Range, TensorLoad, TensorRegion
-from tilecore.language.buffers import BufferHandle, LocalVar
+from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead, as_load
 from tilecore.language.values import as_expr
 
 
@@ -16,7 +16,7 @@ def region_of(value: Any, what: str) -> TensorRegion:
     known = _known_region(value, what)
     if known is not None:
         return known
-    return _from_start(value, [1] * len(value.indices))
+    return _from_start(as_load(value), [1] * len(as_load(value).indices))
 
 
 def _known_region(value: Any, what: str) -> TensorRegion | None:
@@ -25,9 +25,10 @@ def _known_region(value: Any, what: str) -> TensorRegion | None:
         return BufferRegion(value.buffer, [Range.from_min_extent(zero, as_expr(s)) for s in value.shape])
     if isinstance(value, TensorRegion):
         return value
-    if isinstance(value, LocalVar):
+    if isinstance(value, (LocalVar, VariableRead)):
+        value = value.variable if isinstance(value, VariableRead) else value
         return BufferRegion(value.buffer, [Range.from_min_extent(0, 1)])
-    if isinstance(value, TensorLoad):
+    if as_load(value) is not None:
         return None
     raise LanguageError(
         f"{what} takes buffers",
@@ -47,9 +48,11 @@ def region_pair(src: Any, dst: Any, what: str) -> tuple[TensorRegion, TensorRegi
     if left is None and right is None:
         return region_of(src, what), region_of(dst, what)
     if left is None:
-        left = _from_start(src, _padded(extents(right), len(src.indices), what))
+        start = as_load(src)
+        left = _from_start(start, _padded(extents(right), len(start.indices), what))
     if right is None:
-        right = _from_start(dst, _padded(extents(left), len(dst.indices), what))
+        start = as_load(dst)
+        right = _from_start(start, _padded(extents(left), len(start.indices), what))
     check_same_shape(left, right, what)
     return left, right
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
+import sys
+from importlib.metadata import entry_points
+from types import FrameType
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.ir.nodes import Expr, FloatImm, IntImm, TensorRegion, is_buffer_var, is_prim_expr, tirx
+from tilecore.ir.nodes import Expr, FloatImm, IntImm, TensorLoad, TensorRegion, Var, is_buffer_var, is_prim_expr, tirx
 from tilecore.language.symbols import ConstDim
 
 _LAZY = (tirx.expr.EqualOp, tirx.expr.NotEqualOp)  # what == and != of expressions return
@@ -94,4 +98,60 @@ def _guard_truth() -> None:
         kind.__bool__ = truth
 
 
+def _guard_hash() -> None:
+    """A dict or a set finds an expression by its identity, so that looking one up in a kernel never finds an equal
+    number. While a kernel is built, asking for its hash is an error in all but the compiler's own code."""
+    for kind in {next(c for c in start.__mro__ if "__hash__" in c.__dict__) for start in (Var, tirx.Add, TensorLoad)}:
+        plain = kind.__hash__
+
+        def hashed(self: Any, plain: Any = plain) -> int:
+            from tilecore.frontend.builder import active
+
+            builder = active()
+            if builder is not None and is_users_code(sys._getframe(1)):
+                raise no_key(self).at(builder.location)
+            return plain(self)  # type: ignore[no-any-return]
+
+        kind.__hash__ = hashed
+
+
+def no_key(value: Any) -> LanguageError:
+    return LanguageError(
+        "a value of the kernel is looked up, or kept, as a key of a Python dict or set",
+        found=f"{value}, which is known only when the kernel runs",
+        expected="a key that Python knows",
+        hint="put the table in memory of the kernel (a T.alloc_local, a tensor) and index it; compare with `==`, or "
+        "with `in` directly in the kernel; choose with T.if_then_else",
+    )
+
+
+def is_users_code(frame: FrameType) -> bool:
+    """Is it a function of the user's, neither the compiler's nor a backend's?"""
+    if any(name == "__tc" for name in frame.f_code.co_freevars):
+        return True
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] not in _compilers()
+
+
+@functools.cache
+def _compilers() -> frozenset[str]:
+    """The packages that build kernels: tilecore, TVM and the installed backends."""
+    backends = {point.value.partition(".")[0] for point in entry_points(group="tilecore.backends")}
+    return frozenset({"tilecore", "tvm", "tvm_ffi", *backends})
+
+
+def _show_in_place() -> None:
+    """While a kernel is built, an expression is shown with the loads that its variables hold."""
+    plain = Expr.__repr__
+
+    def shown(self: Any) -> str:
+        from tilecore.frontend.builder import active
+
+        builder = active()
+        return plain(self if builder is None else builder.in_place(self))
+
+    Expr.__repr__ = shown
+
+
 _guard_truth()
+_guard_hash()
+_show_in_place()

@@ -16,8 +16,8 @@ from tile_cuda.operations import BARRIER_HINT, KIND
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.ir.build import const
-from tilecore.ir.nodes import BufferLoad, Expr, IntImm, StringImm, TensorLoad
-from tilecore.language.buffers import BufferHandle
+from tilecore.ir.nodes import BufferLoad, Expr, IntImm, StringImm
+from tilecore.language.buffers import BufferHandle, as_load
 from tilecore.language.conversions import convert
 from tilecore.language.dialects import dialect_hints, emit_call
 from tilecore.language.hints import annotate
@@ -72,8 +72,9 @@ def barrier_element(barrier: Any, what: str) -> Expr:
                 f"{what}: {barrier.name} are {barrier.shape[0]} barriers", expected=f"one: {barrier.name}[i]"
             )
         return BufferLoad(barrier.buffer, [IntImm("int32", 0)])
-    if isinstance(barrier, TensorLoad) and barrier.source in known:
-        return barrier
+    element = as_load(barrier)
+    if element is not None and element.source in known:
+        return element
     found = f"{type(barrier).__name__} {getattr(barrier, 'name', '') or str(barrier)[:60]}"
     raise LanguageError(f"{what} of what is no barrier", found=found, expected=expected)
 

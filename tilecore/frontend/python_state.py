@@ -1,0 +1,205 @@
+"""Python objects that a condition or a loop of the kernel must not change.
+
+Python runs the body of such an ``if`` or loop once, to build it: a list that it appends to grows once, whichever side
+runs and however often. So the Python state that a function can reach is noted before, and a change of it is an error.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.frontend.builder import Builder
+from tilecore.language.values import KernelValue
+
+# methods that change a container; calls of these names are looked at before they are made
+MUTATING = frozenset(
+    "append appendleft extend extendleft insert pop popleft popitem remove clear sort reverse rotate update setdefault "
+    "add discard intersection_update difference_update symmetric_difference_update".split()
+)
+_CONTAINERS = (list, dict, set, deque, bytearray)
+_PLAIN = (int, float, complex, str, bytes, bool, type(None))
+_FOREIGN = ("tilecore", "tvm", "tvm_ffi", "torch", "numpy", "builtins", "types")  # whose objects are not looked into
+_MOST_OBJECTS = 20_000
+
+
+class Watch:
+    """What the function of ``frame`` can reach of Python's mutable state, and what it held.
+
+    own: names that the block itself assigns, which is not its business (frontend/branches.py: check_carried).
+    """
+
+    def __init__(self, frame: types.FrameType, own: tuple[str, ...]) -> None:
+        self.frame = frame
+        self.objects: dict[int, tuple[str, Any, Any]] = {}  # by id: how it is reached, the object, what it held
+        self.iterators: dict[int, Any] = {}
+        self.cells = _captured(frame, own)
+        self._collect(_roots(frame))
+
+    def _collect(self, roots: list[tuple[str, Any]]) -> None:
+        seen: set[int] = set()
+        pending = roots[::-1]
+        while pending and len(seen) < _MOST_OBJECTS:
+            path, value = pending.pop()
+            if isinstance(value, _PLAIN) or id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, Iterator):
+                self.iterators[id(value)] = value
+            content = content_of(value)
+            if content is not None:
+                self.objects[id(value)] = (path, value, content)
+            pending += _children(path, value, self.frame.f_globals)
+
+    def path_of(self, value: Any) -> str | None:
+        """How the object is reached, if it was there before the block."""
+        known = self.objects.get(id(value))
+        return None if known is None else known[0]
+
+    def check(self, builder: Builder, where: str) -> None:
+        """Raise LanguageError if the block has changed something."""
+        for path, value, content in self.objects.values():
+            if not _same_content(content, content_of(value)):
+                raise changed(path, where, builder)
+        for name, before in self.cells.items():
+            after = self.frame.f_locals.get(name, _missing)
+            if before is not _missing and not _same(before, after):
+                raise changed(name, where, builder)
+
+
+_missing = object()
+
+
+def changed(path: str, where: str, builder: Builder) -> LanguageError:
+    return LanguageError(
+        f"`{path}` is changed inside {where} that runs in the kernel",
+        found="a change of Python's own data, which Python makes once, while the kernel is built: "
+        "it knows neither which side runs nor how often",
+        expected="memory of the kernel for what changes when it runs",
+        hint="use a T.alloc_var, or T.alloc_local for several values; or make the object inside of the block; "
+        "or decide with a Python value, and loop over a Python list, so that Python runs it",
+    ).at(builder.location)
+
+
+def check_change(value: Any, builder: Builder) -> None:
+    """Raise LanguageError where ``value`` is about to change and was there before an open block of the kernel."""
+    for watch in builder.watches:
+        path = watch.path_of(value)
+        if path is not None:
+            raise changed(path, "a loop or an `if`", builder)
+
+
+def check_advance(iterator: Any, builder: Builder) -> None:
+    """The same for an iterator that is about to be advanced."""
+    if any(id(iterator) in watch.iterators for watch in builder.watches):
+        raise LanguageError(
+            "an iterator of Python's is advanced inside a loop or an `if` that runs in the kernel",
+            found="a step that Python makes once, while the kernel is built",
+            hint="take the values before, into a list, or loop over a Python list, so that Python runs the loop",
+        ).at(builder.location)
+
+
+def is_container(value: Any) -> bool:
+    return isinstance(value, _CONTAINERS)
+
+
+def content_of(value: Any) -> tuple[Any, ...] | None:
+    """What a mutable object holds; None for what is not looked at."""
+    if isinstance(value, dict):
+        return tuple(part for item in value.items() for part in item)
+    if isinstance(value, _CONTAINERS):
+        return tuple(value)
+    if isinstance(value, types.CellType):
+        return (_cell_content(value),)
+    if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
+        return (value.tobytes(),) if value.size <= 4096 else None
+    if _is_users(value):
+        return tuple(part for item in _attributes(value).items() for part in item)
+    return None
+
+
+def _is_users(value: Any) -> bool:
+    """An instance of a class of the user's own."""
+    if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, KernelValue)):
+        return False
+    return type(value).__module__.partition(".")[0] not in _FOREIGN
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    attributes = dict(getattr(value, "__dict__", None) or {})
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if not name.startswith("__") and hasattr(value, name):
+                attributes[name] = getattr(value, name)
+    return attributes
+
+
+def _children(path: str, value: Any, names: dict[str, Any]) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [(f"{path}[{key!r}]" if isinstance(key, _PLAIN) else path, inner) for key, inner in value.items()]
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
+        return [(f"{path}[{number}]", inner) for number, inner in enumerate(value)]
+    if isinstance(value, types.CellType):
+        return [(path, _cell_content(value))]
+    if isinstance(value, functools.partial):
+        return [(path, value.func), (path, value.args), (path, value.keywords)]
+    if isinstance(value, types.MethodType):
+        return [(path, value.__self__), (path, value.__func__)]
+    if isinstance(value, types.FunctionType):
+        return _of_function(value, names)
+    if type(value).__module__ == "tilecore.language.script" and hasattr(value, "function"):  # a T.macro
+        return [(path, value.function)]
+    return [(f"{path}.{name}", inner) for name, inner in _attributes(value).items()] if _is_users(value) else []
+
+
+def _of_function(function: types.FunctionType, names: dict[str, Any]) -> list[tuple[str, Any]]:
+    """What a function of the user's can change: its cells, its defaults, and the globals that it names."""
+    code = function.__code__
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    found: list[tuple[str, Any]] = [(name, cell) for name, cell in cells if not name.startswith("__tc")]
+    found += [("a default argument", value) for value in function.__defaults__ or ()]
+    if function.__globals__ is names:
+        found += [(name, names[name]) for name in _names_of(code) if name in names]
+    return found
+
+
+def _names_of(code: types.CodeType) -> list[str]:
+    names = list(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names += _names_of(constant)
+    return [name for name in names if not name.startswith("__tc")]
+
+
+def _roots(frame: types.FrameType) -> list[tuple[str, Any]]:
+    local = [(name, value) for name, value in frame.f_locals.items() if not name.startswith("__tc")]
+    named = [(name, frame.f_globals[name]) for name in _names_of(frame.f_code) if name in frame.f_globals]
+    return local + named
+
+
+def _captured(frame: types.FrameType, own: tuple[str, ...]) -> dict[str, Any]:
+    """The names that nested functions share with this one, and so can assign."""
+    names = {*frame.f_code.co_cellvars, *frame.f_code.co_freevars} - set(own)
+    return {name: frame.f_locals.get(name, _missing) for name in names if not name.startswith("__tc")}
+
+
+def _cell_content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing yet
+        return _missing
+
+
+def _same_content(before: tuple[Any, ...] | None, after: tuple[Any, ...] | None) -> bool:
+    if before is None or after is None:
+        return before is after
+    return len(before) == len(after) and all(map(_same, before, after))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (type(a) is type(b) and isinstance(a, _PLAIN) and (a == b or a != a))

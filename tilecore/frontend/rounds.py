@@ -1,0 +1,154 @@
+"""Loops that Python runs while the kernel is built, and ``while``, which is one of these or a loop of the kernel."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sized
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.frontend.branches import Probe, Staged
+from tilecore.frontend.builder import Builder, Frame, current
+from tilecore.frontend.held import without_binds
+from tilecore.frontend.python_state import check_advance
+from tilecore.ir.nodes import Break, Expr, IfThenElse, While
+from tilecore.language.conditions import as_condition, logical_not
+from tilecore.language.values import as_expr, is_kernel_value
+
+MOST_ROUNDS = 20_000
+
+
+def unrolled(builder: Builder, iterable: Any) -> Iterator[Any]:
+    """The items of a loop that Python runs."""
+    if isinstance(iterable, Iterator):
+        check_advance(iterable, builder)
+    depth = len(builder.frames)
+    for count, item in enumerate(iterable):
+        if len(builder.frames) != depth:
+            raise LanguageError(
+                "a generator gives values from inside of a loop or an `if` that runs in the kernel",
+                hint="make it a T.macro, or loop where the values are used",
+            ).at(builder.location)
+        if count >= MOST_ROUNDS and not isinstance(iterable, Sized):
+            raise _endless(builder, "for")
+        with builder.block("unrolled"):
+            yield item
+
+
+def _endless(builder: Builder, word: str) -> LanguageError:
+    return LanguageError(
+        f"a `{word}` loop that Python runs while the kernel is built has gone round {MOST_ROUNDS:,} times",
+        expected="a loop that ends: what it decides on must change while the kernel is built",
+        hint="for a loop that runs in the kernel, decide on a value of the kernel (a T.alloc_var, an element of a "
+        "buffer), or loop with T.serial",
+    ).at(builder.location)
+
+
+def while_(condition: Callable[[], Any], probe: Probe, has_else: bool, leaves: bool) -> Iterator[None]:
+    """``while``. leaves: False where the condition always holds and no statement of the body ends the loop."""
+    builder = current()
+    if not leaves:
+        raise LanguageError(
+            "`while True` never ends: nothing in its body leaves it",
+            expected="a `break` that Python reaches while the kernel is built, or a condition",
+            hint="for a loop that runs in the kernel write its condition: `while flag != 0:` with "
+            "flag = T.alloc_var(...), or an element of a buffer",
+        ).at(builder.location)
+    frame = sys._getframe(1)
+    with builder.block("condition") as before_test:
+        value = condition()
+        test = as_condition(value) if is_kernel_value(value) else None
+    if test is not None:
+        loop = _KernelWhile(builder, test, before_test, Staged(builder, probe, "a while loop", frame), has_else)
+        yield None
+        loop.end()
+        return
+    for statement in before_test.statements:
+        builder.emit(statement)
+    for _ in range(MOST_ROUNDS):
+        if not value:
+            return
+        with builder.block("unrolled"):
+            yield None
+        value = condition()
+        if is_kernel_value(value):
+            raise LanguageError("the condition of `while` became a kernel value after its first iteration").at(
+                builder.location
+            )
+    raise _endless(builder, "while")
+
+
+class _KernelWhile:
+    """A ``while`` of the kernel, open from its making to ``end``."""
+
+    def __init__(self, builder: Builder, test: Expr, before_test: Frame, staged: Staged, has_else: bool) -> None:
+        if has_else:
+            raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(
+                builder.location
+            )
+        self.builder, self.test, self.staged, self.span = builder, test, staged, builder.span
+        self.frame = Frame("loop")
+        others, inlined = without_binds(before_test.statements, test)
+        if others:  # what the condition does, it does before every iteration
+            leave = IfThenElse(logical_not(test), Break(span=self.span), None, span=self.span)
+            self.frame.statements += [*before_test.statements, leave]
+            inlined = as_expr(True)
+        self.test = inlined
+        self.block = staged.__enter__()
+        builder.frames.append(self.frame)
+
+    def close(self) -> None:
+        self.builder.frames.remove(self.frame)
+        self.staged.__exit__()
+
+    def end(self) -> None:
+        self.close()
+        self.builder.emit(While(self.test, self.frame.body(), span=self.span))
+        self.staged.check()
+
+
+class Step:
+    """One evaluation of the condition of a ``while`` that assigns a name (``:=``), and the body after it."""
+
+    def __init__(self, builder: Builder, staged: Staged) -> None:
+        self.builder, self.staged = builder, staged
+        self.condition = Frame("condition")
+        self.body: Frame | None = None
+        self.loop: _KernelWhile | None = None
+        builder.frames.append(self.condition)
+
+    def holds(self, value: Any) -> bool:
+        """Opens the body."""
+        test = as_condition(value) if is_kernel_value(value) else None
+        self.builder.frames.remove(self.condition)
+        if test is not None:
+            self.loop = _KernelWhile(self.builder, test, self.condition, self.staged, has_else=False)
+            return True
+        for statement in self.condition.statements:
+            self.builder.emit(statement)
+        if value:
+            self.body = Frame("unrolled")
+            self.builder.frames.append(self.body)
+        return bool(value)
+
+    def close(self) -> None:
+        for frame in (self.condition, self.body):
+            if frame in self.builder.frames:
+                self.builder.frames.remove(frame)
+
+
+def while_steps(probe: Probe, has_else: bool) -> Iterator[Step]:
+    """``while`` whose condition assigns a name: a step for every evaluation of the condition."""
+    builder, frame = current(), sys._getframe(1)
+    if has_else:
+        raise LanguageError("`else` of a `while` whose condition assigns a name (`:=`)").at(builder.location)
+    for _ in range(MOST_ROUNDS):
+        step = Step(builder, Staged(builder, probe, "a while loop", frame))
+        try:
+            yield step
+        finally:
+            step.close()
+        if step.loop is not None:
+            step.loop.end()
+            return
+    raise _endless(builder, "while")

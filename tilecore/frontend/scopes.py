@@ -1,0 +1,115 @@
+"""The check that what a loop, a condition or a block makes is used inside of it: Python names and containers can carry
+a loop's variable, a value or a buffer out of the block that it belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.frontend.held import Readings
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    AttrStmt,
+    Bind,
+    DeclBuffer,
+    For,
+    IfThenElse,
+    IterVar,
+    SeqStmt,
+    Stmt,
+    Var,
+    While,
+    is_buffer_var,
+)
+from tilecore.ir.visit import collect
+
+
+def check_scopes(body: Stmt, readings: Readings) -> None:
+    """Raise LanguageError at the first use of what belongs to a block that has ended."""
+    _Scopes(readings).visit(body)
+
+
+class _Scopes:
+    def __init__(self, readings: Readings) -> None:
+        self.readings = readings
+        self.open: list[list[Var]] = [[]]
+        self.ended: dict[Var, Stmt] = {}  # what they belonged to, or where they were made
+        self.origin: dict[Var, Stmt] = {}
+
+    def visit(self, node: Stmt) -> None:
+        if isinstance(node, SeqStmt):
+            for inner in node.seq:
+                self.visit(inner)
+        elif isinstance(node, For):
+            self._check(node, node.min, node.extent)
+            self._block(node.body, (node.loop_var, node))
+        elif isinstance(node, While):
+            self._check(node, node.condition)
+            self._block(node.body)
+        elif isinstance(node, IfThenElse):
+            self._check(node, node.condition)
+            self._block(node.then_case)
+            if node.else_case is not None:
+                self._block(node.else_case)
+        elif isinstance(node, AttrStmt):
+            self._check(node, node.value)
+            own = [(node.node.var, node)] if isinstance(node.node, IterVar) else []
+            self._block(node.body, *own)
+        else:
+            self._leaf(node)
+
+    def _block(self, body: Stmt, *own: tuple[Var, Stmt]) -> None:
+        self.open.append([])
+        for var, origin in own:
+            self._define(var, origin)
+        self.visit(body)
+        for var in self.open.pop():
+            self.ended[var] = self.origin[var]
+
+    def _define(self, var: Var, origin: Stmt) -> None:
+        self.ended.pop(var, None)
+        self.origin[var] = origin
+        self.open[-1].append(var)
+
+    def _leaf(self, node: Stmt) -> None:
+        if isinstance(node, Bind):
+            self._check(node, node.value)
+            self._define(node.var, node)
+        elif isinstance(node, (AllocBuffer, DeclBuffer)):
+            self._define(node.buffer, node)
+        else:
+            self._check(node, node)
+
+    def _check(self, statement: Stmt, *values: Any) -> None:
+        if not self.ended:
+            return
+        for value in values:
+            for var in collect(value, Var):
+                if var in self.ended:
+                    raise self._escaped(var, statement)
+
+    def _escaped(self, var: Var, statement: Stmt) -> LanguageError:
+        origin = self.ended[var]
+        made = location_of_span(origin.span)
+        where = f", in line {made.line}" if made is not None else ""
+        if is_buffer_var(var):
+            what, kind = f"the buffer {var.name}", "memory allocated in the block of a loop, an `if` or a `with`"
+            hint = "allocate it before that block"
+        elif isinstance(origin, For):
+            what, kind = f"the variable {var.name} of a loop", "the loop's variable, which has a value in the loop only"
+            hint = "keep what is needed of it in a T.alloc_var or in memory"
+        elif isinstance(origin, AttrStmt):
+            what, kind = f"the index {var.name}", "an index of another T.Kernel"
+            hint = "each T.Kernel has indices of its own"
+        else:
+            name = str(self.readings.expanded(var)) if var in self.readings else str(var.name)
+            what, kind = f"the value {name}", "a value computed in the block of a loop, an `if` or a `with`"
+            hint = "keep it in a T.alloc_var, or in memory, that is allocated before that block"
+        return LanguageError(
+            f"{what} is used outside of the block that it belongs to",
+            found=f"{kind}{where}",
+            expected="Python lists, dicts, names and closures to carry it no further than that block",
+            hint=hint,
+            location=location_of_span(statement.span),
+        )

@@ -1,0 +1,186 @@
+"""Puts held values (:mod:`tilecore.frontend.held`) back where they are used, where that means the same.
+
+A held value stays a variable of its own where memory that it reads may have been written between the place at which
+Python read it and a place at which it is used: by a statement in between, or by the body of a loop that the use is in
+and the reading is not.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilecore.frontend.builder import Builder
+from tilecore.frontend.memory_writes import EVERYTHING, SHARED, written_by
+from tilecore.ir.build import is_nothing, seq
+from tilecore.ir.nodes import (
+    AttrStmt,
+    Bind,
+    DeclBuffer,
+    Expr,
+    For,
+    IfThenElse,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    While,
+)
+from tilecore.ir.scopes import is_own
+from tilecore.ir.visit import collect, substitute
+
+
+def settle(body: Stmt, builder: Builder) -> Stmt:
+    """The body of a function without held values whose memory is not written before their use."""
+    if not builder.readings.known:
+        return body
+    order = _Order(builder)
+    order.visit(body)
+    values = _values(order, builder)
+    return _rebuilt(body, values, {reading.var for reading in builder.readings.known.values()})
+
+
+@dataclass
+class _Use:
+    time: int
+    loops: tuple[int, ...]  # those around it, as numbers into _Order.loops
+
+
+@dataclass
+class _Held:
+    var: Var
+    value: Expr
+    time: int
+    loops: tuple[int, ...]
+    uses: list[_Use] = field(default_factory=list)
+
+
+class _Order:
+    """The statements of a function numbered as they stand, with the reads, the uses and the writes among them."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.readings = builder.readings
+        self.time = 0
+        self.open: tuple[int, ...] = ()
+        self.loops: list[tuple[int, int]] = []  # first and last time
+        self.held: dict[Var, _Held] = {}
+        self.writes: dict[Any, list[int]] = {}  # by buffer, EVERYTHING or SHARED: the times, ascending
+        self.roots: dict[Var, Var] = {}
+
+    def root(self, buffer: Var) -> Var:
+        while buffer in self.roots:
+            buffer = self.roots[buffer]
+        return buffer
+
+    def visit(self, node: Stmt) -> None:
+        self.time += 1
+        if isinstance(node, SeqStmt):
+            for inner in node.seq:
+                self.visit(inner)
+        elif isinstance(node, (For, While)):
+            self._loop(node)
+        elif isinstance(node, IfThenElse):
+            self._use(node.condition)
+            self.visit(node.then_case)
+            if node.else_case is not None:
+                self.visit(node.else_case)
+        elif isinstance(node, AttrStmt):
+            self._use(node.value)
+            self.visit(node.body)
+        elif isinstance(node, Bind) and node.var in self.readings:
+            self._use(node.value)
+            self.held[node.var] = _Held(node.var, node.value, self.time, self.open)
+        else:
+            self._leaf(node)
+
+    def _loop(self, node: For | While) -> None:
+        number = len(self.loops)
+        self.loops.append((self.time, self.time))
+        outer, self.open = self.open, (*self.open, number)
+        for value in (node.min, node.extent) if isinstance(node, For) else (node.condition,):
+            self._use(value)  # emitted source may evaluate the bound before every iteration
+        self.visit(node.body)
+        self.loops[number] = (self.loops[number][0], self.time)
+        self.open = outer
+
+    def _leaf(self, node: Stmt) -> None:
+        if isinstance(node, DeclBuffer):
+            self.roots[node.buffer] = node.data.args[0]
+        self._use(node)
+        for target in written_by(node):
+            key = self.root(target) if isinstance(target, Var) else target
+            self.writes.setdefault(key, []).append(self.time)
+
+    def _use(self, node: Any) -> None:
+        for var in collect(node, Var):
+            if var in self.held:
+                self.held[var].uses.append(_Use(self.time, self.open))
+
+    def written(self, buffer: Var, first: int, last: int) -> bool:
+        """May the buffer be written after ``first`` and before ``last``?"""
+        keys = [self.root(buffer), EVERYTHING, *(() if is_own(buffer) else (SHARED,))]
+        return any(_any_between(self.writes.get(key, ()), first, last) for key in keys)
+
+    def is_stale(self, held: _Held, use: _Use, buffer: Var) -> bool:
+        """May the buffer hold something else at the use than when the value was read?"""
+        if self.written(buffer, held.time, use.time):
+            return True
+        around = [self.loops[number] for number in use.loops if number not in held.loops]
+        return any(self.written(buffer, first, last + 1) for first, last in around)
+
+
+def _any_between(times: Any, first: int, last: int) -> bool:
+    at = bisect_right(times, first)
+    return at < len(times) and times[at] < last
+
+
+def _values(order: _Order, builder: Builder) -> dict[Var, Expr]:
+    """What stands for each held variable: a variable of its own where it must stay, else its value."""
+    stay: set[Var] = set()
+    for held in reversed(order.held.values()):
+        buffers = {load.source for load in collect(held.value, TensorLoad)}
+        if any(order.is_stale(held, use, buffer) for buffer in buffers for use in held.uses):
+            stay.add(held.var)
+            continue
+        for inner in collect(held.value, Var):  # what it is made of is used wherever it is
+            if inner in order.held:
+                order.held[inner].uses += held.uses
+    values: dict[Var, Expr] = {}
+    for held in order.held.values():
+        value = substitute(held.value, values)
+        values[held.var] = Var(builder.unique(str(held.var.name)), held.var.ty) if held.var in stay else value
+    return values
+
+
+def _rebuilt(node: Stmt, values: dict[Var, Expr], held: set[Var]) -> Stmt:
+    if isinstance(node, SeqStmt):
+        made = [_rebuilt(inner, values, held) for inner in node.seq]
+        kept = [new for new, old in zip(made, node.seq, strict=True) if not is_nothing(new) or is_nothing(old)]
+        return SeqStmt(kept, span=node.span) if len(kept) > 1 else seq(kept)
+    if isinstance(node, Bind) and node.var in held:
+        own = values.get(node.var)
+        if isinstance(own, Var) and own not in held:
+            return Bind(own, substitute(node.value, values), span=node.span)
+        return seq([])
+    return _with_values(node, values, held)
+
+
+def _with_values(node: Stmt, values: dict[Var, Expr], held: set[Var]) -> Stmt:
+    if isinstance(node, For):
+        body = _rebuilt(node.body, values, held)
+        low, extent = substitute(node.min, values), substitute(node.extent, values)
+        return For(node.loop_var, low, extent, node.kind, body, annotations=node.annotations, span=node.span)
+    if isinstance(node, While):
+        return While(substitute(node.condition, values), _rebuilt(node.body, values, held), span=node.span)
+    if isinstance(node, IfThenElse):
+        other = None if node.else_case is None else _rebuilt(node.else_case, values, held)
+        if other is not None and is_nothing(other):
+            other = None
+        return IfThenElse(
+            substitute(node.condition, values), _rebuilt(node.then_case, values, held), other, span=node.span
+        )
+    if isinstance(node, AttrStmt):
+        value = substitute(node.value, values)
+        return AttrStmt(node.node, node.attr_key, value, _rebuilt(node.body, values, held), span=node.span)
+    return substitute(node, values) if any(var in held for var in collect(node, Var)) else node
