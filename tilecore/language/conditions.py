@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.frontend.builder import current
+from tilecore.frontend.builder import active
 from tilecore.ir.nodes import Expr, tirx
 from tilecore.language.conversions import unify
 from tilecore.language.values import as_expr
@@ -20,20 +20,29 @@ def as_condition(value: Any) -> Expr:
 
 def select(test: Any, then: Any, orelse: Any) -> Expr:
     """``then if test else orelse`` with both sides in one element type; only the chosen side is evaluated."""
-    builder = current("T.if_then_else")
-    left, right = (builder.sometimes(side) for side in unify(then, orelse))
-    return builder.hold(tirx.if_then_else(as_condition(test), left, right))
+    left, right = (_sometimes(side) for side in unify(then, orelse))
+    return _held(tirx.if_then_else(as_condition(test), left, right))
 
 
 def logical_and(a: Any, b: Any) -> Expr:
-    builder = current("`and`")
-    return builder.hold(tirx.And(as_condition(a), builder.sometimes(as_condition(b))))
+    return _held(tirx.And(as_condition(a), _sometimes(as_condition(b))))
 
 
 def logical_or(a: Any, b: Any) -> Expr:
-    builder = current("`or`")
-    return builder.hold(tirx.Or(as_condition(a), builder.sometimes(as_condition(b))))
+    return _held(tirx.Or(as_condition(a), _sometimes(as_condition(b))))
 
 
 def logical_not(a: Any) -> Expr:
     return tirx.Not(as_condition(a))
+
+
+def _held(value: Expr) -> Expr:
+    """The value that memory gives now. Outside of kernels, in the index map of a layout, nothing reads memory."""
+    builder = active()
+    return value if builder is None else builder.hold(value)
+
+
+def _sometimes(value: Expr) -> Expr:
+    """An operand that is evaluated only sometimes: what it reads is read only then."""
+    builder = active()
+    return value if builder is None else builder.sometimes(value)
