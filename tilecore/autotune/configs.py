@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilecore.errors import AutotuneError
+from tilecore.signatures import signature_of
 
 Config = dict[str, Any]
 Space = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]
@@ -83,7 +84,7 @@ def _combinations(space: Mapping[str, Any]) -> list[Config]:
 def _called(
     configs: Callable[..., Any], signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
-    parameters = inspect.signature(configs).parameters
+    parameters = signature_of(configs).parameters
     if tuple(parameters) == ("args", "kwargs"):
         return configs(tuple(args), dict(kwargs))
     bound = signature.bind_partial(*args, **kwargs)

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from tilecore.errors import LanguageError, Location, UnsupportedError
+from tilecore.signatures import signature_of
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -79,7 +80,7 @@ def placed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def without_types(function: Callable[..., Any]) -> inspect.Signature:
     """The parameters of a function as an error shows them. Raises TypeError or ValueError where Python knows none."""
-    parameters = inspect.signature(function).parameters.values()
+    parameters = signature_of(function).parameters.values()
     return inspect.Signature([p.replace(annotation=inspect.Parameter.empty) for p in parameters])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from types import FunctionType
 from typing import Any
@@ -26,6 +25,7 @@ from tilecore.language.conversions import ir_dtype
 from tilecore.language.pointers import Pointer
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import as_expr
+from tilecore.signatures import signature_of
 
 
 def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> PrimFunc:
@@ -35,7 +35,7 @@ def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> Prim
     params: list[Var | Pointer] = []
     values: list[Any] = []
     check_parameters(function, keyword_only=False)
-    for name in inspect.signature(function).parameters:
+    for name in signature_of(function).parameters:
         if name not in annotations:
             raise LanguageError(
                 f"parameter {name!r} of {function.__name__} has no annotation",
@@ -148,7 +148,7 @@ def _by_reference(function: FunctionType, args: tuple[Any, ...], kwargs: dict[st
     if not references:
         return args, kwargs
     try:
-        given = inspect.signature(function).bind(*args, **kwargs)
+        given = signature_of(function).bind(*args, **kwargs)
     except TypeError:  # Python says it better, at the call
         return args, kwargs
     for name in references:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend.source import parse_function
+from tilecore.signatures import signature_of
 
 
 def annotations_of(function: FunctionType) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def place_of_argument(function: FunctionType, name: str) -> Location:
 
 def check_parameters(function: FunctionType, keyword_only: bool) -> None:
     """Raises LanguageError for a parameter that a kernel cannot have. keyword_only: it may have those behind `*`."""
-    for name, parameter in inspect.signature(function).parameters.items():
+    for name, parameter in signature_of(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             stars = "*" if parameter.kind == parameter.VAR_POSITIONAL else "**"
             raise LanguageError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -19,6 +18,7 @@ from tilecore.jit.eager_call import LEFT_OUT, EagerCall, bound_arguments, descri
 from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType
 from tilecore.runtime.kernel import JITKernel
+from tilecore.signatures import signature_of
 
 
 def is_eager(function: FunctionType) -> bool:
@@ -76,7 +76,7 @@ class EagerKernel:
         check_parameters(function, keyword_only=True)
         self.function = function
         self.request = request
-        self.signature = inspect.signature(function)
+        self.signature = signature_of(function)
         self._scalars: dict[str, DType] | None = None
         self._surroundings = Surroundings(function)
         self._kernels: dict[Any, tuple[JITKernel, tuple[str, ...]]] = {}

@@ -20,6 +20,7 @@ from tilecore.jit.eager import EagerKernel, is_eager
 from tilecore.jit.eager_call import with_constants
 from tilecore.jit.surroundings import Surroundings
 from tilecore.runtime.kernel import JITKernel
+from tilecore.signatures import signature_of
 
 _P = ParamSpec("_P")
 _KP = ParamSpec("_KP")
@@ -44,7 +45,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         self.mode = _mode(func)
         plain = func.function if isinstance(func, PrimFunc) else func
         functools.update_wrapper(self, plain)
-        self.signature = inspect.signature(plain)
+        self.signature = signature_of(plain)
         self._kernels: dict[Any, JITKernel] = {}
         self._surroundings = Surroundings(plain)
         self._eager = EagerKernel(plain, self.request) if self.mode == "eager" else None

@@ -10,6 +10,7 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.caller import placed
+from tilecore.signatures import signature_of
 
 
 class TensorType:
@@ -71,7 +72,7 @@ class _TensorFactory:
     def __call__(self, *args: Any, **kwargs: Any) -> TensorType:
         build = self._with_strides if self.strided else self._plain
         try:
-            inspect.signature(build).bind(*args, **kwargs)
+            signature_of(build).bind(*args, **kwargs)
         except TypeError as error:
             order = "shape, strides, dtype" if self.strided else "shape, dtype"
             raise LanguageError(f"T.{self.name}: {error}", expected=f"T.{self.name}({order})") from None

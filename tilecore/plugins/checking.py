@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from tilecore.plugins.backend import (
     Toolchain,
 )
 from tilecore.plugins.guard import Origin, remedy, title
+from tilecore.signatures import signature_of
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
 
@@ -63,7 +63,7 @@ def takes(arguments: int) -> Rule:
         if not callable(value):
             return False
         try:
-            inspect.signature(value).bind(*range(arguments))
+            signature_of(value).bind(*range(arguments))
         except TypeError:
             return False
         except ValueError:  # a builtin that does not tell its signature

@@ -20,6 +20,7 @@ from tilecore.jit.compile import ir_of
 from tilecore.jit.eager import declarations, is_eager
 from tilecore.jit.impl import JITImpl
 from tilecore.language.annotations import TensorType
+from tilecore.signatures import signature_of
 from tilecore.survey.calls import Call, parse_call
 from tilecore.survey.factories import is_factory
 
@@ -108,7 +109,7 @@ def _calls(module: ModuleType, calls: Sequence[str], known: Mapping[str, Any]) -
 def _by_defaults(name: str, value: Any) -> Kernel | LeftOut:
     if _takes_none(value):
         return _called(value, Call(name, (), {}, name))
-    missing, given = _of_eager(value) if _is_eager(value) else (_missing(inspect.signature(_plain(value))), {})
+    missing, given = _of_eager(value) if _is_eager(value) else (_missing(signature_of(_plain(value))), {})
     if missing:
         example = ", ".join(f"{one}=..." for one in missing)
         return LeftOut(
@@ -154,7 +155,7 @@ def _called(value: Any, call: Call) -> Kernel | LeftOut:
     except TypeError as error:
         return LeftOut(call.text, f"the call does not fit: {error}", f'--call "{call.name}(...)" with its arguments')
     bound.apply_defaults()
-    defaults = {n for n, p in inspect.signature(_plain(value)).parameters.items() if p.default is not p.empty}
+    defaults = {n for n, p in signature_of(_plain(value)).parameters.items() if p.default is not p.empty}
 
     def make(changes: Mapping[str, Any]) -> Any:
         arguments = {**bound.arguments, **changes}
@@ -173,7 +174,7 @@ def _bound(value: Any, call: Call) -> inspect.BoundArguments:
     """Raises TypeError for a call that does not fit. Of an eager function tensors may be left out."""
     if _is_eager(value):
         return value.call_signature(call.kwargs).bind_partial(*call.args, **call.kwargs)
-    return inspect.signature(_plain(value)).bind(*call.args, **call.kwargs)
+    return signature_of(_plain(value)).bind(*call.args, **call.kwargs)
 
 
 def _varies(value: Any) -> bool:

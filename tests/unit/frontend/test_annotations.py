@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import linecache
+import sys
 import textwrap
 
+import numpy
 import pytest
 
 from tilecore.errors import LanguageError
@@ -130,6 +132,7 @@ def test_parameters_that_say_nothing_or_something_else(module):
 
 
 def test_ways_to_write_types(module):
+    pytest.importorskip("torch")
     made = module(
         """
         import torch, numpy
@@ -233,3 +236,46 @@ def test_a_function_of_a_module_is_built_when_first_needed(module):
     _ = made.kernel.ir
     _ = made.kernel.ir
     assert made.built == [1]
+
+
+FOR_TYPE_CHECKERS = """
+from __future__ import annotations
+from typing import TYPE_CHECKING
+import tilecore
+import tilecore.language as T
+
+if TYPE_CHECKING:
+    import elsewhere
+    from elsewhere import Sizes
+
+
+def first(sizes: Sizes) -> elsewhere.Size:
+    return sizes[0]
+
+
+@T.macro
+def store(buffer: elsewhere.Buffer, value: elsewhere.Value):
+    buffer[0] = value
+
+
+@tilecore.jit(target="cpu")
+def fill(sizes: Sizes = (3,)) -> elsewhere.Kernel:
+    n = first(sizes)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((n,), "int32")):
+        with T.Kernel(1):
+            store(A, 7)
+
+    return kernel
+
+"""
+
+
+@pytest.mark.parametrize("texts", [True, False] if sys.version_info >= (3, 14) else [True])
+def test_annotations_of_other_functions_are_not_evaluated(module, texts):
+    """They may name what type checkers alone import; Python 3.14 runs such functions."""
+    made = module(FOR_TYPE_CHECKERS if texts else FOR_TYPE_CHECKERS.replace("from __future__ import annotations", ""))
+    array = numpy.zeros(3, "int32")
+    made.fill()(array)
+    assert list(array) == [7, 0, 0]

@@ -3,8 +3,7 @@
 import ml_dtypes
 import numpy
 import pytest
-import torch
-from launch_kit import HostAdapter, expr, kernel, recorded
+from launch_kit import HostAdapter, expr, kernel, recorded, torch
 from test_dlpack import Exporter
 
 from tilecore.errors import ArgumentError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
+from launch_kit import torch
 
 import tilecore
 import tilecore.language as T

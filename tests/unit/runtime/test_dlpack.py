@@ -2,7 +2,7 @@ import ctypes
 
 import numpy
 import pytest
-import torch
+from launch_kit import torch
 
 from tilecore.runtime import dlpack
 

@@ -4,8 +4,7 @@ import ctypes
 
 import numpy
 import pytest
-import torch
-from launch_kit import HostAdapter, Recorder, _launcher, expr, kernel, native
+from launch_kit import HostAdapter, Recorder, _launcher, expr, kernel, native, torch
 
 from tilecore.errors import ArgumentError
 from tilecore.runtime import dlpack

@@ -12,8 +12,7 @@ from dataclasses import replace
 import ml_dtypes
 import numpy
 import pytest
-import torch
-from launch_kit import HOST, HostAdapter, Recorder, address, expr, kernel, native, recorded
+from launch_kit import HOST, HostAdapter, Recorder, address, expr, kernel, native, recorded, torch
 
 from tilecore.errors import ArgumentError, LanguageError, LaunchError, LoweringError
 from tilecore.runtime.adapter import LoadedKernel

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from launch_kit import HOST, HostAdapter, Recorder, _launcher, expr, kernel, native
+from launch_kit import HOST, HostAdapter, Recorder, _launcher, expr, kernel, native, torch
 
 from tilecore.errors import TilecoreError
 from tilecore.runtime import launcher_py

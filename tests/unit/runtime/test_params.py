@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-import torch
+from launch_kit import torch
 
 import tilecore
 import tilecore.language as T

@@ -3,9 +3,9 @@ import struct
 import ml_dtypes
 import numpy
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from launch_kit import torch
 
 from tilecore.runtime.scalars import UnfitScalar, integer_range, slot_of
 
