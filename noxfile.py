@@ -66,6 +66,12 @@ def full(session: nox.Session) -> None:
     session.run("bash", str(ROOT / ".ci" / "run"), *session.posargs, external=True, env={"PART": "0/1"})
 
 
+@nox.session(venv_backend="none")
+def pythons(session: nox.Session) -> None:
+    """The launcher, the loader and the front end with the Pythons of other releases of Debian, by root on Debian."""
+    session.run("bash", str(ROOT / ".ci" / "pythons"), *session.posargs, external=True)
+
+
 @nox.session
 def replay(session: nox.Session) -> None:
     """What every backend emits now beside what is recorded; ``-- --update`` records it."""

@@ -15,13 +15,13 @@ if sys.version_info >= (3, 14):
     from annotationlib import Format
 
     def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-        """``inspect.signature``, with annotations as texts or as they are: nothing may depend on them. Raises TypeError
-        for what cannot be called and ValueError where Python knows no parameters."""
+        """``inspect.signature``, with annotations as texts. Raises TypeError for what cannot be called and ValueError
+        where Python knows no parameters."""
         return inspect.signature(function, annotation_format=Format.STRING)
 
 else:
 
     def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-        """``inspect.signature``, with annotations as texts or as they are: nothing may depend on them. Raises TypeError
-        for what cannot be called and ValueError where Python knows no parameters."""
+        """``inspect.signature``. Raises TypeError for what cannot be called and ValueError where Python knows no
+        parameters."""
         return inspect.signature(function)

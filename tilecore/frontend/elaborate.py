@@ -14,7 +14,7 @@ from tilecore.frontend.python_errors import explained, foreign_hint
 from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
-from tilecore.frontend.signature import check_parameters, definition_of, place_of_argument
+from tilecore.frontend.signature import annotations_as_written, check_parameters, definition_of, place_of_argument
 from tilecore.frontend.source import span_at
 from tilecore.interrupts import held_back
 from tilecore.ir.nodes import PrimFunc, Var, tirx
@@ -144,7 +144,7 @@ def call_macro(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, 
 
 def _by_reference(function: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """The arguments of a macro: the variable itself for a parameter that is a T.Ref; of others the value."""
-    references = [name for name, kind in function.__annotations__.items() if _is_ref(kind)]
+    references = [name for name, kind in annotations_as_written(function).items() if _is_ref(kind)]
     if not references:
         return args, kwargs
     try:

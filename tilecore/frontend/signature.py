@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from types import FrameType, FunctionType
 from typing import Any
 
@@ -12,10 +11,21 @@ from tilecore.signatures import signature_of
 
 
 def annotations_of(function: FunctionType) -> dict[str, Any]:
-    """Parameter annotations as they stand; strings where they have not been evaluated."""
-    if hasattr(function, "__annotate__") and function.__annotate__ is not None:  # Python 3.14: evaluated lazily
-        return dict(inspect.get_annotations(function))
+    """Parameter annotations as they stand; strings where they have not been evaluated.
+
+    Python 3.14 evaluates them here. (``inspect.get_annotations`` would lose the errors of the language that are
+    NotImplementedErrors, too: to it they say that a function has no annotations.)
+    """
     return dict(function.__annotations__)
+
+
+def annotations_as_written(function: FunctionType) -> dict[str, Any]:
+    """``annotations_of``, or all of them as texts where Python 3.14 cannot evaluate one: it may name what is imported
+    for type checkers only."""
+    try:
+        return annotations_of(function)
+    except NameError:
+        return {name: parameter.annotation for name, parameter in signature_of(function).parameters.items()}
 
 
 def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller: FrameType | None) -> dict[str, Any]:

@@ -254,8 +254,9 @@ def first(sizes: Sizes) -> elsewhere.Size:
 
 
 @T.macro
-def store(buffer: elsewhere.Buffer, value: elsewhere.Value):
+def store(buffer: elsewhere.Buffer, value: elsewhere.Value, count: T.Ref):
     buffer[0] = value
+    count += 1
 
 
 @tilecore.jit(target="cpu")
@@ -265,7 +266,9 @@ def fill(sizes: Sizes = (3,)) -> elsewhere.Kernel:
     @T.prim_func
     def kernel(A: T.Tensor((n,), "int32")):
         with T.Kernel(1):
-            store(A, 7)
+            count = T.alloc_var("int32", init=1)
+            store(A, 7, count)
+            A[1] = count
 
     return kernel
 
@@ -278,4 +281,4 @@ def test_annotations_of_other_functions_are_not_evaluated(module, texts):
     made = module(FOR_TYPE_CHECKERS if texts else FOR_TYPE_CHECKERS.replace("from __future__ import annotations", ""))
     array = numpy.zeros(3, "int32")
     made.fill()(array)
-    assert list(array) == [7, 0, 0]
+    assert list(array) == [7, 2, 0]

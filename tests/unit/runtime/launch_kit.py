@@ -38,6 +38,7 @@ try:
     import torch
 except ImportError:
     torch: Any = _NoTorch()
+needs_torch = pytest.mark.skipif(isinstance(torch, _NoTorch), reason="torch is not installed")
 
 HOST = 1
 LAUNCHERS: list[Any] = [launcher_py.Launcher] + ([_launcher.Launcher] if _launcher else [])
@@ -114,6 +115,10 @@ def recorded(kind: Any, artifact: Artifact, adapter: KernelAdapter | None = None
     """(launcher, recorder) of ``artifact``."""
     recorder = Recorder(artifact)
     return kind(artifact, native(recorder), adapter or HostAdapter(), device), recorder
+
+
+def pointer_of(tensor: Any) -> int:
+    return tensor.ctypes.data if isinstance(tensor, numpy.ndarray) else tensor.data_ptr()
 
 
 def address(value: int | None) -> int:
