@@ -415,6 +415,7 @@ def test_workspaces_that_a_captured_graph_uses_live_as_long_as_the_kernel(kind, 
 
     plain = launched(1)
     reusable = plain in adapter.freed  # what has no fixed size is let go at the end of the call, unless it is captured
+    adapter.freed.clear()
     seen = []
     thread = threading.Thread(target=lambda: seen.append(launched(1, 7)))
     thread.start()
