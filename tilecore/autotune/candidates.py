@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,15 +64,19 @@ def why_none(candidates: Sequence[Candidate]) -> str:
     return "\n".join(lines)
 
 
-def show(candidates: Sequence[Candidate]) -> None:
-    """Print all candidates, the fastest first, on standard error."""
+def table(candidates: Sequence[Candidate], width: int) -> str:
+    """All candidates, the fastest first, as a table of at most so many columns of text."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     reasons = any(candidate.reason for candidate in candidates)
-    table = Table("configuration", "ms", "status", *(["reason"] if reasons else []))
+    rows = Table("configuration", "ms", "status", *(["reason"] if reasons else []))
     order = sorted(candidates, key=lambda c: (c.latency is None, c.latency or 0.0))
     for candidate in order:
         latency = "" if candidate.latency is None else f"{candidate.latency:.4f}"
-        table.add_row(str(candidate), latency, candidate.status, *([candidate.reason] if reasons else []))
-    Console(stderr=True).print(table)
+        cells = [str(candidate), latency, candidate.status, *([candidate.reason] if reasons else [])]
+        rows.add_row(*(Text(cell) for cell in cells))  # their brackets are no markup
+    page = io.StringIO()
+    Console(file=page, width=width, color_system=None).print(rows)
+    return page.getvalue()

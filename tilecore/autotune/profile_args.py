@@ -26,6 +26,7 @@ class ProfileOptions(TypedDict, total=False):
     skip_check: bool
     manual_check_prog: Callable[..., Any] | None
     cache_input_tensors: bool
+    progress: bool | None
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ class ProfileArgs:
     ref_prog: computes what is right, from the kernel's arguments; rtol, atol, max_mismatched_ratio: how close
     candidates must come. manual_check_prog: judges instead of them, given both lists of outputs. skip_check: take
     every candidate that runs for right. cache_input_tensors: kept for compatibility; one set of inputs is used for all
-    candidates that take the same shapes in any case.
+    candidates that take the same shapes in any case. progress: what a search says on standard error while it goes on:
+    when not given, bars on a terminal, and lines elsewhere if the setting TILECORE_VERBOSE or the kernel's ``verbose``
+    asks for them; True: lines wherever there is no terminal; False: nothing.
     """
 
     warmup: float = 25
@@ -51,6 +54,7 @@ class ProfileArgs:
     skip_check: bool = False
     manual_check_prog: Callable[..., Any] | None = None
     cache_input_tensors: bool = False
+    progress: bool | None = None
 
     def __post_init__(self) -> None:
         if self.manual_check_prog is not None and self.ref_prog is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilecore.autotune.candidates import Candidate
+from tilecore.autotune.candidates import Candidate, table
 from tilecore.autotune.configs import Config
 from tilecore.runtime.kernel import JITKernel
 
@@ -24,6 +24,11 @@ class AutotuneResult:
     checked: str
     from_cache: bool = False
     candidates: list[Candidate] = field(default_factory=list, repr=False, compare=False)
+
+    def table(self, width: int = 120) -> str:
+        """All that were tried, the fastest first, with milliseconds, status and reasons, as a text of so many columns.
+        Of a stored result only the winner is known."""
+        return table(self.candidates or [Candidate(self.config, "timed", "", self.latency)], width)
 
     @property
     def libcode(self) -> str:

@@ -13,11 +13,11 @@ from tilecore.autotune.inputs import InputSets
 from tilecore.autotune.judges import judge_for
 from tilecore.autotune.oracle import Oracle
 from tilecore.autotune.profile_args import ProfileArgs
+from tilecore.autotune.report import SearchReport, counts
 from tilecore.errors import AutotuneError
 from tilecore.jit.build_jobs import Job
 from tilecore.jit.build_many import build_all
 from tilecore.jit.compile import Request
-from tilecore.jit.progress import Progress
 from tilecore.jit.workers import WorkerDied, WorkerTimeout
 
 # A candidate whose estimate is this many times the best time so far is not timed further.
@@ -40,14 +40,15 @@ def search(
     request: Request,
     args: ProfileArgs,
     sets: InputSets,
-    progress: bool | None = None,
+    report: SearchReport,
 ) -> Found:
     """Raises AutotuneError, with the reasons of all, when no candidate is left."""
     candidates = [Candidate(config) for config in configs]
-    _compile(candidates, make_job, args, progress)
+    report.begun(candidates)
+    _compile(candidates, make_job, args, report)
     same = _once_each(candidates)
     distinct = [candidate for candidate in candidates if candidate.status == "compiled" and not candidate.name]
-    how = _run_and_time(distinct, request, args, sets, progress) if distinct else ""
+    how = _run_and_time(distinct, request, args, sets, report) if distinct else ""
     for candidate, original in same:
         candidate.status, candidate.reason, candidate.latency = original.status, original.reason, original.latency
     timed = [candidate for candidate in candidates if candidate.status == "timed"]
@@ -57,6 +58,7 @@ def search(
         )
     winner = min(timed, key=lambda candidate: candidate.latency or 0.0)
     assert winner.artifact is not None
+    report.ended(candidates, winner, how)
     return Found(winner, sets.of(winner.artifact, request.backend.adapters[request.adapter]), how, candidates)
 
 
@@ -67,33 +69,35 @@ def _hint(candidates: Sequence[Candidate], args: ProfileArgs) -> str | None:
 
 
 def _run_and_time(
-    candidates: Sequence[Candidate], request: Request, args: ProfileArgs, sets: InputSets, progress: bool | None
+    candidates: Sequence[Candidate], request: Request, args: ProfileArgs, sets: InputSets, report: SearchReport
 ) -> str:
     """How they were checked."""
     adapter = request.backend.adapters[request.adapter]
     with Bench(request, args.timeout) as bench, Oracle() as oracle:
         judge = judge_for(args, adapter, oracle)
-        with Progress("checking", len(candidates), progress) as bar:
+        with report.phase("checking", len(candidates)) as bar:
             for candidate in candidates:
                 candidate.name = bench.name()
                 _run(candidate, bench, sets, adapter, judge)
                 bar.advance(str(candidate))
         judge.settle()
+        report.checked(candidates)
         right = [candidate for candidate in candidates if candidate.status == "right"]
-        with Progress("timing", len(right), progress) as bar:
+        with report.phase("timing", len(right)) as bar:
             best: float | None = None
-            for candidate in right:
+            for number, candidate in enumerate(right, 1):
                 assert candidate.artifact is not None
                 slowest = None if best is None else HOPELESS * best
                 _time(candidate, bench, sets.of(candidate.artifact, adapter), args, slowest)
                 if candidate.latency is not None:
                     best = candidate.latency if best is None else min(best, candidate.latency)
-                bar.advance("" if best is None else f"best {best:.4f} ms")
+                bar.advance(counts(candidates) if best is None else f"{counts(candidates)}, best {best:.4f} ms")
+                report.timed(candidate, number, len(right), best)
     return judge.how
 
 
 def _compile(
-    candidates: Sequence[Candidate], make_job: Callable[[Config], Job], args: ProfileArgs, progress: bool | None
+    candidates: Sequence[Candidate], make_job: Callable[[Config], Job], args: ProfileArgs, report: SearchReport
 ) -> None:
     for candidate in candidates:
         try:
@@ -102,13 +106,14 @@ def _compile(
             candidate.drop("failed to compile", error)
     started = [candidate for candidate in candidates if candidate.job is not None]
     jobs = [candidate.job for candidate in started if candidate.job is not None]
-    for candidate, outcome in zip(started, build_all(jobs, progress=progress, timeout=args.timeout), strict=True):
+    for candidate, outcome in zip(started, build_all(jobs, progress=report.bars, timeout=args.timeout), strict=True):
         if isinstance(outcome, WorkerTimeout):
             candidate.drop("timed out", f"compiling: {outcome.message}")
         elif isinstance(outcome, Exception):
             candidate.drop("failed to compile", outcome)
         else:
             candidate.status, candidate.artifact = "compiled", outcome
+    report.compiled(candidates)
 
 
 def _once_each(candidates: Sequence[Candidate]) -> list[tuple[Candidate, Candidate]]:

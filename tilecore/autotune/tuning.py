@@ -7,10 +7,10 @@ from typing import Any
 
 from tilecore import debug, settings
 from tilecore.autotune import store
-from tilecore.autotune.candidates import show
 from tilecore.autotune.configs import Config, Configs, completed, expand, in_words, tunables
 from tilecore.autotune.inputs import InputSets
 from tilecore.autotune.profile_args import ProfileArgs
+from tilecore.autotune.report import SearchReport
 from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.search import Found, search
 from tilecore.cache.key import UncacheableError, kernel_key
@@ -53,7 +53,7 @@ class Tuning:
         self.given = self._arguments_of_call() if given is None else list(given)
         self.not_specialized = tuple(not_specialized)
 
-    def run(self, progress: bool | None = None) -> AutotuneResult:
+    def run(self) -> AutotuneResult:
         """Raises AutotuneError when no configuration gives a right kernel."""
         key = self._key()
         known = None if key is None else store.load(key, self.configs)
@@ -62,11 +62,12 @@ class Tuning:
             return self._known(known)
         request = self.jit_impl.request()
         sets = InputSets(self.profile.supply_type, self.profile.supply_prog, self.given)
-        found = search(self.configs, self._job, request, self.profile, sets, progress)
+        verbose = request.options.verbose or settings.verbose()
+        report = SearchReport(self._name(), self.profile.progress, verbose)
+        found = search(self.configs, self._job, request, self.profile, sets, report)
         result = self._result(found)
-        if request.options.verbose or settings.verbose():
-            debug.announce(f"{self._name()}: {in_words(result.config)}, {result.latency:.4f} ms, {result.checked}")
-            show(found.candidates)
+        if verbose:
+            debug.announce(f"{self._name()}: the configurations, the fastest first\n{result.table()}")
         if key is not None:
             index = self.configs.index(result.config)
             store.save(key, self.configs, store.Stored(index, result.latency, result.ref_latency, result.checked))

@@ -134,12 +134,14 @@ def _worth_processes(count: int, workers: int) -> bool:
 def _build(jobs: Sequence[Job], crew: _Crew, progress: bool | None, stop_at_error: bool) -> dict[str, Outcome]:
     """The outcomes by key; what is built goes to the cache on disk at once."""
     outcomes: dict[str, Outcome] = {}
+    failed = 0
     with Progress("compiling", len(jobs), progress) as bar:
         waiting = {crew.submit(job): job for job in jobs}
         for future in as_completed(waiting):
             job = waiting[future]
             outcome = _outcome(future, job)
-            bar.advance(job.label)
+            failed += not isinstance(outcome, Artifact)
+            bar.advance(f"{failed} failed, {job.label}" if failed else job.label)
             if isinstance(outcome, Artifact):
                 disk_cache().put(job.key, outcome)
             elif stop_at_error:

@@ -15,7 +15,7 @@ class Progress:
     def __init__(self, title: str, total: int, show: bool | None = None) -> None:
         self.title = title
         self.total = total
-        self.shown = _on_terminal() if show is None else show
+        self.shown = on_terminal() if show is None else show
         self._forced = bool(show)
         self._bar: Any = None
         self._task: Any = None
@@ -43,7 +43,8 @@ class Progress:
             self._bar.stop()
 
 
-def _on_terminal() -> bool:
+def on_terminal() -> bool:
+    """Is standard error a terminal?"""
     try:
         return sys.stderr is not None and sys.stderr.isatty()
     except ValueError:  # it is closed
