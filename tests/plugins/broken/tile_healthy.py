@@ -73,6 +73,9 @@ class HealthyAdapter(KernelAdapter):
     def current_stream(self, device_index):
         return 0
 
+    def capture(self, device_index, stream):
+        return 0
+
 
 class Healthy:
     """Its methods are the hooks; what they answer with are its other methods, so that a subclass replaces one."""

@@ -43,6 +43,7 @@ def steps(kind):
     yield "install", lambda: backend.toolchain.installable.install(InstallRequest(tempfile.mkdtemp()))
     yield "available", lambda: adapter.available(target)
     yield "current_stream", lambda: adapter.current_stream(0)
+    yield "capture", lambda: adapter.capture(0, 0)
     yield "synchronize", lambda: adapter.synchronize()
     yield "torch_device", lambda: adapter.torch_device(0)
     yield "empty", lambda: adapter.empty((2, 3), "float32", 0)
