@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import tilecore
 import tilecore.language as T
 
+torch = pytest.importorskip("torch")
 TARGET = "cuda -arch=sm_90a"
 K = T.dynamic("k")
 
@@ -33,12 +33,13 @@ def test_a_product_over_nothing(depth):
     kernel = tilecore.compile(product(depth), target=TARGET)
     if depth is K:
         assert "tensor_load" in kernel.artifact.source
-    a, b = np.zeros((128, 0), np.float16), np.zeros((0, 128), np.float16)
-    c = np.full((128, 128), 7, np.float32)
+    place = {"device": kernel.execution.torch_device(), "dtype": torch.float16}
+    a, b = torch.zeros((128, 0), **place), torch.zeros((0, 128), **place)
+    c = torch.full((128, 128), 7.0, device=place["device"])
     kernel(a, b, c)
     assert not c.any()
     if depth is K:
-        a, b = np.ones((128, 64), np.float16), np.ones((64, 128), np.float16)
+        a, b = torch.ones((128, 64), **place), torch.ones((64, 128), **place)
         kernel(a, b, c)
         assert (c == 64).all()
 
@@ -52,6 +53,8 @@ def test_a_tile_of_nothing_is_zeros():
                 T.copy(A[0, 0], a)
                 T.copy(a, C)
 
-    c = np.full((64, 64), 7, np.float16)
-    tilecore.compile(kernel, target=TARGET)(np.zeros((0, 64), np.float16), c)
+    compiled = tilecore.compile(kernel, target=TARGET)
+    place = {"device": compiled.execution.torch_device(), "dtype": torch.float16}
+    c = torch.full((64, 64), 7.0, **place)
+    compiled(torch.zeros((0, 64), **place), c)
     assert not c.any()
