@@ -189,7 +189,19 @@ class _Inserter:
         state, before = self._head(node, state)
         if isinstance(node, For):
             self.meetings.around.append(node)
+        body, after, broken = self._rounds(node, state)
+        if isinstance(node, For):
+            self.meetings.around.pop()
+        after = distinct(left(t, node) for t in (after | broken) - state)  # what was before it has not changed
+        made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
+        return seq([*before, made]), distinct([*state, *after])
+
+    def _rounds(self, node: Any, state: State) -> tuple[Stmt, State, State]:
+        """As many steps of a loop as can bring something new."""
         body, after, broken = self._round(node, state)
+        coarse = self._coarse_round(node, state, body, after)
+        if coarse is not None:
+            return coarse
         entered = state
         for number in range(MOST_ROUNDS):  # until a further step brings nothing new: a ring's slots are far apart
             more = self._carried(after, state, node, forget=number == MOST_ROUNDS - 1)
@@ -198,11 +210,18 @@ class _Inserter:
                 break
             entered = reached
             body, after, broken = self._round(node, entered)
-        if isinstance(node, For):
-            self.meetings.around.pop()
-        after = distinct(left(t, node) for t in (after | broken) - state)  # what was before it has not changed
-        made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
-        return seq([*before, made]), distinct([*state, *after])
+        return body, after, broken
+
+    def _coarse_round(self, node: Any, state: State, body: Stmt, after: State) -> tuple[Stmt, State, State] | None:
+        """A step after all others, which forgets the slots that a step has for itself. None: barriers are needed then,
+        so the steps are looked at one by one. Loops in one another would otherwise repeat each other's steps."""
+        one_tensor = set(self.meetings.one_tensor)
+        entered = distinct([*state, *(left(touch, node) for touch in self._carried(after, state, node, forget=False))])
+        made = self._round(node, entered)
+        if len(collect_barriers(made[0])) == len(collect_barriers(body)):
+            return made
+        self.meetings.one_tensor.intersection_update(one_tensor)
+        return None
 
     def _carried(self, after: State, state: State, node: Any, forget: bool) -> list[Touch]:
         """What a step leaves, as the next one sees it. forget: which slot of a ring it was."""
