@@ -47,14 +47,14 @@ def kept(e, k):
 def run(program, k):
     for step in program:
         if step[0] == "p":
-            k[step[1]].store(kept(step[2], k))
+            k[step[1]] = kept(step[2], k)
         elif step[0] == "write":  # every thread another element
             _, name, factor, shift, e = step
             k[name][(k["tid"] * factor + shift) % k["count"]] = kept(e, k)
         elif step[0] == "own":
             k["r"][k["tid"]] = kept(step[1], k)
         elif step[0] == "u":
-            k["u"].store(kept(step[1], k))
+            k["u"] = kept(step[1], k)
         elif step[0] == "for":
             for i in T.serial(step[1] if step[1] > 0 else k["u"] % 3):
                 run(step[2], {**k, "i": i})
@@ -81,9 +81,9 @@ def run(program, k):
         elif step[0] == "atomic":
             T.atomic_add(k["s"][kept(step[1], k) % k["count"]], kept(step[2], k))
         elif step[0] == "warp":
-            k["p0"].store(T.warp_reduce_max(kept(step[1], k)))
+            k["p0"] = T.warp_reduce_max(kept(step[1], k))
         elif step[0] == "count":
-            k["u"].store(T.syncthreads_count(kept(step[1], k) % 3 == 0))
+            k["u"] = T.syncthreads_count(kept(step[1], k) % 3 == 0)
 
 
 def kernel_of(program, count):
@@ -95,15 +95,15 @@ def kernel_of(program, count):
             tx, ty, tz = T.get_thread_bindings()
             tid = tx + sizes[0] * (ty + sizes[1] * tz)
             s, q, r = (T.alloc_shared((count,), "int32") for _ in range(3))
-            p0, p1 = T.alloc_var("int32", init=tid), T.alloc_var("int32", init=3)
-            u = T.alloc_var("int32", init=U[1])
             s[tid] = X[tid]
             q[tid] = tid
             r[tid] = 1
-            have = {"tid": tid, "s": s, "q": q, "r": r, "p0": p0, "p1": p1, "u": u, "X": X, "i": T.int32(1)}
-            run(program, {**have, "count": count})
-            Y[0, tid] = p0
-            Y[1, tid] = p1 + 1000 * u
+            have = {"tid": tid, "s": s, "q": q, "r": r, "X": X, "i": T.int32(1), "count": count}
+            have["p0"], have["p1"] = T.alloc_var("int32", init=tid), T.alloc_var("int32", init=3)
+            have["u"] = T.alloc_var("int32", init=U[1])
+            run(program, have)
+            Y[0, tid] = have["p0"]
+            Y[1, tid] = have["p1"] + 1000 * have["u"]
             Y[2, tid] = s[tid]
             Y[3, tid] = q[tid]
             Y[4, tid] = r[tid]
