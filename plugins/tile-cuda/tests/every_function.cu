@@ -7,6 +7,7 @@ TC_FN void atomics_of(T* p, T v) {
   tc_atomic_max(p, v, tc_acquire);
   tc_atomic_min(p, v, tc_release);
   tc_atomic_exchange(p, v, tc_acq_rel);
+  tc_atomic_cas(p, v, v, tc_acq_rel);
   tc_atomic_store(p, tc_atomic_load(p, tc_seq_cst), tc_release);
   tc_atomic_add_x2(p, &v - 1);
   tc_atomic_add_x4(p, &v - 3, tc_seq_cst);
