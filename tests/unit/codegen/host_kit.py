@@ -19,6 +19,7 @@ import pytest
 import tilecore.codegen
 from tilecore.codegen.c_source import emit_module
 from tilecore.codegen.dialect import Dialect, KernelHead
+from tilecore.ir.contraction import contracted
 from tilecore.ir.nodes import AttrStmt, IntImm, IRModule, IterVar, PrimFunc, Var, tirx
 from tilecore.ir.register_call import register_call
 
@@ -99,7 +100,7 @@ def compiled(text: str) -> ctypes.CDLL:
 
 def run(func: PrimFunc, *arguments: Any, grid: Sequence[int] = (1,), threads: Sequence[int] = (1,)) -> str:
     """Emit, compile and run for all blocks and threads; arrays are passed as they are. Returns the source."""
-    text = source(func)
+    text = source(contracted(func))
     library = compiled(text)
     words = [_word(a) for a in arguments]
     block, thread = ((ctypes.c_int * 3).in_dll(library, name) for name in ("tc_block", "tc_thread"))
