@@ -18,6 +18,7 @@ from tilecore.compiler import CompileOptions, checked_out_idx, params_of
 from tilecore.plugins.backend import Backend, Presence
 from tilecore.runtime.adapter import INTERPRETED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact, Entry, TensorParam
+from tilecore.runtime.dlpack import HOST
 from tilecore.runtime.slots import CallReader, ScalarSlot, TensorSlot, storage
 from tilecore.target import Target
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from tilecore.interpreter import Program
     from tilecore.ir.nodes import PrimFunc
 
-HOST = 1  # DLPack's device type
 LARGEST_RUN = 1 << 20  # element operations of a benchmark; the interpreter is slow
 
 
