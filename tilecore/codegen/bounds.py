@@ -11,6 +11,8 @@ from tilecore.ir.nodes import Analyzer, ConstIntBound, IntImm, Range, TensorLoad
 _LIMIT = 2**31 - 1
 # an index that is multiplied by more is no index; a hash is
 _LARGEST_STEP = 1 << 16
+# so is a sum with more than this, by the bits of its type: eight of them come near to an overflow
+_LARGEST_TERM = {32: 1 << 28, 64: 1 << 60}
 _JOINED = (tirx.Add, tirx.Sub, tirx.Min, tirx.Max)
 _CHANGING = (tirx.Add, tirx.Sub, tirx.Mul)
 _KEEPING = (tirx.Min, tirx.Max, tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod)
@@ -20,7 +22,7 @@ _DIVIDED = (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod)
 class Bounds:
     """Ranges of integer expressions.
 
-    Indices of blocks, threads and loops, sizes, and what is made of them by sums, products with moderate constants and
+    Indices of blocks, threads and loops, sizes, and what is made of them by sums and products with moderate constants and
     divisions are *places*: arithmetic on them does not overflow, since no buffer and no grid reaches so far.
     """
 
@@ -51,7 +53,7 @@ class Bounds:
 
     def is_place(self, node: Any) -> bool:
         if isinstance(node, IntImm):
-            return True
+            return abs(int(node.value)) <= _LARGEST_TERM.get(FACTS[dtype_of(node)].bits, 1 << 60)
         if isinstance(node, Var):
             return node in self._places
         if isinstance(node, tirx.Mul):

@@ -85,6 +85,8 @@ TC_MATH(nearbyint, rint) TC_MATH(rsqrt, 1 / sqrt) TC_MATH(abs, fabs)
 TC_MATH2(fmod, fmod) TC_MATH2(pow, pow) TC_MATH2(atan2, atan2) TC_MATH2(copysign, copysign) TC_MATH2(nextafter, nextafter)
 inline float tc_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 inline double tc_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+inline float tc_fma(float a, float b, float c) { return fmaf(a, b, c); }
+inline double tc_fma(double a, double b, double c) { return fma(a, b, c); }
 inline tc_half tc_fma(tc_half a, tc_half b, tc_half c) { return tc_half((double)(float)a * (float)b + (float)c); }
 
 template <int N> inline void tc_move(void *to, const void *from) {

@@ -132,6 +132,22 @@ def test_differences_of_any_64_bit_numbers():
 
 
 @needs_compiler
+def test_sums_of_large_constants_wrap():
+    """Constants, and indices of threads with constants, whose sum is beyond the type."""
+    for dtype, bits in (("int32", 32), ("int64", 64)):
+        largest = (1 << (bits - 1)) - 1
+        thread = TX if dtype == "int32" else Cast(dtype, TX)
+        for make in (
+            lambda a: tirx.Sub(const(-231656507, dtype), const(largest - 231656505, dtype)),  # noqa: B023
+            lambda a: tirx.Add(const(largest, dtype), const(1, dtype)),  # noqa: B023
+            lambda a: tirx.Mul(const(largest, dtype), const(largest, dtype)),  # noqa: B023
+            lambda a: tirx.Add(thread, const(largest - 10, dtype)),  # noqa: B023
+            lambda a: tirx.Sub(tirx.Sub(const(-largest, dtype), thread), const(5, dtype)),  # noqa: B023
+        ):
+            check(make, dtype, dtype)
+
+
+@needs_compiler
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_divisions_by_elements(dtype):
     """Python's meaning for all signs."""
