@@ -291,8 +291,12 @@ def test_torch_and_numpy_dtypes_are_read_by_value(load):
     keys = [key(m.f, value) for value in values]
     assert None not in keys
     assert len(set(keys)) == len(keys)
-    assert key(m.f, torch.zeros(2)) is None
-    assert key(m.f, numpy.zeros(2)) is None
+    arrays = [array for lib in (torch, numpy) for array in (lib.zeros(2), lib.ones(2), lib.zeros((2, 1)))]
+    arrays += [torch.zeros(2, dtype=torch.int32), numpy.zeros(2, "float32"), numpy.zeros(4)[::2] + [0, 3]]
+    keys = [key(m.f, array) for array in arrays]
+    assert None not in keys
+    assert len(set(keys)) == len(keys)
+    assert key(m.f, numpy.zeros(2)) == keys[3]
     assert key(load("import torch\ndef f(): return torch.rand(1)").f) is None
     assert key(load("import torch\ndef f(): return torch.get_default_dtype()").f) is None
     assert key(load("import numpy as np\ndef f(): return np.random.rand()").f) is None

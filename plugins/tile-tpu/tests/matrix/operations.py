@@ -20,13 +20,15 @@ DTYPES = (*NUMBERS, "bool")
 @dataclass(frozen=True)
 class Operation:
     """text: as it is written. exact: whether floats are equal to the interpreter's, whatever the accuracy of functions.
-    on_core: whether the control core does it, element by element."""
+    on_core: whether the control core does it, element by element. meaning: what the interpreter computes for it, where
+    the language leaves that to the target."""
 
     text: str
     dtypes: tuple[str, ...]
     make: Callable[[Any, Any], Any]
     exact: bool = False
     on_core: bool = False
+    meaning: Callable[[Any, Any], Any] | None = None
 
 
 def _two(name: str) -> Callable[[Any, Any], Any]:
@@ -59,7 +61,10 @@ _ARITHMETIC = (
     Operation("max(a, 2)", NUMBERS, lambda a, b: T.max(a, 2), exact=True),
     Operation("min(a, 2)", NUMBERS, lambda a, b: T.min(a, 2), exact=True),
     Operation("clamp", NUMBERS, lambda a, b: T.clamp(a, 1, 9), exact=True),
-    Operation("fma", FLOATS, lambda a, b: T.fma(a, b, a)),
+    # the tensor unit rounds the product, too, which the language leaves to a target; a cast ends an expression
+    Operation(
+        "fma", FLOATS, lambda a, b: T.fma(a, b, a), meaning=lambda a, b: T.cast(T.cast(a * b, "float64"), a.dtype) + a
+    ),
 )
 _COMPARISONS = tuple(
     Operation(f"a {sign} b", NUMBERS, _chosen(test), exact=True)
