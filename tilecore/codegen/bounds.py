@@ -22,8 +22,8 @@ _DIVIDED = (tirx.FloorDiv, tirx.FloorMod, tirx.Div, tirx.Mod)
 class Bounds:
     """Ranges of integer expressions.
 
-    Indices of blocks, threads and loops, sizes, and what is made of them by sums and products with moderate constants and
-    divisions are *places*: arithmetic on them does not overflow, since no buffer and no grid reaches so far.
+    Indices of blocks, threads and loops, sizes, and what is made of them by divisions, and by sums and products with
+    moderate constants, are *places*: arithmetic on them does not overflow, since no buffer and no grid reaches so far.
     """
 
     def __init__(self) -> None:

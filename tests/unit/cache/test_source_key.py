@@ -292,7 +292,7 @@ def test_torch_and_numpy_dtypes_are_read_by_value(load):
     assert None not in keys
     assert len(set(keys)) == len(keys)
     arrays = [array for lib in (torch, numpy) for array in (lib.zeros(2), lib.ones(2), lib.zeros((2, 1)))]
-    arrays += [torch.zeros(2, dtype=torch.int32), numpy.zeros(2, "float32"), numpy.zeros(4)[::2] + [0, 3]]
+    arrays += [torch.zeros(2, dtype=torch.int32), numpy.zeros(2, "float32"), numpy.arange(4.0)[::2]]
     keys = [key(m.f, array) for array in arrays]
     assert None not in keys
     assert len(set(keys)) == len(keys)
