@@ -63,7 +63,7 @@ def test_a_chip_of_the_environment_that_is_not_there(monkeypatch):
 def test_an_execution_backend_that_is_not_there():
     with pytest.raises(TargetError, match="no execution backend 'emulator'") as caught:
         tilecore.compile(halves, target="tpu", execution_backend="emulator")
-    assert caught.value.expected == "auto, torch_tpu, tpurt, cmodel, sim"
+    assert caught.value.expected == "auto, cython, dlpack, tvm_ffi, torch, torch_tpu, tpurt, cmodel, sim"
 
 
 @pytest.mark.usefixtures("no_sdk", "own_cache")
