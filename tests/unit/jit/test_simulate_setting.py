@@ -50,9 +50,12 @@ def test_every_kernel_runs_there(target, monkeypatch, named):
     assert make_request(target=target, execution_backend=named).adapter == "sim"
 
 
-def test_targets_without_one_are_as_before(monkeypatch):
+def test_targets_without_one_interpret(monkeypatch):
     monkeypatch.setenv("TILECORE_SIMULATE", "1")
-    assert make_request(target="cpu").adapter != "sim"
+    for named in (None, "auto", "native", "sim"):
+        assert make_request(target="cpu", execution_backend=named).adapter == "interpret"
+    monkeypatch.delenv("TILECORE_SIMULATE")
+    assert make_request(target="cpu").adapter == "native"
     with pytest.raises(TargetError, match="no execution backend 'sim'"):
         make_request(target="cpu", execution_backend="sim")
 

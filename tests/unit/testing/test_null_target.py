@@ -129,7 +129,7 @@ def test_a_backend_puts_its_own_passes_before_the_split(null):
     with manager.register(with_edits(PassEdit("insert", "all", Pass("look", look))), package="tile-own"):
         kernel = tilecore.compile(scale, target="null")
     assert names == [("PrimFunc", "scale")]
-    assert [p["name"] for p in kernel.artifact.report["passes"]] == ["look", "outline_kernels"]
+    assert [p["name"] for p in kernel.artifact.report["passes"]] == ["contract_sums", "look", "outline_kernels"]
 
 
 def test_a_backend_may_split_kernels_by_itself(null):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from opencl_kernels import matmul
 from tile_opencl import devices, target, toolchain
@@ -64,8 +65,10 @@ def test_kernels_are_emitted_but_do_not_run():
     source = tilecore.lower(matmul(64, 64, 64), target="opencl").kernel_source
     assert "kernel __attribute__((reqd_work_group_size(64, 1, 1))) void product_kernel(global const float*" in source
     assert "local tc_any_float* a = (local tc_any_float*)(shared + 0);" in source
+    compiled = tilecore.compile(matmul(64, 64, 64), target="opencl")
+    arrays = [np.zeros((64, 64), "float32") for _ in range(3)]
     with pytest.raises(LaunchError, match="cannot run with execution_backend='opencl' here") as caught:
-        tilecore.compile(matmul(64, 64, 64), target="opencl")
+        compiled(*arrays)
     assert WHY in str(caught.value.found)
 
 
