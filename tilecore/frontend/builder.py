@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import takewhile
 from typing import Any
 
 from tilecore.errors import LanguageError, Location, UnsupportedError
@@ -116,6 +117,13 @@ class Builder:
         has been written since."""
         frame = self.frame
         return self.readings.expanded(value, lambda r: r.frame is frame and r.time == self.writes)
+
+    def again(self, value: Expr) -> Expr:
+        """``value`` as the condition of a loop: what the statement that is being built reads for it is read anew
+        before every iteration. What earlier statements read stays as it was."""
+        binds = takewhile(lambda s: isinstance(s, Bind), reversed(self.frame.statements))
+        own = {hash(bind.var) for bind in binds if bind.span is not None and bind.span.same_as(self.span)}
+        return self.readings.expanded(value, lambda r: hash(r.var) in own)
 
     def in_place(self, value: Any) -> Any:
         """``value`` with its loads where the variables are that hold them, to look at; not to be built."""

@@ -67,7 +67,7 @@ def test_it_is_documented_where_the_contract_is():
 
 def test_it_is_small():
     """Lines of code: without empty ones, comments and docstrings."""
-    assert sum(len(lines_of_code(path.read_text())) for path in MODULES) < 300
+    assert sum(len(lines_of_code(path.read_text())) for path in MODULES) <= 310
 
 
 def lines_of_code(text: str) -> set[int]:
