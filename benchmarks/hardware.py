@@ -13,24 +13,28 @@ memcheck, racecheck, synccheck
             the vendor's checker over every example (its first sizes of tests/test_examples.py) and 200 random kernels
 
 FOLDER/hardware.json has the date, the commit, the machine, the versions and each step's numbers. It is rewritten after
-each step, so that a machine that goes away loses one step. Exit code 1 where a step failed or did not run.
+each step, so that a machine that goes away loses one step. Each step has its share of the time, and what the steps before
+it left over; one that takes longer is interrupted, and what it found by then is kept. Exit code 1 where a step failed or
+did not run.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -43,7 +47,8 @@ SUITE = [
     "plugins/tile-cuda/tests/test_products_on_gpu.py",
 ]
 CHECKERS = ("memcheck", "racecheck", "synccheck")
-STEPS = ("kit", "suite", "examples", "fuzz", *CHECKERS)
+SHARES = {"kit": 5, "suite": 1, "examples": 1, "fuzz": 2, "memcheck": 2, "racecheck": 2, "synccheck": 1}  # of the time
+STEPS = tuple(SHARES)
 CHECKED_KERNELS = 200  # random kernels that each checker runs
 KERNELS_A_PROCESS = 10  # of these, in one process of the checker, whose start costs seconds
 
@@ -81,10 +86,11 @@ def main() -> int:
     deadline = time.monotonic() + 60 * options.minutes
     run = Run(options.target, options.out.resolve(), options.jobs, options.kernels, options.seed, deadline)
     report: dict[str, Any] = {**facts(options.commit), "steps": {}}
-    for name in names:
+    for number, name in enumerate(names):
         start = time.monotonic()
+        share = SHARES[name] / sum(SHARES[later] for later in names[number:])
         try:
-            outcome = step_of(name)(run)
+            outcome = step_of(name)(replace(run, deadline=start + share * run.left()))
         except Exception as error:  # the other steps still run
             outcome = {"ok": False, "broke": f"{type(error).__name__}: {error}"[:2000]}
         outcome["seconds"] = round(time.monotonic() - start, 1)
@@ -243,11 +249,23 @@ def _checked(run: Run, checker: str, tool: str, name: str, words: list[str]) -> 
 
 
 def logged(run: Run, name: str, words: list[str], **variables: str) -> int:
-    """Run a command until it or the time ends; what it printed is in FOLDER/NAME.log."""
+    """Run a command until it ends; what it printed is in FOLDER/NAME.log. Where the step's time is over it is interrupted,
+    as by Ctrl-C, so that it writes what it found."""
     with open(run.out / f"{name}.log", "w") as log:
-        return subprocess.run(
-            words, cwd=ROOT, stdout=log, stderr=log, timeout=run.left(), env={**os.environ, **variables}, check=False
-        ).returncode
+        command = subprocess.Popen(
+            words, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **variables}, start_new_session=True
+        )
+        try:
+            return command.wait(run.left())
+        except subprocess.TimeoutExpired:
+            os.killpg(command.pid, signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                command.wait(20)
+            return 124
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(command.pid, signal.SIGKILL)
+            command.wait()
 
 
 if __name__ == "__main__":

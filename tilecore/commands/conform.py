@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import subprocess
@@ -26,11 +27,19 @@ def run(arguments: Namespace) -> int:
     manager.resolve(arguments.target)  # a target that is not there says so here
     with tempfile.TemporaryDirectory() as folder:
         path = arguments.out or Path(folder, "report.json")
-        ended = subprocess.run(_words(arguments, path), stdout=sys.stderr if arguments.json else None, check=False)
+        code = _ended(_words(arguments, path), sys.stderr if arguments.json else None)
         if arguments.json and path.exists():
             reports: list[dict[str, Any]] = json.loads(path.read_text())
             dump(reports)
-    return 0 if ended.returncode == 0 else 1 if ended.returncode == 1 else 2
+    return 0 if code == 0 else 1 if code == 1 else 2
+
+
+def _ended(words: list[str], stdout: Any) -> int:
+    """The exit code of pytest. Ctrl-C reaches it, too: it is waited for, as it reports on the cases that did run."""
+    process = subprocess.Popen(words, stdout=stdout)
+    while True:
+        with contextlib.suppress(KeyboardInterrupt):
+            return process.wait()
 
 
 def _words(arguments: Namespace, report: Path) -> list[str]:
