@@ -13,9 +13,9 @@ memcheck, racecheck, synccheck
             the vendor's checker over every example (its first sizes of tests/test_examples.py) and 200 random kernels
 
 FOLDER/hardware.json has the date, the commit, the machine, the versions and each step's numbers. It is rewritten after
-each step, so that a machine that goes away loses one step. Each step has its share of the time, and what the steps before
-it left over; one that takes longer is interrupted, and what it found by then is kept. Exit code 1 where a step failed or
-did not run.
+each step, so that a machine that goes away loses one step. Each step has its share of the time, and what the steps
+before it left over; one that takes longer is interrupted, and what it found by then is kept. Exit code 1 where a step
+failed or did not run.
 """
 
 from __future__ import annotations
@@ -249,8 +249,8 @@ def _checked(run: Run, checker: str, tool: str, name: str, words: list[str]) -> 
 
 
 def logged(run: Run, name: str, words: list[str], **variables: str) -> int:
-    """Run a command until it ends; what it printed is in FOLDER/NAME.log. Where the step's time is over it is interrupted,
-    as by Ctrl-C, so that it writes what it found."""
+    """Run a command until it ends; what it printed is in FOLDER/NAME.log. Where the step's time is over it is
+    interrupted, as by Ctrl-C, so that it writes what it found."""
     with open(run.out / f"{name}.log", "w") as log:
         command = subprocess.Popen(
             words, cwd=ROOT, stdout=log, stderr=log, env={**os.environ, **variables}, start_new_session=True
