@@ -54,6 +54,7 @@ extern "C" __global__ void plain(float* f, double* d, int* i, unsigned* u, long 
   w[1] = tc_min(w[2], w[3]) + tc_max(w[2], w[3]);
   narrow(h, f + 3), narrow(b, f + 4), narrow(e, f + 5), narrow(g, f + 6), narrow(q, f + 7);
   f[8] = tc_quotient(f[9], f[10]);
+  tc_quotients<3>(f + 11, f[10]);
   h[4] = tc_fma(h[5], h[6], h[7]);
   b[4] = tc_fma(b[5], b[6], b[7]);
   atomics_of(f, f[1]), atomics_of(d, d[1]), atomics_of(i, i[1]), atomics_of(u, u[1]), atomics_of(l, l[1]);

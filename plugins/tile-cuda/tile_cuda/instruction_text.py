@@ -51,6 +51,11 @@ def _atomic_add_vector(emit: Statements, node: Any) -> None:
     emit.line(f"tc_atomic_add_x{constant(count)}({_operand(emit, to)}, {_operand(emit, values)});")
 
 
+def _quotients(emit: Statements, node: Any) -> None:
+    values, divisor, count = node.value.args
+    emit.line(f"tc_quotients<{constant(count)}>({_operand(emit, values)}, {emit.value(divisor)});")
+
+
 def _prefetch(emit: Statements, node: Any) -> None:
     emit.line(f"tc_prefetch_l2({_operand(emit, node.value.args[0])});")
 
@@ -121,6 +126,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.BULK_COPY: _bulk_copy,
     instructions.ATOMIC_ADD_VECTOR: _atomic_add_vector,
     instructions.PREFETCH: _prefetch,
+    instructions.QUOTIENTS: _quotients,
     instructions.WGMMA: _wgmma,
     instructions.WGMMA_HELD: _wgmma_held,
     instructions.WARPGROUP: _with_numbers("tc_warpgroup_"),

@@ -37,6 +37,7 @@ OPERAND_AT = register_call("cuda.operand_at", pure=True)
 UNIFORM = register_call("cuda.uniform", pure=True)  # (value): the same in all lanes, and the compiler shall know
 BIT_PAIR = register_call("cuda.bit_pair", pure=True)  # (x, shift, mask, bits), (pair, number): lowering/pair_bits.py
 NEGATIVE = register_call("cuda.negative", pure=True)  # (x): -x of int32, lowering/keep_signs.py
+QUOTIENTS = register_call("cuda.quotients")  # (first element, divisor, count): lowering/group_quotients.py
 HALF_OF_PAIR = register_call("cuda.half_of_pair", pure=True)
 WARPGROUP = register_call("cuda.warpgroup")
 # (count, sums): the products into these registers are done
@@ -91,6 +92,11 @@ def bulk_copy(to: Any, source: Any, size: Any, barrier: Any, span: Any = None) -
 
 def atomic_add_vector(to: Any, values: Any, count: int, span: Any = None) -> Stmt:
     return _statement(ATOMIC_ADD_VECTOR, [to, values, const(count, "int32")], span)
+
+
+def quotients(values: Any, divisor: Any, count: int, span: Any = None) -> Stmt:
+    """``count`` float32 from ``values`` on, in registers, each divided by ``divisor`` and rounded."""
+    return _statement(QUOTIENTS, [values, divisor, const(count, "int32")], span)
 
 
 def prefetch_l2(element: Any, span: Any = None) -> Stmt:

@@ -17,6 +17,7 @@ def stand_in(target: Target) -> dict[str, Any]:
 def lowering() -> Lowering:
     from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
+    from tile_cuda.lowering.group_quotients import GROUP_QUOTIENTS
     from tile_cuda.lowering.hopper.bound_blocks import BOUND_BLOCKS
     from tile_cuda.lowering.hopper.bulk_loads import BULK_LOAD
     from tile_cuda.lowering.hopper.bulk_stores import BULK_STORE
@@ -52,6 +53,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "insert_barriers", FENCE_WRITES),
         PassEdit("insert", "insert_barriers", WAIT_PRODUCTS),
         PassEdit("insert", "before_vectorize", PAIR_BITS),
+        PassEdit("insert", "before_outline", GROUP_QUOTIENTS),
         PassEdit("insert", "before_outline", KEEP_SIGNS),
         PassEdit("insert", "before_outline", PLACE_ROLES),
         PassEdit("insert", "describe_hints", DESCRIBE_PRODUCTS),

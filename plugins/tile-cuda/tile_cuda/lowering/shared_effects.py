@@ -45,6 +45,7 @@ def describe() -> None:
         instructions.REGISTERS,
         instructions.GRID,
         instructions.PREFETCH,
+        instructions.QUOTIENTS,
         instructions.RELEASE,
         instructions.FENCE_ASYNC,
         instructions.ATOMIC_ADD_VECTOR,

@@ -223,6 +223,41 @@ def test_single_operations_of_narrow_floats(target, dtype):
             equal_bits(got[number], right.astype(element(dtype)), f"{target}, {number}")
 
 
+@pytest.mark.parametrize(("rows", "columns", "threads"), [(16, 512, 64), (5, 33, 32)])
+def test_many_numbers_divided_by_one(target, rows, columns, threads):
+    """A target may use the divisor's reciprocal: in place, of expressions, and of numbers of any size."""
+    needs_exact(target)
+
+    @T.prim_func
+    def kernel(X: T.Tensor((rows, columns), "float32"), D: T.Tensor((rows,), "float32"),
+               Y: T.Tensor((3, rows, columns), "float32")):  # fmt: skip
+        with T.Kernel(1, threads=threads):
+            x, z = T.alloc_fragment((rows, columns), "float32"), T.alloc_fragment((rows, columns), "float32")
+            d = T.alloc_fragment((rows,), "float32")
+            T.copy(X, x)
+            T.copy(D, d)
+            for i, j in T.Parallel(rows, columns):
+                z[i, j] = (x[i, j] - 1) / d[i]
+            T.copy(z, Y[0, :, :])
+            for i, j in T.Parallel(rows, columns):
+                z[i, j] = T.if_then_else(x[i, j] > 0, x[i, j] / d[i], x[i, j])
+            T.copy(z, Y[1, :, :])
+            for i, j in T.Parallel(rows, columns):
+                x[i, j] /= d[i]
+            T.copy(x, Y[2, :, :])
+
+    x, d = hard("float32", rows * columns, 31).reshape(rows, columns), hard("float32", rows, 32)
+    usual = np.random.default_rng(SEED).standard_normal((rows // 2, columns)).astype(np.float32)
+    x[::2][: rows // 2] = usual  # of whole rows, for which a shortcut is right
+    d[::4] = np.abs(d[::4]) % 1000 + 1
+    got, meant = run(kernel, target, x, d, zeros("float32", (3, rows, columns)))
+    with np.errstate(all="ignore"):
+        want = [(x - 1) / d[:, None], np.where(x > 0, x / d[:, None], x), x / d[:, None]]
+    for number, right in enumerate(want):
+        equal_bits(meant[number], right, f"the interpreter, {number}")
+        equal_bits(got[number], right, f"{target}, {number}")
+
+
 @pytest.mark.parametrize("wide", ["float32", "float64"])
 def test_comparisons_and_conversions(target, wide):
     needs_exact(target)
