@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import dataclass
+from typing import TypeVar
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,9 @@ class Location:
         width = max(1, min(stop, len(text)) - self.column)
         gutter = " " * len(str(self.line))
         return f"{gutter} |\n{self.line} | {text}\n{gutter} | {' ' * self.column}{'^' * width}"
+
+
+_Error = TypeVar("_Error", bound="TilecoreError")
 
 
 class TilecoreError(Exception):
@@ -60,7 +64,7 @@ class TilecoreError(Exception):
         self.expected = expected
         self.hint = hint
 
-    def at(self, location: Location | None) -> TilecoreError:
+    def at(self: _Error, location: Location | None) -> _Error:
         """Fill in the location unless one is known already; returns self."""
         if self.location is None:
             self.location = location

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tilecore.errors import LanguageError
@@ -12,7 +12,7 @@ from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.conditions import logical_and, logical_not, logical_or
 from tilecore.language.values import as_expr, is_kernel_value
 
-_MEMBERS = (list, tuple, set, frozenset, dict, type({}.keys()), type({}.values()))
+_MEMBERS: tuple[type[Collection[Any]], ...] = (list, tuple, set, frozenset, dict, type({}.keys()), type({}.values()))
 _MOST_COMPARED = 256
 
 

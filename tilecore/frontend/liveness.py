@@ -173,14 +173,14 @@ def _reads_of_scope(node: ast.AST) -> frozenset[str]:
     """What a nested function or a comprehension reads from outside of it."""
     inner = frozenset().union(*(_reads(child) for child in ast.iter_child_nodes(node)))
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-        own = frozenset().union(*(_target_names(part.target) for part in node.generators))
+        own: frozenset[str] = frozenset().union(*(_target_names(part.target) for part in node.generators))
         return (inner - own) | _reads(node.generators[0].iter)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         arguments = node.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         defaults = [*arguments.defaults, *(d for d in arguments.kw_defaults if d is not None)]
         outside = [*defaults, *getattr(node, "decorator_list", [])]
-        own = {a.arg for a in every if a is not None} | _local_names(node)
+        own = frozenset(a.arg for a in every if a is not None) | _local_names(node)
         return (inner - own).union(*(_reads(part) for part in outside))
     return inner
 

@@ -298,6 +298,7 @@ class Rewriter(ast.NodeTransformer):
             return self._name(name)
 
         base = keep(self._base(node.target.value))
+        where: ast.expr
         if isinstance(node.target, ast.Subscript):
             where, words = keep(self.visit(node.target.slice)), ("item_to_update", "store")
         else:

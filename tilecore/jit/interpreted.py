@@ -78,7 +78,7 @@ def array_of(slot: TensorSlot) -> np.ndarray:
         return np.empty(shape, dtype)
     memory = (ctypes.c_uint8 * slot.nbytes).from_address(slot.address)
     steps = tuple(step * dtype.itemsize for step in strides)
-    return np.ndarray(shape, dtype, buffer=memory, strides=steps)
+    return np.ndarray(shape, dtype, buffer=memoryview(memory), strides=steps)
 
 
 def number_of(slot: ScalarSlot) -> Any:

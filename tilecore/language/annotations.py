@@ -46,7 +46,7 @@ class TensorType:
 def _check_size(size: Any, what: str, shape: tuple[Any, ...]) -> None:
     """Raises LanguageError for what cannot be the size of an axis. Expressions are looked at when they are used."""
     plain = isinstance(size, numbers.Number)
-    right = isinstance(size, numbers.Integral) and not isinstance(size, bool) and 0 <= size < 2**63
+    right = isinstance(size, numbers.Integral) and not isinstance(size, bool) and 0 <= int(size) < 2**63
     foreign = (
         size is None
         or inspect.isroutine(size)

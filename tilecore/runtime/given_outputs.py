@@ -25,7 +25,7 @@ class GivenOutputs:
             return kernel(*args, **keywords)
         if self._launcher is None:
             artifact = replace(kernel.artifact, out_idx=())
-            self._launcher = Launcher(artifact, kernel.loaded, kernel.adapter, kernel.device_type)
+            self._launcher = Launcher(artifact, kernel.loaded, kernel.execution, kernel.device_type)
         return self._launcher(*args, **keywords)
 
     def __getattr__(self, name: str) -> Any:

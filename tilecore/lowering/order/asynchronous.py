@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from zlib import crc32
 
@@ -27,6 +28,12 @@ class Asynchronous:
     sites: list[Site]
     everybody: Any
     described: dict[Any, Any]  # the cells of operands of products
+    report: Callable[[Conflict], None]
+    trace: int  # of what has been done so far, to see that steps repeat themselves
+    nest: int  # the place of the T.Parallel that the walk is in, or 0
+    before: Memory | None  # the state before it, where its iterations scatter
+    in_role: bool
+    _planned: dict[int, tuple[Any, list[tuple[Access, Site]]]]
 
     def touch(self, node: Any, statement: Any, state: Memory, mask: Value, span: Any) -> None:
         """Everything that ``node``, a part of ``statement``, does."""

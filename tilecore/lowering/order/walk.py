@@ -7,7 +7,7 @@ open on either goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -52,10 +52,11 @@ class Walk(Asynchronous):
         self.names: dict[Any, Value] = self._threads()
         self.axes = 1
         self.sites: list[Site] = [Site(0, "", None)]
-        self._planned: dict[int, tuple[Any, list[Any]]] = {}
+        self._planned = {}
         self.described: dict[Any, Any] = {}
         self.trace = 0
-        self.nest, self.before = 0, None
+        self.nest = 0
+        self.before: Memory | None = None
         self.jumps: tuple[list[Memory], list[Memory]] = [], []
         self.in_role = False
         self.everybody = np.ones(self.groups.threads, bool)
@@ -186,11 +187,12 @@ class Walk(Asynchronous):
             alive = [(side, way) for side, way in sides if np.any(way)]
             if len(alive) > 1 and self._are_roles(node, chosen):
                 return _joined([self._role(side, way, state, span) for side, way in alive])
+            after: State = state
             for side, way in alive:
                 if side is not None:
-                    end = self.statement(side, state, way, span)
-                    state = state if end is None and len(alive) > 1 else end
-            return state
+                    end = self.statement(side, after, way, span)
+                    after = after if end is None and len(alive) > 1 else end
+            return after
         if not self.program.orders(node) and self.program.varies(node.condition):
             for side in (node.then_case, node.else_case):  # some threads go one way, others the other
                 if side is not None:
@@ -296,7 +298,7 @@ class Walk(Asynchronous):
             period = _period(seen)
             if period and count is None:
                 break
-            if period and count - number > 2 * period + 2:
+            if period and count is not None and count - number > 2 * period + 2:
                 number = count - 2 - (count - 2 - number) % period - period
                 seen.clear()
         ends += [*self.jumps[0], *([current] if count is not None else [])]
@@ -322,7 +324,7 @@ def _period(seen: list[int]) -> int:
     return 0
 
 
-def _joined(states: list[State]) -> State:
+def _joined(states: Sequence[State]) -> State:
     found: State = None
     for state in states:
         if state is not None:

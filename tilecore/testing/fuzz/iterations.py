@@ -97,11 +97,13 @@ def exchange(scope: Scope) -> None:
     names = tuple(f"p{number}" for number in range(len(tile.shape)))
     sizes: list[Expr] = [Name(size) for size in tile.shape]
     half: Expr = Op("//", (sizes[axis], Num(2)))
-    low, high = (list(map(Name, names)) for _ in range(2))
+    low: list[Expr]
+    high: list[Expr]
+    low, high = [*map(Name, names)], [*map(Name, names)]
     if rng.random() < 0.5:
-        low[axis], high[axis] = Op("*", (low[axis], Num(2))), plus(Op("*", (high[axis], Num(2))), Num(1))  # type: ignore[call-overload]
+        low[axis], high[axis] = Op("*", (low[axis], Num(2))), plus(Op("*", (high[axis], Num(2))), Num(1))
     else:
-        high[axis] = plus(high[axis], half)  # type: ignore[call-overload]
+        high[axis] = plus(high[axis], half)
     sizes[axis] = half
     one, other = Load(tile.name, tuple(low)), Load(tile.name, tuple(high))
     smooth = is_float(tile.dtype) and not world.exact

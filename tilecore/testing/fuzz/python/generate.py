@@ -8,6 +8,7 @@ the kernel makes is used there.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tilecore.testing.fuzz.python.expressions import Expressions
@@ -91,7 +92,7 @@ class _Maker:
 
     def statement(self, depth: int) -> list[Line]:
         self.left -= 1
-        makers = [
+        makers: list[tuple[Callable[..., list[Line]], int]] = [
             (self.assign, 6),
             (self.swap, 4),
             (self.chain, 2),
@@ -106,7 +107,7 @@ class _Maker:
         if depth < 3:
             makers += [(self.branch, 4), (self.loop, 3), (self.unrolled, 3), (self.while_, 2), (self.decided, 2)]
         chosen = self.random.choices([m for m, _ in makers], [w for _, w in makers])[0]
-        return chosen() if chosen.__func__ in _SIMPLE else chosen(depth)  # type: ignore[attr-defined,call-arg]
+        return chosen() if chosen.__func__ in _SIMPLE else chosen(depth)  # type: ignore[attr-defined]
 
     def block(self, depth: int, by_kernel: bool, jumps: bool = False) -> list[Line]:
         lines: list[Line] = []
