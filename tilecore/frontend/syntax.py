@@ -298,13 +298,12 @@ class Rewriter(ast.NodeTransformer):
             return self._name(name)
 
         base = keep(self._base(node.target.value))
-        where: ast.expr
         if isinstance(node.target, ast.Subscript):
             where, words = keep(self.visit(node.target.slice)), ("item_to_update", "store")
         else:
             where, words = ast.Constant(node.target.attr), ("attribute_to_update", "store_attribute")
-        old = keep(self._hook(words[0], base, where, at=node))
-        result = self._hook("augment", operator, old, self.visit(node.value), at=node)
+        before_update = keep(self._hook(words[0], base, where, at=node))
+        result = self._hook("augment", operator, before_update, self.visit(node.value), at=node)
         return [*made, self._statement(words[1], base, where, result, at=node)]
 
     def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
