@@ -61,7 +61,7 @@ def tvm_function() -> Callable[..., Any]:
 def peers() -> tuple[dict[str, tuple[Callable[..., Any], str]], dict[str, str]]:
     """(the functions to call, each with the kind of its arguments; the peers that are missing, with the reason)."""
     kernel = tilecore.compile(add, target="cpu")
-    plain = launcher_py.Launcher(kernel.artifact, kernel.loaded, kernel.adapter, kernel.device_type)
+    plain = launcher_py.Launcher(kernel.artifact, kernel.loaded, kernel.execution, kernel.device_type)
     found: dict[str, tuple[Callable[..., Any], str]] = {
         "empty Python function": (empty, "torch"),
         "torch.add(out=)": (torch_add, "torch"),
