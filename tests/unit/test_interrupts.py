@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 import pytest
 
@@ -177,6 +178,72 @@ def test_a_fork_in_a_block_is_interrupted_at_once():
             except KeyboardInterrupt:
                 os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
+
+
+# -- foreign code ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def open_walks(monkeypatch):
+    """Walks over IR, which call Python back, that began where a signal would be raised in the midst of them: TVM makes
+    a RuntimeError of a KeyboardInterrupt now and then."""
+    from tvm_ffi import structural
+
+    begun = []
+
+    def watched(walk):
+        def run(*args):
+            if interrupts._current is None or not interrupts._current._open:
+                begun.append("".join(traceback.format_stack(limit=8)[:-1]))
+            return walk(*args)
+
+        return run
+
+    for name in ("StructuralMap", "StructuralWalk", "StructuralMutate"):
+        if hasattr(structural._ffi_api, name):
+            monkeypatch.setattr(structural._ffi_api, name, watched(getattr(structural._ffi_api, name)))
+    return begun
+
+
+def test_no_walk_over_ir_can_be_interrupted(open_walks, tmp_path, monkeypatch):
+    import numpy as np
+
+    import tilecore
+    import tilecore.language as T
+    from tilecore.interpreter import interpret
+
+    monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
+
+    @T.prim_func
+    def add(A: T.Tensor((300,), "float32"), C: T.Tensor((300,), "float32")):
+        with T.Kernel(T.ceildiv(300, 64), threads=128) as bx:
+            a = T.alloc_fragment((64,), "float32")
+            total = T.alloc_fragment((1,), "float32")
+            T.copy(A[bx * 64], a)
+            T.reduce_max(a, total, dim=0)
+            for i in T.Parallel(64):
+                C[bx * 64 + i] = A[bx * 64 + i] + total[0]
+
+    @tilecore.jit(target="cpu")
+    def eager(A, B):
+        n = T.const("n")
+        A: T.Tensor[[n], T.float32]
+        B: T.Tensor[[n], T.float32]
+        with T.Kernel(T.ceildiv(n, 64), threads=64) as bx:
+            for i in T.Parallel(64):
+                if bx * 64 + i < n:
+                    B[bx * 64 + i] = A[bx * 64 + i] * 2
+
+    a, b = np.ones(300, "float32"), np.zeros(300, "float32")
+    kernel = tilecore.compile(add, target="cpu")
+    kernel(a, b)
+    str(kernel.explain())
+    tilecore.lower(add, target="cpu")
+    eager(a, b)
+    eager.compile(n=128)
+    str(kernel.ir)
+    interpret(add.ir, a, b)
+    assert not open_walks, f"{len(open_walks)} of them, such as\n{open_walks[0]}"
 
 
 # -- compilations ---------------------------------------------------------------------------------------------------

@@ -115,7 +115,8 @@ def _keeping_errors(run: Callable[..., Any], wrap: Callable[..., Any]) -> Callab
 
         entries = [entry(e) for e in callbacks] if isinstance(callbacks, list) else entry(callbacks)
         try:
-            return run(root, entries, **options)
+            with held_back():  # of a KeyboardInterrupt that passes through it TVM makes a RuntimeError, too
+                return run(root, entries, **options)
         except Exception:
             if errors:
                 raise errors[0] from None
