@@ -36,7 +36,7 @@ def test_parts_join_to_the_whole_and_share_nothing():
             assert sum(Part(number, 3).has("gemm", case, one, names) for number in range(3)) == 1
         if len(where) == 3:
             assert sum(Part(0, 3).has("gemm", case, one, names) for one in where) == 1
-    assert all(Part(0, 3).has("fuzz_findings", case, where[0], names) for case in CASES)
+    assert all(Part(0, 3).has("registration", case, where[0], names) for case in CASES)
     sizes = [sum(Part(number, 3).has("gemm", case, where[0], names) for case in CASES) for number in range(3)]
     assert min(sizes) > 40
 
