@@ -53,6 +53,11 @@ def by_each(x, y, d, i):
     y[i] = d / x[i]
 
 
+@T.macro
+def one_for_all(x, y, d, i):
+    x[i] = x[i] + T.sqrt(d) / (d + 1)
+
+
 @pytest.mark.parametrize("statement", [in_place, of_an_expression], ids=["in place", "an expression"])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_they_are_one_call(statement, dtype):
@@ -62,7 +67,9 @@ def test_they_are_one_call(statement, dtype):
 
 
 @pytest.mark.parametrize(
-    ("statement", "alone"), [(chosen, 1), (two, 2), (by_each, 0)], ids=["chosen", "two", "by each"]
+    ("statement", "alone"),
+    [(chosen, 1), (two, 2), (by_each, 0), (one_for_all, 1)],
+    ids=["chosen", "two", "by each", "for all"],
 )
 def test_others_stay(statement, alone):
     source = emitted(statement)

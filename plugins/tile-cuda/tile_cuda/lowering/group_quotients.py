@@ -27,7 +27,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.visit import collect, substitute
+from tilecore.ir.visit import collect, reads_variable, substitute
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.share_divisors import QUOTIENT
 
@@ -58,7 +58,7 @@ def _grouped(node: For, size: int, analyzer: Analyzer) -> Stmt:
     if len(quotients) != 1 or any(op_name(call) == "if_then_else" for call in calls):
         return node  # a dividend may be read where its condition does not hold
     dividend, divisor = quotients[0].args
-    if not _is_independent(dividend, body, node.loop_var, analyzer):
+    if not reads_variable(dividend, node.loop_var) or not _is_independent(dividend, body, node.loop_var, analyzer):
         return node
     array = tirx.decl_buffer([size], "float32", "quotients", scope="local", layout=None)
     first = Var(str(node.loop_var.name), node.loop_var.ty)
