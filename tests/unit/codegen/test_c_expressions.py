@@ -55,7 +55,7 @@ def _finite(array: np.ndarray) -> np.ndarray:
 def check(make, result: str, *dtypes: str, seed: int = 0, alike=lambda array: array) -> str:
     """``make(a, b, ...)`` (or a list of such) for elements of ``dtypes``, compiled and interpreted; the source."""
     makers = make if isinstance(make, list) else [make]
-    buffers = [buffer("ABC"[i], COUNT, kind) for i, kind in enumerate(dtypes)]
+    buffers = [buffer("ABCDEFGHIJKLMNOP"[i], COUNT, kind) for i, kind in enumerate(dtypes)]
     out = buffer("Y", COUNT * len(makers), result)
     stores = [store(out, m(*(load(b, [TX]) for b in buffers)), [TX + COUNT * i]) for i, m in enumerate(makers)]
     func = kernel([*buffers, out], seq(stores), threads=[COUNT])
@@ -260,9 +260,8 @@ def test_extremes_of_zeros_and_nan(dtype):
 @needs_compiler
 @pytest.mark.parametrize("target", [*INTEGERS, *FLOATS, "bool"])
 def test_casts(target):
-    for source_type in (*INTEGERS, *FLOATS, "bool"):
-        if source_type != target:
-            check(lambda a: Cast(target, a), target, source_type)
+    sources = [kind for kind in (*INTEGERS, *FLOATS, "bool") if kind != target]
+    check([lambda *given, i=i: Cast(target, given[i]) for i in range(len(sources))], target, *sources)
 
 
 @needs_compiler
