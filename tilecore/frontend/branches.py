@@ -46,8 +46,13 @@ class Staged:
 class Branches:
     """One ``if``: decided by Python when its test is a Python value, else both sides are built."""
 
-    def __init__(self, builder: Builder, test: Any, probe: Probe, frame: FrameType) -> None:
+    def __init__(
+        self, builder: Builder, test: Any, probe: Probe, assigned: tuple[tuple[str, ...], tuple[str, ...]],
+        frame: FrameType,
+    ) -> None:  # fmt: skip
         self.builder = builder
+        self.assigned = dict(zip(("then", "else"), assigned, strict=True))
+        self.values: dict[str, dict[str, Any]] = {}  # of the probed names, behind each side
         self.dynamic = is_kernel_value(test)
         self.span = builder.span
         self.sides: dict[str, Frame] = {}
@@ -78,13 +83,34 @@ class Branches:
             self.builder.frames.pop()
             self.staged.__exit__()
             self.staged.check()
+            self.values["else" if "else" in self.sides else "then"] = snapshot(self.staged.probe)
 
     def done(self) -> None:
         if not self.dynamic:
             return
+        self._check_sides()
         orelse = self.sides.get("else")
         other = orelse.body() if orelse is not None and orelse.statements else None
         self.builder.emit(IfThenElse(self.test, self.sides["then"].body(), other, span=self.span))
+
+    def _check_sides(self) -> None:
+        """Refuse a name that has no value before, is read after, and gets none or another one on one of the sides.
+        A side that ends in `break` or `continue` does not come there."""
+        coming = [side for side in ("then", "else") if side not in self.sides or not self.sides[side].closed]
+        for name, _ in self.staged.probe[0]:
+            if self.staged.before[name] is not _missing:
+                continue
+            giving = [side for side in coming if name in self.assigned[side]]
+            values = [self.values[side][name] for side in giving]
+            if giving and (len(giving) < len(coming) or not all(_same(values[0], value) for value in values)):
+                self.builder.place = self.staged.place
+                raise LanguageError(
+                    f"`{name}` is assigned inside an `if` that runs in the kernel, and its value is used after it",
+                    found="another value on each side" if len(giving) == len(coming) else "a value on one side only",
+                    expected="a variable of the kernel for a value that changes",
+                    hint=f"make it one before: {name} = T.alloc_var(dtype, init=...), or use "
+                    "T.if_then_else(condition, a, b)",
+                ).at(self.builder.location)
 
 
 def snapshot(probe: Probe) -> dict[str, Any]:
@@ -104,7 +130,8 @@ def check_carried(probe: Probe, before: dict[str, Any], builder: Builder, where:
         old, new = before[name], _value(read)
         if new is old or new is _missing or isinstance(new, LocalVar):
             continue
-        if not is_kernel_value(new) and (old is _missing or _same(old, new)):
+        may_not_run = old is _missing and where == "a while loop"
+        if not is_kernel_value(new) and not may_not_run and (old is _missing or _same(old, new)):
             continue
         raise LanguageError(
             f"`{name}` is assigned inside {where} that runs in the kernel, and its value is used "
@@ -116,7 +143,9 @@ def check_carried(probe: Probe, before: dict[str, Any], builder: Builder, where:
 
 
 def _same(old: Any, new: Any) -> bool:
-    if is_kernel_value(old):
+    if old is new:
+        return True
+    if is_kernel_value(old) or type(old) is not type(new):
         return False
     try:
         return bool(old == new)

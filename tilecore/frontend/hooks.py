@@ -72,8 +72,9 @@ def range_(function: Any, *bounds: Any) -> Any:
     return serial(*bounds)
 
 
-def if_(test: Any, probe: Probe) -> Branches:
-    return Branches(current(), test, probe, sys._getframe(1))
+def if_(test: Any, probe: Probe, assigned: tuple[tuple[str, ...], tuple[str, ...]]) -> Branches:
+    """assigned: the names that the first side assigns, and those of the other one."""
+    return Branches(current(), test, probe, assigned, sys._getframe(1))
 
 
 def break_() -> bool:

@@ -71,12 +71,12 @@ def _statement(node: ast.stmt, live: frozenset[str], found: _Carried, jumps: _Ju
         then = _block(node.body, live, found, jumps)
         orelse = _block(node.orelse, live, found, jumps)
         # the else side is built after the then side, so a name that it reads must not be changed there
-        crossing = orelse & _stores_of(node.body)
-        found.note(node, _stores_of([*node.body, *node.orelse]), live, crossing)
+        crossing = orelse & stores_of(node.body)
+        found.note(node, stores_of([*node.body, *node.orelse]), live, crossing)
         return _before_test(node.test, then | orelse)
     if isinstance(node, ast.With):
         after, live = live, _block(node.body, live, found, jumps)
-        found.note(node, _stores_of(node.body), after | live, frozenset())  # `with T.Parallel(n) as i:` is a loop
+        found.note(node, stores_of(node.body), after | live, frozenset())  # `with T.Parallel(n) as i:` is a loop
         for item in reversed(node.items):
             if item.optional_vars is not None:
                 live = live - _stores(item.optional_vars)
@@ -113,7 +113,7 @@ def _loop(node: ast.For | ast.While, live: frozenset[str], found: _Carried, jump
         if inner == head:
             break
         head = inner | head
-    inside = _stores_of(node.body) | (_all_stores(node.test) if isinstance(node, ast.While) else frozenset())
+    inside = stores_of(node.body) | (_all_stores(node.test) if isinstance(node, ast.While) else frozenset())
     found.note(node, inside, head | after, targets & after)
     return head | (_reads(node.iter) if isinstance(node, ast.For) else frozenset())
 
@@ -130,7 +130,8 @@ def _before_test(test: ast.expr, live: frozenset[str]) -> frozenset[str]:
     return (live - assigned) | reads
 
 
-def _stores_of(body: list[ast.stmt]) -> frozenset[str]:
+def stores_of(body: list[ast.stmt]) -> frozenset[str]:
+    """Names that a block may assign."""
     return frozenset().union(*(_all_stores(statement) for statement in body))
 
 
@@ -191,7 +192,7 @@ def _local_names(function: ast.AST) -> frozenset[str]:
     if not isinstance(body, list):  # of a lambda
         return frozenset()
     shared = {n for part in ast.walk(function) if isinstance(part, (ast.Nonlocal, ast.Global)) for n in part.names}
-    return _stores_of(body) - shared
+    return stores_of(body) - shared
 
 
 def _target_names(target: ast.expr) -> frozenset[str]:

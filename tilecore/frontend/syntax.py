@@ -6,7 +6,7 @@ import ast
 
 from tilecore.errors import LanguageError, Location
 from tilecore.frontend.assigned_names import names_bound_twice, target_names
-from tilecore.frontend.liveness import assigned_in, carried_names
+from tilecore.frontend.liveness import assigned_in, carried_names, stores_of
 from tilecore.frontend.python_state import MUTATING
 from tilecore.frontend.source import SpanTable
 
@@ -178,7 +178,9 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         state = self._fresh("if")
-        test = self._hook("if_", self.visit(node.test), self._probe(node), at=node.test)
+        sides = tuple(tuple(sorted(stores_of(body))) for body in (node.body, node.orelse))
+        assigned = ast.copy_location(ast.Constant(sides), node)  # type: ignore[arg-type]
+        test = self._hook("if_", self.visit(node.test), self._probe(node), assigned, at=node.test)
         begin = ast.copy_location(ast.Assign([ast.Name(state, ast.Store())], test), node)
 
         def part(enter: str, body: list[ast.stmt]) -> ast.stmt:

@@ -1,0 +1,189 @@
+# ruff: noqa: SIM108, SIM114 - these forms are what is tested
+"""Names that get Python values inside of what the kernel decides, and are read after it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tilecore.language as T
+from tilecore.errors import LanguageError
+from tilecore.interpreter import interpret
+
+N = 4
+
+
+def build(statement):
+    @T.prim_func
+    def kernel(A: T.Tensor((N,), "float32")):
+        with T.Kernel(1):
+            for i in T.serial(N):
+                statement(A, i)
+
+    return kernel
+
+
+@T.macro
+def both_constants(A, i):
+    if A[i] > 0:
+        slope = 1.0
+    else:
+        slope = 2.0
+    A[i] = slope
+
+
+@T.macro
+def of_two_types(A, i):
+    if A[i] > 0:
+        slope = 1
+    else:
+        slope = 1.0
+    A[i] = A[i] * slope
+
+
+@T.macro
+def a_tuple(A, i):
+    if A[i] > 0:
+        low, high = 0.0, 1.0
+    else:
+        low, high = -1.0, 0.0
+    A[i] = low + high
+
+
+@T.macro
+def functions(A, i):
+    if A[i] > 0:
+        f = T.exp
+    else:
+        f = T.abs
+    A[i] = f(A[i])
+
+
+@T.macro
+def one_side(A, i):
+    if A[i] > 0:
+        y = 1.0
+    A[i] = y
+
+
+@T.macro
+def the_other_side(A, i):
+    if A[i] > 0:
+        A[i] = 0
+    else:
+        y = 1.0
+    A[i] = y
+
+
+@T.macro
+def nested(A, i):
+    if A[i] > 0:
+        if A[i] > 1:
+            w = 1
+        else:
+            w = 2
+    else:
+        w = 1
+    A[i] = w
+
+
+@T.macro
+def a_chain(A, i):
+    if A[i] > 0:
+        w = 1
+    elif A[i] < -1:
+        w = 1
+    else:
+        w = 3
+    A[i] = w
+
+
+@T.macro
+def a_while_loop(A, i):
+    while A[i] > 0:
+        y = 7.0
+        A[i] -= 1
+    A[i] = y
+
+
+@T.macro
+def returned(A, i):
+    A[i] = chosen(A[i])
+
+
+@T.macro
+def chosen(v):
+    if v > 0:
+        r = 1.0
+    else:
+        r = 2.0
+    return r
+
+
+REFUSED = [
+    both_constants, of_two_types, a_tuple, functions, one_side, the_other_side, nested, a_chain, a_while_loop, returned
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", REFUSED, ids=lambda one: one.__name__)
+def test_a_value_that_depends_on_the_kernel_is_refused(statement):
+    with pytest.raises(LanguageError, match=r"is assigned inside .* that runs in the kernel") as caught:
+        build(statement).ir  # noqa: B018
+    assert caught.value.location is not None
+    assert "T.alloc_var" in caught.value.hint
+
+
+@T.macro
+def the_same(A, i):
+    if A[i] > 0:
+        w = 3.0
+        A[i] = 0
+    else:
+        w = 3.0
+    A[i] += w
+
+
+@T.macro
+def used_inside_only(A, i):
+    if A[i] > 0:
+        w = 3.0
+        A[i] = w
+    else:
+        w = 4.0
+        A[i] = w
+    w = 1.0
+    A[i] += w
+
+
+@T.macro
+def decided_by_python(A, i):
+    if isinstance(i, int):
+        w = 3.0
+    else:
+        w = 4.0
+    A[i] = w
+
+
+@pytest.mark.parametrize(
+    ("statement", "want"), [(the_same, [3, 2, 3, 1]), (used_inside_only, [4, 5, 4, 5]), (decided_by_python, [4] * 4)]
+)
+def test_others_are_taken(statement, want):
+    a = np.array([1, -1, 2, -2], "float32")
+    interpret(build(statement).ir, a)
+    assert a.tolist() == want
+
+
+def test_a_side_that_leaves_the_loop_gives_no_value():
+    @T.prim_func
+    def kernel(A: T.Tensor((N,), "float32")):
+        with T.Kernel(1):
+            for i in T.serial(N):
+                if A[i] > 0:
+                    w = 3.0
+                else:
+                    continue
+                A[i] = w
+
+    a = np.array([1, -1, 2, -2], "float32")
+    interpret(kernel.ir, a)
+    assert a.tolist() == [3, -1, 3, -2]
