@@ -17,6 +17,7 @@ from tilecore.ir.build import is_nothing, seq
 from tilecore.ir.nodes import (
     AttrStmt,
     Bind,
+    BufferStore,
     DeclBuffer,
     Expr,
     For,
@@ -107,10 +108,12 @@ class _Order:
     def _leaf(self, node: Stmt) -> None:
         if isinstance(node, DeclBuffer):
             self.roots[node.buffer] = node.data.args[0]
-        self._use(node)
         for target in written_by(node):
             key = self.root(target) if isinstance(target, Var) else target
             self.writes.setdefault(key, []).append(self.time)
+        if not isinstance(node, BufferStore):
+            self.time += 1  # it may write element by element, and evaluate what it is given for each
+        self._use(node)
 
     def _use(self, node: Any) -> None:
         for var in collect(node, Var):

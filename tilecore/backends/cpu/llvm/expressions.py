@@ -130,7 +130,10 @@ class Expressions:
         name = f"llvm.masked.load.{suffix(kind)}.p0"
         self.fn.module.declare(name, f"{kind} {{}}(ptr, i32, <{lanes} x i1>, {kind})")
         arguments = f"ptr {pointer}, i32 {self.fn.align(memory)}, {active.type} {active.text}, {kind} {rest}"
-        return self.loaded(self.fn.op(f"call {kind} @{name}({arguments}){self.fn.tag(memory)}"), memory.dtype, lanes)
+        text = self.fn.op(f"call {kind} @{name}({arguments}){self.fn.tag(memory)}")
+        # of a choice between it and another value LLVM makes a masked load where the choice stands, behind stores that
+        # came after this one: not if it is frozen
+        return self.loaded(self.fn.op(f"freeze {kind} {text}"), memory.dtype, lanes)
 
     def pointers(self, memory: Memory, index: Value) -> str:
         kind = stored(memory.dtype)
