@@ -15,6 +15,7 @@ from tilecore.errors import LaunchError
 from tilecore.simulate import native
 from tilecore.simulate.arguments import Placed, Record, Tensor, place
 from tilecore.simulate.compilers import HostCompiler
+from tilecore.simulate.interruptible import run_interruptible
 from tilecore.simulate.library import KernelLibrary, compile_kernels
 from tilecore.simulate.reports import BankConflict, bank_conflicts, simulation_error
 
@@ -152,24 +153,12 @@ class _Launch:
         return Run({name: int(getattr(counts, name)) for name in native.COUNTS}, printed, banks)
 
     def _call(self, runtime: Any, record: native.CLaunch, report: native.CReport, counts: native.CCounts) -> int:
-        """Run in a thread of its own, so that this one hears of an interrupt from the keyboard."""
-        codes: list[int] = []
-
-        def call() -> None:
-            codes.append(runtime.tc_sim_run(ctypes.byref(record), ctypes.byref(report), ctypes.byref(counts)))
-
-        if threading.current_thread() is not threading.main_thread():
-            call()
-            return codes[0]
-        thread = threading.Thread(target=call, name="simulated device")
-        thread.start()
-        try:
-            thread.join()
-        except BaseException:
-            self.interrupt.value = 1
-            thread.join()
-            raise
-        return codes[0]
+        """Run, so that Ctrl-C ends it."""
+        return run_interruptible(
+            lambda: runtime.tc_sim_run(ctypes.byref(record), ctypes.byref(report), ctypes.byref(counts)),
+            self.interrupt,
+            "simulated device",
+        )
 
     def _record(self, seed: int) -> native.CLaunch:
         device, launch = self.device, native.CLaunch()

@@ -19,6 +19,7 @@ from tile_tpu.simulate.errors import TpuSimulationError
 from tile_tpu.simulate.report import CoreCounts, Report
 from tilecore.errors import LaunchError
 from tilecore.simulate.compilers import find_compiler
+from tilecore.simulate.interruptible import run_interruptible
 
 _LOCK = threading.Lock()
 _WHOLE = {"bytes_in", "bytes_out", "bytes_l2", "bytes_local", "commands", "bank_conflicts", "regions", "high_water"}
@@ -115,24 +116,12 @@ class _Launch:
         return launch
 
     def _call(self, simulator: Any, record: native.CLaunch, report: native.CReport) -> int:
-        """Run in a thread of its own, so that this one hears of an interrupt from the keyboard."""
-        codes: list[int] = []
-
-        def call() -> None:
-            codes.append(simulator.tpu_sim_run(ctypes.byref(record), ctypes.byref(report)))
-
-        if threading.current_thread() is not threading.main_thread():
-            call()
-            return codes[0]
-        thread = threading.Thread(target=call, name="simulated tpu")
-        thread.start()
-        try:
-            thread.join()
-        except BaseException:
-            self.interrupt.value = 1
-            thread.join()
-            raise
-        return codes[0]
+        """Run, so that Ctrl-C ends it."""
+        return run_interruptible(
+            lambda: simulator.tpu_sim_run(ctypes.byref(record), ctypes.byref(report)),
+            self.interrupt,
+            "simulated tpu",
+        )
 
     def _error(self, report: native.CReport) -> TpuSimulationError:
         words = {
