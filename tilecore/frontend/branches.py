@@ -17,6 +17,7 @@ from tilecore.language.values import is_kernel_value
 # names whose values flow out of, or around, a statement, with what reads them; and all names that it assigns
 Probe = tuple[tuple[tuple[str, Callable[[], Any]], ...], tuple[str, ...]]
 _missing = object()
+AN_IF = "an `if`"
 
 
 class Staged:
@@ -39,7 +40,7 @@ class Staged:
         place, self.builder.place = self.builder.place, self.place
         check_carried(self.probe, self.before, self.builder, self.where)
         self.watch.check(self.builder, self.where)
-        if self.where == "an `if`":
+        if self.where == AN_IF:
             self.builder.place = place
 
 
@@ -58,7 +59,7 @@ class Branches:
         self.sides: dict[str, Frame] = {}
         if self.dynamic:
             self.test = as_condition(test)
-            self.staged = Staged(builder, probe, "an `if`", frame)
+            self.staged = Staged(builder, probe, AN_IF, frame)
         else:
             self.taken = bool(test)
 
@@ -104,13 +105,8 @@ class Branches:
             values = [self.values[side][name] for side in giving]
             if giving and (len(giving) < len(coming) or not all(_same(values[0], value) for value in values)):
                 self.builder.place = self.staged.place
-                raise LanguageError(
-                    f"`{name}` is assigned inside an `if` that runs in the kernel, and its value is used after it",
-                    found="another value on each side" if len(giving) == len(coming) else "a value on one side only",
-                    expected="a variable of the kernel for a value that changes",
-                    hint=f"make it one before: {name} = T.alloc_var(dtype, init=...), or use "
-                    "T.if_then_else(condition, a, b)",
-                ).at(self.builder.location)
+                found = "another value on each side" if len(giving) == len(coming) else "a value on one side only"
+                raise _refusal(name, AN_IF, found).at(self.builder.location)
 
 
 def snapshot(probe: Probe) -> dict[str, Any]:
@@ -133,13 +129,18 @@ def check_carried(probe: Probe, before: dict[str, Any], builder: Builder, where:
         may_not_run = old is _missing and where == "a while loop"
         if not is_kernel_value(new) and not may_not_run and (old is _missing or _same(old, new)):
             continue
-        raise LanguageError(
-            f"`{name}` is assigned inside {where} that runs in the kernel, and its value is used "
-            + ("after it" if where == "an `if`" else "after it or in its next iteration"),
-            expected="a variable of the kernel for a value that changes",
-            hint=f"make it one before: {name} = T.alloc_var(dtype, init=...)"
-            + (", or use T.if_then_else(condition, a, b)" if where == "an `if`" else ""),
-        ).at(builder.location)
+        raise _refusal(name, where).at(builder.location)
+
+
+def _refusal(name: str, where: str, found: str | None = None) -> LanguageError:
+    return LanguageError(
+        f"`{name}` is assigned inside {where} that runs in the kernel, and its value is used "
+        + ("after it" if where == AN_IF else "after it or in its next iteration"),
+        found=found,
+        expected="a variable of the kernel for a value that changes",
+        hint=f"make it one before: {name} = T.alloc_var(dtype, init=...)"
+        + (", or use T.if_then_else(condition, a, b)" if where == AN_IF else ""),
+    )
 
 
 def _same(old: Any, new: Any) -> bool:

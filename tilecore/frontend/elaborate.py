@@ -115,10 +115,9 @@ def run(builder: Builder, function: FunctionType, values: list[Any], named: dict
 
 def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
     """The PrimFunc of everything built. place: where the user's definition begins."""
-    with held_back():
-        body = builder.frames[0].body()
-        check_scopes(body, builder.readings)
-        function = PrimFunc(params, settle(body, builder), span=span_at(place))
+    body = builder.frames[0].body()
+    check_scopes(body, builder.readings)
+    function = PrimFunc(params, settle(body, builder), span=span_at(place))
     function = function.with_attr("global_symbol", builder.name)
     for key, value in builder.attributes.items():
         if key == "compile_flags":

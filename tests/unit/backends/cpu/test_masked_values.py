@@ -24,7 +24,7 @@ def test_a_value_read_before_a_store_under_a_condition(count, dtype, march):
                     v = x
                 Y[i] = v
 
-    x, y = np.arange(100, 100 + count).astype("int8" if dtype == "int8" else dtype), np.zeros(count, dtype)
+    x, y = np.arange(100, 100 + count).astype(dtype), np.zeros(count, dtype)
     want = np.where(np.arange(count) > 0, x, 0)
     target = "cpu" if march == "native" else f"cpu -march={march}"
     try:
