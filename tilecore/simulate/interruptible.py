@@ -7,6 +7,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+_LOOK = 0.1  # seconds
+
+
+def _await(event: threading.Event) -> None:
+    """Waits for ``event``, and for signals that the system gave to another thread: Python's handlers run in the main
+    thread alone, which an untimed wait keeps asleep."""
+    while not event.wait(_LOOK):
+        pass
+
 
 def run_interruptible(call: Callable[[], int], interrupt: Any, name: str) -> int:
     """What ``call`` gives, which runs in a thread of its own, so that the main thread hears of an interrupt.
@@ -28,11 +37,11 @@ def run_interruptible(call: Callable[[], int], interrupt: Any, name: str) -> int
 
     threading.Thread(target=run, name=name).start()
     try:
-        over.wait()
+        _await(over)
     except BaseException:
         interrupt.value = 1
         while not over.is_set():
             with contextlib.suppress(BaseException):  # the first one is raised
-                over.wait()
+                _await(over)
         raise
     return codes[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import threading
 import time
@@ -19,14 +20,25 @@ def handler():
     signal.signal(signal.SIGINT, before)
 
 
-def test_an_interrupt_is_raised_when_the_run_is_over():
+def to_this_thread():
+    signal.raise_signal(signal.SIGINT)
+
+
+def to_the_process():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("interrupts", [to_this_thread, to_the_process])
+@pytest.mark.parametrize("delay", [0, 0.3])  # before the main thread waits, and while it does
+def test_an_interrupt_is_raised_when_the_run_is_over(interrupts, delay):
     interrupt, over = ctypes.c_int(0), []
 
     def call():
-        signal.raise_signal(signal.SIGINT)
+        time.sleep(delay)
+        interrupts()
         while not interrupt.value:
             time.sleep(0.01)
-        signal.raise_signal(signal.SIGINT)  # a second one in between
+        interrupts()  # a second one in between
         time.sleep(0.3)
         over.append(True)
         return 0
