@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import threading
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.tuning import Tuning
 from tilecore.errors import LanguageError
 from tilecore.jit.argument_key import key_of
+from tilecore.jit.eager_call import arguments_of
 from tilecore.jit.impl import JITImpl
 from tilecore.runtime.kernel import JITKernel
 
@@ -81,7 +83,7 @@ class AutotunedKernel:
         """What is known for the call, unless it sets tunables itself."""
         if self.known is None:
             return None
-        signature = self.jit_impl.call_signature(kwargs)
+        signature = self._signature(args, kwargs)
         names = tunables(expand(self.configs, signature, args, kwargs))
         if given(names, signature, args, kwargs):
             return None
@@ -89,13 +91,19 @@ class AutotunedKernel:
         bound.apply_defaults()
         return self.known.find(self.jit_impl.request().target, bound.arguments)
 
+    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.Signature:
+        """For a call with these arguments. Raises ArgumentError where they do not fit; tunables may be missing."""
+        signature = self.jit_impl.call_signature(kwargs)
+        arguments_of(self.jit_impl.func.__name__, signature, args, kwargs, whole=False)
+        return signature
+
     def _result(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> AutotuneResult | None:
         """None when the arguments set all tunables."""
         key = self._memory_key(args, kwargs)
         if key not in self._results:
             with self._lock:
                 if key not in self._results:
-                    signature = self.jit_impl.call_signature(kwargs)
+                    signature = self._signature(args, kwargs)
                     names = tunables(expand(self.configs, signature, args, kwargs))
                     whole = len(given(names, signature, args, kwargs)) == len(names)
                     self._results[key] = None if whole else self._tuning(args, kwargs).run()

@@ -83,11 +83,17 @@ def compiled(words: str, settings: list[str], target: str | None) -> JITKernel:
         name = kernels[0]
     found = getattr(module, name, None) if name is not None else None
     if name is None or not callable(found):
+        listed = hasattr(module, "EXPLAIN")
         raise ArgumentError(
-            f"{path} has no kernel {name!r}" if name else f"{path} has {len(kernels)} kernels of its own",
+            f"{path} has no kernel {name!r}" if name else f"{path} has {_count(len(kernels))} under a decorator",
             expected=", ".join(f"{path}:{known}" for known in kernels) or f"{path}:NAME of a function that returns one",
+            hint=f"its EXPLAIN lists calls: tilecore explain {path} --targets all" if listed else None,
         )
     return _compile(found, name, _values(settings), target)
+
+
+def _count(kernels: int) -> str:
+    return f"{kernels} kernels" if kernels else "no kernel"
 
 
 def _values(settings: list[str]) -> dict[str, Any]:

@@ -24,21 +24,28 @@ class Staged:
     """A loop, or a side of an ``if``, that the kernel runs: what its body must not change of Python's names and data.
     ``with staged:`` around the building of the body, and ``check()`` afterwards."""
 
-    def __init__(self, builder: Builder, probe: Probe, where: str, frame: FrameType) -> None:
+    def __init__(
+        self, builder: Builder, probe: Probe, where: str, frame: FrameType, may_not_run: bool = False
+    ) -> None:  # fmt: skip
         self.builder, self.probe, self.where, self.place = builder, probe, where, builder.place
+        self.may_not_run = may_not_run
         self.before = snapshot(probe)
         self.watch = Watch(frame, probe[1])
 
     def __enter__(self) -> Staged:
+        self.jumps = self.builder.jumps
         self.builder.watches.append(self.watch)
         return self
 
     def __exit__(self, *error: Any) -> None:
+        if self.where != AN_IF:  # a jump ends an iteration of the innermost loop, in which some names may get no value
+            self.may_not_run |= self.builder.jumps > self.jumps
+            self.builder.jumps = self.jumps
         self.builder.watches.remove(self.watch)
 
     def check(self) -> None:
         place, self.builder.place = self.builder.place, self.place
-        check_carried(self.probe, self.before, self.builder, self.where)
+        check_carried(self.probe, self.before, self.builder, self.where, self.may_not_run)
         self.watch.check(self.builder, self.where)
         if self.where == AN_IF:
             self.builder.place = place
@@ -120,16 +127,18 @@ def _value(read: Callable[[], Any]) -> Any:
         return _missing
 
 
-def check_carried(probe: Probe, before: dict[str, Any], builder: Builder, where: str) -> None:
-    """Refuse a name whose value was changed inside ``where`` and is read after it or by the next iteration."""
+def check_carried(probe: Probe, before: dict[str, Any], builder: Builder, where: str, may_not_run: bool) -> None:
+    """Refuse a name whose value was changed inside ``where`` and is read after it or by the next iteration; and one
+    that got its first value there, where that may not run."""
     for name, read in probe[0]:
         old, new = before[name], _value(read)
         if new is old or new is _missing or isinstance(new, LocalVar):
             continue
-        may_not_run = old is _missing and where == "a while loop"
-        if not is_kernel_value(new) and not may_not_run and (old is _missing or _same(old, new)):
+        no_value = old is _missing and may_not_run
+        if not is_kernel_value(new) and not no_value and (old is _missing or _same(old, new)):
             continue
-        raise _refusal(name, where).at(builder.location)
+        found = "a loop that may run no iteration, or leave one early: the name may have no value" if no_value else None
+        raise _refusal(name, where, found).at(builder.location)
 
 
 def _refusal(name: str, where: str, found: str | None = None) -> LanguageError:

@@ -57,11 +57,13 @@ class Builder:
         self.on_const: Callable[[Any], None] | None = None
         self.return_depth = 0
         self.lanes: dict[int, Var] = {}  # of vectors by their length: frontend/vectors.py
+        self.kept_vectors: dict[int, Expr] = {}  # in thread memory, by the hash of the variable that holds them
         self.readings = Readings()
         self.watches: list[Any] = []  # of the open loops and branches: frontend/python_state.py
         self.pending: list[Any] = []  # allocations of this statement that no name is given to yet
         self.writes = 0  # statements built that may write memory
         self.built = 0  # statements built
+        self.jumps = 0  # `break` and `continue` built in the innermost loop
 
     # -- where we are ----------------------------------------------------------------------------------------
 
@@ -104,8 +106,9 @@ class Builder:
             frame.statements.append(statement)
 
     def hold(self, value: Expr) -> Expr:
-        """``value`` as it is now, though memory that it reads is written later. Vectors (T.Ramp) stay as they are."""
-        if not reads_memory(value) or (self.lanes and find_lanes(self, value) is not None):
+        """``value`` as it is now, though memory that it reads is written later. What becomes of vectors (T.Ramp) is
+        decided where they are stored: frontend/vectors.py."""
+        if not reads_memory(value):
             return value
         var = self.readings.new(value, self.frame, self.writes)
         if not self.frame.closed:

@@ -104,6 +104,22 @@ def next_(function: Any) -> Callable[..., Any]:
     return advance
 
 
+def print_(function: Any) -> Callable[..., Any]:
+    """``print``, if it is Python's: it knows no values of the kernel."""
+    if function is not print:
+        return function  # type: ignore[no-any-return]
+
+    def printed(*values: Any, **options: Any) -> None:
+        if any(is_kernel_value(value) for value in values):
+            raise LanguageError(
+                "Python's print gets a value of the kernel, which has none while the kernel is built",
+                hint="T.print(x) prints it when the kernel runs; print(repr(x)) shows the expression",
+            ).at(current().location)
+        print(*values, **options)
+
+    return printed
+
+
 def store(target: Any, index: Any, value: Any) -> None:
     """``target[index] = value``; where a Python container holds a T.alloc_var, into the variable."""
     if isinstance(target, (BufferHandle, LocalVar, VariableRead)):

@@ -57,11 +57,11 @@ class Readings:
                     values[hash(var)] = reading.value
             if not values:
                 break
-            node = _replaced(node, values)
+            node = replaced(node, values)
         return node
 
 
-def _replaced(node: Any, values: dict[int, Expr]) -> Any:
+def replaced(node: Any, values: dict[int, Expr]) -> Any:
     """``node`` with variables, by their hashes, replaced."""
     return structural_map(node, (Var, lambda var: values.get(hash(var), var))) if values else node
 
@@ -77,10 +77,10 @@ def without_binds(statements: list[Stmt], value: Expr) -> tuple[list[Stmt], Expr
     inlined: dict[int, Expr] = {}
     for statement in statements:
         if isinstance(statement, Bind):
-            inner = _replaced(statement.value, inlined)
+            inner = replaced(statement.value, inlined)
             if reads_memory(inner):
                 inlined[hash(statement.var)] = inner
                 continue
             statement = Bind(statement.var, inner, span=statement.span)
         kept.append(statement)
-    return kept, _replaced(value, inlined)
+    return kept, replaced(value, inlined)

@@ -23,13 +23,25 @@ from tilecore.frontend.containers import (  # noqa: F401  hooks too
     lacks,
     method,
     next_,
+    print_,
     read,
     store,
     store_attribute,
 )
 from tilecore.frontend.loops import LoopSpec, open_loop
-from tilecore.frontend.operands import and_, chain, choose, decided, divide, negate, not_, or_  # noqa: F401
-from tilecore.frontend.rounds import unrolled, while_, while_steps  # noqa: F401  hooks too
+from tilecore.frontend.operands import (  # noqa: F401  hooks too
+    and_,
+    and_operand,
+    chain,
+    choose,
+    decided,
+    divide,
+    negate,
+    not_,
+    or_,
+    or_operand,
+)
+from tilecore.frontend.rounds import no_else, unrolled, while_, while_steps  # noqa: F401  hooks too
 from tilecore.frontend.source import SpanTable
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Break, Continue, Evaluate, Expr
@@ -54,10 +66,8 @@ def for_(iterable: Any, names: tuple[str, ...], probe: Probe, has_else: bool, un
         yield from unrolled(builder, iterable)
         return
     if has_else:
-        raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(
-            builder.location
-        )
-    staged = Staged(builder, probe, "a loop", sys._getframe(1))
+        raise no_else(builder)
+    staged = Staged(builder, probe, "a loop", sys._getframe(1), spec.may_not_run)
     with staged, open_loop(builder, spec, names) as variables:
         yield in_target(variables, unpacked)
     staged.check()
@@ -77,6 +87,17 @@ def if_(test: Any, probe: Probe, assigned: tuple[tuple[str, ...], tuple[str, ...
     return Branches(current(), test, probe, assigned, sys._getframe(1))
 
 
+def matched(value: Any) -> Any:
+    """The value that ``match`` looks at."""
+    if is_kernel_value(value):
+        raise LanguageError(
+            "`match` of a value of the kernel",
+            expected="a Python value, which is known when compiling",
+            hint="decide with `if` and `elif`",
+        ).at(current().location)
+    return value
+
+
 def break_() -> bool:
     return _jump("break", Break)
 
@@ -93,7 +114,9 @@ def _jump(word: str, node: Any) -> bool:
             if builder.frame.kind == "branch" and builder.frames.index(builder.frame) > builder.frames.index(frame):
                 raise LanguageError(
                     f"`{word}` of a Python loop stands in an `if` that is decided in the kernel",
-                    hint="loop with T.serial, so that the loop itself runs in the kernel",
+                    hint="the loop itself must run in the kernel: loop with T.serial, or write what the kernel decides "
+                    'as the condition of the `while` (`while A[0] > 0:`, or a flag: more = T.alloc_var("bool", '
+                    "init=True); while more: ...)",
                 ).at(builder.location)
             return True
         if frame.kind == "loop":
@@ -103,6 +126,7 @@ def _jump(word: str, node: Any) -> bool:
                     hint="guard the rest of the body with `if`" if word == "continue" else "loop with T.serial",
                 ).at(builder.location)
             builder.emit(node(span=builder.span))
+            builder.jumps += 1
             builder.frame.closed = True
             return False
         if frame.kind in ("kernel", "function"):
@@ -122,7 +146,7 @@ def with_(manager: Any, names: tuple[str, ...], unpacked: bool, probe: Probe) ->
 def entered_loop(spec: LoopSpec, names: tuple[str, ...], unpacked: bool, probe: Probe) -> Iterator[Any]:
     """``with T.Parallel(n) as i:``, which is the loop ``for i in T.Parallel(n):``"""
     builder = current()
-    staged = Staged(builder, probe, "a loop", sys._getframe(2))
+    staged = Staged(builder, probe, "a loop", sys._getframe(2), spec.may_not_run)
     with staged, open_loop(builder, spec, names) as variables:
         yield in_target(variables, unpacked)
     staged.check()

@@ -82,6 +82,10 @@ def _statement(node: ast.stmt, live: frozenset[str], found: _Carried, jumps: _Ju
                 live = live - _stores(item.optional_vars)
             live = live | _reads(item.context_expr)
         return live
+    if isinstance(node, ast.Match):
+        cases = (_block(case.body, live, found, jumps) | _reads(case.pattern) for case in node.cases)
+        guards = (_reads(case.guard) for case in node.cases if case.guard is not None)
+        return live.union(_reads(node.subject), *cases, *guards)
     if isinstance(node, ast.Try):
         after = _block(node.finalbody, live, found, jumps)
         handlers = frozenset().union(*(_block(h.body, after, found, jumps) for h in node.handlers))

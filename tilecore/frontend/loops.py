@@ -40,6 +40,12 @@ class LoopSpec:
     def of(iterable: Any) -> LoopSpec | None:
         return iterable if isinstance(iterable, LoopSpec) else None
 
+    @property
+    def may_not_run(self) -> bool:
+        """May the loop run no iteration?"""
+        extents = [int(a.extent) if isinstance(a.extent, IntImm) else a.extent for a in self.axes]
+        return self.guard is not None or not all(isinstance(e, int) and e > 0 for e in extents)
+
     def __iter__(self) -> Iterator[Any]:
         raise LanguageError(
             f"T.{self.kind} is iterated by plain Python",

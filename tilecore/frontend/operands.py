@@ -19,25 +19,39 @@ from tilecore.language.values import as_expr, is_kernel_value
 
 
 def and_(value: Any, *parts: Callable[[], Any]) -> Any:
-    for part in parts:
-        if not is_kernel_value(value):
-            if not value:
-                return value
-            value = part()
-        else:
-            value = logical_and(value, _sometimes(part, "`and`"))
-    return value
+    """The truth of ``value and ...``"""
+    return _joined(value, parts, True, logical_and)
 
 
 def or_(value: Any, *parts: Callable[[], Any]) -> Any:
+    """The truth of ``value or ...``"""
+    return _joined(value, parts, False, logical_or)
+
+
+def and_operand(value: Any, *parts: Callable[[], Any]) -> Any:
+    """``value and ...``: the first operand that is false, or the last one. Of the kernel's values both have the
+    element type that holds both."""
+    return _joined(value, parts, True, lambda a, b: logical_and(a, b) if _are_bool(a, b) else select(a, b, a))
+
+
+def or_operand(value: Any, *parts: Callable[[], Any]) -> Any:
+    """``value or ...``: the first operand that is true, or the last one."""
+    return _joined(value, parts, False, lambda a, b: logical_or(a, b) if _are_bool(a, b) else select(a, a, b))
+
+
+def _joined(value: Any, parts: tuple[Callable[[], Any], ...], is_and: bool, join: Callable[[Any, Any], Any]) -> Any:
     for part in parts:
-        if not is_kernel_value(value):
-            if value:
-                return value
+        if is_kernel_value(value):
+            value = join(value, _sometimes(part, "`and`" if is_and else "`or`"))
+        elif bool(value) is is_and:
             value = part()
         else:
-            value = logical_or(value, _sometimes(part, "`or`"))
+            return value
     return value
+
+
+def _are_bool(*values: Any) -> bool:
+    return all(isinstance(v, bool) or (is_kernel_value(v) and str(as_expr(v).ty.dtype) == "bool") for v in values)
 
 
 def decided(value: Any) -> bool:

@@ -35,6 +35,10 @@ class NoSuchAttributeError(LanguageError, AttributeError):
     """A value of the kernel has no such attribute; an AttributeError, as Python's own."""
 
 
+class UnknownNameError(LanguageError, NameError):
+    """A name of the language without ``T.`` before it; a NameError, as Python's own."""
+
+
 def explained(error: Exception, builder: Builder) -> TilecoreError | None:
     """The error to raise instead of ``error``, which ended the run of a kernel's body; None: it is the user's own."""
     made = _explained(error, builder)
@@ -51,6 +55,8 @@ def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
             hint="decide with `if` directly in the kernel or a T.macro, or with T.if_then_else; "
             "of kernel values take T.max, T.min and T.all_of, not max, min and all",
         )
+    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
+        return _of_name(error)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if frames and _of_compiler(frames[-1].f_code.co_filename):
         return LanguageError(_first_line(text) or type(error).__name__)
@@ -64,6 +70,17 @@ def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
         return _of_call(error, called)
     return _of_binding(error, frames[-1]) or _of_values(
         error, builder.location, _reads_values(frames, builder.location)
+    )
+
+
+def _of_name(error: NameError) -> TilecoreError | None:
+    """For a name of the language that nothing gives here."""
+    import tilecore.language as language
+
+    if getattr(error, "name", None) not in language.__all__:
+        return None
+    return UnknownNameError(
+        str(error), hint=f"the language's is T.{error.name}, with `import tilecore.language as T` at the top"
     )
 
 

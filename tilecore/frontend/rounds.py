@@ -59,7 +59,9 @@ def while_(condition: Callable[[], Any], probe: Probe, has_else: bool, leaves: b
         value = condition()
         test = as_condition(value) if is_kernel_value(value) else None
     if test is not None:
-        loop = _KernelWhile(builder, test, before_test, Staged(builder, probe, "a while loop", frame), has_else)
+        loop = _KernelWhile(
+            builder, test, before_test, Staged(builder, probe, "a while loop", frame, may_not_run=True), has_else
+        )
         yield None
         loop.end()
         return
@@ -78,14 +80,20 @@ def while_(condition: Callable[[], Any], probe: Probe, has_else: bool, leaves: b
     raise _endless(builder, "while")
 
 
+def no_else(builder: Builder) -> LanguageError:
+    """The error for the ``else`` of a loop that runs in the kernel."""
+    return LanguageError(
+        "`else` of a loop that runs in the kernel",
+        hint='note a `break` in a flag, whole = T.alloc_var("bool", init=True), and write `if whole:` after the loop',
+    ).at(builder.location)
+
+
 class _KernelWhile:
     """A ``while`` of the kernel, open from its making to ``end``."""
 
     def __init__(self, builder: Builder, test: Expr, before_test: Frame, staged: Staged, has_else: bool) -> None:
         if has_else:
-            raise LanguageError("`else` of a loop that runs in the kernel", hint="use T.alloc_var for a flag").at(
-                builder.location
-            )
+            raise no_else(builder)
         self.builder, self.test, self.staged, self.span = builder, test, staged, builder.span
         self.frame = Frame("loop")
         others, inlined = without_binds(before_test.statements, test)
@@ -143,7 +151,7 @@ def while_steps(probe: Probe, has_else: bool) -> Iterator[Step]:
     if has_else:
         raise LanguageError("`else` of a `while` whose condition assigns a name (`:=`)").at(builder.location)
     for _ in range(MOST_ROUNDS):
-        step = Step(builder, Staged(builder, probe, "a while loop", frame))
+        step = Step(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True))
         try:
             yield step
         finally:

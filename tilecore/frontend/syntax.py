@@ -156,7 +156,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> ast.stmt:
         if _has_walrus(node.test):
             return self._while_with_walrus(node)
-        condition = self._lambda(self.visit(node.test))
+        condition = self._lambda(self._condition(node.test))
         orelse = ast.Constant(bool(node.orelse))
         always = isinstance(node.test, ast.Constant) and bool(node.test.value)
         leaves = ast.Constant(not always or can_leave(node))
@@ -169,7 +169,7 @@ class Rewriter(ast.NodeTransformer):
         """A condition that assigns a name cannot stand in a lambda: it is evaluated in the loop, at its head."""
         step = self._fresh("while")
         iterator = self._hook("while_steps", self._probe(node), ast.Constant(bool(node.orelse)), at=node.test)
-        holds = ast.Call(ast.Attribute(self._name(step), "holds", ast.Load()), [self.visit(node.test)], [])
+        holds = ast.Call(ast.Attribute(self._name(step), "holds", ast.Load()), [self._condition(node.test)], [])
         leave = ast.If(ast.UnaryOp(ast.Not(), ast.copy_location(holds, node.test)), [ast.Break()], [])
         made = ast.For(
             ast.Name(step, ast.Store()), iterator, [ast.copy_location(leave, node), *self._block(node.body)], []
@@ -180,7 +180,7 @@ class Rewriter(ast.NodeTransformer):
         state = self._fresh("if")
         sides = tuple(tuple(sorted(stores_of(body))) for body in (node.body, node.orelse))
         assigned = ast.copy_location(ast.Constant(sides), node)  # type: ignore[arg-type]
-        test = self._hook("if_", self.visit(node.test), self._probe(node), assigned, at=node.test)
+        test = self._hook("if_", self._condition(node.test), self._probe(node), assigned, at=node.test)
         begin = ast.copy_location(ast.Assign([ast.Name(state, ast.Store())], test), node)
 
         def part(enter: str, body: list[ast.stmt]) -> ast.stmt:
@@ -194,6 +194,14 @@ class Rewriter(ast.NodeTransformer):
         done = ast.Expr(ast.Call(ast.Attribute(self._name(state), "done", ast.Load()), [], []))
         made.append(ast.copy_location(done, node))
         return made
+
+    def visit_Match(self, node: ast.Match) -> ast.Match:
+        """Python's own: what it decides on is known while the kernel is built."""
+        node.subject = self._hook("matched", self.visit(node.subject), at=node.subject)
+        for case in node.cases:
+            case.guard = case.guard and self._condition(case.guard)
+            case.body = self._block(case.body)
+        return node
 
     def _probe(self, node: ast.stmt) -> ast.expr:
         """A tuple of (name, lambda: name) for the names whose values flow out of, or around, the statement; and the
@@ -224,7 +232,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         message = self._lambda(self.visit(node.msg)) if node.msg else ast.Constant(None)
-        return ast.copy_location(ast.Expr(self._hook("assert_", self.visit(node.test), message, at=node)), node)
+        return ast.copy_location(ast.Expr(self._hook("assert_", self._condition(node.test), message, at=node)), node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         if not isinstance(node.value, ast.Call):
@@ -353,8 +361,8 @@ class Rewriter(ast.NodeTransformer):
                 node.func = self._hook("method", base, name, at=function)
             else:
                 function.value = base
-        elif isinstance(function, ast.Name) and function.id == "next":
-            node.func = self._hook("next_", function, at=function)
+        elif isinstance(function, ast.Name) and function.id in ("next", "print"):
+            node.func = self._hook(f"{function.id}_", function, at=function)
         else:
             node.func = self._base(function)
         node.args = [self.visit(a) for a in node.args]
@@ -380,7 +388,15 @@ class Rewriter(ast.NodeTransformer):
         if any(_has_walrus(value) for value in node.values[1:]):
             return self._decided_operands(node, is_and)
         first, *others = (self.visit(value) for value in node.values)
-        return self._hook("and_" if is_and else "or_", first, *map(self._lambda, others), at=node)
+        return self._hook("and_operand" if is_and else "or_operand", first, *map(self._lambda, others), at=node)
+
+    def _condition(self, node: ast.expr) -> ast.expr:
+        """An expression of which only the truth counts."""
+        if not isinstance(node, ast.BoolOp) or any(_has_walrus(value) for value in node.values[1:]):
+            return self.visit(node)  # type: ignore[no-any-return]
+        first, *others = (self._condition(value) for value in node.values)
+        word = "and_" if isinstance(node.op, ast.And) else "or_"
+        return self._hook(word, first, *map(self._lambda, others), at=node)
 
     def _decided_operands(self, node: ast.BoolOp, is_and: bool) -> ast.expr:
         """`and` or `or` with a name assigned in a later operand: Python must know which of them it evaluates."""
@@ -395,7 +411,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.Not):
-            return self._hook("not_", self.visit(node.operand), at=node)
+            return self._hook("not_", self._condition(node.operand), at=node)
         if isinstance(node.op, ast.USub) and not isinstance(node.operand, ast.Constant):
             return self._hook("negate", self.visit(node.operand), at=node)
         return self.generic_visit(node)  # type: ignore[return-value]
@@ -411,7 +427,7 @@ class Rewriter(ast.NodeTransformer):
             node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
             return node
         then, orelse = self._lambda(self.visit(node.body)), self._lambda(self.visit(node.orelse))
-        return self._hook("choose", self.visit(node.test), then, orelse, at=node)
+        return self._hook("choose", self._condition(node.test), then, orelse, at=node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) == 1:

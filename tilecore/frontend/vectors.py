@@ -1,17 +1,35 @@
 """Vectors written by hand. ``T.Ramp(base, stride, lanes)`` is ``base + stride * lane``, where ``lane`` is a variable of
-the builder's; the store in which it stands becomes a loop over the lanes, whose iterations may run as one move."""
+the builder's; the store in which it stands becomes a loop over the lanes, whose iterations may run as one move.
+
+A vector that was read from memory is held as other values are (:mod:`tilecore.frontend.held`). Where it is stored
+before anything else may have been written, the load stands in the loop; else the vector is copied to thread memory
+where it was read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
+from tilecore.frontend.held import Reading, replaced
 from tilecore.ir.build import loop
-from tilecore.ir.nodes import BufferLoad, BufferStore, Expr, ForKind, IntImm, Stmt, Var, structural_equal, tirx
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Bind,
+    BufferLoad,
+    BufferStore,
+    Evaluate,
+    Expr,
+    ForKind,
+    IntImm,
+    Stmt,
+    Var,
+    structural_equal,
+    tirx,
+)
 from tilecore.ir.visit import collect, loads, transform
 
 if TYPE_CHECKING:
-    from tilecore.frontend.builder import Builder
+    from tilecore.frontend.builder import Builder, Frame
 
 
 def lane_of(builder: Builder, lanes: int) -> Var:
@@ -21,6 +39,7 @@ def lane_of(builder: Builder, lanes: int) -> Var:
 
 def find_lanes(builder: Builder, node: Any) -> tuple[int, Var] | None:
     """The number of lanes of an expression or a statement and their variable; None where it is no vector."""
+    node = builder.in_place(node)
     found = [(count, lane) for count, lane in builder.lanes.items() if _reads(node, lane)]
     if len(found) > 1:
         raise LanguageError(
@@ -35,10 +54,11 @@ def _reads(node: Any, var: Var) -> bool:
 
 def over_lanes(builder: Builder, statement: Stmt) -> Stmt:
     """The statement, as a loop where it stores a vector."""
-    found = find_lanes(builder, statement)
+    found = next(filter(None, (find_lanes(builder, value) for value in _evaluated(statement))), None)
     if found is None:
         return statement
-    count, lane = found
+    lane = found[1]
+    statement = _with_vectors(builder, statement, builder.frame, builder.writes)
     if not isinstance(statement, BufferStore) or not any(_reads(index, lane) for index in statement.indices):
         raise LanguageError(
             "a vector (T.Ramp) stands where one value is expected",
@@ -47,6 +67,19 @@ def over_lanes(builder: Builder, statement: Stmt) -> Stmt:
     if _reads_others(statement):
         taken = held(builder, f"{statement.buffer.name}_lanes", statement.value, found)
         statement = BufferStore(statement.buffer, taken, statement.indices, span=statement.span)
+    return _loop(builder, statement, found)
+
+
+def _evaluated(statement: Stmt) -> list[Any]:
+    """What the statement evaluates itself: of a compound one its condition, bounds or value, without its body."""
+    if isinstance(statement, (BufferStore, Evaluate)):
+        return [statement]
+    fields = (getattr(statement, name, None) for name in ("value", "condition", "min", "extent"))
+    return [value for value in fields if isinstance(value, Expr)]
+
+
+def _loop(builder: Builder, statement: BufferStore, lanes: tuple[int, Var]) -> Stmt:
+    count, lane = lanes
     return loop(
         IntImm("int32", count),
         lambda var: transform(statement, Var, lambda v: var if v.same_as(lane) else v),
@@ -65,8 +98,45 @@ def _reads_others(store: BufferStore) -> bool:
 
 def held(builder: Builder, name: str, value: Expr, lanes: tuple[int, Var]) -> Expr:
     """The vector ``value`` as it is now, in memory of the thread."""
-    count, lane = lanes
-    memory = tirx.decl_buffer([count], str(value.ty.dtype), builder.unique(name), scope="local", layout=None)
+    memory, lane = _memory(builder, name, value, lanes), lanes[1]
     builder.allocate(memory)
     builder.emit(BufferStore(memory, value, [lane], span=builder.span))
     return BufferLoad(memory, [lane])
+
+
+def _memory(builder: Builder, name: str, value: Expr, lanes: tuple[int, Var]) -> Var:
+    """Thread memory for a vector, not allocated yet."""
+    return tirx.decl_buffer([lanes[0]], str(value.ty.dtype), builder.unique(name), scope="local", layout=None)
+
+
+def _with_vectors(builder: Builder, node: Any, frame: Frame, time: int) -> Any:
+    """``node`` with held vectors put back. frame, time: the block in which it stands, and how many statements that may
+    write memory were built by then."""
+    values: dict[int, Expr] = {}
+    for var in collect(node, Var):
+        reading = builder.readings.of(var)
+        if reading is None or find_lanes(builder, var) is None:
+            continue
+        if reading.frame is frame and reading.time == time:
+            values[hash(var)] = _with_vectors(builder, reading.value, frame, time)
+        else:
+            values[hash(var)] = _kept(builder, reading)
+    return replaced(node, values)
+
+
+def _kept(builder: Builder, reading: Reading) -> Expr:
+    """A vector as it was when it was read, copied to thread memory there."""
+    kept = builder.kept_vectors.get(hash(reading.var))
+    if kept is not None:
+        return kept
+    value = _with_vectors(builder, reading.value, reading.frame, reading.time)
+    lanes = find_lanes(builder, value)
+    statements = reading.frame.statements
+    place = [at for at, s in enumerate(statements) if isinstance(s, Bind) and s.var.same_as(reading.var)]
+    if lanes is None or not place:  # code that is never reached is not built
+        return value
+    memory, lane, span = _memory(builder, str(reading.var.name), value, lanes), lanes[1], statements[place[0]].span
+    store = _loop(builder, BufferStore(memory, value, [lane], span=span), lanes)
+    statements[place[0] + 1 : place[0] + 1] = [AllocBuffer(memory, span=span), store]
+    kept = builder.kept_vectors[hash(reading.var)] = BufferLoad(memory, [lane])
+    return kept

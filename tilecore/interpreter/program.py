@@ -99,15 +99,15 @@ class Program:
         return tensors
 
     def _solve(self, state: State, tensors: dict[int, TensorArgument]) -> None:
-        facts = []
+        facts, free = [], []
         for position, tensor in tensors.items():
             name = self.names[position]
             for axis, (item, size) in enumerate(zip(self.shapes[position], tensor.shape, strict=True)):
                 facts.append((item, size, f"{name}.shape[{axis}]"))
             for axis, item in enumerate(self.strides[position]):
-                if tensor.shape[axis] > 1:
-                    facts.append((item, tensor.strides[axis], f"{name}.strides[{axis}]"))
-        solve(state, self.symbols, facts)
+                of_a_step = (item, tensor.strides[axis], f"{name}.strides[{axis}]")
+                (facts if tensor.shape[axis] > 1 else free).append(of_a_step)
+        solve(state, self.symbols, facts, free)
 
 
 def interpret(

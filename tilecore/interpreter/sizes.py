@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilecore.errors import ArgumentError
@@ -41,22 +42,26 @@ def equation(scope: Scope, node: Expr, source: tuple[int, str, int], symbols: di
     return Equation(scope.expression(node), str(node), tuple(names), source, isinstance(node, Var))
 
 
-def solve(state: State, symbols: dict[str, VariableInfo], equations: list[tuple[Equation, int, str]]) -> None:
+def solve(
+    state: State,
+    symbols: dict[str, VariableInfo],
+    equations: Sequence[tuple[Equation, int, str]],
+    free: Sequence[tuple[Equation, int, str]] = (),
+) -> None:
     """Bind the symbols in ``state`` from (equation, actual size, what it is called), and check all of them.
 
-    An equation with one unknown that is linear in it is solved; raises ArgumentError where sizes contradict.
+    An equation with one unknown that is linear in it is solved; raises ArgumentError where sizes contradict. free:
+    strides of axes of one or no element, where nothing is stepped over: they give values to symbols that have no
+    other, and need not hold.
     """
     origin: dict[str, str] = {}
-    pending = sorted(equations, key=lambda item: not item[0].plain)
-    progress = True
-    while progress:
-        progress = False
-        for candidate in list(pending):
-            unknown = [name for name in candidate[0].unknowns if name not in origin]
-            if len(unknown) == 1 and _solve_one(state, symbols[unknown[0]], *candidate):
-                origin[unknown[0]] = candidate[2]
-                pending.remove(candidate)
-                progress = True
+    for given in (equations, free):
+        pending = sorted([*equations, *given], key=lambda item: not item[0].plain)
+        while True:
+            solved = next((item for item in pending if _solves(state, symbols, item, origin)), None)
+            if solved is None:
+                break
+            pending.remove(solved)
     lost = [name for name in symbols if name not in origin]
     if lost:
         raise ArgumentError(
@@ -74,6 +79,17 @@ def solve(state: State, symbols: dict[str, VariableInfo], equations: list[tuple[
                 found=str(actual),
                 expected=(f"{item.text} = {value}" if item.unknowns else str(value)) + (f" ({facts})" if facts else ""),
             )
+
+
+def _solves(
+    state: State, symbols: dict[str, VariableInfo], item: tuple[Equation, int, str], origin: dict[str, str]
+) -> bool:
+    """Does the equation give a value to a symbol that has none? ``origin`` notes what it is called, by symbol."""
+    unknown = [name for name in item[0].unknowns if name not in origin]
+    if len(unknown) != 1 or not _solve_one(state, symbols[unknown[0]], *item):
+        return False
+    origin[unknown[0]] = item[2]
+    return True
 
 
 def _solve_one(state: State, unknown: VariableInfo, item: Equation, actual: int, what: str) -> bool:

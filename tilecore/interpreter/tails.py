@@ -98,8 +98,8 @@ def check_reduction(source: Tile, join: Join, name: str, axis: int, values: Any,
             found=f"{int(filler.sum())} elements of {tile} were copied from outside and are 0: the result is "
             f"{whole[first]} with them and {real[first]} without",
             expected="elements that change nothing there, such as the lowest number for max",
-            hint="T.annotate_safe_value({X: value}) says what the outside of X reads as; or overwrite the tail first: "
-            "for i in T.Parallel(n): tile[i] = T.where(start + i < N, tile[i], value)",
+            hint="T.annotate_safe_value({tensor: value}) in the kernel says what the outside of the tensor that was "
+            f"copied reads as; or overwrite the tail of {tile} before the reduction, in a T.Parallel loop with T.where",
         )
         if source.state.options.strict:
             raise error

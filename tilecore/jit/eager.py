@@ -83,7 +83,7 @@ class EagerKernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         named, constants = split_constants(self.signature, kwargs)
-        bound = bound_arguments(self.signature, args, named, whole=True)
+        bound = bound_arguments(self.function.__name__, self.signature, args, named, whole=True)
         kernel, names = self._kernel(EagerCall(self._types(bound), constants))
         return kernel(*(bound[name] for name in names))
 
@@ -104,7 +104,8 @@ class EagerKernel:
     def call_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> EagerCall:
         """What these arguments ask to be compiled; tensors may be left out."""
         named, constants = split_constants(self.signature, kwargs)
-        return EagerCall(self._types(bound_arguments(self.signature, args, named, whole=False)), constants)
+        bound = bound_arguments(self.function.__name__, self.signature, args, named, whole=False)
+        return EagerCall(self._types(bound), constants)
 
     def key_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """What tells the kernels apart in memory: values, sizes by name, and tensors by shape and element type."""

@@ -45,24 +45,75 @@ def split_constants(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> 
     for name, value in kwargs.items():
         if name in parameters:
             continue
-        if isinstance(value, bool) or not hasattr(type(value), "__index__") or operator.index(value) < 0:
+        if not _is_size(value):
             raise ArgumentError(
-                f"{name}={value!r} is no size, and {name!r} is no parameter",
+                f"{name}={_short_type(value)} is no size, and {name!r} is no parameter",
                 expected=f"a whole number from 0 on for a T.const named {name!r}, or one of {', '.join(parameters)}",
             )
         constants[name] = operator.index(value)
     return {name: value for name, value in kwargs.items() if name in parameters}, constants
 
 
+def _is_size(value: Any) -> bool:
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        return False
+    try:
+        return operator.index(value) >= 0
+    except TypeError:  # a tensor of several elements
+        return False
+
+
 def bound_arguments(
-    signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, whole: bool
+    name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, whole: bool
 ) -> dict[str, Any]:
-    """The value of every parameter, defaults filled in. whole: a missing one is a TypeError; else it is LEFT_OUT."""
-    bind = signature.bind if whole else signature.bind_partial
-    bound = bind(*args, **kwargs)
-    bound.apply_defaults()
-    given = bound.arguments
+    """The value of every parameter, defaults filled in. whole: a missing one is an ArgumentError; else LEFT_OUT."""
+    given = arguments_of(name, signature, args, kwargs, whole=whole).arguments
     return {name: _plain_number(given.get(name, LEFT_OUT)) for name in signature.parameters}
+
+
+def arguments_of(
+    name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, whole: bool = True
+) -> inspect.BoundArguments:
+    """The arguments of a call of ``name``, defaults filled in. Raises ArgumentError where they do not fit the
+    parameters; with whole=False some may be missing."""
+    try:
+        bound = (signature.bind if whole else signature.bind_partial)(*args, **kwargs)
+    except TypeError as error:
+        given = [*(_short_type(value) for value in args), *(f"{n}={_short_type(v)}" for n, v in kwargs.items())]
+        parameters = signature.replace(
+            parameters=[p.replace(annotation=p.empty) for p in signature.parameters.values()],
+            return_annotation=signature.empty,
+        )
+        raise ArgumentError(
+            f"{name}(): {(_missing(signature, args, kwargs) if whole else None) or error}",
+            found=f"{name}({', '.join(given)})",
+            expected=f"{name}{parameters}",
+        ) from None
+    bound.apply_defaults()
+    return bound
+
+
+def _missing(signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """Which arguments are missing; None where the call does not fit in another way."""
+    try:
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    star = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    names = [n for n, p in signature.parameters.items() if p.default is p.empty and p.kind not in star]
+    left = [n for n in names if n not in given]
+    if not left:
+        return None
+    return f"{'an argument is' if len(left) == 1 else 'arguments are'} missing: {', '.join(left)}"
+
+
+def _short_type(value: Any) -> str:
+    """A tensor by its type and shape; other values as they are, long ones cut short."""
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return f"{type(value).__name__} of shape {tuple(shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 40 else text[:37] + "..."
 
 
 def with_constants(signature: inspect.Signature, kwargs: Mapping[str, Any]) -> inspect.Signature:

@@ -239,7 +239,12 @@ def _returned(returned: Any, work: _Elaboration, place: Location) -> list[Buffer
                 expected="tensors made by T.empty",
             )
     if len(wanted) != len(work.outputs):
+        left = [h.name for h in work.outputs if not any(h is handle for handle in wanted)]
         raise LanguageError(
-            f"{work.function.__name__} makes outputs with T.empty that it does not return", location=place
+            f"{work.function.__name__} makes an output with T.empty that it does not return",
+            found=f"{', '.join(left)}; returned: {', '.join(h.name for h in wanted) or 'nothing'}",
+            expected=f"return {', '.join(h.name for h in work.outputs)}",
+            hint="T.alloc_global makes memory for one call that is not returned",
+            location=place,
         )
     return wanted

@@ -17,7 +17,7 @@ from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
 from tilecore.jit.eager import EagerKernel, is_eager
-from tilecore.jit.eager_call import with_constants
+from tilecore.jit.eager_call import arguments_of, with_constants
 from tilecore.jit.surroundings import Surroundings
 from tilecore.runtime.kernel import JITKernel
 from tilecore.signatures import signature_of
@@ -153,7 +153,18 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         with held_back(), collection_paused():
             found = source_key(self.func, args, kwargs)
             key = None if found is None else kernel_key({"source": found.digest, **request.key_parts()})
-            return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
+            try:
+                return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
+            except LanguageError as error:
+                error.hint = self._tensors_given(args, kwargs) or error.hint
+                raise
+
+    def _tensors_given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+        """What to say of a lazy function that was called with tensors."""
+        if not any(hasattr(value, "shape") and hasattr(value, "dtype") for value in (*args, *kwargs.values())):
+            return None
+        name, parameters = self.func.__name__, ", ".join(self.signature.parameters)
+        return f"{name} makes kernels, and takes the values that one is built for: {name}({parameters})(tensors...)"
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
         """The tile IR for these arguments."""
@@ -194,8 +205,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         tensors count by shape and element type. Keys can be compared and hashed."""
         if self._eager is not None:
             return self._eager.key_of(args, kwargs)
-        bound = self.signature.bind(*args, **kwargs)
-        bound.apply_defaults()
+        bound = arguments_of(self.func.__name__, self.signature, args, kwargs)
         return tuple((name, key_of(value)) for name, value in bound.arguments.items())
 
     def par_compile(self, configs: Iterable[Any], **options: Any) -> list[JITKernel | None]:

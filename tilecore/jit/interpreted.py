@@ -57,7 +57,7 @@ class InterpretedLaunch:
     def __init__(self, artifact: Artifact, program: Program) -> None:
         self.artifact = artifact
         self.program = program
-        self.read = CallReader(artifact)
+        self.read = CallReader(artifact, backward=True)
 
     def __call__(self, slots_address: int, grids_address: int, stream: int) -> int:
         call = self.read(slots_address, grids_address)
@@ -76,9 +76,10 @@ def array_of(slot: TensorSlot) -> np.ndarray:
     shape, strides = storage(slot.shape, slot.strides, slot.packed)
     if not slot.nbytes:
         return np.empty(shape, dtype)
-    memory = (ctypes.c_uint8 * slot.nbytes).from_address(slot.address)
+    before = slot.bytes_before
+    memory = (ctypes.c_uint8 * (before + slot.nbytes)).from_address(slot.address - before)
     steps = tuple(step * dtype.itemsize for step in strides)
-    return np.ndarray(shape, dtype, buffer=memoryview(memory), strides=steps)
+    return np.ndarray(shape, dtype, buffer=memoryview(memory), offset=before, strides=steps)
 
 
 def number_of(slot: ScalarSlot) -> Any:

@@ -253,6 +253,16 @@ class BufferHandle(KernelValue):
     def write(self, index: Any, value: Any) -> None:
         builder = current()
         indices, is_region = self._indices(index)
+        if is_region and builder.in_parallel:
+            axes = ", ".join("ijklmn"[: self.ndim])
+            raise LanguageError(
+                f"a slice of {self.name} is stored to inside T.Parallel, where an iteration stores elements",
+                found=slices.slice_text(BufferRegion(self.buffer, indices)),
+                expected=f"an index for each of the {self.ndim} axes: {self.name}[{axes}] = ..."
+                if self.ndim > 1
+                else f"an index: {self.name}[i] = ...",
+                hint="the whole block fills and copies slices together: outside of the loop",
+            )
         if is_region:
             from tilecore.language.copies import write_region
 
@@ -272,7 +282,11 @@ class BufferHandle(KernelValue):
         self.write(index, value)
 
     def __iter__(self) -> Any:
-        raise LanguageError(f"{self.name} is a buffer of the kernel and cannot be iterated by Python")
+        raise LanguageError(
+            f"{self.name} is a buffer of the kernel and cannot be iterated by Python",
+            hint="loop over its indices with T.Parallel or T.serial; T.reduce_sum, T.reduce_max and the like take a "
+            "whole tile",
+        )
 
     def _indices(self, index: Any) -> tuple[list[Range], bool]:
         items = list(index) if isinstance(index, (tuple, list)) else [index]

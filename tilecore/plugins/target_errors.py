@@ -10,6 +10,7 @@ from tilecore.errors import PluginError, TargetError
 from tilecore.plugins.discovery import CORE, Entry
 from tilecore.plugins.installed import distributions
 
+_ANY_DEVICE = ("gpu", "device", "accelerator")  # words for whatever is here
 _KIND = re.compile(r"[a-z][a-z0-9_-]*")
 _EXTRA = re.compile(r"""Requires-Dist:\s*(?P<package>[\w.-]+)[^;]*;.*extra\s*==\s*['"](?P<extra>[^'"]+)['"]""")
 
@@ -19,12 +20,17 @@ def unknown_target(name: str, kinds: Collection[str], aliases: Collection[str], 
     also = f" (aliases: {', '.join(sorted(aliases))})" if aliases else ""
     also += f"; broken: {', '.join(broken)} (see `tilecore doctor`)" if broken else ""
     close = difflib.get_close_matches(name, [*kinds, *sorted(aliases)], 3)
-    guess = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+    if name in _ANY_DEVICE:
+        guess = "target='auto' takes the device that is here; "
+    elif close:  # a wrong letter is no package to install
+        guess = f"did you mean {' or '.join(map(repr, close))}? "
+    else:
+        guess = f"{_install(name)}; "
     return TargetError(
         f"no installed backend offers the target {name!r}",
         found=repr(name),
         expected=f"one of {', '.join(kinds)}{also}",
-        hint=f"{guess}{_install(name)}; `tilecore targets` lists what is installed",
+        hint=f"{guess}`tilecore targets` lists what is installed",
     )
 
 

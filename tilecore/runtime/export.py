@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,9 @@ def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
 def read_kernel(path: str | os.PathLike[str]) -> Artifact:
     """The artifact in a file; raises CacheError when it is missing, damaged or of another version."""
     try:
+        kind = os.stat(path).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # a pipe or a device gives bytes for ever, or waits for some
+            raise CacheError(f"{path} is no exported kernel", found="a pipe or a device", expected="a file")
         data = Path(path).read_bytes()
     except OSError as error:
         raise CacheError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -7,6 +7,7 @@ import struct
 from typing import Any
 
 from tilecore.dtypes import FACTS
+from tilecore.runtime import torch_state
 
 _FLOAT_FORMATS = {"float64": "<d", "float32": "<f", "tfloat32": "<f", "float16": "<e"}
 
@@ -52,6 +53,8 @@ def _number(value: Any, dtype: str) -> Any:
     if shape is not None and hasattr(value, "item"):
         if tuple(shape) != ():
             raise UnfitScalar(_kind_of(dtype), "pass one element, such as x[0]")
+        if getattr(value, "requires_grad", False) and torch_state.loses_gradient(value):
+            raise UnfitScalar(f"{_kind_of(dtype)}, without a gradient", "x.detach(): a kernel has no gradient")
         return value.item()
     return value
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilecore.dtypes import FACTS
+from tilecore.errors import ArgumentError
 from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
 from tilecore.runtime.dims import evaluate
 
@@ -39,11 +40,19 @@ class TensorSlot:
 
     @property
     def nbytes(self) -> int:
-        """Bytes from element 0 to the end of the last one; 0 without elements."""
+        """Bytes from element 0 to the end of the last one behind it; 0 without elements."""
         shape, strides = storage(self.shape, self.strides, self.packed)
         if 0 in shape:
             return 0
         return (1 + sum(max(0, s * (n - 1)) for n, s in zip(shape, strides, strict=True))) * self.item
+
+    @property
+    def bytes_before(self) -> int:
+        """Bytes of elements before element 0, which negative strides lead to; 0 without elements."""
+        shape, strides = storage(self.shape, self.strides, self.packed)
+        if 0 in shape:
+            return 0
+        return sum(max(0, -s * (n - 1)) for n, s in zip(shape, strides, strict=True)) * self.item
 
 
 @dataclass(frozen=True)
@@ -77,10 +86,12 @@ class KernelCall:
 
 
 class CallReader:
-    """Reads calls of one artifact."""
+    """Reads calls of one artifact. backward: whether the adapter takes tensors with elements before element 0
+    (negative strides); else a call with one is an ArgumentError."""
 
-    def __init__(self, artifact: Artifact) -> None:
+    def __init__(self, artifact: Artifact, *, backward: bool = False) -> None:
         self.artifact = artifact
+        self.backward = backward
         params = [p for p in artifact.params if isinstance(p, TensorParam)]
         self._memory: list[TensorParam | Workspace] = [*params, *artifact.workspaces]
         scalars = [(p.name, p.dtype) for p in artifact.params if isinstance(p, ScalarParam)]
@@ -95,6 +106,8 @@ class CallReader:
         words = (ctypes.c_int64 * (self._first_symbol + len(artifact.symbols))).from_address(slots)
         symbols = {s.name: words[i] for i, s in enumerate(artifact.symbols, self._first_symbol)}
         tensors = tuple(_tensor(m, words[i], symbols) for i, m in enumerate(self._memory))
+        if not self.backward:
+            self._check_direction(tensors)
         scalars = tuple(
             ScalarSlot(name, dtype, ctypes.string_at(slots + 8 * i, size))
             for i, (name, dtype, size) in enumerate(self._scalars, count)
@@ -106,6 +119,17 @@ class CallReader:
             if x and y and z:
                 launches.append(EntryLaunch(number, entry, (x, y, z), shared))
         return KernelCall(tensors, scalars, symbols, tuple(launches))
+
+    def _check_direction(self, tensors: Sequence[TensorSlot]) -> None:
+        for tensor in tensors:
+            if tensor.strides is not None and tensor.bytes_before:
+                raise ArgumentError(
+                    f"{self.artifact.name}(): {tensor.name} has a negative stride, which {self.artifact.target} does "
+                    "not take",
+                    found=f"strides {tensor.strides}",
+                    expected="strides from 0 on",
+                    hint=f"pass a copy of {tensor.name}, whose elements lie in order",
+                )
 
 
 def storage(

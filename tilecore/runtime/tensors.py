@@ -203,6 +203,9 @@ def _torch_view(tensor: Any) -> TensorView:
 
 
 def _numpy_view(array: Any) -> TensorView:
+    if hasattr(array, "mask") and hasattr(array, "filled"):
+        reason = "it is a masked array, and kernels read what its mask leaves out, too"
+        raise UnreadableTensor(reason, ".filled(value), or .data with all of its elements")
     kind = array.dtype
     facts = FACTS.get(kind.name)
     known = facts is not None and facts.bits >= 8

@@ -80,7 +80,7 @@ class SimulatedLaunch:
         self.library = library
         self.device = device
         self.further = further
-        self.read = CallReader(artifact)
+        self.read = CallReader(artifact, backward=True)
 
     def __call__(self, slots_address: int, grids_address: int, stream: int) -> int:
         call = self.read(slots_address, grids_address)

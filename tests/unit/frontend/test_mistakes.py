@@ -22,6 +22,84 @@ def kernel(X: T.Tensor((n, n), "float32"), Y: T.Tensor((n, n), "float32"), P: T.
 
 # name: (body, message, further text of the report); the wrong statement's line ends in `#!`
 MISTAKES = {
+    "a break that the kernel decides on, of a loop that Python runs": (
+        """
+        with T.Kernel(1):
+            while True:
+                Y[0, 0] -= 1
+                if Y[0, 0] < 0:
+                    break  #!
+        """,
+        "`break` of a Python loop stands in an `if` that is decided in the kernel",
+        'more = T.alloc_var("bool", init=True)',
+    ),
+    "else of a for loop": (
+        """
+        with T.Kernel(1):
+            for i in T.serial(4):  #!
+                if P[i] > 0:
+                    break
+            else:
+                P[0] = 1
+        """,
+        "`else` of a loop that runs in the kernel",
+        "note a `break` in a flag",
+    ),
+    "else of a while loop": (
+        """
+        with T.Kernel(1):
+            while P[0] > 0:  #!
+                P[0] -= 1
+            else:
+                P[0] = 1
+        """,
+        "`else` of a loop that runs in the kernel",
+        "note a `break` in a flag",
+    ),
+    "match of a value of the kernel": (
+        """
+        with T.Kernel(1):
+            match P[0]:  #!
+                case 1:
+                    P[1] = 2
+        """,
+        "`match` of a value of the kernel",
+        "decide with `if` and `elif`",
+    ),
+    "a slice where an iteration stores an element": (
+        """
+        with T.Kernel(1):
+            for i in T.Parallel(8):
+                Y[i] = 2  #!
+        """,
+        "a slice of Y is stored to inside T.Parallel",
+        "an index for each of the 2 axes: Y[i, j] = ...",
+    ),
+    "Python's sum of a tile": (
+        """
+        with T.Kernel(1):
+            tile = T.alloc_shared((8, 16), "float32")
+            Y[0, 0] = sum(tile)  #!
+        """,
+        "tile is a buffer of the kernel and cannot be iterated by Python",
+        "T.reduce_sum",
+    ),
+    "Python's print of a value": (
+        """
+        with T.Kernel(1):
+            print("X is", X[0, 0])  #!
+        """,
+        "Python's print gets a value of the kernel",
+        "T.print(x) prints it when the kernel runs",
+    ),
+    "a name of the language without T.": (
+        """
+        with T.Kernel(1):
+            tile = alloc_shared((8, 16), "float32")  #!
+        """,
+        "name 'alloc_shared' is not defined",
+        "T.alloc_shared",
+    ),
     "copy of different shapes": (
         """
         with T.Kernel(1):

@@ -137,6 +137,27 @@ def order_of_evaluation(X, Y):
     Y[6], Y[7] = (a, bump())
 
 
+def operands_of_and_or(X, Y):
+    a, b, none = var(5), var(7), var(0)
+    X[0] = 0
+    Y[0] = a and b
+    Y[1] = none or b
+    Y[2] = X[0] or X[1] or 9
+    Y[3] = X[1] and (X[0] or a) and b
+    Y[4] = (none and X[1]) + (a or X[0]) * 10
+    Y[5] = (a > 3) and b
+    Y[6] = (a < 3) or b
+    Y[7] = 1 if (a and not (none or b)) else 2
+    X[1] = 3 and a
+    X[2] = 0 or none
+    X[3] = (a > 3 and b > 3) + 1
+    if a and (none or b) and not none:
+        X[4] = 4
+    while X[5] and (none or X[6]):
+        X[5] -= 1
+        X[6] -= 1
+
+
 def defaults_and_closures(X, Y):
     a = var(3)
 
@@ -263,7 +284,15 @@ def jumps(X, Y):
 
 BODIES = [
     *(swap, euclid, chained, bound_then_overwritten, kept_in_containers, variables_in_containers),
-    *(variables_of_a_list, loops_over_values, order_of_evaluation, defaults_and_closures, values_of_macros, walrus),
+    *(
+        variables_of_a_list,
+        loops_over_values,
+        order_of_evaluation,
+        operands_of_and_or,
+        defaults_and_closures,
+        values_of_macros,
+        walrus,
+    ),
     *(wrapping, loop_bounds_once, conditions_once, members, attributes, powers, jumps),
 ]
 

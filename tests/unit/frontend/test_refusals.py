@@ -26,7 +26,7 @@ def kernel(
 REFUSED = [
     ("T.gemm(X, X, I)", "T.gemm of floats accumulates into an integer", "a float accumulator"),
     ("i: T.copy(X, tile)", "T.copy stands inside T.Parallel", "move it out of the loop"),
-    ("i: tile[i, :] = X[i, :]", "T.copy stands inside T.Parallel", "move it out of the loop"),
+    ("i: tile[i, :] = X[i, :]", "a slice of tile is stored to inside T.Parallel", "outside of the loop"),
     ("i: T.clear(tile)", "T.fill stands inside T.Parallel", "element by element"),
     ("i: T.gemm(X, X, tile)", "T.gemm stands inside T.Parallel", "element by element"),
     ("i: T.reduce_max(X, row, dim=1)", "T.reduce_max stands inside T.Parallel", "element by element"),

@@ -107,6 +107,31 @@ def a_while_loop(A, i):
 
 
 @T.macro
+def a_loop_of_no_iterations(A, i):
+    for _k in T.serial(i):
+        y = 7.0
+    A[i] = y
+
+
+@T.macro
+def a_loop_that_skips(A, i):
+    for k in T.serial(4):
+        if A[k] > 0:
+            continue
+        y = 7.0
+    A[i] = y
+
+
+@T.macro
+def a_loop_that_leaves(A, i):
+    for k in T.serial(4):
+        if A[k] > 0:
+            break
+        y = 7.0
+    A[i] = y
+
+
+@T.macro
 def returned(A, i):
     A[i] = chosen(A[i])
 
@@ -121,7 +146,8 @@ def chosen(v):
 
 
 REFUSED = [
-    both_constants, of_two_types, a_tuple, functions, one_side, the_other_side, nested, a_chain, a_while_loop, returned
+    both_constants, of_two_types, a_tuple, functions, one_side, the_other_side, nested, a_chain, a_while_loop,
+    a_loop_of_no_iterations, a_loop_that_skips, a_loop_that_leaves, returned,
 ]  # fmt: skip
 
 
@@ -164,8 +190,25 @@ def decided_by_python(A, i):
     A[i] = w
 
 
+@T.macro
+def given_by_a_loop_that_runs(A, i):
+    for _ in T.serial(2):
+        w = 3.0
+        for k in T.serial(4):
+            if A[k] > 0:
+                continue
+            A[k] = 0
+    A[i] = w
+
+
 @pytest.mark.parametrize(
-    ("statement", "want"), [(the_same, [3, 2, 3, 1]), (used_inside_only, [4, 5, 4, 5]), (decided_by_python, [4] * 4)]
+    ("statement", "want"),
+    [
+        (given_by_a_loop_that_runs, [3] * 4),
+        (the_same, [3, 2, 3, 1]),
+        (used_inside_only, [4, 5, 4, 5]),
+        (decided_by_python, [4] * 4),
+    ],
 )
 def test_others_are_taken(statement, want):
     a = np.array([1, -1, 2, -2], "float32")

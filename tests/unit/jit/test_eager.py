@@ -243,7 +243,38 @@ def test_outputs_that_are_not_returned_or_not_made():
         return X
 
     x = np.ones(4, np.float32)
-    with pytest.raises(LanguageError, match=r"makes outputs with T\.empty that it does not return"):
+    with pytest.raises(LanguageError, match=r"makes an output with T\.empty that it does not return"):
         forgotten(x)
     with pytest.raises(LanguageError, match="returns what is not an output"):
         given_back(x)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((), {}, r"affine\(\): an argument is missing: X"),
+        ((), {"factor": 2}, r"affine\(\): an argument is missing: X"),
+        ((ARRAY, 1, 2.0, [1], 5), {}, r"affine\(\): too many positional arguments"),
+        ((ARRAY,), {"X": ARRAY}, r"affine\(\): multiple values for argument 'X'"),
+        ((ARRAY,), {"D": ARRAY}, r"D=ndarray of shape \(2, 3\) is no size, and 'D' is no parameter"),
+    ],
+)
+def test_a_call_that_does_not_fit_names_the_argument(args, kwargs, message):
+    with pytest.raises(ArgumentError, match=message) as caught:
+        affine(*args, **kwargs)
+    assert "affine" in str(caught.value.expected) or "X" in str(caught.value.expected)
+
+
+def test_an_output_that_is_not_returned_is_named():
+    @tilecore.jit(target="cpu")
+    def forgets(X):
+        X: T.Tensor((2, 3), T.float32)
+        Y, Z = T.empty((2, 3), T.float32), T.empty((2, 3), T.float32)
+        with T.Kernel(1):
+            T.copy(X, Y)
+            T.copy(X, Z)
+        return Z
+
+    with pytest.raises(LanguageError, match=r"makes an output with T\.empty that it does not return") as caught:
+        forgets(ARRAY)
+    assert (caught.value.found, caught.value.expected) == ("Y; returned: Z", "return Y, Z")

@@ -145,3 +145,26 @@ def test_it_is_not_pickled():
 
     with pytest.raises(UnsupportedError, match="by its definition"):
         pickle.dumps(tilecore.compile(scaled(6, 3), target="cpu"))
+
+
+@pytest.mark.parametrize(
+    "make", [
+        lambda a: a, lambda a: a[::-1], lambda a: a[:, ::-1], lambda a: a[::-2, ::-1], lambda a: a[:1],
+        lambda a: a[:, :1], lambda a: a[:1, :1], lambda a: a[:0], lambda a: a.T, lambda a: a[1::2, ::-3],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("by_definition", [True, False])
+def test_strides_of_the_call(monkeypatch, make, by_definition):
+    if not by_definition:
+        monkeypatch.delenv("TILECORE_INTERPRET")
+    M, N, rows, columns = T.dynamic("M, N, rows, columns")
+
+    @T.prim_func
+    def doubled(X: T.StridedTensor((M, N), (rows, columns), "float32"), Y: T.Tensor((M, N), "float32")):
+        with T.Kernel(M) as bx:
+            for j in T.Parallel(N):
+                Y[bx, j] = X[bx, j] * 2
+
+    x = make(np.arange(30, dtype=np.float32).reshape(5, 6))
+    kernel = tilecore.compile(doubled, target="cpu", out_idx=-1)
+    np.testing.assert_array_equal(kernel(x), x * 2)

@@ -423,3 +423,38 @@ def test_the_class_called_on_a_function_compiles_it():
 def test_the_class_called_on_what_is_no_kernel(args, settings, kind, message):
     with pytest.raises(kind, match=message):
         JITKernel(*args, **settings)
+
+
+def test_a_function_of_kernels_that_is_called_with_tensors():
+    @tilecore.jit(target="cpu")
+    def scaled(N, dtype="float32"):
+        @T.prim_func
+        def kernel(X: T.Tensor((N,), dtype), Y: T.Tensor((N,), dtype)):
+            with T.Kernel(1):
+                T.copy(X, Y)
+
+        return kernel
+
+    x = np.zeros(4, np.float32)
+    for args in ((x,), (x, x)):
+        with pytest.raises(LanguageError) as caught:
+            scaled(*args)
+        assert "scaled makes kernels" in caught.value.hint
+        assert "scaled(N, dtype)(tensors...)" in caught.value.hint
+    with pytest.raises(ArgumentError, match=r"scaled\(\): an argument is missing: N"):
+        scaled()
+
+
+@pytest.mark.parametrize(
+    ("target", "hint", "without"),
+    [
+        ("gpu", "target='auto' takes the device that is here", "pip install"),
+        ("cppu", "did you mean 'cpu'?", "pip install"),
+        ("elsewhere", "pip install tile-elsewhere", "did you mean"),
+    ],
+)
+def test_what_an_unknown_target_advises(target, hint, without):
+    with pytest.raises(TargetError) as caught:
+        tilecore.compile(doubled, target=target)
+    assert hint in caught.value.hint
+    assert without not in caught.value.hint

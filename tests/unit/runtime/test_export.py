@@ -98,6 +98,12 @@ def test_an_entry_of_the_cache_is_no_exported_kernel(kernel, tmp_path):
         tilecore.load_kernel(tmp_path / "entry")
 
 
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CacheError, match="pipe is no exported kernel"):
+        tilecore.load_kernel(tmp_path / "pipe")
+
+
 @pytest.mark.parametrize("place", ["missing", "."])
 def test_files_that_cannot_be_read(tmp_path, place):
     with pytest.raises(CacheError, match="cannot be read"):

@@ -99,3 +99,12 @@ def test_bool():
         1,
         1,
     )
+
+
+def test_a_number_with_a_gradient_is_refused_where_the_gradient_would_be_lost():
+    factor = torch.tensor(2.0, requires_grad=True)
+    with pytest.raises(UnfitScalar, match="without a gradient"):
+        slot_of(factor, "float32")
+    with torch.no_grad():
+        assert slot_of(factor, "float32") == slot_of(2.0, "float32")
+    assert slot_of(factor.detach(), "float32") == slot_of(2.0, "float32")

@@ -52,6 +52,7 @@ def test_a_span_covers_exactly_the_elements():
     [
         (lambda: torch.eye(3).to_sparse(), "its layout is sparse_coo"),
         (lambda: torch.empty(3, device="meta"), "on the meta device"),
+        (lambda: numpy.ma.masked_array([1.0, 2.0], [True, False]), "it is a masked array"),
         (lambda: numpy.zeros(3, ">f4"), "its bytes are in the other order"),
         (lambda: numpy.zeros(3, [("a", "i1"), ("b", "f4")])["b"], "not whole elements of 4 bytes"),
         (lambda: Exporter(numpy.zeros(3), major=9), "its DLPack version is 9.0"),

@@ -61,6 +61,8 @@ class Expressions:
                 return self.random.choice((f"{one} + {call}", f"{call} - {one}", f"{one} + {call} + {two}"))
         if kind == 5:
             return f"{one} * 2 - {two} + {self.leaf(numbers)}"
+        if kind == 6:
+            return f"({one} % 3 {self.random.choice(('and', 'or'))} {two}) + {self.leaf(numbers)}"
         return f"{one} {self.random.choice('+-')} {two}"
 
     def condition(self, numbers: tuple[str, ...] = ()) -> str:
