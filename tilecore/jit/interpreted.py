@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilecore.compiler import CompileOptions, checked_out_idx, params_of
+from tilecore.dtypes import dtype as DType
 from tilecore.plugins.backend import Backend, Presence
 from tilecore.runtime.adapter import INTERPRETED, KernelAdapter, LoadedKernel
 from tilecore.runtime.artifact import Artifact, Entry, TensorParam
@@ -72,7 +73,7 @@ class InterpretedLaunch:
 
 def array_of(slot: TensorSlot) -> np.ndarray:
     """The memory of a tensor as a numpy array of its shape; packed elements as bytes, which hold two."""
-    dtype = np.dtype(np.uint8) if slot.packed > 1 else element_type(slot.dtype)
+    dtype = np.dtype(np.uint8) if slot.packed > 1 else DType(slot.dtype).as_numpy()
     shape, strides = storage(slot.shape, slot.strides, slot.packed)
     if not slot.nbytes:
         return np.empty(shape, dtype)
@@ -84,19 +85,8 @@ def array_of(slot: TensorSlot) -> np.ndarray:
 
 def number_of(slot: ScalarSlot) -> Any:
     """A scalar parameter as a Python number."""
-    value = np.frombuffer(slot.data, element_type(slot.dtype))[0]
+    value = np.frombuffer(slot.data, DType(slot.dtype).as_numpy())[0]
     return value.item() if value.dtype.kind in "biuf" else float(value)
-
-
-def element_type(name: str) -> np.dtype:
-    """The numpy dtype of elements: ml_dtypes' for the floats that numpy has not."""
-    if name == "bool":
-        return np.dtype(bool)
-    if hasattr(np, name):
-        return np.dtype(name)
-    import ml_dtypes
-
-    return np.dtype(getattr(ml_dtypes, name))
 
 
 def interpreted(func: PrimFunc, backend: Backend, target: Target, options: CompileOptions) -> tuple[Artifact, Backend]:

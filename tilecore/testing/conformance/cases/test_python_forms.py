@@ -172,3 +172,42 @@ def test_negative_indexes(target):
     want = [x[-2], *x[:-2], x[-1] + x[-4], np.full(32, x[1, -1] + x[0, -32]), x[-1]]
     np.testing.assert_array_equal(y, np.stack(want))
     np.testing.assert_array_equal(z, x[-3:-1, -8:])
+
+
+def test_vectors_are_read_where_they_stand(target):
+    """The right side of an assignment is evaluated whole before anything is stored, vectors (T.Ramp) too."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((32,), "int32"), Y: T.Tensor((32,), "int32")):
+        with T.Kernel(1, threads=1):
+            X[T.Ramp(0, 1, 4)], X[T.Ramp(4, 1, 4)] = X[T.Ramp(4, 1, 4)], X[T.Ramp(0, 1, 4)]
+            kept = [X[T.Ramp(8, 1, 8)], X[T.Ramp(15, -1, 8)]]
+            X[T.Ramp(8, 1, 8)] = 7
+            Y[T.Ramp(0, 1, 8)] = kept[1]
+            Y[T.Ramp(8, 1, 8)] = kept[0] + kept[1] + X[T.Ramp(8, 1, 8)]
+
+    x = np.arange(32, dtype=np.int32)
+    want = np.r_[4:8, 0:4, [7] * 8, 16:32], np.r_[15:7:-1, [30] * 8, [0] * 16]
+    got = check(kernel, target, x, zeros("int32", 32))
+    for mine, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_operands_of_and_and_or(target):
+    """``a and b`` and ``a or b`` are one of the two, as in Python; in a condition they are a condition."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "int32"), Y: T.Tensor((64,), "int32"), Z: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(64):
+                Y[i] = X[i] % 3 or X[i] // 2
+                Z[i] = X[i] % 2 and (X[i] > 10 and X[i] + 1)
+                if X[i] % 5 and not (X[i] % 7 or X[i] % 2):
+                    Z[i] = -1
+
+    x = np.arange(64, dtype=np.int32)
+    got = check(kernel, target, x, zeros("int32", 64), zeros("int32", 64))
+    np.testing.assert_array_equal(got[1], [v % 3 or v // 2 for v in range(64)])
+    np.testing.assert_array_equal(
+        got[2], [-1 if v % 5 and not (v % 7 or v % 2) else int(v % 2 and (v > 10 and v + 1)) for v in range(64)]
+    )
