@@ -20,29 +20,27 @@ def unknown_target(name: str, kinds: Collection[str], aliases: Collection[str], 
     also = f" (aliases: {', '.join(sorted(aliases))})" if aliases else ""
     also += f"; broken: {', '.join(broken)} (see `tilecore doctor`)" if broken else ""
     close = difflib.get_close_matches(name, [*kinds, *sorted(aliases)], 3)
-    if name in _ANY_DEVICE:
-        guess = "target='auto' takes the device that is here; "
-    elif close:  # a wrong letter is no package to install
-        guess = f"did you mean {' or '.join(map(repr, close))}? "
-    else:
-        guess = f"{_install(name)}; "
     return TargetError(
         f"no installed backend offers the target {name!r}",
         found=repr(name),
         expected=f"one of {', '.join(kinds)}{also}",
-        hint=f"{guess}`tilecore targets` lists what is installed",
+        hint=f"{_advice(name, close)} `tilecore targets` lists what is installed",
     )
 
 
-def _install(name: str) -> str:
-    """Which package to install: the one that tilecore's own metadata names for the extra of that name, else by the
-    rule that a backend's package is called tile-<target>."""
+def _advice(name: str, close: Sequence[str]) -> str:
+    """What to do: install the package that tilecore's own metadata names for the extra of that name; or write the
+    name right; or look for a package by the rule that a backend's is called tile-<target>."""
     package = _package_of_extra(name)
     if package:
-        return f"to install its backend: pip install {package}"
+        return f"to install its backend: pip install {package};"
+    if name in _ANY_DEVICE:
+        return "target='auto' takes the device that is here;"
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
     if _KIND.fullmatch(name):
-        return f"a backend is a package, by custom tile-<target>: pip install tile-{name.replace('_', '-')}"
-    return "a backend is a package: pip install the one for your device"
+        return f"a backend is a package, by custom tile-<target>: pip install tile-{name.replace('_', '-')};"
+    return "a backend is a package: pip install the one for your device;"
 
 
 def _package_of_extra(name: str) -> str:
