@@ -7,14 +7,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-_LOOK = 0.1  # seconds
+from tilecore.interrupts import held_back, safe_point
 
-
-def _await(event: threading.Event) -> None:
-    """Waits for ``event``, and for signals that the system gave to another thread: Python's handlers run in the main
-    thread alone, which an untimed wait keeps asleep."""
-    while not event.wait(_LOOK):
-        pass
+_LOOK = 0.1  # seconds after which the main thread looks for signals, which the system may give to any thread
 
 
 def run_interruptible(call: Callable[[], int], interrupt: Any, name: str) -> int:
@@ -27,7 +22,7 @@ def run_interruptible(call: Callable[[], int], interrupt: Any, name: str) -> int
     if threading.current_thread() is not threading.main_thread():
         return call()
     codes: list[int] = []
-    over = threading.Event()  # a second join() of a thread returns at once where the first one was interrupted
+    over = threading.Event()
 
     def run() -> None:
         try:
@@ -35,13 +30,15 @@ def run_interruptible(call: Callable[[], int], interrupt: Any, name: str) -> int
         finally:
             over.set()
 
-    threading.Thread(target=run, name=name).start()
-    try:
-        _await(over)
-    except BaseException:
-        interrupt.value = 1
-        while not over.is_set():
-            with contextlib.suppress(BaseException):  # the first one is raised
-                _await(over)
-        raise
+    with held_back():  # signals are handled at the safe point alone, when the thread runs
+        threading.Thread(target=run, name=name).start()
+        try:
+            while not over.wait(_LOOK):
+                safe_point()
+        except BaseException:
+            interrupt.value = 1
+            while not over.is_set():
+                with contextlib.suppress(BaseException):  # the first one is raised
+                    over.wait(_LOOK)
+            raise
     return codes[0]
