@@ -1,4 +1,4 @@
-"""For all tests: Ctrl-C as in a program that is started by hand.
+"""For all tests: Ctrl-C as in a program that is started by hand; and which of the slowest run in CI.
 
 A shell starts what runs in its background with SIGINT ignored, and so would everything that the tests start.
 """
@@ -7,10 +7,27 @@ from __future__ import annotations
 
 import signal
 import threading
+import zlib
+
+import pytest
+
+from tilecore.testing.conformance.parts import Part
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "rotated: CI runs one half of these tests by commit")
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if hasattr(signal, "pthread_sigmask"):
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of the tests marked ``rotated`` one half runs where the conformance kit runs in parts, by the number of the part:
+    tests of testing tools and of long pages, which start processes by the dozen."""
+    part = Part.parse(config.getoption("--conform-part"))
+    for item in items:
+        if part.of > 1 and item.get_closest_marker("rotated"):
+            half = zlib.crc32(item.name.encode()) >> 11 & 1  # a bit by which both take the same time
+            if half != part.number % 2:
+                item.add_marker(pytest.mark.skip(reason="in the other half, which the next commits run"))

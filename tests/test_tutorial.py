@@ -29,7 +29,8 @@ from tilecore.simulate.compilers import find_compiler
 
 ROOT = Path(__file__).parents[1]
 HOOKS = tuple(f"hooks/{page.name}" for page in sorted((ROOT / "docs" / "hooks").glob("[a-z]*.md")))
-PAGES = ("backend-quickstart.md", "write-a-backend.md", "testing-without-hardware.md", "versions.md", *HOOKS)
+LONG = ("backend-quickstart.md", "write-a-backend.md", "testing-without-hardware.md")
+PAGES = (*LONG, "versions.md", *HOOKS)
 _BLOCK = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = ("recorded", "shown")
 
@@ -158,7 +159,7 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [pytest.param(p, marks=pytest.mark.rotated if p in LONG else ()) for p in PAGES])
 def test_the_page_does_what_it_says(page, tmp_path, cache):
     find_compiler()
     assert follow(page, tmp_path, cache) >= 2

@@ -34,6 +34,8 @@ from tilecore.lowering.passes import Pass, PassEdit
 from tilecore.plugins import manager
 from tilecore.plugins.hookspecs import hookimpl
 
+pytestmark = pytest.mark.rotated
+
 KIND = "odd"
 
 

@@ -14,6 +14,8 @@ from tilecore.testing.fuzz.oracle import Reference, judge, reference_of
 from tilecore.testing.fuzz.printing import source_of
 from tilecore.testing.fuzz.repeat import text_of
 
+pytestmark = pytest.mark.rotated
+
 torch = pytest.importorskip("torch")
 compile_on_host = tilecore.compile
 

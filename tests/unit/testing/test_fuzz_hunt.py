@@ -23,6 +23,8 @@ from tilecore.testing.fuzz.printing import source_of
 from tilecore.testing.fuzz.program import Alloc, Buffer, Kernel, Name, Num, Program, Tile
 from tilecore.testing.fuzz.tally import Tally
 
+pytestmark = pytest.mark.rotated
+
 FAULTY = Path(__file__).parents[2] / "fixtures" / "faulty_backend"
 
 

@@ -40,6 +40,8 @@ from tilecore.testing.fuzz.program import (
 from tilecore.testing.fuzz.shrink import Effort, is_whole, shrink, tidy
 from tilecore.testing.fuzz.variants import agree, variants
 
+pytestmark = pytest.mark.rotated
+
 SEEDS = range(150)
 
 

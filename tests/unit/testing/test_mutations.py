@@ -19,6 +19,8 @@ from benchmarks.mutations.records import ROOMS, Mutation, mutations
 from benchmarks.mutations.results import Results
 from benchmarks.mutations.sample import NotOnce, mutated, plant, write_sample
 
+pytestmark = pytest.mark.rotated
+
 REPOSITORY = Path(__file__).parents[3]
 ALL = mutations()
 BY_NAME = {one.name: one for one in ALL}
