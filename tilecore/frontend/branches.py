@@ -8,6 +8,7 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import Builder, Frame
+from tilecore.frontend.python_content import PLAIN, same_plain
 from tilecore.frontend.python_state import Watch
 from tilecore.ir.nodes import IfThenElse
 from tilecore.language.buffers import LocalVar
@@ -153,10 +154,12 @@ def _refusal(name: str, where: str, found: str | None = None) -> LanguageError:
 
 
 def _same(old: Any, new: Any) -> bool:
-    if old is new:
+    if same_plain(old, new):
         return True
-    if is_kernel_value(old) or type(old) is not type(new):
+    if is_kernel_value(old) or type(old) is not type(new) or isinstance(old, PLAIN):
         return False
+    if isinstance(old, (list, tuple)):
+        return len(old) == len(new) and all(map(_same, old, new))
     try:
         return bool(old == new)
     except Exception:

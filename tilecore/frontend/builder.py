@@ -18,7 +18,7 @@ from tilecore.frontend.source import SpanTable
 from tilecore.frontend.vectors import find_lanes, held, over_lanes
 from tilecore.interrupts import safe_point
 from tilecore.ir.effects import effect_in
-from tilecore.ir.nodes import AllocBuffer, Bind, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
+from tilecore.ir.nodes import AllocBuffer, Bind, DeclBuffer, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.scopes import PRIVATE
 
 _active = threading.local()
@@ -57,6 +57,7 @@ class Builder:
         self.on_const: Callable[[Any], None] | None = None
         self.return_depth = 0
         self.lanes: dict[int, Var] = {}  # of vectors by their length: frontend/vectors.py
+        self.views: dict[int, Var] = {}  # T.view and T.reshape: by the hash of the view, what it is a view of
         self.kept_vectors: dict[int, Expr] = {}  # in thread memory, by the hash of the variable that holds them
         self.readings = Readings()
         self.watches: list[Any] = []  # of the open loops and branches: frontend/python_state.py
@@ -91,6 +92,8 @@ class Builder:
     def emit(self, statement: Stmt) -> None:
         safe_point()
         frame = self.frame
+        if isinstance(statement, DeclBuffer):
+            self.views[hash(statement.buffer)] = statement.data.args[0]
         if self.lanes:
             statement = over_lanes(self, statement)
         if not isinstance(statement, Bind) or effect_in(statement.value) is not None:

@@ -7,9 +7,11 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
-from tilecore.frontend.python_state import check_advance, check_change, is_container
+from tilecore.frontend.python_content import CONTAINERS
+from tilecore.frontend.python_state import check_advance, check_change
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.conditions import logical_and, logical_not, logical_or
+from tilecore.language.symbols import ConstDim
 from tilecore.language.values import as_expr, is_kernel_value
 
 _MEMBERS: tuple[type[Collection[Any]], ...] = (list, tuple, set, frozenset, dict, type({}.keys()), type({}.values()))
@@ -17,8 +19,11 @@ _MOST_COMPARED = 256
 
 
 def read(value: Any) -> Any:
-    """What a name, an attribute or an item stands for: of a T.alloc_var its value now."""
-    return value.read() if isinstance(value, LocalVar) else value
+    """What a name, an attribute or an item stands for: of a T.alloc_var its value now, of a T.const that is known its
+    number."""
+    if isinstance(value, LocalVar):
+        return value.read()
+    return value.value if isinstance(value, ConstDim) and value.known else value
 
 
 def item(container: Any, index: Any) -> Any:
@@ -176,7 +181,7 @@ def delete_attribute(target: Any, name: str) -> None:
 
 def check_change_of_container(value: Any) -> None:
     """Only what is known to be a container: a method of another object may be called as it likes."""
-    if is_container(value):
+    if isinstance(value, CONTAINERS):
         check_change(value, current())
 
 

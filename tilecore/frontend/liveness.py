@@ -212,15 +212,27 @@ def _stores(node: ast.AST) -> frozenset[str]:
     return _all_stores(node)
 
 
+def _bound_by(node: ast.AST) -> list[str]:
+    """The names that this node alone gives a value."""
+    if isinstance(node, ast.Name):
+        return [node.id] if isinstance(node.ctx, ast.Store) else []
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, ast.alias):
+        return [node.asname or node.name.partition(".")[0]]
+    if isinstance(node, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)):
+        return [node.name] if node.name else []
+    return [node.rest] if isinstance(node, ast.MatchMapping) and node.rest else []
+
+
 def _all_stores(node: ast.AST) -> frozenset[str]:
     """Names that a statement, compound or not, may assign; nested functions and comprehensions keep their own."""
     names: set[str] = set()
     pending = [node]
     while pending:
         current = pending.pop()
+        names.update(_bound_by(current))
         if isinstance(current, _SCOPES):
             continue
-        if isinstance(current, ast.Name) and isinstance(current.ctx, ast.Store):
-            names.add(current.id)
         pending.extend(ast.iter_child_nodes(current))
     return frozenset(names)

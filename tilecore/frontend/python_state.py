@@ -14,16 +14,22 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import Builder
-from tilecore.language.values import KernelValue
+from tilecore.frontend.python_content import (
+    MISSING,
+    PLAIN,
+    attributes_of,
+    cell_content,
+    content_of,
+    is_users,
+    same_content,
+    same_plain,
+)
 
 # methods that change a container; calls of these names are looked at before they are made
 MUTATING = frozenset(
     "append appendleft extend extendleft insert pop popleft popitem remove clear sort reverse rotate update setdefault "
     "add discard intersection_update difference_update symmetric_difference_update".split()
 )
-_CONTAINERS = (list, dict, set, deque, bytearray)
-_PLAIN = (int, float, complex, str, bytes, bool, type(None))
-_FOREIGN = ("tilecore", "tvm", "tvm_ffi", "torch", "numpy", "builtins", "types")  # whose objects are not looked into
 _MOST_OBJECTS = 20_000
 
 
@@ -45,7 +51,7 @@ class Watch:
         pending = roots[::-1]
         while pending and len(seen) < _MOST_OBJECTS:
             path, value = pending.pop()
-            if isinstance(value, _PLAIN) or id(value) in seen:
+            if isinstance(value, PLAIN) or id(value) in seen:
                 continue
             seen.add(id(value))
             if isinstance(value, Iterator):
@@ -63,15 +69,12 @@ class Watch:
     def check(self, builder: Builder, where: str) -> None:
         """Raise LanguageError if the block has changed something."""
         for path, value, content in self.objects.values():
-            if not _same_content(content, content_of(value)):
+            if not same_content(content, content_of(value)):
                 raise changed(path, where, builder)
         for name, before in self.cells.items():
-            after = self.frame.f_locals.get(name, _missing)
-            if before is not _missing and not _same(before, after):
+            after = self.frame.f_locals.get(name, MISSING)
+            if before is not MISSING and not same_plain(before, after):
                 raise changed(name, where, builder)
-
-
-_missing = object()
 
 
 def changed(path: str, where: str, builder: Builder) -> LanguageError:
@@ -103,49 +106,13 @@ def check_advance(iterator: Any, builder: Builder) -> None:
         ).at(builder.location)
 
 
-def is_container(value: Any) -> bool:
-    return isinstance(value, _CONTAINERS)
-
-
-def content_of(value: Any) -> tuple[Any, ...] | None:
-    """What a mutable object holds; None for what is not looked at."""
-    if isinstance(value, dict):
-        return tuple(part for item in value.items() for part in item)
-    if isinstance(value, _CONTAINERS):
-        return tuple(value)
-    if isinstance(value, types.CellType):
-        return (_cell_content(value),)
-    if type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
-        return (value.tobytes(),) if value.size <= 4096 else None
-    if _is_users(value):
-        return tuple(part for item in _attributes(value).items() for part in item)
-    return None
-
-
-def _is_users(value: Any) -> bool:
-    """An instance of a class of the user's own."""
-    if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, KernelValue)):
-        return False
-    return type(value).__module__.partition(".")[0] not in _FOREIGN
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    attributes = dict(getattr(value, "__dict__", None) or {})
-    for kind in type(value).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if not name.startswith("__") and hasattr(value, name):
-                attributes[name] = getattr(value, name)
-    return attributes
-
-
 def _children(path: str, value: Any, names: dict[str, Any]) -> list[tuple[str, Any]]:
     if isinstance(value, dict):
-        return [(f"{path}[{key!r}]" if isinstance(key, _PLAIN) else path, inner) for key, inner in value.items()]
+        return [(f"{path}[{key!r}]" if isinstance(key, PLAIN) else path, inner) for key, inner in value.items()]
     if isinstance(value, (list, tuple, set, frozenset, deque)):
         return [(f"{path}[{number}]", inner) for number, inner in enumerate(value)]
     if isinstance(value, types.CellType):
-        return [(path, _cell_content(value))]
+        return [(path, cell_content(value))]
     if isinstance(value, functools.partial):
         return [(path, value.func), (path, value.args), (path, value.keywords)]
     if isinstance(value, types.MethodType):
@@ -154,7 +121,7 @@ def _children(path: str, value: Any, names: dict[str, Any]) -> list[tuple[str, A
         return _of_function(value, names)
     if type(value).__module__ == "tilecore.language.script" and hasattr(value, "function"):  # a T.macro
         return [(path, value.function)]
-    return [(f"{path}.{name}", inner) for name, inner in _attributes(value).items()] if _is_users(value) else []
+    return [(f"{path}.{name}", inner) for name, inner in attributes_of(value).items()] if is_users(value) else []
 
 
 def _of_function(function: types.FunctionType, names: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -185,21 +152,4 @@ def _roots(frame: types.FrameType) -> list[tuple[str, Any]]:
 def _captured(frame: types.FrameType, own: tuple[str, ...]) -> dict[str, Any]:
     """The names that nested functions share with this one, and so can assign."""
     names = {*frame.f_code.co_cellvars, *frame.f_code.co_freevars} - set(own)
-    return {name: frame.f_locals.get(name, _missing) for name in names if not name.startswith("__tc")}
-
-
-def _cell_content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # nothing yet
-        return _missing
-
-
-def _same_content(before: tuple[Any, ...] | None, after: tuple[Any, ...] | None) -> bool:
-    if before is None or after is None:
-        return before is after
-    return len(before) == len(after) and all(map(_same, before, after))
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and isinstance(a, _PLAIN) and (a == b or a != a))
+    return {name: frame.f_locals.get(name, MISSING) for name in names if not name.startswith("__tc")}

@@ -11,7 +11,7 @@ from tilecore.frontend.branches import Probe, Staged
 from tilecore.frontend.builder import Builder, Frame, current
 from tilecore.frontend.held import without_binds
 from tilecore.frontend.python_state import check_advance
-from tilecore.ir.nodes import Break, Expr, IfThenElse, While
+from tilecore.ir.nodes import Bind, Break, Expr, IfThenElse, While
 from tilecore.language.conditions import as_condition, logical_not
 from tilecore.language.values import as_expr, is_kernel_value
 
@@ -91,13 +91,17 @@ def no_else(builder: Builder) -> LanguageError:
 class _KernelWhile:
     """A ``while`` of the kernel, open from its making to ``end``."""
 
-    def __init__(self, builder: Builder, test: Expr, before_test: Frame, staged: Staged, has_else: bool) -> None:
+    def __init__(
+        self, builder: Builder, test: Expr, before_test: Frame, staged: Staged, has_else: bool, names: bool = False
+    ) -> None:
+        """names: whether the body may read names that the condition gives (``:=``)."""
         if has_else:
             raise no_else(builder)
         self.builder, self.test, self.staged, self.span = builder, test, staged, builder.span
         self.frame = Frame("loop")
         others, inlined = without_binds(before_test.statements, test)
-        if others:  # what the condition does, it does before every iteration
+        named = any(isinstance(s, Bind) and s.var not in builder.readings for s in before_test.statements)
+        if others or (names and named):  # what the condition does, it does before every iteration
             leave = IfThenElse(logical_not(test), Break(span=self.span), None, span=self.span)
             self.frame.statements += [*before_test.statements, leave]
             inlined = as_expr(True)
@@ -130,7 +134,7 @@ class Step:
         test = as_condition(value) if is_kernel_value(value) else None
         self.builder.frames.remove(self.condition)
         if test is not None:
-            self.loop = _KernelWhile(self.builder, test, self.condition, self.staged, has_else=False)
+            self.loop = _KernelWhile(self.builder, test, self.condition, self.staged, has_else=False, names=True)
             return True
         for statement in self.condition.statements:
             self.builder.emit(statement)

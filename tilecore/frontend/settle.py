@@ -13,6 +13,7 @@ from typing import Any
 
 from tilecore.frontend.builder import Builder
 from tilecore.frontend.memory_writes import EVERYTHING, SHARED, written_by
+from tilecore.frontend.vectors import find_lanes
 from tilecore.ir.build import is_nothing, seq
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -62,6 +63,7 @@ class _Order:
 
     def __init__(self, builder: Builder) -> None:
         self.readings = builder.readings
+        self.vectors = {r.var for r in self.readings.known.values() if find_lanes(builder, r.var) is not None}
         self.time = 0
         self.open: tuple[int, ...] = ()
         self.loops: list[tuple[int, int]] = []  # first and last time
@@ -89,6 +91,8 @@ class _Order:
         elif isinstance(node, AttrStmt):
             self._use(node.value)
             self.visit(node.body)
+        elif isinstance(node, Bind) and node.var in self.vectors:
+            pass  # the stores of vectors have what they read
         elif isinstance(node, Bind) and node.var in self.readings:
             self._use(node.value)
             self.held[node.var] = _Held(node.var, node.value, self.time, self.open)

@@ -37,6 +37,7 @@ class Rewriter(ast.NodeTransformer):
         self.spans = spans
         self.counter = 0
         self.rebound: set[str] = set()
+        self.declares = False  # in the annotation of a name
         self.carried: dict[ast.stmt, tuple[str, ...]] = {}
         self.depth: str | None = None  # in a function inside: the name that holds how many blocks were open at its call
 
@@ -331,7 +332,9 @@ class Rewriter(ast.NodeTransformer):
         if not isinstance(node.target, ast.Name):
             return self._assign(node.target, self.visit(node.value), node) if node.value else []
         name = ast.Constant(node.target.id)
+        self.declares = True
         annotation = self._lambda(self.visit(node.annotation))
+        self.declares = False
         if node.value is None:
             old = self._lambda(self._name(node.target.id))
             value: ast.expr = self._hook("annotate", name, annotation, old, at=node)
@@ -342,8 +345,8 @@ class Rewriter(ast.NodeTransformer):
     # -- expressions -----------------------------------------------------------------------------------------
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """A name's value now: a T.alloc_var is read where its name stands."""
-        return self._hook("read", node, at=node) if isinstance(node.ctx, ast.Load) else node
+        """A name's value now: a T.alloc_var is read where its name stands. A declaration keeps the names of sizes."""
+        return self._hook("read", node, at=node) if isinstance(node.ctx, ast.Load) and not self.declares else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         node.value = self._base(node.value)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.held import Reading, replaced
+from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import loop
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -64,10 +65,7 @@ def over_lanes(builder: Builder, statement: Stmt) -> Stmt:
             "a vector (T.Ramp) stands where one value is expected",
             expected="a store of all its lanes: B[T.Ramp(j, 1, n)] = A[T.Ramp(i, 1, n)]",
         ).at(builder.location)
-    if _reads_others(statement):
-        taken = held(builder, f"{statement.buffer.name}_lanes", statement.value, found)
-        statement = BufferStore(statement.buffer, taken, statement.indices, span=statement.span)
-    return _loop(builder, statement, found)
+    return _loop(builder, _read_before(builder, statement, found), found)
 
 
 def _evaluated(statement: Stmt) -> list[Any]:
@@ -90,10 +88,46 @@ def _loop(builder: Builder, statement: BufferStore, lanes: tuple[int, Var]) -> S
     )
 
 
-def _reads_others(store: BufferStore) -> bool:
-    """May a lane read what another one has written? All of them are read before the first one is written."""
-    found = [load for load in loads(store.value) if load.source.same_as(store.buffer)]
-    return not all(structural_equal(a, b) for load in found for a, b in zip(load.indices, store.indices, strict=True))
+def _read_before(builder: Builder, store: BufferStore, lanes: tuple[int, Var]) -> BufferStore:
+    """The store of a vector with a copy, in thread memory, of what its lanes read where one of them may read what
+    another one has written: all of them are read before the first one is written."""
+    memory, name = _memory_of(builder, store.buffer), f"{store.buffer.name}_lanes"
+
+    def reads_it(value: Expr) -> list[Any]:
+        return [load for load in loads(value) if _memory_of(builder, load.source).same_as(memory)]
+
+    value, indices = store.value, list(store.indices)
+    own = all(_is_own(load, store, lanes[1]) for load in reads_it(value))
+    if not own:
+        value = held(builder, name, value, lanes)
+    for axis, index in enumerate(indices):
+        if reads_it(index):
+            indices[axis] = held(builder, name, index, lanes)
+    return BufferStore(store.buffer, value, indices, span=store.span)
+
+
+def _memory_of(builder: Builder, buffer: Var) -> Var:
+    """The buffer that a view, or a view of one, is of."""
+    while hash(buffer) in builder.views:
+        buffer = builder.views[hash(buffer)]
+    return buffer
+
+
+def _is_own(load: Any, store: BufferStore, lane: Var) -> bool:
+    """Does each lane read the element that it writes, and no other lane writes that?"""
+    if not load.source.same_as(store.buffer):
+        return False
+    same = all(structural_equal(a, b) for a, b in zip(load.indices, store.indices, strict=True))
+    return same and any(_differs_by_lane(index, lane) for index in store.indices)
+
+
+def _differs_by_lane(index: Expr, lane: Var) -> bool:
+    """Is the index another one in each lane? True of ``base + stride * lane`` with a stride that is a number."""
+    if loads(index):
+        return False
+    following = transform(index, Var, lambda var: lane + 1 if var.same_as(lane) else var)
+    stride = Analyzer().simplify(following - index)
+    return isinstance(stride, IntImm) and int(stride) != 0
 
 
 def held(builder: Builder, name: str, value: Expr, lanes: tuple[int, Var]) -> Expr:

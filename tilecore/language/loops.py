@@ -9,7 +9,7 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.frontend.loops import Axis, LoopSpec
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.nodes import tirx
+from tilecore.ir.nodes import IntImm, tirx
 from tilecore.language.conditions import logical_and
 from tilecore.language.integers import ceildiv, whole_number
 from tilecore.language.layouts import layout_hint
@@ -157,11 +157,15 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
 
     def guard(wave: Any) -> tuple[Any, Any]:
         tile = current().bind("tile", wave * as_expr(wave_size) + as_expr(index))
-        coordinates = _coordinates(tile, sizes, group)
+        coordinates = _coordinates(tile, [as_expr(1) if _is_nothing(size) else size for size in sizes], max(1, group))
         return as_expr(tile < total), coordinates[0] if len(sizes) == 1 else coordinates
 
     axis = Axis(0, _extent(ceildiv(total, as_expr(wave_size))))
     return LoopSpec("serial", (axis,), single=False, guard=guard)
+
+
+def _is_nothing(size: Any) -> bool:
+    return isinstance(size, IntImm) and int(size) == 0
 
 
 def _coordinates(tile: Any, sizes: list[Any], group: int) -> tuple[Any, ...]:

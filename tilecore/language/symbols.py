@@ -112,6 +112,15 @@ class ConstDim:
     def __repr__(self) -> str:
         return str(self.value) if self.known else self.name
 
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else repr(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """The methods of an integer, of one that is known."""
+        if name.startswith("_") or not hasattr(int, name):
+            raise AttributeError(f"T.const {self.name!r} has no attribute {name!r}")
+        return getattr(self.value, name)
+
     def __bool__(self) -> bool:
         return bool(self.value)
 

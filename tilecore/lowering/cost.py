@@ -41,7 +41,9 @@ def _longest(node: Stmt) -> float:
     total = sum(map(_longest, inner)) + sum(_nodes(getattr(node, name, None)) for name in ("condition", "value"))
     if isinstance(node, For):
         trips = constant(node.extent)
-        return math.inf if trips is None else max(trips, 0) * (1 + total)
+        if trips is not None and trips <= 0:  # whatever the body is
+            return 0.0
+        return math.inf if trips is None else trips * (1 + total)
     return total
 
 

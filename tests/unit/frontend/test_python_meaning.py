@@ -201,6 +201,12 @@ def walrus(X, Y):
     Y[1] = (t := X[0]) + t * (u := 2) + u
     if (v := X[1]) > 0 and v < 9:
         Y[2] = v
+    i = var(0)
+    while (element := X[i]) != 5 and i < 6:
+        i += 1
+        if element == 2:
+            continue
+        Y[7] += element
     left = [3, 2, 1]
     while (k := left.pop()) < 3:
         Y[3] = Y[3] + k

@@ -1,8 +1,9 @@
-# ruff: noqa: E731, E741, B007, B023, F841, RUF015, PT018, RUF043  bodies of kernels as users may write them
+# ruff: noqa: B905, RUF059, E731, E741, B007, B023, F841, RUF015, PT018, RUF043  bodies of kernels as users may write them
 """Python's own data under conditions and loops of the kernel, what leaves its block, and building without an end."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 from collections import deque
@@ -24,7 +25,16 @@ class Counter:
         self.count += 1
 
 
+class Settings:
+    width = 4
+
+    @functools.cached_property
+    def lanes(self):
+        return self.width * 2
+
+
 GLOBAL = []
+SETTINGS = Settings()
 SHARED = Counter()
 
 
@@ -201,10 +211,50 @@ def generator_of_a_loop(X, Y, bx):
         Y[bx] = v  # later
 
 
+def iterator_unpacked(X, Y, bx):
+    values = iter([1, 2, 3])
+    if bx > 3:  # here
+        a, b, c = values
+    Y[bx] = next(values, 7)
+
+
+def iterator_zipped(X, Y, bx):
+    values = iter((1, 2, 3))
+    for i in T.serial(4):  # here
+        Y[bx] += sum(a * b for a, b in zip(values, [1, 2]))
+
+
+def iterator_in_another(X, Y, bx):
+    values = zip(range(8), map(str, range(8)))
+    if bx > 3:  # here
+        list(values)
+    Y[bx] = len(list(values))
+
+
+def generator(X, Y, bx):
+    values = (2 * n for n in range(9))
+    if bx > 3:  # here
+        Y[bx] = sum(values)
+    Y[bx] += sum(values)
+
+
+def class_attribute(X, Y, bx):
+    for i in T.serial(4):
+        Settings.width += 1  # here
+    Y[bx] = Settings.width
+
+
+def attribute_of_a_function(X, Y, bx):
+    if bx > 3:
+        keep.calls = 1  # here
+    Y[bx] = getattr(keep, "calls", 0)
+
+
 CHANGES = [
     *(append, append_in_else, append_by_a_helper, append_to_a_global, append_in_a_while, append_in_parallel),
     *(grown_in_place, inner_list, key, deleted, popped, set_member, nonlocal_name, attribute, attribute_by_a_method),
     *(attribute_s_list, array, iterator, iterator_of_a_loop, closure_read_later),
+    *(iterator_unpacked, iterator_zipped, iterator_in_another, generator, class_attribute, attribute_of_a_function),
 ]
 
 
@@ -225,6 +275,20 @@ def test_a_change_of_python_s_data_under_the_kernel_s_decision_is_refused(statem
 def test_a_generator_that_gives_values_inside_of_a_loop_of_the_kernel():
     with pytest.raises(LanguageError, match="generator"):
         _ = built(generator_of_a_loop).ir
+
+
+def reads_only(X, Y, bx):
+    """What is kept in an object by reading it, and iterators that are not advanced."""
+    values, pairs = iter([1, 2]), zip([1], [2])
+    for i in T.serial(2):
+        Y[bx] += SETTINGS.lanes
+    Y[bx] += next(values) + next(pairs)[1]
+
+
+def test_reading_is_no_change():
+    x, y = np.zeros(8, np.int32), np.zeros(8, np.int32)
+    interpret(built(reads_only).ir, x, y)
+    assert y.tolist() == [19] * 8
 
 
 def metaprogram(X, Y, bx):

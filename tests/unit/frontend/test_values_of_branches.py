@@ -107,6 +107,77 @@ def a_while_loop(A, i):
 
 
 @T.macro
+def a_function_defined(A, i):
+    def f():
+        return 1
+
+    if A[i] > 0:
+
+        def f():
+            return 2
+
+    A[i] = f()
+
+
+@T.macro
+def a_class(A, i):
+    class Kind:
+        value = 1
+
+    if A[i] > 0:
+
+        class Kind:
+            value = 2
+
+    A[i] = Kind.value
+
+
+@T.macro
+def imported(A, i):
+    from math import e as number
+
+    if A[i] > 0:
+        from math import pi as number
+    A[i] = number
+
+
+@T.macro
+def captured_by_match(A, i):
+    number = 1
+    if A[i] > 0:
+        match ("two", 2):
+            case (_, number):
+                pass
+    A[i] = number
+
+
+@T.macro
+def captured_from_the_last_iteration(A, i):
+    last = 0
+    for k in T.serial(4):
+        A[k] = last
+        match (A[k] + 1,):
+            case (last,):
+                pass
+
+
+@T.macro
+def zero_of_another_sign(A, i):
+    number = 0.0
+    if A[i] > 0:
+        number = -0.0
+    A[i] = 1 / number
+
+
+@T.macro
+def another_type_in_a_tuple(A, i):
+    pair = (2,)
+    if A[i] > 0:
+        pair = (2.0,)
+    A[i] = pair[0]
+
+
+@T.macro
 def a_loop_of_no_iterations(A, i):
     for _k in T.serial(i):
         y = 7.0
@@ -147,7 +218,8 @@ def chosen(v):
 
 REFUSED = [
     both_constants, of_two_types, a_tuple, functions, one_side, the_other_side, nested, a_chain, a_while_loop,
-    a_loop_of_no_iterations, a_loop_that_skips, a_loop_that_leaves, returned,
+    a_function_defined, a_class, imported, captured_by_match, captured_from_the_last_iteration, zero_of_another_sign,
+    another_type_in_a_tuple, a_loop_of_no_iterations, a_loop_that_skips, a_loop_that_leaves, returned,
 ]  # fmt: skip
 
 

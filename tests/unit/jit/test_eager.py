@@ -278,3 +278,23 @@ def test_an_output_that_is_not_returned_is_named():
     with pytest.raises(LanguageError, match=r"makes an output with T\.empty that it does not return") as caught:
         forgets(ARRAY)
     assert (caught.value.found, caught.value.expected) == ("Y; returned: Z", "return Y, Z")
+
+
+def test_sizes_that_are_known_are_pythons_integers_in_the_kernel():
+    kinds = []
+
+    @tilecore.jit(target="cpu")
+    def by_size(X):
+        M, N = T.const("M, N")
+        X: T.Tensor((M, N), T.float32)
+        Y = T.empty((M, N), T.float32)
+        kinds.append(type(2 * (N // 2)) if isinstance(N, int) else None)
+        factor = {2: 10, 3: 100}[N] if f"{M:>3d}" == "  2" else N.bit_length()
+        with T.Kernel(1):
+            for i, j in T.Parallel(M, N):
+                Y[i, j] = X[i, j] * factor
+        return Y
+
+    np.testing.assert_array_equal(by_size(ARRAY), ARRAY * 100)
+    np.testing.assert_array_equal(by_size(ARRAY[:1]), ARRAY[:1] * 2)
+    assert kinds == [int, int]

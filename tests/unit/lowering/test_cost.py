@@ -54,6 +54,18 @@ def test_nothing_bounds_a_loop_that_ends_by_data_or_sizes():
     assert [longest(f) for f in (by_data, by_size, by_value, inside)] == [0, 0, 0, 0]
 
 
+def test_a_loop_of_no_iterations_takes_no_time():
+    @T.prim_func
+    def kernel(A: T.Tensor((4,), "int32")):
+        with T.Kernel(1):
+            for i in T.serial(0):
+                while A[i] > 0:
+                    A[i] = A[i] - 1
+            A[0] = 1
+
+    assert 0 < longest(kernel) < GIL_KEPT
+
+
 def test_arithmetic_counts_and_not_only_stores():
     @T.prim_func
     def kernel(A: T.Tensor((1,), "float32")):

@@ -33,6 +33,7 @@ from tilecore.ir.nodes import (
     Stmt,
     Var,
     While,
+    is_buffer_var,
     structural_map,
     structural_mutate,
     tirx,
@@ -40,7 +41,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_own
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, number_in, range_of
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import collect, loads, substitute
+from tilecore.ir.visit import collect, loads, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
 from tilecore.lowering.simt.binding import Binding, Places, registers_of
@@ -59,20 +60,22 @@ UNROLLED_STEPS = 64  # of a nest that touches no registers
 
 def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
     found = iter(env.facts["inferred"])
+    given = {param for param in func.params if not is_buffer_var(param)}
 
     def bind(body: Stmt, threads: Threads) -> Stmt:
-        made = _Binder(body, threads, next(found), env).run()
+        made = _Binder(body, threads, next(found), env, given).run()
         return contract_stores(made, env.facts.get(FACT, {}))
 
     return func.with_body(each_kernel(func.body, bind))
 
 
 class _Binder:
-    def __init__(self, body: Stmt, threads: Threads, inferred: Inferred, env: PassEnv) -> None:
+    def __init__(self, body: Stmt, threads: Threads, inferred: Inferred, env: PassEnv, given: set[Var]) -> None:
         self.body, self.threads, self.inferred, self.env = body, threads, inferred, env
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
+        self.data = values_of_the_call(body, given)
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
         units = without_unit_axes(threads)
         number = threads.number({axis.var: units.get(axis.var, axis.var) for axis in threads.axes})
@@ -173,7 +176,8 @@ class _Binder:
 
     def _divided(self, body: Stmt, steps: dict[Digit, Var]) -> Stmt:
         """Quotients and remainders of a thread's places as short as they can be: where a lane stands often decides.
-        Those of numbers in memory stay as they are: their sums and products may wrap, which the analyzer rules out."""
+        Those of numbers from memory, and of numbers that the call gives, stay as they are: their sums and products
+        may wrap, which the analyzer rules out."""
         divisions = collect(body, FloorDiv, FloorMod)
         if not divisions:
             return body
@@ -184,7 +188,7 @@ class _Binder:
             _bind(analyzer, var, digit.extent)
 
         def short(node: Any, mutator: Any) -> Any:
-            known = dtype_of(node) == "int32" and not loads(node)
+            known = dtype_of(node) == "int32" and not is_of_call(node, self.data)
             return analyzer.simplify(node) if known else mutator.default_mutate(node)
 
         return structural_mutate(body, [(FloorDiv, short), (FloorMod, short)])
@@ -228,6 +232,20 @@ class _Binder:
         turns = (total + (self.binding.threads - 1)) // self.binding.threads
         made = For(turn, const(0, "int32"), turns, ForKind.SERIAL, body, span=nest.node.span)
         return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), made, span=nest.node.span)
+
+
+def values_of_the_call(body: Stmt, given: set[Var]) -> set[Var]:
+    """The variables that are computed from what memory holds, or from numbers that are ``given`` with the call."""
+    data = set(given)
+    for bind in collect(body, Bind):
+        if is_of_call(bind.value, data):
+            data.add(bind.var)
+    return data
+
+
+def is_of_call(value: Any, data: set[Var]) -> bool:
+    """Is something of it read from memory, or one of the variables ``data``?"""
+    return bool(loads(value)) or not data.isdisjoint(variables(value))
 
 
 def _bind(analyzer: Analyzer, var: Var, extent: int) -> None:

@@ -60,6 +60,42 @@ def test_by_zero_gives_some_value(target, dtype, loop):
     same(y[1][fine], want[1])
 
 
+@pytest.mark.parametrize("loop", [T.Parallel, T.serial])
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int64"])
+def test_what_has_wrapped_stays_so(target, dtype, loop):
+    """``a * 2 // 2`` is not a where the product wraps: of a value that was stored, named, or given with the call."""
+    kind = element(dtype)
+    low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    values = np.resize(np.array([high, high // 2 + 1, 5, low, low // 2 - (low < 0), 7, 0, high - 2, 64], kind), 256)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((256,), dtype), Y: T.Tensor((8, 256), dtype), n: T.int32, Z: T.Tensor((3,), "int32")):
+        with T.Kernel(1, threads=32):
+            v = T.alloc_var(dtype, init=A[0])
+            for i in loop(256):
+                a = A[i]
+                b = a * 4
+                Y[0, i] = a * 2 // 2
+                Y[1, i] = a * 3 // 3
+                Y[2, i] = (a * 4 + 2) % 4
+                Y[3, i] = b // 4
+                Y[4, i] = A[i] * 6 // 2
+                Y[5, i] = T.if_then_else(a + 1 > a, 1, 2)
+                Y[6, i] = (a + i % 8 + 7) // 8 * 8
+                Y[7, i] = v * 2 // 2
+            Z[0] = n * 2 // 2
+            Z[1] = n * 3 // 3
+            Z[2] = T.if_then_else(n + 1 > n, 1, 2)
+
+    _, y, z = check(kernel, target, values, zeros(dtype, (8, 256)), 2**31 - 1, zeros("int32", 3))
+    with np.errstate(over="ignore"):
+        same(y[0], values * kind.type(2) // kind.type(2))
+        same(y[1], values * kind.type(3) // kind.type(3))
+        same(y[3], values * kind.type(4) // kind.type(4))
+        same(y[5], np.where(values + kind.type(1) > values, 1, 2).astype(kind))
+    same(z, np.array([-1, 715827881, 2], np.int32))
+
+
 def test_outside_the_bounds(target):
     """Where a tail divides by what it reads outside, which is 0, the elements inside are right."""
 

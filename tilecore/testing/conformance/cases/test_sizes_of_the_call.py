@@ -94,6 +94,46 @@ def test_a_workspace_and_a_persistent_loop(target):
         assert (rerun(built, kernel, a, zeros("int32", m))[1] == a.sum(1)).all()
 
 
+@pytest.mark.parametrize("sizes", [(0, 64, 64), (64, 0, 64), (64, 64, 0)])
+def test_a_product_of_nothing(target, sizes):
+    """Sizes of 0, known when compiling: a grid without blocks, or a sum of no products."""
+    m, n, k = sizes
+
+    @T.prim_func
+    def kernel(A: T.Tensor((m, k), "float16"), B: T.Tensor((k, n), "float16"), C: T.Tensor((m, n), "float32")):
+        with T.Kernel(T.ceildiv(n, 64), T.ceildiv(m, 64), threads=128) as (bx, by):
+            a, b = T.alloc_shared((64, 32), "float16"), T.alloc_shared((32, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for ko in T.Pipelined(T.ceildiv(k, 32), num_stages=2):
+                T.copy(A[by * 64, ko * 32], a)
+                T.copy(B[ko * 32, bx * 64], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * 64, bx * 64])
+
+    result = np.ones((m, n), np.float32)
+    compiled(kernel, target)(np.ones((m, k), np.float16), np.ones((k, n), np.float16), result)
+    assert not result.any()
+
+
+def test_loops_of_nothing(target):
+    @T.prim_func
+    def kernel(A: T.Tensor((0, 8), "int32"), B: T.Tensor((4,), "int32")):
+        with T.Kernel(2, threads=32) as bid:
+            for by, bx in T.Persistent([T.ceildiv(0, 4), 2], 2, bid):
+                for i, j in T.Parallel(4, 4):
+                    A[by * 4 + i, bx * 4 + j] = 1
+            n = T.alloc_var("int32", init=3)
+            for i in T.serial(0):
+                while n > 0:
+                    n -= A[i, 0]
+            B[bid] = n
+
+    result = np.zeros(4, np.int32)
+    compiled(kernel, target)(np.zeros((0, 8), np.int32), result)
+    np.testing.assert_array_equal(result, [3, 3, 0, 0])
+
+
 def test_outputs_of_several_sizes(target):
     @T.prim_func
     def kernel(A: T.Tensor((M,), "float32"), B: T.Tensor((N,), "float32"), C: T.Tensor((N, M), "float32")):

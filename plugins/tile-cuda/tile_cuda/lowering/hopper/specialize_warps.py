@@ -139,6 +139,8 @@ class _Kernel:
             raise Declined("its code asks for threads")
         if self.threads.count % WARP or self.threads.count + WARP > self.env.capabilities.max_threads:
             raise Declined(f"{self.threads.count} threads")
+        if any(constant(level.value) == 0 for level in self.levels):
+            raise Declined("its grid has no blocks")
         if len(self.threads.active) > 1:
             raise Declined("its threads stand along several axes")
         if collect(self.code, Break, Continue, While):
