@@ -110,13 +110,17 @@ def _jump(word: str, node: Any) -> bool:
     """True when the loop is Python's own and the jump should be taken right now."""
     builder = current()
     for frame in reversed(builder.frames):
+        of_kernel = builder.frame.kind == "branch" and builder.frames.index(builder.frame) > builder.frames.index(frame)
+        if frame.kind == "round" and not of_kernel:
+            return True
+        if frame.kind == "round":
+            frame.facts["become_loop"]()
         if frame.kind == "unrolled":
-            if builder.frame.kind == "branch" and builder.frames.index(builder.frame) > builder.frames.index(frame):
+            if of_kernel:
                 raise LanguageError(
                     f"`{word}` of a Python loop stands in an `if` that is decided in the kernel",
-                    hint="the loop itself must run in the kernel: loop with T.serial, or write what the kernel decides "
-                    'as the condition of the `while` (`while A[0] > 0:`, or a flag: more = T.alloc_var("bool", '
-                    "init=True); while more: ...)",
+                    hint="the loop itself must run in the kernel: T.serial, `while True:`, or a `while` that decides on "
+                    "a value of the kernel",
                 ).at(builder.location)
             return True
         if frame.kind == "loop":

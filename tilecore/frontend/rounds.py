@@ -44,8 +44,11 @@ def _endless(builder: Builder, word: str) -> LanguageError:
     ).at(builder.location)
 
 
-def while_(condition: Callable[[], Any], probe: Probe, has_else: bool, leaves: bool) -> Iterator[None]:
-    """``while``. leaves: False where the condition always holds and no statement of the body ends the loop."""
+def while_(
+    condition: Callable[[], Any], probe: Probe, has_else: bool, leaves: bool, jumps: bool
+) -> Iterator[None]:  # fmt: skip
+    """``while``. leaves: False where the condition always holds and no statement of the body ends the loop. jumps:
+    whether the body has a `break` or a `continue` of the loop."""
     builder = current()
     if not leaves:
         raise LanguageError(
@@ -67,6 +70,17 @@ def while_(condition: Callable[[], Any], probe: Probe, has_else: bool, leaves: b
         return
     for statement in before_test.statements:
         builder.emit(statement)
+    if value and jumps:
+        first = _FirstRound(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True), has_else)
+        try:
+            yield None
+        except GeneratorExit:  # Python's `break`, or an error
+            first.left()
+            raise
+        first.end()
+        if first.is_of_kernel:
+            return
+        value = condition()
     for _ in range(MOST_ROUNDS):
         if not value:
             return
@@ -78,6 +92,48 @@ def while_(condition: Callable[[], Any], probe: Probe, has_else: bool, leaves: b
                 builder.location
             )
     raise _endless(builder, "while")
+
+
+class _FirstRound:
+    """The first round of a ``while`` whose condition Python knows to hold. Where its body leaves or repeats the loop by
+    the kernel's decision (``while True:`` with ``if A[i] > 0: break``), the loop is the kernel's, and this its body.
+    """
+
+    def __init__(self, builder: Builder, staged: Staged, has_else: bool) -> None:
+        builder.name_pending()
+        self.builder, self.staged, self.has_else, self.span = builder, staged, has_else, builder.span
+        self.jumps = builder.jumps
+        self.frame = Frame("round", become_loop=self._become_loop)
+        builder.frames.append(self.frame)
+
+    @property
+    def is_of_kernel(self) -> bool:
+        return self.frame.kind == "loop"
+
+    def _become_loop(self) -> None:
+        if self.has_else:
+            raise no_else(self.builder)
+        self.frame.kind = "loop"
+        self.staged.__enter__()
+        self.staged.jumps = self.jumps
+
+    def end(self) -> None:
+        """The kernel's loop; or the statements of Python's first round, where the loop stands."""
+        self.builder.frames.remove(self.frame)
+        if self.is_of_kernel:
+            self.staged.__exit__()
+            self.builder.emit(While(as_expr(True), self.frame.body(), span=self.span))
+            self.staged.check()
+            return
+        around = self.builder.frame
+        if not around.closed:
+            around.statements += self.frame.statements
+        self.frame.statements = around.statements  # where values were read: more may be put there later
+
+    def left(self) -> None:
+        """Python leaves the first round before its end."""
+        if self.frame in self.builder.frames and not self.is_of_kernel:
+            self.end()
 
 
 def no_else(builder: Builder) -> LanguageError:

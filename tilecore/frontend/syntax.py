@@ -160,8 +160,8 @@ class Rewriter(ast.NodeTransformer):
         condition = self._lambda(self._condition(node.test))
         orelse = ast.Constant(bool(node.orelse))
         always = isinstance(node.test, ast.Constant) and bool(node.test.value)
-        leaves = ast.Constant(not always or can_leave(node))
-        iterator = self._hook("while_", condition, self._probe(node), orelse, leaves, at=node.test)
+        leaves, jumps = ast.Constant(not always or can_leave(node)), ast.Constant(has_jumps(node))
+        iterator = self._hook("while_", condition, self._probe(node), orelse, leaves, jumps, at=node.test)
         target = ast.Name(self._fresh("while"), ast.Store())
         made = ast.For(target, iterator, self._block(node.body), self._block(node.orelse))
         return ast.copy_location(made, node)
@@ -456,16 +456,24 @@ def _has_walrus(node: ast.expr) -> bool:
 
 def can_leave(loop: ast.While) -> bool:
     """Is there a statement in the loop's body that ends it?"""
+    return _has(loop, (ast.Break,), (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom))
 
-    def leaves(node: ast.AST, inner: bool) -> bool:
+
+def has_jumps(loop: ast.While) -> bool:
+    """Is there a `break` or a `continue` of the loop in its body?"""
+    return _has(loop, (ast.Break, ast.Continue), ())
+
+
+def _has(loop: ast.While, own: tuple[type[ast.AST], ...], any_of: tuple[type[ast.AST], ...]) -> bool:
+    """Is there a statement in the loop's body of these kinds? own: but in loops inside of it; any_of: there too."""
+
+    def within(node: ast.AST, inner: bool) -> bool:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             return False
-        if isinstance(node, (ast.Return, ast.Raise, ast.Yield, ast.YieldFrom)) or (
-            isinstance(node, ast.Break) and not inner
-        ):
+        if isinstance(node, any_of) or (isinstance(node, own) and not inner):
             return True
         is_loop = isinstance(node, (ast.For, ast.While))
         body = set(map(id, node.body)) if is_loop else set()  # type: ignore[attr-defined]
-        return any(leaves(child, inner or id(child) in body) for child in ast.iter_child_nodes(node))
+        return any(within(child, inner or id(child) in body) for child in ast.iter_child_nodes(node))
 
-    return any(leaves(statement, False) for statement in loop.body)
+    return any(within(statement, False) for statement in loop.body)

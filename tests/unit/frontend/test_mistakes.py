@@ -25,13 +25,13 @@ MISTAKES = {
     "a break that the kernel decides on, of a loop that Python runs": (
         """
         with T.Kernel(1):
-            while True:
-                Y[0, 0] -= 1
+            for factor in (1.0, 2.0):
+                Y[0, 0] -= factor
                 if Y[0, 0] < 0:
                     break  #!
         """,
         "`break` of a Python loop stands in an `if` that is decided in the kernel",
-        'more = T.alloc_var("bool", init=True)',
+        "`while True:`",
     ),
     "else of a for loop": (
         """
@@ -55,6 +55,44 @@ MISTAKES = {
         """,
         "`else` of a loop that runs in the kernel",
         "note a `break` in a flag",
+    ),
+    "else of a loop that the kernel leaves": (
+        """
+        with T.Kernel(1):
+            while True:
+                if P[0] > 0:
+                    break  #!
+                P[0] += 1
+            else:
+                P[0] = 1
+        """,
+        "`else` of a loop that runs in the kernel",
+        "note a `break` in a flag",
+    ),
+    "a Python name that changes in a loop that the kernel leaves": (
+        """
+        with T.Kernel(1):
+            k = 0
+            while k < 4:  #!
+                if P[k] == 0:
+                    break
+                k += 1
+            P[0] = k
+        """,
+        "`k` is assigned inside a while loop that runs in the kernel",
+        "k = T.alloc_var",
+    ),
+    "a Python list that changes in a loop that the kernel leaves": (
+        """
+        with T.Kernel(1):
+            kept = []
+            while True:  #!
+                kept.append(1)
+                if P[0] > 0:
+                    break
+        """,
+        "`kept` is changed inside a while loop that runs in the kernel",
+        "T.alloc_var",
     ),
     "match of a value of the kernel": (
         """

@@ -158,6 +158,46 @@ def operands_of_and_or(X, Y):
         X[6] -= 1
 
 
+def left_by_the_kernel(X, Y):
+    i = var(0)
+    while True:
+        if X[i] == 5:
+            break
+        if X[i] == 2:
+            i += 1
+            continue
+        Y[0] += X[i]
+        i += 1
+    Y[1] = i
+    rows = var(0)
+    while 1:
+        column = var(0)
+        while True:
+            column += 1
+            if column > rows:
+                break
+            Y[2] += 1
+        rows += 1
+        if rows == 4:
+            break
+        Y[3] = column
+    n = 0
+    while True:
+        Y[4 + n] = n
+        n += 1
+        if n > 1:
+            break
+    pair = (X[0], X[1])
+    rounds = 0
+    while rounds < 2:
+        a, b = X[0], X[1]
+        X[0], X[1] = b, a + 1
+        if rounds > 5:
+            break
+        rounds += 1
+    Y[6], Y[7] = pair
+
+
 def defaults_and_closures(X, Y):
     a = var(3)
 
@@ -295,6 +335,7 @@ BODIES = [
         loops_over_values,
         order_of_evaluation,
         operands_of_and_or,
+        left_by_the_kernel,
         defaults_and_closures,
         values_of_macros,
         walrus,

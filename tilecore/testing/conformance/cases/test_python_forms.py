@@ -193,6 +193,30 @@ def test_vectors_are_read_where_they_stand(target):
         np.testing.assert_array_equal(mine, other)
 
 
+def test_while_true_that_the_kernel_leaves(target):
+    @T.prim_func
+    def kernel(X: T.Tensor((8, 16), "int32"), Y: T.Tensor((8, 2), "int32")):
+        with T.Kernel(8, threads=32) as bx:
+            i, total = T.alloc_var("int32", init=0), T.alloc_var("int32", init=0)
+            while True:
+                if X[bx, i] == 0:
+                    break
+                i += 1
+                if X[bx, i - 1] % 2 == 1:
+                    continue
+                total += X[bx, i - 1]
+            Y[bx, 0] = i
+            Y[bx, 1] = total
+
+    x = np.random.default_rng(3).integers(1, 9, (8, 16)).astype(np.int32)
+    ends = np.arange(8) * 2
+    x[np.arange(8), ends] = 0
+    _, y = check(kernel, target, x, zeros("int32", (8, 2)))
+    np.testing.assert_array_equal(y[:, 0], ends)
+    sums = [sum(v for v in row[:end] if v % 2 == 0) for row, end in zip(x, ends, strict=True)]
+    np.testing.assert_array_equal(y[:, 1], sums)
+
+
 def test_operands_of_and_and_or(target):
     """``a and b`` and ``a or b`` are one of the two, as in Python; in a condition they are a condition."""
 
