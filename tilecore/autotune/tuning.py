@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilecore import debug, settings
 from tilecore.autotune import store
+from tilecore.autotune.candidates import Candidate
 from tilecore.autotune.configs import Config, Configs, completed, expand, in_words, tunables
 from tilecore.autotune.inputs import InputSets
+from tilecore.autotune.judges import AutotuneWarning
 from tilecore.autotune.profile_args import ProfileArgs
 from tilecore.autotune.report import SearchReport
 from tilecore.autotune.result import AutotuneResult
@@ -24,6 +28,7 @@ from tilecore.jit.factory_calls import job_of, label_of, remember
 from tilecore.jit.impl import JITImpl
 from tilecore.profiler.arrays import copied
 from tilecore.profiler.profiler import Profiler
+from tilecore.runtime.adapter import INTERPRETED
 
 _VERSION = 1
 
@@ -55,6 +60,8 @@ class Tuning:
 
     def run(self) -> AutotuneResult:
         """Raises AutotuneError when no configuration gives a right kernel."""
+        if self.jit_impl.request().adapter == INTERPRETED:
+            return self._first()
         key = self._key()
         known = None if key is None else store.load(key, self.configs)
         if known is not None:
@@ -72,6 +79,16 @@ class Tuning:
             index = self.configs.index(result.config)
             store.save(key, self.configs, store.Stored(index, result.latency, result.ref_latency, result.checked))
         return result
+
+    def _first(self) -> AutotuneResult:
+        """Of kernels that the interpreter runs, whose speed says nothing: the first configuration."""
+        text = f"{self._name()}: kernels run by their definition, which is not timed: the first configuration is taken"
+        warnings.warn(text, AutotuneWarning, stacklevel=2)
+        config = self.configs[0]
+        kernel = self.jit_impl.compile(**self._call(config))
+        return self._filled(AutotuneResult(
+            kernel, config, math.nan, None, "nothing", False, [Candidate(config, "right", "not timed")]
+        ))  # fmt: skip
 
     # -- the search's needs -----------------------------------------------------------------------------------
 

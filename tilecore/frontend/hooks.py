@@ -119,7 +119,7 @@ def _jump(word: str, node: Any) -> bool:
             if of_kernel:
                 raise LanguageError(
                     f"`{word}` of a Python loop stands in an `if` that is decided in the kernel",
-                    hint="the loop itself must run in the kernel: T.serial, `while True:`, or a `while` that decides on "
+                    hint="the loop itself must run in the kernel: T.serial, `while True:`, or a `while` that looks at "
                     "a value of the kernel",
                 ).at(builder.location)
             return True

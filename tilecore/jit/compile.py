@@ -236,7 +236,7 @@ def _found_or_made(
     if outputs is not None:
         request = replace(request, options=replace(request.options, out_idx=outputs()))
     if request.adapter == INTERPRETED:
-        return _interpreted(func, request)
+        return interpreted_kernel(func, request)
     key = ir_key(func, request)
     files = files_of(request)
     if files is not None and (files, key) not in _written:  # a kernel of the caches would leave no files
@@ -248,7 +248,7 @@ def _found_or_made(
     return kernel
 
 
-def _interpreted(func: Any, request: Request) -> JITKernel:
+def interpreted_kernel(func: Any, request: Request) -> JITKernel:
     """A kernel that the interpreter runs: kept in memory only."""
     from tilecore.jit.interpreted import interpreted  # with numpy, which a warm start does without
 

@@ -86,7 +86,7 @@ class _Elaboration:
         """T.const sizes that stand in the signature were made once, and are used by every compilation."""
         shapes = [annotation.shape for annotation in annotations if isinstance(annotation, TensorType)]
         sizes = [leaf for shape in shapes for size in shape if isinstance(size, ConstDim) for leaf in size.leaves()]
-        for size in dict.fromkeys(sizes):
+        for size in {id(size): size for size in sizes}.values():
             size.forget()
             self.constant(size)
 

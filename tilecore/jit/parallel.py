@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tilecore.errors import LanguageError
 from tilecore.jit.build_jobs import Job, named
 from tilecore.jit.build_many import CompileWarning, build_all, load
-from tilecore.jit.compile import ir_of, make_request
+from tilecore.jit.compile import interpreted_kernel, ir_of, make_request
 from tilecore.jit.factory_calls import call_of, job_of, known_kernel, label_of, remember
+from tilecore.runtime.adapter import INTERPRETED
 from tilecore.runtime.kernel import JITKernel
 
 if TYPE_CHECKING:
@@ -114,7 +115,9 @@ def _compile(
         except Exception as error:
             failed(number, error)
             continue
-        if isinstance(started, Job):
+        if isinstance(started, Job) and started.request.adapter == INTERPRETED:
+            kernels[number] = interpreted_kernel(started.func, started.request)
+        elif isinstance(started, Job):
             jobs[number] = started
         else:
             kernels[number] = started

@@ -125,7 +125,7 @@ class ConstDim:
         return bool(self.value)
 
     def __hash__(self) -> int:
-        return id(self)
+        return hash(self.value)  # of the number, for sets and the keys of dicts
 
 
 class DerivedDim(ConstDim):

@@ -8,6 +8,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
+from tilecore.autotune import AutotuneWarning
 from tilecore.errors import ArgumentError, OutOfBoundsError, RaceError, UninitialisedReadError, UnsupportedError
 from tilecore.runtime.adapter import INTERPRETED
 
@@ -167,4 +168,28 @@ def test_strides_of_the_call(monkeypatch, make, by_definition):
 
     x = make(np.arange(30, dtype=np.float32).reshape(5, 6))
     kernel = tilecore.compile(doubled, target="cpu", out_idx=-1)
+    np.testing.assert_array_equal(kernel(x), x * 2)
+
+
+def test_several_at_once_and_the_autotuner():
+    @tilecore.jit(target="cpu", out_idx=-1)
+    def doubled(n, block=8):
+        @T.prim_func
+        def kernel(X: T.Tensor((n,), "float32"), Y: T.Tensor((n,), "float32")):
+            with T.Kernel(T.ceildiv(n, block)) as bx:
+                for i in T.Parallel(block):
+                    Y[bx * block + i] = X[bx * block + i] * 2
+
+        return kernel
+
+    x = np.arange(20, dtype=np.float32)
+    for kernel in doubled.par_compile([{"n": 20}, {"n": 20, "block": 4}]):
+        assert kernel.execution_backend == INTERPRETED
+        np.testing.assert_array_equal(kernel(x), x * 2)
+    (kernel,) = tilecore.par_compile([doubled.get_tir(20, 4)], target="cpu", out_idx=-1)
+    np.testing.assert_array_equal(kernel(x), x * 2)
+    tuned = tilecore.autotune(configs={"block": [4, 8]})(doubled)
+    with pytest.warns(AutotuneWarning, match="the first configuration is taken"):
+        kernel = tuned(20)
+    assert kernel.config == {"block": 4}
     np.testing.assert_array_equal(kernel(x), x * 2)
