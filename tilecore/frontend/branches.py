@@ -15,8 +15,9 @@ from tilecore.language.buffers import LocalVar
 from tilecore.language.conditions import as_condition
 from tilecore.language.values import is_kernel_value
 
-# names whose values flow out of, or around, a statement, with what reads them; and all names that it assigns
-Probe = tuple[tuple[tuple[str, Callable[[], Any]], ...], tuple[str, ...]]
+# names whose values flow out of, or around, a statement, with what reads them; all names that it assigns; and those of
+# the first that are read after it
+Probe = tuple[tuple[tuple[str, Callable[[], Any]], ...], tuple[str, ...], tuple[str, ...]]
 _missing = object()
 AN_IF = "an `if`"
 
@@ -29,27 +30,51 @@ class Staged:
         self, builder: Builder, probe: Probe, where: str, frame: FrameType, may_not_run: bool = False
     ) -> None:  # fmt: skip
         self.builder, self.probe, self.where, self.place = builder, probe, where, builder.place
-        self.may_not_run = may_not_run
         self.before = snapshot(probe)
+        self.left_out = set(self.before) if may_not_run else set()  # names that may get no value here
         self.watch = Watch(frame, probe[1])
 
     def __enter__(self) -> Staged:
-        self.jumps = self.builder.jumps
+        if self.where != AN_IF:
+            self.builder.loops.append(self)
         self.builder.watches.append(self.watch)
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if self.where != AN_IF:  # a jump ends an iteration of the innermost loop, in which some names may get no value
-            self.may_not_run |= self.builder.jumps > self.jumps
-            self.builder.jumps = self.jumps
+        if self.where != AN_IF:
+            self.builder.loops.remove(self)
         self.builder.watches.remove(self.watch)
+
+    def note_jump(self) -> None:
+        """An iteration may end here: names without a value by now may get none."""
+        self.left_out |= {name for name, value in snapshot(self.probe).items() if value is _missing}
 
     def check(self) -> None:
         place, self.builder.place = self.builder.place, self.place
-        check_carried(self.probe, self.before, self.builder, self.where, self.may_not_run)
+        self._check_carried()
         self.watch.check(self.builder, self.where)
         if self.where == AN_IF:
             self.builder.place = place
+
+    def _check_carried(self) -> None:
+        """Refuse a name whose value was changed inside and is read after it or by the next iteration; and one that got
+        its first value there, is read after it, and may get none.
+
+        A name without a value before is not read by the next iteration before it gets one: Python, which runs the body
+        once to build it, would have found none.
+        """
+        for name, read in self.probe[0]:
+            old, new = self.before[name], _value(read)
+            if new is old or isinstance(new, LocalVar) or (old is _missing and name not in self.probe[2]):
+                continue
+            no_value = old is _missing and name in self.left_out
+            if new is _missing and old is _missing:
+                continue
+            plain = new is not _missing and not is_kernel_value(new)
+            if plain and not no_value and (old is _missing or _same(old, new)):
+                continue
+            found = "a loop that may run no iteration, or leave one early: the name may have no value"
+            raise _refusal(name, self.where, found if no_value else None).at(self.builder.location)
 
 
 class Branches:
@@ -126,20 +151,6 @@ def _value(read: Callable[[], Any]) -> Any:
         return read()
     except NameError:
         return _missing
-
-
-def check_carried(probe: Probe, before: dict[str, Any], builder: Builder, where: str, may_not_run: bool) -> None:
-    """Refuse a name whose value was changed inside ``where`` and is read after it or by the next iteration; and one
-    that got its first value there, where that may not run."""
-    for name, read in probe[0]:
-        old, new = before[name], _value(read)
-        if new is old or new is _missing or isinstance(new, LocalVar):
-            continue
-        no_value = old is _missing and may_not_run
-        if not is_kernel_value(new) and not no_value and (old is _missing or _same(old, new)):
-            continue
-        found = "a loop that may run no iteration, or leave one early: the name may have no value" if no_value else None
-        raise _refusal(name, where, found).at(builder.location)
 
 
 def _refusal(name: str, where: str, found: str | None = None) -> LanguageError:

@@ -64,7 +64,7 @@ class Builder:
         self.pending: list[Any] = []  # allocations of this statement that no name is given to yet
         self.writes = 0  # statements built that may write memory
         self.built = 0  # statements built
-        self.jumps = 0  # `break` and `continue` built in the innermost loop
+        self.loops: list[Any] = []  # the open loops of the kernel, as frontend/branches.py has them
 
     # -- where we are ----------------------------------------------------------------------------------------
 

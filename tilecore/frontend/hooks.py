@@ -30,6 +30,7 @@ from tilecore.frontend.containers import (  # noqa: F401  hooks too
 )
 from tilecore.frontend.loops import LoopSpec, open_loop
 from tilecore.frontend.operands import (  # noqa: F401  hooks too
+    Calling,
     and_,
     and_operand,
     chain,
@@ -130,7 +131,8 @@ def _jump(word: str, node: Any) -> bool:
                     hint="guard the rest of the body with `if`" if word == "continue" else "loop with T.serial",
                 ).at(builder.location)
             builder.emit(node(span=builder.span))
-            builder.jumps += 1
+            if builder.loops:
+                builder.loops[-1].note_jump()
             builder.frame.closed = True
             return False
         if frame.kind in ("kernel", "function"):

@@ -16,12 +16,12 @@ _SCOPES = (
 )
 
 
-def carried_names(definition: ast.FunctionDef) -> dict[ast.stmt, tuple[str, ...]]:
+def carried_names(definition: ast.FunctionDef) -> dict[ast.stmt, tuple[tuple[str, ...], tuple[str, ...]]]:
     """For each loop and ``if`` of the function: the names assigned inside whose value is read after it, or, in a
-    loop, by its next iteration."""
+    loop, by its next iteration; and those of them that are read after it."""
     found = _Carried(definition)
     _block(definition.body, frozenset(), found, _Jumps())
-    return found.names
+    return {statement: (names, found.after[statement]) for statement, names in found.names.items()}
 
 
 class _Carried:
@@ -30,6 +30,7 @@ class _Carried:
 
     def __init__(self, definition: ast.FunctionDef) -> None:
         self.names: dict[ast.stmt, tuple[str, ...]] = {}
+        self.after: dict[ast.stmt, tuple[str, ...]] = {}
         self.captured: dict[str, frozenset[str]] = {}
         for node in ast.walk(definition):
             if isinstance(node, ast.FunctionDef) and node is not definition:
@@ -39,15 +40,19 @@ class _Carried:
                     self.captured[name] = _reads_of_scope(node.value)
 
     def note(
-        self, statement: ast.stmt, assigned: frozenset[str], live: frozenset[str], besides: frozenset[str]
-    ) -> None:
-        """Its carried names: those assigned inside that are live, and ``besides``."""
+        self, statement: ast.stmt, assigned: frozenset[str], live: frozenset[str], besides: frozenset[str],
+        after: frozenset[str],
+    ) -> None:  # fmt: skip
+        """Its carried names: those assigned inside that are live, and ``besides``. after: what is live behind it."""
+        self.names[statement] = tuple(sorted((assigned & self._with_captured(live)) | besides))
+        self.after[statement] = tuple(sorted((assigned & self._with_captured(after)) | besides))
+
+    def _with_captured(self, live: frozenset[str]) -> frozenset[str]:
         while True:
             more = live.union(*(self.captured[name] for name in live if name in self.captured))
             if more == live:
-                break
+                return live
             live = more
-        self.names[statement] = tuple(sorted((assigned & live) | besides))
 
 
 class _Jumps:
@@ -72,11 +77,11 @@ def _statement(node: ast.stmt, live: frozenset[str], found: _Carried, jumps: _Ju
         orelse = _block(node.orelse, live, found, jumps)
         # the else side is built after the then side, so a name that it reads must not be changed there
         crossing = orelse & stores_of(node.body)
-        found.note(node, stores_of([*node.body, *node.orelse]), live, crossing)
+        found.note(node, stores_of([*node.body, *node.orelse]), live, crossing, live)
         return _before_test(node.test, then | orelse)
     if isinstance(node, ast.With):
         after, live = live, _block(node.body, live, found, jumps)
-        found.note(node, stores_of(node.body), after | live, frozenset())  # `with T.Parallel(n) as i:` is a loop
+        found.note(node, stores_of(node.body), after | live, frozenset(), after)  # `with T.Parallel(n) as i:` is a loop
         for item in reversed(node.items):
             if item.optional_vars is not None:
                 live = live - _stores(item.optional_vars)
@@ -118,7 +123,7 @@ def _loop(node: ast.For | ast.While, live: frozenset[str], found: _Carried, jump
             break
         head = inner | head
     inside = stores_of(node.body) | (_all_stores(node.test) if isinstance(node, ast.While) else frozenset())
-    found.note(node, inside, head | after, targets & after)
+    found.note(node, inside, head | after, targets & after, after)
     return head | (_reads(node.iter) if isinstance(node, ast.For) else frozenset())
 
 
@@ -215,7 +220,7 @@ def _stores(node: ast.AST) -> frozenset[str]:
 def _bound_by(node: ast.AST) -> list[str]:
     """The names that this node alone gives a value."""
     if isinstance(node, ast.Name):
-        return [node.id] if isinstance(node.ctx, ast.Store) else []
+        return [node.id] if isinstance(node.ctx, (ast.Store, ast.Del)) else []
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return [node.name]
     if isinstance(node, ast.alias):

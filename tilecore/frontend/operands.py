@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import current
+from tilecore.frontend.builder import Builder, current
 from tilecore.frontend.containers import contains, lacks
 from tilecore.frontend.held import without_binds
+from tilecore.frontend.python_state import Watch
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import Bind
 from tilecore.language.buffers import BufferHandle
@@ -64,18 +66,42 @@ def decided(value: Any) -> bool:
     return bool(value)
 
 
+class Calling:
+    """An operand with calls in it, which may change Python's data. Its hook stands in the user's function."""
+
+    def __init__(self, operand: Callable[[], Any]) -> None:
+        self.operand, self.frame = operand, sys._getframe(1)
+
+    def __call__(self) -> Any:
+        return self.operand()
+
+
+def _watched(builder: Builder, operand: Callable[[], Any], of: str) -> Any:
+    """The operand's value. Python evaluates it once, whatever the kernel decides: it must not change Python's data."""
+    if not isinstance(operand, Calling):
+        return operand()
+    watch = Watch(operand.frame, ())
+    builder.watches.append(watch)
+    try:
+        value = operand()
+    finally:
+        builder.watches.remove(watch)
+    watch.check(builder, f"an operand of {of}")
+    return value
+
+
 def _sometimes(operand: Callable[[], Any], of: str) -> Any:
     """The value of an operand that Python evaluates only sometimes: it may do nothing besides, and reads memory only
     where it is evaluated."""
     builder = current()
     with builder.block("operand") as frame:
-        value = operand()
+        value = _watched(builder, operand, of)
         held = as_expr(value) if is_kernel_value(value) and not isinstance(value, BufferHandle) else None
     for statement in frame.statements:
         if not isinstance(statement, Bind) or effect_in(statement) is not None:
             raise LanguageError(
                 f"an operand of {of} does something besides giving a value",
-                found=str(builder.in_place(statement)).strip()[:120],
+                found=str(builder.in_place(statement)).strip().rpartition("\n")[2].strip()[:120],
                 hint="it would run whatever the other operand is: assign its value to a variable first, in an `if`",
             ).at(builder.location)
     if held is None:

@@ -102,7 +102,6 @@ class _FirstRound:
     def __init__(self, builder: Builder, staged: Staged, has_else: bool) -> None:
         builder.name_pending()
         self.builder, self.staged, self.has_else, self.span = builder, staged, has_else, builder.span
-        self.jumps = builder.jumps
         self.frame = Frame("round", become_loop=self._become_loop)
         builder.frames.append(self.frame)
 
@@ -115,7 +114,6 @@ class _FirstRound:
             raise no_else(self.builder)
         self.frame.kind = "loop"
         self.staged.__enter__()
-        self.staged.jumps = self.jumps
 
     def end(self) -> None:
         """The kernel's loop; or the statements of Python's first round, where the loop stands."""

@@ -38,7 +38,7 @@ class Rewriter(ast.NodeTransformer):
         self.counter = 0
         self.rebound: set[str] = set()
         self.declares = False  # in the annotation of a name
-        self.carried: dict[ast.stmt, tuple[str, ...]] = {}
+        self.carried: dict[ast.stmt, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         self.depth: str | None = None  # in a function inside: the name that holds how many blocks were open at its call
 
     def top(self, definition: ast.FunctionDef) -> ast.FunctionDef:
@@ -205,14 +205,13 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _probe(self, node: ast.stmt) -> ast.expr:
-        """A tuple of (name, lambda: name) for the names whose values flow out of, or around, the statement; and the
-        names that it assigns."""
-        pairs = [
-            ast.Tuple([ast.Constant(name), self._lambda(self._name(name))], ast.Load())
-            for name in self.carried.get(node, ())
-        ]
-        own = ast.Constant(tuple(sorted(assigned_in(node))))  # type: ignore[arg-type]
-        return ast.Tuple([ast.Tuple(list[ast.expr](pairs), ast.Load()), own], ast.Load())
+        """The arguments of a Probe (frontend/branches.py) of the names whose values flow out of, or around, the
+        statement."""
+        names, after = self.carried.get(node, ((), ()))
+        pairs = [ast.Tuple([ast.Constant(name), self._lambda(self._name(name))], ast.Load()) for name in names]
+        own = tuple(sorted(assigned_in(node)))
+        constants = (ast.Constant(own), ast.Constant(after))  # type: ignore[arg-type]
+        return ast.Tuple([ast.Tuple(list[ast.expr](pairs), ast.Load()), *constants], ast.Load())
 
     def visit_Break(self, node: ast.Break) -> ast.stmt:
         return ast.copy_location(ast.If(self._hook("break_", at=node), [node], []), node)
@@ -391,7 +390,12 @@ class Rewriter(ast.NodeTransformer):
         if any(_has_walrus(value) for value in node.values[1:]):
             return self._decided_operands(node, is_and)
         first, *others = (self.visit(value) for value in node.values)
-        return self._hook("and_operand" if is_and else "or_operand", first, *map(self._lambda, others), at=node)
+        return self._hook("and_operand" if is_and else "or_operand", first, *map(self._operand, others), at=node)
+
+    def _operand(self, node: ast.expr) -> ast.expr:
+        """An operand that is evaluated only sometimes. What it calls may change Python's data: that is watched."""
+        calls = any(isinstance(part, ast.Call) and not _is_hook(part) for part in ast.walk(node))
+        return self._hook("Calling", self._lambda(node), at=node) if calls else self._lambda(node)
 
     def _condition(self, node: ast.expr) -> ast.expr:
         """An expression of which only the truth counts."""
@@ -399,7 +403,7 @@ class Rewriter(ast.NodeTransformer):
             return self.visit(node)  # type: ignore[no-any-return]
         first, *others = (self._condition(value) for value in node.values)
         word = "and_" if isinstance(node.op, ast.And) else "or_"
-        return self._hook(word, first, *map(self._lambda, others), at=node)
+        return self._hook(word, first, *map(self._operand, others), at=node)
 
     def _decided_operands(self, node: ast.BoolOp, is_and: bool) -> ast.expr:
         """`and` or `or` with a name assigned in a later operand: Python must know which of them it evaluates."""
@@ -429,7 +433,7 @@ class Rewriter(ast.NodeTransformer):
             node.test = self._hook("decided", self.visit(node.test), at=node.test)
             node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
             return node
-        then, orelse = self._lambda(self.visit(node.body)), self._lambda(self.visit(node.orelse))
+        then, orelse = self._operand(self.visit(node.body)), self._operand(self.visit(node.orelse))
         return self._hook("choose", self._condition(node.test), then, orelse, at=node)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
@@ -446,8 +450,14 @@ class Rewriter(ast.NodeTransformer):
                 hint="assign it in a statement of its own before",
                 location=Location(self.spans.file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
             )
-        operands = (self._lambda(self.visit(x)) for x in others)
+        operands = (self._operand(self.visit(x)) for x in others)
         return self._hook("chain", signs, self.visit(left), self.visit(right), *operands, at=node)
+
+
+def _is_hook(call: ast.Call) -> bool:
+    """Is it one that the rewriting put in?"""
+    function = call.func
+    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == HOOKS
 
 
 def _has_walrus(node: ast.expr) -> bool:

@@ -58,9 +58,9 @@ def over_lanes(builder: Builder, statement: Stmt) -> Stmt:
     found = next(filter(None, (find_lanes(builder, value) for value in _evaluated(statement))), None)
     if found is None:
         return statement
-    lane = found[1]
-    statement = _with_vectors(builder, statement, builder.frame, builder.writes)
-    if not isinstance(statement, BufferStore) or not any(_reads(index, lane) for index in statement.indices):
+    if isinstance(statement, BufferStore):
+        statement = _with_vectors(builder, statement, builder.frame, builder.writes)
+    if not isinstance(statement, BufferStore) or not any(_reads(index, found[1]) for index in statement.indices):
         raise LanguageError(
             "a vector (T.Ramp) stands where one value is expected",
             expected="a store of all its lanes: B[T.Ramp(j, 1, n)] = A[T.Ramp(i, 1, n)]",

@@ -14,7 +14,7 @@ from tilecore.frontend.liveness import carried_names
 def carried(source):
     """{first line of a loop or if: names}, empty ones left out."""
     definition = ast.parse(textwrap.dedent(source)).body[0]
-    return {node.lineno: set(names) for node, names in carried_names(definition).items() if names}
+    return {node.lineno: set(names) for node, (names, _) in carried_names(definition).items() if names}
 
 
 CASES = {

@@ -6,6 +6,7 @@ now that layouts are known. What the block does once, outside of nests (a store,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, stor
 from tilecore.ir.contraction import contract_stores
 from tilecore.ir.fragments import Digit, FragmentLayout
 from tilecore.ir.nodes import (
+    Add,
     AllocBuffer,
     AttrStmt,
     Bind,
@@ -27,10 +29,12 @@ from tilecore.ir.nodes import (
     For,
     ForKind,
     IfThenElse,
+    Mul,
     PrimFunc,
     Range,
     SeqStmt,
     Stmt,
+    Sub,
     Var,
     While,
     is_buffer_var,
@@ -55,6 +59,7 @@ from tilecore.lowering.simt.shares import is_first, is_there, steps_of
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads, each_kernel, without_unit_axes
 from tilecore.lowering.threads.uniformity import Uniformity
 
+MOST_TRIPS = 1 << 16  # of loops and axes of the grid whose extent is not known
 UNROLLED_STEPS = 64  # of a nest that touches no registers
 
 
@@ -76,6 +81,7 @@ class _Binder:
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
         self.data = values_of_the_call(body, given)
+        self.trips = {loop.loop_var: n for loop in collect(body, For) if (n := constant(loop.extent)) is not None}
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
         units = without_unit_axes(threads)
         number = threads.number({axis.var: units.get(axis.var, axis.var) for axis in threads.axes})
@@ -176,8 +182,8 @@ class _Binder:
 
     def _divided(self, body: Stmt, steps: dict[Digit, Var]) -> Stmt:
         """Quotients and remainders of a thread's places as short as they can be: where a lane stands often decides.
-        Those of numbers from memory, and of numbers that the call gives, stay as they are: their sums and products
-        may wrap, which the analyzer rules out."""
+        Those of numbers from memory, of numbers that the call gives, and of products with large numbers stay as they
+        are: they may wrap, which the analyzer rules out."""
         divisions = collect(body, FloorDiv, FloorMod)
         if not divisions:
             return body
@@ -186,9 +192,11 @@ class _Binder:
             _bind(analyzer, axis.var, axis.extent)
         for digit, var in steps.items():
             _bind(analyzer, var, digit.extent)
+        extents = {axis.var: axis.extent for axis in self.threads.axes} | {v: d.extent for d, v in steps.items()}
+        extents |= self.trips
 
         def short(node: Any, mutator: Any) -> Any:
-            known = dtype_of(node) == "int32" and not is_of_call(node, self.data)
+            known = dtype_of(node) == "int32" and not is_of_call(node, self.data) and not may_wrap(node, extents)
             return analyzer.simplify(node) if known else mutator.default_mutate(node)
 
         return structural_mutate(body, [(FloorDiv, short), (FloorMod, short)])
@@ -241,6 +249,16 @@ def values_of_the_call(body: Stmt, given: set[Var]) -> set[Var]:
         if is_of_call(bind.value, data):
             data.add(bind.var)
     return data
+
+
+def may_wrap(value: Any, extents: Mapping[Var, int]) -> bool:
+    """Is a sum or a product inside of it too large for int32? extents: of variables that begin at 0; others are taken
+    to stay below MOST_TRIPS."""
+    analyzer = Analyzer()
+    for var in variables(value):
+        _bind(analyzer, var, max(1, extents.get(var, MOST_TRIPS)))
+    bounds = (analyzer.const_int_bound(node) for node in collect(value, Add, Sub, Mul))
+    return any(int(b.min_value) < -(2**31) or int(b.max_value) >= 2**31 for b in bounds)
 
 
 def is_of_call(value: Any, data: set[Var]) -> bool:

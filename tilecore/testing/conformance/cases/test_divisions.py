@@ -69,7 +69,7 @@ def test_what_has_wrapped_stays_so(target, dtype, loop):
     values = np.resize(np.array([high, high // 2 + 1, 5, low, low // 2 - (low < 0), 7, 0, high - 2, 64], kind), 256)
 
     @T.prim_func
-    def kernel(A: T.Tensor((256,), dtype), Y: T.Tensor((8, 256), dtype), n: T.int32, Z: T.Tensor((3,), "int32")):
+    def kernel(A: T.Tensor((256,), dtype), Y: T.Tensor((9, 256), dtype), n: T.int32, Z: T.Tensor((3,), "int32")):
         with T.Kernel(1, threads=32):
             v = T.alloc_var(dtype, init=A[0])
             for i in loop(256):
@@ -83,11 +83,12 @@ def test_what_has_wrapped_stays_so(target, dtype, loop):
                 Y[5, i] = T.if_then_else(a + 1 > a, 1, 2)
                 Y[6, i] = (a + i % 8 + 7) // 8 * 8
                 Y[7, i] = v * 2 // 2
+                Y[8, i] = T.cast((i * 500000000) // 500000000, dtype)
             Z[0] = n * 2 // 2
             Z[1] = n * 3 // 3
             Z[2] = T.if_then_else(n + 1 > n, 1, 2)
 
-    _, y, z = check(kernel, target, values, zeros(dtype, (8, 256)), 2**31 - 1, zeros("int32", 3))
+    _, y, z = check(kernel, target, values, zeros(dtype, (9, 256)), 2**31 - 1, zeros("int32", 3))
     with np.errstate(over="ignore"):
         same(y[0], values * kind.type(2) // kind.type(2))
         same(y[1], values * kind.type(3) // kind.type(3))
