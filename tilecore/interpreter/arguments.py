@@ -59,6 +59,8 @@ def tensor_argument(name: str, kind: ValueType, rank: int, argument: Any, writte
         raise ArgumentError(f"{name} has no axis to hold pairs of {kind.name}")
     shape = (*array.shape[:-1], array.shape[-1] * 2) if packed else array.shape
     strides = tuple(step // max(array.itemsize, 1) for step in array.strides)
+    if packed:  # in elements, of which a byte of the last axis holds two
+        strides = (*(2 * stride for stride in strides[:-1]), strides[-1])
     if kind.packed:
         return TensorArgument(name, kind, array, shape, strides, _unpack(kind, array, packed), True)
     plain = array.flags.c_contiguous
@@ -126,14 +128,14 @@ def scalar_argument(name: str, kind: ValueType, argument: Any) -> Any:
 
 def check_layout(argument: TensorArgument, strides: tuple[int, ...] | None) -> None:
     """Raise ArgumentError unless the strides are those declared (None: contiguous). Axes of extent 1 are free."""
-    if not prod(argument.array.shape):
+    if not prod(argument.shape):
         return
     expected, step = [], 1
-    for extent in reversed(argument.array.shape):
+    for extent in reversed(argument.shape):
         expected.append(step)
         step *= extent
     wanted = tuple(reversed(expected)) if strides is None else strides
-    axes = zip(argument.array.shape, argument.strides, wanted, strict=True)
+    axes = zip(argument.shape, argument.strides, wanted, strict=True)
     if all(extent == 1 or have == want for extent, have, want in axes):
         return
     raise ArgumentError(

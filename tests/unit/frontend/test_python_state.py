@@ -250,7 +250,41 @@ def attribute_of_a_function(X, Y, bx):
     Y[bx] = getattr(keep, "calls", 0)
 
 
+def list_in_an_operand(X, Y, bx):
+    counts = [0]
+
+    def count():
+        counts[0] += 1  # here
+        return X[1]
+
+    Y[bx] = X[0] and count()
+    Y[bx] += counts[0]
+
+
+def nonlocal_in_a_choice(X, Y, bx):
+    last = 0
+
+    def note():
+        nonlocal last
+        last = 5
+        return X[1]  # here
+
+    Y[bx] = note() if X[0] > 3 else 7
+    Y[bx] += last
+
+
+def iterator_in_a_chain(X, Y, bx):
+    values = iter([4, 5])
+    Y[bx] = 1 < X[0] < next(values)  # here
+
+
+def popped_in_an_operand(X, Y, bx):
+    values = [4, 5]
+    Y[bx] = X[0] or values.pop()  # here
+
+
 CHANGES = [
+    *(list_in_an_operand, nonlocal_in_a_choice, iterator_in_a_chain, popped_in_an_operand),
     *(append, append_in_else, append_by_a_helper, append_to_a_global, append_in_a_while, append_in_parallel),
     *(grown_in_place, inner_list, key, deleted, popped, set_member, nonlocal_name, attribute, attribute_by_a_method),
     *(attribute_s_list, array, iterator, iterator_of_a_loop, closure_read_later),

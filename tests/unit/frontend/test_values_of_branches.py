@@ -11,6 +11,7 @@ from tilecore.errors import LanguageError
 from tilecore.interpreter import interpret
 
 N = 4
+CAUSAL = True
 
 
 def build(statement):
@@ -162,6 +163,14 @@ def captured_from_the_last_iteration(A, i):
 
 
 @T.macro
+def deleted(A, i):
+    number = 1
+    if A[i] > 0:
+        del number
+    A[i] = number
+
+
+@T.macro
 def zero_of_another_sign(A, i):
     number = 0.0
     if A[i] > 0:
@@ -219,7 +228,7 @@ def chosen(v):
 REFUSED = [
     both_constants, of_two_types, a_tuple, functions, one_side, the_other_side, nested, a_chain, a_while_loop,
     a_function_defined, a_class, imported, captured_by_match, captured_from_the_last_iteration, zero_of_another_sign,
-    another_type_in_a_tuple, a_loop_of_no_iterations, a_loop_that_skips, a_loop_that_leaves, returned,
+    deleted, another_type_in_a_tuple, a_loop_of_no_iterations, a_loop_that_skips, a_loop_that_leaves, returned,
 ]  # fmt: skip
 
 
@@ -263,6 +272,37 @@ def decided_by_python(A, i):
 
 
 @T.macro
+def given_by_python_in_each_iteration(A, i):
+    for k in T.serial(i + 1):
+        for w in [1, 2, 3]:
+            last = w
+        if CAUSAL:
+            first = 4
+        match last:
+            case 3:
+                other = A[i]
+            case _:
+                other = 5
+        for _ in T.serial(2):
+            inner = 7
+        for w in [1, 2]:
+            if w == 1:
+                total = A[i]
+            else:
+                total = total + 1
+        A[i] = last + first + other * 0 + inner + total * 0 + k
+
+
+@T.macro
+def given_before_the_loop_is_left(A, i):
+    for k in T.serial(4):
+        w = 3.0
+        if A[k] > 100:
+            break
+    A[i] = w
+
+
+@T.macro
 def given_by_a_loop_that_runs(A, i):
     for _ in T.serial(2):
         w = 3.0
@@ -276,6 +316,8 @@ def given_by_a_loop_that_runs(A, i):
 @pytest.mark.parametrize(
     ("statement", "want"),
     [
+        (given_by_python_in_each_iteration, [14, 15, 16, 17]),
+        (given_before_the_loop_is_left, [3] * 4),
         (given_by_a_loop_that_runs, [3] * 4),
         (the_same, [3, 2, 3, 1]),
         (used_inside_only, [4, 5, 4, 5]),

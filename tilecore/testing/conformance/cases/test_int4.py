@@ -274,3 +274,22 @@ def test_what_is_refused(target):
         with pytest.raises(UnsupportedError, match=text) as caught:
             compiled(make(), target)
         assert caught.value.hint or caught.value.expected
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_strides_count_elements(target, fixed):
+    """Rows of 9 bytes, of which the tensor has 4: a stride of 18 elements, known when compiling or read at the call."""
+    step = 18 if fixed else T.dynamic("step")
+
+    @T.prim_func
+    def kernel(A: T.StridedTensor((4, 8), (step, 1), "int4"), B: T.Tensor((4, 8), "int32"), S: T.Tensor((1,), "int32")):
+        with T.Kernel(1, threads=32):
+            S[0] = step
+            for i, j in T.Parallel(4, 8):
+                B[i, j] = A[i, j]
+
+    rows = (np.arange(36, dtype=np.int8).reshape(4, 9) * 7)[:, :4]
+    low, high = (((rows.astype(np.int32) >> bits & 15) ^ 8) - 8 for bits in (0, 4))
+    _, b, s = check(kernel, target, rows, zeros("int32", (4, 8)), zeros("int32", 1))
+    np.testing.assert_array_equal(b, np.stack([low, high], -1).reshape(4, 8))
+    assert s[0] == 18
