@@ -20,6 +20,7 @@ from tilecore.autotune.search import Found, search
 from tilecore.cache.key import UncacheableError, kernel_key
 from tilecore.cache.source_key import source_key
 from tilecore.dtypes import dtype as DType
+from tilecore.frontend.caller import levels_to_user
 from tilecore.jit.build_jobs import Job
 from tilecore.jit.build_many import load
 from tilecore.jit.eager import tensor_type
@@ -83,7 +84,7 @@ class Tuning:
     def _first(self) -> AutotuneResult:
         """Of kernels that the interpreter runs, whose speed says nothing: the first configuration."""
         text = f"{self._name()}: kernels run by their definition, which is not timed: the first configuration is taken"
-        warnings.warn(text, AutotuneWarning, stacklevel=2)
+        warnings.warn(text, AutotuneWarning, stacklevel=levels_to_user())
         config = self.configs[0]
         kernel = self.jit_impl.compile(**self._call(config))
         return self._filled(AutotuneResult(

@@ -39,6 +39,15 @@ def place_of_caller() -> Location | None:
     return None if frame is None else place_in(frame, frame.f_lasti)
 
 
+def levels_to_user() -> int:
+    """The ``stacklevel`` with which a warning points at the line of the user's program that led to it."""
+    frame: FrameType | None = sys._getframe(1)
+    levels = 1
+    while frame is not None and is_own(frame.f_code.co_filename):
+        frame, levels = frame.f_back, levels + 1
+    return levels
+
+
 def place_in(frame: FrameType, instruction: int) -> Location:
     """The place of an instruction of a frame."""
     file, line = frame.f_code.co_filename, frame.f_lineno

@@ -30,14 +30,15 @@ def item(container: Any, index: Any) -> Any:
     """``container[index]``"""
     if isinstance(container, (BufferHandle, LocalVar, VariableRead)):
         return container[index]
-    if isinstance(container, (list, tuple, str, range, Mapping)) and _has_kernel_value(index):
-        kind = type(container).__name__
+    is_array = hasattr(container, "dtype") and hasattr(container, "shape")  # numpy's and torch's
+    if (is_array or isinstance(container, (list, tuple, str, range, Mapping))) and _has_kernel_value(index):
+        kind = f"{type(container).__module__.partition('.')[0]} array" if is_array else type(container).__name__
         how = "looked up by" if isinstance(container, Mapping) else "indexed with"
         raise LanguageError(
             f"a Python {kind} is {how} a value of the kernel",
             found=f"[{index}], which is known only when the kernel runs",
             expected="an index or a key that is known when compiling",
-            hint="put the values in memory of the kernel (a T.alloc_local, a tensor parameter) and index that; "
+            hint="put the values in memory of the kernel (a tensor parameter, a T.alloc_local) and index that; "
             "or choose with T.if_then_else; or loop over the Python list itself, which is unrolled",
         ).at(current().location)
     return read(container[index])

@@ -176,7 +176,8 @@ def return_(value: Any, inner: int | None = None) -> Any:
     if any(frame.kind in ("loop", "branch") for frame in builder.frames[depth:]):
         raise LanguageError(
             "`return` inside a loop or `if` that runs in the kernel",
-            hint="turn the condition round: put what follows into `if`/`else`",
+            hint="turn the condition round: put what follows into `if`/`else`. For one of several results give a "
+            "T.alloc_var a value on each side and return that, or choose with `a if c else b`",
         ).at(builder.location)
     return value
 

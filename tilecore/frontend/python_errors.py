@@ -52,7 +52,8 @@ def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
     if text.startswith("Cannot use and / or / not operator to Expr"):
         return LanguageError(
             "a value of the kernel is used as a Python condition",
-            hint="decide with `if` directly in the kernel or a T.macro, or with T.if_then_else; "
+            hint=foreign_hint(builder.location)
+            or "decide with `if` directly in the kernel or a T.macro, or with T.if_then_else; "
             "of kernel values take T.max, T.min and T.all_of, not max, min and all",
         )
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):

@@ -15,7 +15,7 @@ from tilecore.cache.key import kernel_key
 from tilecore.cache.memory import MemoryCache
 from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
-from tilecore.errors import LanguageError, LaunchError, TargetError
+from tilecore.errors import LanguageError, LaunchError, Location, TargetError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.execution_names import ExecutionBackend, is_usual_name
@@ -172,10 +172,15 @@ def ir_of(func: Any) -> Any:
         return func.ir
     if type(func).__name__ == "PrimFunc":
         return func
+    code = getattr(func, "__code__", None)
     raise LanguageError(
-        f"a {type(func).__name__} cannot be compiled",
+        f"{getattr(func, '__qualname__', 'it')} is no kernel"
+        if code
+        else f"a {type(func).__name__} cannot be compiled",
+        found=None if code is None else "a plain function",
         expected="a function decorated with @T.prim_func",
         hint="tilecore.jit compiles a function that returns one",
+        location=None if code is None else Location(code.co_filename, code.co_firstlineno, 0),
     )
 
 

@@ -9,6 +9,7 @@ from types import FunctionType
 from tilecore.cache.source.text import NotUnderstoodError
 from tilecore.cache.source.watch import Watch
 from tilecore.cache.source_key import function_state
+from tilecore.frontend.caller import levels_to_user
 
 
 class StateWarning(UserWarning):
@@ -52,5 +53,5 @@ class Surroundings:
             f"{self._function.__qualname__} is built anew for every call, which takes milliseconds: {reason}. Pass "
             "what it reads as an argument, or read plain numbers, texts, lists, dicts and arrays",
             StateWarning,
-            stacklevel=2,
+            stacklevel=levels_to_user(),
         )

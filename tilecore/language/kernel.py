@@ -41,7 +41,10 @@ class Kernel:
         for extent, letter in zip(self.blocks, _LETTERS, strict=False):
             if not str(extent.ty.dtype).startswith(("int", "uint")):
                 raise LanguageError(
-                    f"grid extent {letter} of T.Kernel is a {extent.ty.dtype}", found=str(extent), expected="an integer"
+                    f"grid extent {letter} of T.Kernel is a {extent.ty.dtype}",
+                    found=str(extent),
+                    expected="an integer",
+                    hint="T.ceildiv(a, b) counts tiles, the last one in part too; a // b rounds down",
                 )
             if isinstance(extent, IntImm) and int(extent) < 0:
                 raise LanguageError(f"grid extent {letter} of T.Kernel is negative", found=str(extent))

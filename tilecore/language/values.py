@@ -67,7 +67,16 @@ def as_expr(value: Any, kind: str | None = None) -> Expr:
         f"{article}{'None' if value is None else kind} stands where a value of the kernel is expected",
         found=repr(value)[:80],
         expected="a number or an expression",
+        hint=_HINTS.get(kind),
     )
+
+
+_HINTS = {
+    "tuple": "give each part a name: `as (bx, by)` of T.Kernel, `for i, j in T.Parallel(m, n)`; two results are two "
+    "choices: a if c else b for each",
+    "Tensor": "make it a parameter of the kernel, a T.Tensor, and index that",
+    "ndarray": "make it a parameter of the kernel, a T.Tensor, and index that",
+}
 
 
 def _compared(value: Any) -> Expr:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from tilecore.errors import UnsupportedError
+from tilecore.frontend.caller import levels_to_user
 from tilecore.plugins.backend import Backend
 from tilecore.runtime.adapter import SIMULATED
 from tilecore.runtime.artifact import Artifact
@@ -35,7 +36,7 @@ def warn_of_simulation(artifact: Artifact, backend: Backend, target: Target) -> 
         f"no device of target {target.kind!r} is here, so kernels for {target} run on a simulated one, on the host: "
         f'right, but slow. TILECORE_SIMULATE=1 or execution_backend="{artifact.adapter}" asks for that{others}',
         SimulationWarning,
-        stacklevel=2,
+        stacklevel=levels_to_user(),
     )
 
 
@@ -60,7 +61,7 @@ def warn_of_loading(artifact: Artifact, backend: Backend) -> None:
         warnings.warn(
             f"{artifact.name} was exported as a simulation of {artifact.target}: it runs on the host, slowly",
             SimulationWarning,
-            stacklevel=3,
+            stacklevel=levels_to_user(),
         )
 
 
