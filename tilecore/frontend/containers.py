@@ -32,7 +32,9 @@ def item(container: Any, index: Any) -> Any:
         return container[index]
     is_array = hasattr(container, "dtype") and hasattr(container, "shape")  # numpy's and torch's
     if (is_array or isinstance(container, (list, tuple, str, range, Mapping))) and _has_kernel_value(index):
-        kind = f"{type(container).__module__.partition('.')[0]} array" if is_array else type(container).__name__
+        kind = type(container).__name__
+        if is_array:
+            kind = "torch tensor" if kind == "Tensor" else f"{type(container).__module__.partition('.')[0]} array"
         how = "looked up by" if isinstance(container, Mapping) else "indexed with"
         raise LanguageError(
             f"a Python {kind} is {how} a value of the kernel",

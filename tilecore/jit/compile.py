@@ -173,10 +173,9 @@ def ir_of(func: Any) -> Any:
     if type(func).__name__ == "PrimFunc":
         return func
     code = getattr(func, "__code__", None)
+    what = f"a {type(func).__name__} cannot be compiled" if code is None else f"{func.__qualname__} is no kernel"
     raise LanguageError(
-        f"{getattr(func, '__qualname__', 'it')} is no kernel"
-        if code
-        else f"a {type(func).__name__} cannot be compiled",
+        what,
         found=None if code is None else "a plain function",
         expected="a function decorated with @T.prim_func",
         hint="tilecore.jit compiles a function that returns one",
