@@ -32,12 +32,13 @@ def item(container: Any, index: Any) -> Any:
         return container[index]
     is_array = hasattr(container, "dtype") and hasattr(container, "shape")  # numpy's and torch's
     if (is_array or isinstance(container, (list, tuple, str, range, Mapping))) and _has_kernel_value(index):
-        kind = type(container).__name__
+        kind = f"Python {type(container).__name__}"
         if is_array:
-            kind = "torch tensor" if kind == "Tensor" else f"{type(container).__module__.partition('.')[0]} array"
+            module = type(container).__module__.partition(".")[0]
+            kind = "torch tensor" if module == "torch" else f"{module} array"
         how = "looked up by" if isinstance(container, Mapping) else "indexed with"
         raise LanguageError(
-            f"a Python {kind} is {how} a value of the kernel",
+            f"a {kind} is {how} a value of the kernel",
             found=f"[{index}], which is known only when the kernel runs",
             expected="an index or a key that is known when compiling",
             hint="put the values in memory of the kernel (a tensor parameter, a T.alloc_local) and index that; "
