@@ -99,7 +99,8 @@ class Program:
         return tensors
 
     def _solve(self, state: State, tensors: dict[int, TensorArgument]) -> None:
-        facts, free = [], []
+        facts: list[tuple[Equation, int, str]] = []
+        free: list[tuple[Equation, int, str]] = []
         for position, tensor in tensors.items():
             name = self.names[position]
             for axis, (item, size) in enumerate(zip(self.shapes[position], tensor.shape, strict=True)):
