@@ -17,6 +17,8 @@ from tilecore.plugins.backend import Capabilities
 from tilecore.testing.conformance import LEVELS, matrix, report
 from tilecore.testing.conformance.places import Place, place
 
+pytestmark = pytest.mark.rotated
+
 FULL = Capabilities(
     dtypes=frozenset({"float32", "int32", "float16"}),
     scopes=frozenset({"global", "shared", "local.fragment"}),
@@ -33,8 +35,6 @@ import tilecore.backends.cpu.plugin as host
 from tilecore.lowering.passes import Pass, PassEdit
 from tilecore.plugins import manager
 from tilecore.plugins.hookspecs import hookimpl
-
-pytestmark = pytest.mark.rotated
 
 KIND = "odd"
 
