@@ -23,10 +23,12 @@ Node = Stmt | Expr | IRModule
 
 
 def substitute(node: Any, values: Mapping[Var, Any]) -> Any:
-    """``node`` with variables replaced; one pass (the replacements are not looked into)."""
+    """``node`` with variables replaced; one pass (the replacements are not looked into). Variables are told apart by
+    their hashes, which are their addresses: while a kernel is built, ``==`` makes a comparison of the kernel."""
     if not values:
         return node
-    return structural_map(node, (Var, lambda var: values.get(var, var)))
+    by_hash = {hash(var): value for var, value in values.items()}
+    return structural_map(node, (Var, lambda var: by_hash.get(hash(var), var)))
 
 
 def renewed(node: Any) -> Any:

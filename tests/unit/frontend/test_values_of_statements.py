@@ -107,3 +107,25 @@ def test_whether_a_product_starts_anew():
         want = a @ a + (0 if first == 1.0 else c)
         tilecore.compile(kernel, target="cpu")(a, c)
         np.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8", "int64", "uint32"])
+def test_loops_whose_bound_is_a_cast_value(kind):
+    """What a cast may wrap is a variable for the analyzer, which simplifies the bound while the kernel is built."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4,), kind), Y: T.Tensor((4, 4), "int32")):
+        with T.Kernel(4, threads=32) as bx:
+            low = T.cast(X[0], "int32") - T.cast(X[0], "int32")
+            for i in T.serial(low, T.max(T.min(T.cast(X[bx], "int32"), 3), 0)):
+                Y[bx, i] = 1
+            for i in T.serial(T.cast(T.cast(X[bx], "int32") + 1, "int8") % 2):
+                Y[bx, 3 - i] += 2
+
+    x = np.array([0, 2, 3, 100]).astype(kind)
+    want = np.array([[min(int(v), 3) > i for i in range(4)] for v in x], np.int32)
+    want[:, 3] += 2 * ((x.astype(np.int32) + 1) % 2)
+    for run in (tilecore.compile(kernel, target="cpu"), lambda *arrays: interpret(kernel.ir, *arrays)):
+        y = np.zeros((4, 4), np.int32)
+        run(x, y)
+        np.testing.assert_array_equal(y, want)
