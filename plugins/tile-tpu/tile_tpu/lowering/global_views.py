@@ -128,8 +128,7 @@ def _spread_parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[lis
     chunk = frame.chunk
     full, rest = count // chunk, count % chunk
     made = []
-    for rows, columns, lane in ((full, chunk, 0), (1, rest, full)):
-        number = rows if lane is not full else columns
+    for rows, columns, lane, number in ((full, chunk, 0, full), (1, rest, full, rest)):
         if constant(number) == 0:
             continue
         near = View(local.buffer, lane, local.offset, (1, rows, 1, columns), local.strides)

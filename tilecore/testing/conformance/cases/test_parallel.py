@@ -397,3 +397,27 @@ def test_guards_that_differ_between_neighbours(target):
                 B[i] = T.if_then_else(i < 511, s[i] + 1.0, 0.0)
 
     check(kernel, target, sample("float32", (301,)), zeros("float32", (512,)))
+
+
+@pytest.mark.parametrize(
+    ("size", "offset", "block"), [(1, 2, 1), (4, 9, 4), (4, 4, 4), (8, -20, 8), (3, 5, 8), (3, 0, 8), (100, 95, 128)]
+)
+def test_a_row_that_lies_outside_in_part_or_as_a_whole(target, size, offset, block):
+    """Reads outside of a tensor give 0, and writes there are dropped, where the compiler knows that all of them are."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((size,), "int32"), Y: T.Tensor((size,), "int32"), Z: T.Tensor((size,), "int32")):
+        with T.Kernel(T.ceildiv(size, block), threads=32) as bx:
+            for i in T.Parallel(block):
+                Y[bx * block + i] = X[bx * block + i + offset]
+            for i in T.Parallel(block):
+                Z[bx * block + i + offset] = X[bx * block + i]
+
+    x = np.arange(size, dtype=np.int32) + 1
+    _, y, z = check(kernel, target, x, zeros("int32", size) + 7, zeros("int32", size))
+    places = np.arange(size) + offset
+    inside = (places >= 0) & (places < size)
+    np.testing.assert_array_equal(y, np.where(inside, x[np.clip(places, 0, size - 1)], 0))
+    want = np.zeros(size, np.int32)
+    want[places[inside]] = x[inside]
+    np.testing.assert_array_equal(z, want)
