@@ -8,7 +8,7 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import Builder, Frame
-from tilecore.frontend.python_content import PLAIN, same_plain
+from tilecore.frontend.python_content import MISSING, PLAIN, same_plain
 from tilecore.frontend.python_state import Watch
 from tilecore.ir.nodes import IfThenElse
 from tilecore.language.buffers import LocalVar
@@ -18,7 +18,6 @@ from tilecore.language.values import is_kernel_value
 # names whose values flow out of, or around, a statement, with what reads them; all names that it assigns; and those of
 # the first that are read after it
 Probe = tuple[tuple[tuple[str, Callable[[], Any]], ...], tuple[str, ...], tuple[str, ...]]
-_missing = object()
 AN_IF = "an `if`"
 
 
@@ -47,7 +46,7 @@ class Staged:
 
     def note_jump(self) -> None:
         """An iteration may end here: names without a value by now may get none."""
-        self.left_out |= {name for name, value in snapshot(self.probe).items() if value is _missing}
+        self.left_out |= {name for name, value in snapshot(self.probe).items() if value is MISSING}
 
     def check(self) -> None:
         place, self.builder.place = self.builder.place, self.place
@@ -65,13 +64,11 @@ class Staged:
         """
         for name, read in self.probe[0]:
             old, new = self.before[name], _value(read)
-            if new is old or isinstance(new, LocalVar) or (old is _missing and name not in self.probe[2]):
+            if new is old or isinstance(new, LocalVar) or (old is MISSING and name not in self.probe[2]):
                 continue
-            no_value = old is _missing and name in self.left_out
-            if new is _missing and old is _missing:
-                continue
-            plain = new is not _missing and not is_kernel_value(new)
-            if plain and not no_value and (old is _missing or _same(old, new)):
+            no_value = old is MISSING and name in self.left_out
+            plain = new is not MISSING and not is_kernel_value(new)
+            if plain and not no_value and (old is MISSING or _same(old, new)):
                 continue
             found = "a loop that may run no iteration, or leave one early: the name may have no value"
             raise _refusal(name, self.where, found if no_value else None).at(self.builder.location)
@@ -132,7 +129,7 @@ class Branches:
         A side that ends in `break` or `continue` does not come there."""
         coming = [side for side in ("then", "else") if side not in self.sides or not self.sides[side].closed]
         for name, _ in self.staged.probe[0]:
-            if self.staged.before[name] is not _missing:
+            if self.staged.before[name] is not MISSING:
                 continue
             giving = [side for side in coming if name in self.assigned[side]]
             values = [self.values[side][name] for side in giving]
@@ -150,7 +147,7 @@ def _value(read: Callable[[], Any]) -> Any:
     try:
         return read()
     except NameError:
-        return _missing
+        return MISSING
 
 
 def _refusal(name: str, where: str, found: str | None = None) -> LanguageError:

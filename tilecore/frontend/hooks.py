@@ -112,9 +112,9 @@ def _jump(word: str, node: Any) -> bool:
     builder = current()
     for frame in reversed(builder.frames):
         of_kernel = builder.frame.kind == "branch" and builder.frames.index(builder.frame) > builder.frames.index(frame)
-        if frame.kind == "round" and not of_kernel:
-            return True
         if frame.kind == "round":
+            if not of_kernel:
+                return True
             frame.facts["become_loop"]()
         if frame.kind == "unrolled":
             if of_kernel:

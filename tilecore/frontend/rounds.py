@@ -70,22 +70,22 @@ def while_(
         return
     for statement in before_test.statements:
         builder.emit(statement)
-    if value and jumps:
-        first = _FirstRound(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True), has_else)
-        try:
-            yield None
-        except GeneratorExit:  # Python's `break`, or an error
-            first.left()
-            raise
-        first.end()
-        if first.is_of_kernel:
-            return
-        value = condition()
-    for _ in range(MOST_ROUNDS):
+    for number in range(MOST_ROUNDS):
         if not value:
             return
-        with builder.block("unrolled"):
-            yield None
+        if number == 0 and jumps:
+            first = _FirstRound(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True), has_else)
+            try:
+                yield None
+            except GeneratorExit:  # Python's `break`, or an error
+                first.left()
+                raise
+            first.end()
+            if first.is_of_kernel:
+                return
+        else:
+            with builder.block("unrolled"):
+                yield None
         value = condition()
         if is_kernel_value(value):
             raise LanguageError("the condition of `while` became a kernel value after its first iteration").at(

@@ -55,8 +55,8 @@ def solve(
     other, and need not hold.
     """
     origin: dict[str, str] = {}
-    for given in (equations, free):
-        pending = sorted([*equations, *given], key=lambda item: not item[0].plain)
+    for given in (equations, [*equations, *free]):
+        pending = sorted(given, key=lambda item: not item[0].plain)
         while True:
             solved = next((item for item in pending if _solves(state, symbols, item, origin)), None)
             if solved is None:

@@ -82,6 +82,28 @@ MISTAKES = {
         "`k` is assigned inside a while loop that runs in the kernel",
         "k = T.alloc_var",
     ),
+    "a condition that becomes a value of the kernel": (
+        """
+        with T.Kernel(1):
+            value = 3
+            while value:
+                value = P[0]  #!
+        """,
+        "the condition of `while` became a kernel value after its first iteration",
+        "",
+    ),
+    "a condition that becomes a value of the kernel, of a loop with a break": (
+        """
+        with T.Kernel(1):
+            value = 3
+            while value:
+                if isinstance(value, str):
+                    break
+                value = P[0]  #!
+        """,
+        "the condition of `while` became a kernel value after its first iteration",
+        "",
+    ),
     "a Python list that changes in a loop that the kernel leaves": (
         """
         with T.Kernel(1):
