@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import Bind, Expr, Stmt, TensorLoad, Var, structural_map
 from tilecore.ir.visit import collect
 
@@ -71,14 +72,14 @@ def reads_memory(value: Any) -> bool:
 
 
 def without_binds(statements: list[Stmt], value: Expr) -> tuple[list[Stmt], Expr]:
-    """The value with those bindings in its place that read memory, and the other statements: an operand that runs only
-    sometimes reads memory only then."""
+    """The value with those bindings in its place that only read memory, and the other statements: an operand that runs
+    only sometimes reads memory only then."""
     kept: list[Stmt] = []
     inlined: dict[int, Expr] = {}
     for statement in statements:
         if isinstance(statement, Bind):
             inner = replaced(statement.value, inlined)
-            if reads_memory(inner):
+            if reads_memory(inner) and effect_in(inner) is None:
                 inlined[hash(statement.var)] = inner
                 continue
             statement = Bind(statement.var, inner, span=statement.span)

@@ -142,7 +142,7 @@ class Program:
 
     def varies(self, expression: Any, known: set[Any] | None = None) -> bool:
         found = self.varying if known is None else known
-        if any("." in op_name(call) and not op_name(call).startswith("prim.") for call in collect(expression, Call)):
+        if any(_is_of_target(call) for call in collect(expression, Call)):
             return True
         return any(self.roots.get(var, var) in found for var in variables(expression))
 
@@ -150,18 +150,28 @@ class Program:
         if isinstance(node, Bind) and (apart or self.varies(node.value, found)):
             found.add(node.var)
         elif isinstance(node, BufferStore) and is_private(node.buffer):
-            if apart or any(self.varies(part, found) for part in (node.value, *node.indices)):
-                found.add(self.roots.get(node.buffer, node.buffer))
-        elif not list(children(node)):
-            for load in collect(node, TensorLoad):  # registers that a call writes
-                if is_private(load.source):
-                    found.add(self.roots.get(load.source, load.source))
+            given = (node.value, *node.indices)
+            is_varying = apart or any(self.varies(part, found) for part in given)
+            found |= {self.roots.get(node.buffer, node.buffer)} if is_varying else set()
+        if not list(children(node)):
+            found |= self._written_by_calls(node)
         heads = [getattr(node, name, None) for name in ("condition", "min", "extent")]
         inner = apart or any(head is not None and self.varies(head, found) for head in heads)
         if isinstance(node, For) and inner and not apart:
             found.add(node.loop_var)
         for child in children(node):
             self._spread(child, inner, found)
+
+    def _written_by_calls(self, node: Stmt) -> set[Any]:
+        """The registers that calls in a statement may write: those whose elements are their operands."""
+        calls = [call for call in collect(node, Call) if _is_of_target(call) or op_name(call).startswith("call_")]
+        loads = [load for call in calls for load in collect(call, TensorLoad) if is_private(load.source)]
+        return {self.roots.get(load.source, load.source) for load in loads}
+
+
+def _is_of_target(call: Call) -> bool:
+    """Is it one of a target's functions or of the tile operations, and not a function of values like ``exp``?"""
+    return "." in op_name(call)
 
 
 def is_scalar(buffer: Var) -> bool:

@@ -129,3 +129,42 @@ def test_whatever_the_number_of_threads(threads):
     found = [bool(conflicts_in(without(made, number))) for number in range(len(orders_in(made)))]
     assert sum(found) >= 2
     assert all(found[:2])
+
+
+@pytest.mark.parametrize("is_per_thread", [False, True])
+def test_both_sides_of_a_condition_write_each_others_elements(is_per_thread):
+    """All threads go one way where they decide on one value, which a later statement may read; else they race."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((M,), "int32"), Y: T.Tensor((M,), "int32")):
+        with T.Kernel(1, threads=M):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((M,), "int32")
+            choice = T.alloc_var("int32", init=X[tx] if is_per_thread else X[1])
+            s[tx] = 1
+            T.sync_threads()
+            if choice > 0:
+                s[(tx + 6) % M] = 0
+            else:
+                s[tx] = 2
+            Y[tx] = s[tx] + choice
+
+    assert bool(conflicts_in(kernel_of(kernel))) == is_per_thread
+
+
+def test_a_call_may_give_each_thread_another_value():
+    @T.prim_func
+    def kernel(X: T.Tensor((M,), "int32"), Y: T.Tensor((M,), "int32")):
+        with T.Kernel(1, threads=M):
+            tx = T.get_thread_binding()
+            s, r = T.alloc_shared((M,), "int32"), T.alloc_local((4,), "int32")
+            T.copy(X[tx : tx + 1], r[0:1])
+            s[tx] = 1
+            T.sync_threads()
+            if r[0] > 0:
+                s[(tx + 6) % M] = 0
+            else:
+                s[tx] = 2
+            Y[tx] = s[tx]
+
+    assert conflicts_in(kernel_of(kernel))
