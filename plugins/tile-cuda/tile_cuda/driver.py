@@ -162,9 +162,9 @@ class Driver:
         status, number = ctypes.c_int(), ctypes.c_uint64()
         try:
             if hasattr(self.library, "cuStreamGetCaptureInfo_v2"):
-                name, others = "cuStreamGetCaptureInfo_v2", (None, None, None)
+                name, others = "cuStreamGetCaptureInfo_v2", [None] * 3
             else:  # before CUDA 11.3
-                name, others = "cuStreamGetCaptureInfo", ()
+                name, others = "cuStreamGetCaptureInfo", []
             self.call(name, ctypes.c_void_p(stream), ctypes.byref(status), ctypes.byref(number), *others)
         except DriverError:  # the legacy stream while another one is captured: it cannot be captured itself
             return 0

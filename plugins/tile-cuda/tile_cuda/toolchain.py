@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import tilecore.codegen
-from tile_cuda import compile_errors, cubin, nvcc, nvrtc, simulated
+from tile_cuda import compile_errors, cubin, nvcc, nvrtc, register_allocation, simulated
 from tile_cuda.architectures import Architecture
 from tile_cuda.target import architecture_of
 from tilecore import debug
@@ -45,11 +45,14 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
         return b"", simulated.FORMAT
     tool, options = _chosen(request)
     name = "NVRTC" if isinstance(tool, nvrtc.Nvrtc) else "nvcc"
-    if isinstance(tool, nvrtc.Nvrtc):
+
+    def compile_with(options: Sequence[str]) -> tuple[bytes | None, str]:
+        if not isinstance(tool, nvrtc.Nvrtc):
+            return tool.compile(request.source, INCLUDE, options, request.name)
         debug.command(f"NVRTC {tool.version} in this process for {request.name}: {' '.join(options)}")
-        binary, said = tool.compile(request.source, headers(), options)
-    else:
-        binary, said = tool.compile(request.source, INCLUDE, options, request.name)
+        return tool.compile(request.source, headers(), options)
+
+    binary, said = register_allocation.compiled(compile_with, options)
     if binary is None:
         raise compile_errors.refused(request.name, f"{name} {tool.version}", request.source, said, options)
     if request.verbose and said.strip():

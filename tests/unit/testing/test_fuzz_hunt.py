@@ -161,6 +161,24 @@ def test_what_a_kernel_before_has_spoilt_is_told_apart(monkeypatch):
         assert len(processes) == 2, "it was alone"
 
 
+def test_a_fault_of_a_device_ends_its_process(monkeypatch):
+    """All that comes after it in the process would fail too, and nothing could be cut down."""
+    verdicts = [
+        Verdict("error", "LaunchError: illegal address"),
+        Verdict("ok"),
+        Verdict("wrong", "wrong"),
+        Verdict("ok"),
+    ]
+    with Judge(Place("cpu")) as judge:
+        started = []
+        fresh = judge.fresh
+        monkeypatch.setattr(judge, "fresh", lambda: started.append(len(verdicts)) or fresh())
+        monkeypatch.setattr(judge, "_call", lambda *args: verdicts.pop(0))
+        kinds = [judge.verdict(generate(0), Reference([], [])).kind for _ in range(4)]
+    assert kinds == ["error", "ok", "wrong", "ok"]
+    assert started == [3]
+
+
 def test_a_second_call_is_compared_too():
     program = next(p for p in map(generate, range(3000)) if 0 in dict(p.again).values() and not p.special)
     with Judge(Place("cpu")) as judge:

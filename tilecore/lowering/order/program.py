@@ -7,13 +7,15 @@ from math import prod
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.build import const, constant, dtype_of, op_name
+from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import (
     AllocBuffer,
     Bind,
     BufferStore,
     Call,
     DeclBuffer,
+    Evaluate,
     For,
     IfThenElse,
     PrimFunc,
@@ -21,14 +23,17 @@ from tilecore.ir.nodes import (
     TensorLoad,
     Var,
     While,
+    structural_map,
 )
 from tilecore.ir.scopes import is_private, is_shared
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import children, collect, variables
+from tilecore.lowering.order.butterflies import joined_cells
 from tilecore.lowering.order.effects import AnyTouch, Touch, effects_of
 
 NEST = "simt.nest"  # attribute of a statement that was a T.Parallel
 ELEMENT = (Touch, AnyTouch)
+SAME = frozenset({"simt.block_vote"})  # calls of a target that give all threads of the block one value
 
 
 class Program:
@@ -131,6 +136,10 @@ class Program:
         return found
 
     @cached_property
+    def _joined(self) -> set[Any]:
+        return joined_cells(self.body, self.count)
+
+    @cached_property
     def varying(self) -> set[Any]:
         """Names and private buffers whose values may differ between threads."""
         found: set[Any] = set(self.thread_vars)
@@ -142,13 +151,19 @@ class Program:
 
     def varies(self, expression: Any, known: set[Any] | None = None) -> bool:
         found = self.varying if known is None else known
-        if any(_is_of_target(call) for call in collect(expression, Call)):
+        calls = collect(expression, Call)
+        if any(op_name(call) in SAME for call in calls):
+            expression = structural_map(expression, (Call, _as_constant))
+            calls = collect(expression, Call)
+        if any(_is_of_target(call) for call in calls):
             return True
         return any(self.roots.get(var, var) in found for var in variables(expression))
 
     def _spread(self, node: Stmt, apart: bool, found: set[Any]) -> None:
         if isinstance(node, Bind) and (apart or self.varies(node.value, found)):
             found.add(node.var)
+        elif isinstance(node, BufferStore) and node.buffer in self._joined:
+            pass
         elif isinstance(node, BufferStore) and is_private(node.buffer):
             given = (node.value, *node.indices)
             is_varying = apart or any(self.varies(part, found) for part in given)
@@ -163,10 +178,21 @@ class Program:
             self._spread(child, inner, found)
 
     def _written_by_calls(self, node: Stmt) -> set[Any]:
-        """The registers that calls in a statement may write: those whose elements are their operands."""
-        calls = [call for call in collect(node, Call) if _is_of_target(call) or op_name(call).startswith("call_")]
-        loads = [load for call in calls for load in collect(call, TensorLoad) if is_private(load.source)]
-        return {self.roots.get(load.source, load.source) for load in loads}
+        """The registers that calls in a statement may write: an atomic its element, and functions those whose addresses
+        they take. An instruction, which is a statement, may write any of its operands."""
+        loads: list[Any] = []
+        for call in collect(node, Call):
+            effects = effects_of(call, self.func) or ()
+            if op_name(call) == ADDRESS or any(isinstance(effect, Touch) and effect.atomic for effect in effects):
+                loads.append(call.args[0])
+            elif isinstance(node, Evaluate) and (_is_of_target(call) or op_name(call).startswith("call_")):
+                loads += collect(call, TensorLoad)
+        return {self.roots.get(load.source, load.source) for load in loads if is_private(load.source)}
+
+
+def _as_constant(call: Call) -> Any:
+    """A value in place of what is the same in all threads."""
+    return const(0, dtype_of(call)) if op_name(call) in SAME else call
 
 
 def _is_of_target(call: Call) -> bool:

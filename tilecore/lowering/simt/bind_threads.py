@@ -61,6 +61,7 @@ from tilecore.lowering.threads.uniformity import Uniformity
 
 MOST_TRIPS = 1 << 16  # of loops and axes of the grid whose extent is not known
 UNROLLED_STEPS = 64  # of a nest that touches no registers
+UNROLLED_STATEMENTS = 512  # of all steps of such a nest: the vendors' compilers take minutes for some thousands
 
 
 def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -280,11 +281,17 @@ def _step_loop(var: Var, digit: Digit, body: Stmt, partition: FragmentLayout, ne
     """The loop over one digit of a thread's elements. Neighbours that may move together: VECTORIZED."""
     if digit.stride == 1 and digit.place == 1 and _moves_along(nest, digit.axis):
         kind = ForKind.VECTORIZED
-    elif nest.fragments() or partition.registers <= UNROLLED_STEPS:
+    elif nest.fragments() or _is_short(nest, partition.registers):
         kind = ForKind.UNROLLED
     else:
         kind = ForKind.SERIAL
     return For(var, const(0, "int32"), const(digit.extent, "int32"), kind, body, span=nest.node.span)
+
+
+def _is_short(nest: Nest, steps: int) -> bool:
+    return (
+        steps <= UNROLLED_STEPS and steps * len(collect(nest.body, BufferStore, Evaluate, Bind)) <= UNROLLED_STATEMENTS
+    )
 
 
 def _moves_along(nest: Nest, axis: int) -> bool:

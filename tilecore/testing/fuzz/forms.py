@@ -74,7 +74,8 @@ def _read(scope: Scope, view: Buffer) -> None:
 
 
 def viewed(scope: Scope) -> None:
-    """The bits of a tile's elements as another type, narrower or wider."""
+    """The bits of a tile's elements as another type, narrower or wider. Not those of floats that may be NaN: which NaN
+    a copy gives is not defined."""
     rng, world = scope.rng, scope.world
     kinds = [d for d in sorted(world.allowed) if FACTS[d].kind in ("int", "uint") and FACTS[d].bits >= 8]
     if world.special:
@@ -88,7 +89,12 @@ def viewed(scope: Scope) -> None:
     if world.elements(shape) * times > MOST_ELEMENTS:
         return
     more = (*shape[:-1], f"{shape[-1]}*{times}") if times > 1 else shape
-    if rng.random() < 0.5:
+    from_wide = rng.random() < 0.5
+    if world.special and wide != narrow and is_float(wide if from_wide else narrow):
+        from_wide = not from_wide
+        if is_float(wide) and is_float(narrow):
+            return
+    if from_wide:
         source = scope.tile(shape, wide, "shared")
         aim, dtype = more, narrow
     else:

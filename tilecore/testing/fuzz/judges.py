@@ -40,6 +40,7 @@ class Judge:
         self.timeout = timeout
         self.until = until
         self.judged = 0
+        self._is_spoilt = False
         self._worker = Worker()
         self._folder = tempfile.mkdtemp(prefix="tilecore-fuzz-")
 
@@ -106,12 +107,16 @@ class Judge:
         shutil.rmtree(self._folder, ignore_errors=True)
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         self.judged = 0
+        self._is_spoilt = False
 
     def _judged(self, program: Program, reference: Reference) -> Verdict:
-        if self.judged >= FRESH_AFTER:
+        if self.judged >= FRESH_AFTER or self._is_spoilt:
             self.fresh()
         self.judged += 1
-        return self._call(judge_here, program, reference, self.place, self._folder)
+        verdict: Verdict = self._call(judge_here, program, reference, self.place, self._folder)
+        # a device refuses all that comes after a fault in the same process
+        self._is_spoilt = verdict.kind == "error" and "LaunchError" in verdict.sort
+        return verdict
 
     def _call(self, function: Any, *args: Any) -> Any:
         # a process that starts has TVM to import, which is not the kernel's time

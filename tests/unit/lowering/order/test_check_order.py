@@ -148,6 +148,7 @@ def test_both_sides_of_a_condition_write_each_others_elements(is_per_thread):
             else:
                 s[tx] = 2
             Y[tx] = s[tx] + choice
+            T.atomic_add(Y[0], choice)
 
     assert bool(conflicts_in(kernel_of(kernel))) == is_per_thread
 
@@ -168,3 +169,44 @@ def test_a_call_may_give_each_thread_another_value():
             Y[tx] = s[tx]
 
     assert conflicts_in(kernel_of(kernel))
+
+
+def test_a_vote_of_the_block_is_the_same_in_all_threads():
+    @T.prim_func
+    def kernel(X: T.Tensor((M,), "int32"), Y: T.Tensor((M,), "int32")):
+        with T.Kernel(1, threads=M):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((M,), "int32")
+            count = T.alloc_var("int32", init=T.syncthreads_count(X[tx] > 0))
+            s[tx] = 1
+            T.sync_threads()
+            if count > 3:
+                s[(tx + 6) % M] = 0
+            else:
+                s[tx] = 2
+            Y[tx] = s[tx]
+
+    assert conflicts_in(kernel_of(kernel)) == []
+
+
+@pytest.mark.parametrize(("distances", "is_ordered"), [((16, 8, 4, 2, 1), True), ((16, 8, 4, 2), False)])
+def test_a_butterfly_that_a_kernel_does_itself(distances, is_ordered):
+    """Threads have the same behind it only where it joins all of them."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((32,), "int32"), Y: T.Tensor((32,), "int32")):
+        with T.Kernel(1, threads=32):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((32,), "int32")
+            best = T.alloc_var("int32", init=X[tx])
+            for distance in distances:
+                best = T.max(best, T.shfl_xor(best, distance))
+            s[tx] = 1
+            T.sync_threads()
+            if best > 3:
+                s[(tx + 6) % 32] = 0
+            else:
+                s[tx] = 2
+            Y[tx] = s[tx]
+
+    assert (conflicts_in(kernel_of(kernel)) == []) == is_ordered

@@ -336,3 +336,49 @@ def test_vectorized_loops_in_one_another(target, rows, columns, place):
                             Y[n, j, i] = tile[n, i, j]
 
     check(kernel, target, sample("int32", (8, rows, columns)), zeros("int32", (8, columns, rows)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8", "float32"])
+@pytest.mark.parametrize(("rows", "columns"), [(32, 16), (24, 13), (1, 8)])
+def test_two_tiles_are_swapped_in_a_loop_of_each_thread(target, rows, columns, dtype):
+    """NVRTC 12.4 to 13.1 gave some of these stores the distance of the two tiles twice."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((rows, columns), dtype), Y: T.Tensor((2, rows, columns), dtype)):
+        with T.Kernel(1, threads=256):
+            one, two = T.alloc_shared((rows, columns), dtype), T.alloc_shared((rows, columns), dtype)
+            T.copy(X, one)
+            for i in T.Parallel(rows):
+                for j in T.serial(columns):
+                    two[i, j] = X[(i + 2) % rows, j]
+                    if one[i, j] > T.cast(-6, dtype):
+                        kept = two[i, j]
+                        two[i, j] = one[i, j]
+                        one[i, j] = kept
+                    elif two[i, j] <= T.cast(1, dtype):
+                        two[i, j] = T.cast(-1, dtype)
+            T.copy(one, Y[0, :, :])
+            T.copy(two, Y[1, :, :])
+
+    check(kernel, target, sample(dtype, (rows, columns)) * 3, zeros(dtype, (2, rows, columns)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("m", "n", "k", "threads"), [(72, 96, 17, 96), (88, 96, 17, 96), (96, 96, 16, 96)])
+def test_products_that_fill_the_registers(target, m, n, k, threads, dtype):
+    """ptxas 13.0 gave up the allocation of registers for the first two, and their float64 was wrong."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((m, 3 * k), dtype), B: T.Tensor((3 * k, n), dtype), C: T.Tensor((m, n), dtype)):
+        with T.Kernel(1, threads=threads):
+            a, b = T.alloc_shared((m, k), dtype), T.alloc_shared((k, n), dtype)
+            c = T.alloc_fragment((m, n), dtype)
+            T.clear(c)
+            for step in T.Pipelined(3, num_stages=2):
+                T.copy(A[0, step * k], a)
+                T.copy(B[step * k, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    a, b = (sample("int8", shape).astype(dtype) % 8 for shape in ((m, 3 * k), (3 * k, n)))  # sums are exact
+    check(kernel, target, a, b, zeros(dtype, (m, n)))

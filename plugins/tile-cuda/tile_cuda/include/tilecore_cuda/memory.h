@@ -1,10 +1,28 @@
 // Shared memory, vector moves, fences and hints.
 #pragma once
 
-// The arena of the block that the launch provides.
-#define TC_SHARED(NAME) extern __shared__ __align__(1024) unsigned char NAME[]
-
 TC_FN unsigned tc_shared_address(const void* p) { return unsigned(__cvta_generic_to_shared(p)); }
+
+// The arena of the block that the launch provides: a pointer to bytes.
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1302
+#define TC_SHARED(NAME) extern __shared__ __align__(1024) unsigned char NAME[]
+#else
+// NVRTC 12.4 to 13.1 confuses two pointers that lie a constant apart where it unrolls a loop: in NAME + 2048 and
+// NAME + 3072 with one index, some stores go 1024 bytes too far (docs/notes/compilers.md). The empty statement hides the
+// constant from it; ptxas sees it again.
+struct tc_arena {
+  unsigned char* start;
+  TC_FN unsigned char* operator+(int offset) const {
+    unsigned address = tc_shared_address(start) + offset;
+    asm("" : "+r"(address));
+    return static_cast<unsigned char*>(__cvta_shared_to_generic(address));
+  }
+  TC_FN operator unsigned char*() const { return start; }
+};
+#define TC_SHARED(NAME)                                            \
+  extern __shared__ __align__(1024) unsigned char NAME##_bytes[]; \
+  const tc_arena NAME{NAME##_bytes}
+#endif
 
 template <int Bytes>
 struct tc_vector;

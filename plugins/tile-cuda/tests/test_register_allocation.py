@@ -1,0 +1,82 @@
+"""ptxas is asked again, at level 1, where it gave up the allocation of registers."""
+
+from __future__ import annotations
+
+import pytest
+from tile_cuda import cubin, nvcc
+from tile_cuda.register_allocation import AGAIN, compiled, gave_up
+
+import tilecore
+import tilecore.language as T
+from tilecore.errors import ToolchainError
+
+GIVEN_UP = {"registers": 32, "stack_bytes": 4320}
+
+
+def outcome(monkeypatch, first, again, options=()):
+    """(the kernel that is kept, the options of each compilation). first, again: what the two cubins say."""
+    binaries = {b"first": {"k": first}, b"again": {"k": again}}
+    monkeypatch.setattr(cubin, "describe", lambda binary: binaries[binary])
+    asked = []
+
+    def compile_with(options):
+        asked.append(list(options))
+        return (b"first", "one") if len(asked) == 1 else (b"again", "two")
+
+    binary, said = compiled(compile_with, options)
+    assert (binary, said) in ((b"first", "one"), (b"again", "two"))
+    return binary, asked
+
+
+def test_the_second_cubin_is_kept_where_it_has_registers(monkeypatch):
+    binary, asked = outcome(monkeypatch, GIVEN_UP, {"registers": 255, "stack_bytes": 344}, ["-O3"])
+    assert (binary, asked) == (b"again", [["-O3"], ["-O3", *AGAIN]])
+
+
+def test_an_array_that_is_indexed_by_a_variable_stays(monkeypatch):
+    """Level 1 does not help it."""
+    assert outcome(monkeypatch, GIVEN_UP, {"registers": 40, "stack_bytes": 4300})[0] == b"first"
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [{"registers": 255, "stack_bytes": 4000}, {"registers": 32, "stack_bytes": 64}, {"registers": 32}, {}],
+)
+def test_other_kernels_are_compiled_once(monkeypatch, kernel):
+    binary, asked = outcome(monkeypatch, kernel, GIVEN_UP)
+    assert (binary, len(asked)) == (b"first", 1)
+
+
+@pytest.mark.parametrize("flag", ["--ptxas-options=-O2", "-Xptxas=-O3 --ptxas-options=-v"])
+def test_the_users_own_options_of_ptxas_stand(monkeypatch, flag):
+    assert len(outcome(monkeypatch, GIVEN_UP, {"registers": 255}, [flag])[1]) == 1
+
+
+def test_what_is_refused_is_not_tried_again():
+    calls = []
+    assert compiled(lambda options: calls.append(options) or (None, "error"), []) == (None, "error")
+    assert len(calls) == 1
+
+
+def test_a_product_that_fills_the_registers():
+    try:
+        nvcc.load()
+    except ToolchainError as error:
+        pytest.skip(error.message)
+
+    @T.prim_func
+    def kernel(A: T.Tensor((72, 51), "float64"), B: T.Tensor((51, 96), "float64"), C: T.Tensor((72, 96), "float64")):
+        with T.Kernel(1, threads=96):
+            a, b = T.alloc_shared((72, 17), "float64"), T.alloc_shared((17, 96), "float64")
+            c = T.alloc_fragment((72, 96), "float64")
+            T.clear(c)
+            for step in T.Pipelined(3, num_stages=2):
+                T.copy(A[0, step * 17], a)
+                T.copy(B[step * 17, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    made = tilecore.compile(kernel, target="cuda -arch=sm_90a", execution_backend="cython")
+    assert not gave_up(made.artifact.binary)
+    (facts,) = cubin.describe(made.artifact.binary).values()
+    assert facts["registers"] > 200

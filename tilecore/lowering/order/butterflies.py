@@ -1,0 +1,58 @@
+"""Cells of a thread that a butterfly of shuffles has made the same in all threads.
+
+In each step the threads t and t ^ d exchange what they have and join it with their own: after a step for every power of
+two below the number of threads all have the same, as both of a pair compute the same (the operation is commutative).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tilecore.ir.build import constant, op_name
+from tilecore.ir.nodes import Add, Bind, BufferStore, Call, Max, Min, Mul, Stmt, TensorLoad, Var
+from tilecore.ir.visit import collect
+
+SHUFFLE = "simt.shuffle"
+COMMUTATIVE = ("bitwise_and", "bitwise_or", "bitwise_xor")
+
+
+def joined_cells(body: Stmt, threads: int) -> set[Var]:
+    """The cells that such a butterfly over all threads of the block is the last to write. threads: of the block."""
+    wanted = {1 << bit for bit in range((threads - 1).bit_length())}
+    exchanged = {bind.var: bind.value for bind in collect(body, Bind) if op_name(bind.value) == SHUFFLE}
+    steps: dict[Var, set[int]] = {}
+    started: set[Var] = set()
+    broken: set[Var] = set()
+    for store in collect(body, BufferStore):
+        distance = _distance(store, exchanged)
+        if distance is not None:
+            steps.setdefault(store.buffer, set()).add(distance)
+        elif store.buffer in started:
+            broken.add(store.buffer)  # written twice: what is in it depends on the way
+        else:
+            started.add(store.buffer)
+    return {cell for cell, distances in steps.items() if distances >= wanted and cell not in broken}
+
+
+def _distance(store: BufferStore, exchanged: dict[Var, Call]) -> int | None:
+    """d of ``cell = cell OP shuffle(cell, d, "xor")``; None for any other store."""
+    sides = list(_sides(store.value))
+    if len(sides) != 2:
+        return None
+    for own, other in (sides, sides[::-1]):
+        call = exchanged.get(other) if isinstance(other, Var) else None
+        if call is not None and _is_cell(own, store.buffer) and _is_cell(call.args[0], store.buffer):
+            return constant(call.args[1]) if str(call.args[2].value) == "xor" else None
+    return None
+
+
+def _sides(value: Any) -> Iterator[Any]:
+    if isinstance(value, (Add, Mul, Max, Min)):
+        yield from (value.a, value.b)
+    elif isinstance(value, Call) and op_name(value) in COMMUTATIVE:
+        yield from value.args
+
+
+def _is_cell(value: Any, buffer: Var) -> bool:
+    return isinstance(value, TensorLoad) and value.source.same_as(buffer)
