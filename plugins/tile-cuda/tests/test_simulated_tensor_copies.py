@@ -80,12 +80,12 @@ def box_of(array: np.ndarray, at, box, steps, filled=0):
 CASES = [  # dtype, shape (outermost first), box (innermost first), steps, swizzle, place
     ("float32", (100, 60), (32, 32), (1, 1), "128B", (16, 40)),
     ("float32", (100, 60), (32, 32), (1, 1), "128B", (40, 90)),
-    ("float32", (100, 60), (32, 32), (1, 1), "none", (-5, -3)),
+    ("float32", (100, 60), (32, 32), (1, 1), "none", (-8, -3)),
     ("float16", (9, 30, 64), (32, 8, 4), (1, 1, 1), "64B", (40, 25, 7)),
     ("float16", (4, 40, 64), (16, 16, 2), (1, 2, 1), "32B", (-8, 3, -1)),
-    ("uint8", (3, 2, 5, 7, 48), (16, 3, 2, 2, 2), (1, 1, 1, 1, 1), "none", (40, 5, 4, 1, 2)),
+    ("uint8", (3, 2, 5, 7, 48), (16, 3, 2, 2, 2), (1, 1, 1, 1, 1), "none", (32, 5, 4, 1, 2)),
     ("uint8", (2, 5, 7, 128), (128, 5, 3, 2), (1, 1, 1, 1), "128B", (0, 3, 4, -1)),
-    ("float16", (1000,), (256,), (1,), "none", (900,)),
+    ("float16", (1000,), (256,), (1,), "none", (904,)),
     ("float32", (8, 8), (8, 8), (1, 1), "none", (200, 0)),
 ]
 
@@ -185,6 +185,15 @@ def test_a_tile_at_a_wrong_address():
     error = load_error(planted(FLOATS, "tc_tensor_load(shared,", "tc_tensor_load(shared + 64,"))
     assert error.kind == "misaligned"
     assert "128 bytes" in str(error)
+
+
+@pytest.mark.parametrize("start", ["load", "store"])
+def test_rows_that_begin_off_16_bytes(start):
+    """Hardware takes it for an illegal instruction."""
+    find = load_error if start == "load" else store_error
+    error = find(planted(FLOATS if start == "load" else STORED, "at[0], at[1]", "at[0] + 2, at[1]"))
+    assert error.kind == "misaligned"
+    assert "innermost coordinate" in str(error)
 
 
 def test_as_many_coordinates_as_axes():

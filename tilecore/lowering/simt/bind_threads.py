@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
@@ -257,7 +258,10 @@ def may_wrap(value: Any, extents: Mapping[Var, int]) -> bool:
     to stay below MOST_TRIPS."""
     analyzer = Analyzer()
     for var in variables(value):
-        _bind(analyzer, var, max(1, extents.get(var, MOST_TRIPS)))
+        kind = FACTS[dtype_of(var)]
+        if kind.kind in ("int", "uint"):
+            most = (1 << (kind.bits - 1)) - 1  # that the type can hold
+            _bind(analyzer, var, min(most, max(1, extents.get(var, MOST_TRIPS))))
     bounds = (analyzer.const_int_bound(node) for node in collect(value, Add, Sub, Mul))
     return any(int(b.min_value) < -(2**31) or int(b.max_value) >= 2**31 for b in bounds)
 

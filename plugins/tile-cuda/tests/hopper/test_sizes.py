@@ -204,7 +204,7 @@ def test_tiles_that_begin_anywhere(offsets):
             T.copy(c, C[by * 128 + cm, cn])
 
     kernel = built(moved)
-    assert has_roles(kernel)
+    assert has_roles(kernel) == (ak % 8 == bn % 8 == 0)
     as_interpreted(
         moved, kernel, small(HALF, (300, 256), 0, 2), small(HALF, (256, 160), 1, 2), np.zeros((300, 160), np.float16)
     )
@@ -247,3 +247,44 @@ def test_panels_that_users_ask_for(order, panel):
         c[:] = 7
         built(swizzled, *off)(a, b, c)
         equal(c, product(a, b))
+
+
+START = "where the rows begin in A is not known to be a multiple of 16 bytes"
+
+
+def product_from(dtype, first):
+    """The kernel that multiplies columns of A from ``first(n)`` on, n a number of the call."""
+    accum = {HALF: "float32", "int8": "int32"}.get(dtype, dtype)
+
+    @T.prim_func
+    def shifted(A: T.Tensor((64, 512), dtype), B: T.Tensor((96, 64), dtype), C: T.Tensor((64, 64), accum), n: T.int32):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((64, 32), dtype), T.alloc_shared((32, 64), dtype)
+            c = T.alloc_fragment((64, 64), accum)
+            T.clear(c)
+            for step in T.Pipelined(3, num_stages=2):
+                T.copy(A[0, step * 32 + first(n)], a)
+                T.copy(B[step * 32, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    kernel = built(shifted)
+    a, b = small(dtype, (64, 512), 0, 2), small(dtype, (96, 64), 1, 2)
+    as_interpreted(shifted, kernel, a, b, np.zeros((64, 64), accum), 3)
+    return kernel
+
+
+@pytest.mark.parametrize(("dtype", "off", "by_map"), [
+    (HALF, 0, True), (HALF, 8, True), (HALF, 1, False), (HALF, 4, False), ("int8", 16, True), ("int8", 8, False),
+    ("float64", 2, True), ("float64", 1, False),
+])  # fmt: skip
+def test_rows_that_begin_off_16_bytes(dtype, off, by_map):
+    """A tensor copy from there is an illegal instruction."""
+    kernel = product_from(dtype, lambda n: off)
+    assert (f"threads fill it: {START}" in refusals(kernel)) != by_map
+
+
+@pytest.mark.parametrize(("times", "by_map"), [(8, True), (16, True), (4, False), (1, False)])
+def test_where_rows_begin_is_a_number_of_the_call(times, by_map):
+    kernel = product_from(HALF, lambda n: n * times)
+    assert (f"threads fill it: {START}" in refusals(kernel)) != by_map

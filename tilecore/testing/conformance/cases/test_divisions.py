@@ -123,3 +123,19 @@ def test_constants_and_sizes_are_divided_by_as_they_stand():
     source = compiled(kernel, "cpu").get_kernel_source()
     assert "sdiv" in source
     assert "icmp eq" not in source
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint32", "int64", "float32"])
+def test_a_named_value_of_any_type_is_cast_and_divided(target, dtype):
+    n = 64
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n,), dtype), Y: T.Tensor((2, n), "int32")):
+        with T.Kernel(1, threads=32) as bx:
+            for i in T.Parallel(n):
+                value, is_later = X[i], bx >= i - 3
+                Y[0, i] = (T.cast(value, "int32") * 3 + i) // 16
+                Y[1, i] = (i * 5 + T.cast(is_later, "int32")) % 7 + T.cast(is_later, "int32") // 2
+
+    x = (np.arange(n) % 5).astype(dtype)
+    check(kernel, target, x, zeros("int32", (2, n)))

@@ -382,3 +382,22 @@ def test_products_that_fill_the_registers(target, m, n, k, threads, dtype):
 
     a, b = (sample("int8", shape).astype(dtype) % 8 for shape in ((m, 3 * k), (3 * k, n)))  # sums are exact
     check(kernel, target, a, b, zeros(dtype, (m, n)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+@pytest.mark.parametrize("off", [0, 1, 2, 7, 8])
+def test_tiles_whose_rows_begin_anywhere(target, off, dtype):
+    """A tensor copy of sm_90 from a place that is no multiple of 16 bytes is an illegal instruction."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((40, 80), dtype), C: T.Tensor((2, 40, 16), dtype)):
+        with T.Kernel(2, threads=64) as bx:
+            tile, total = T.alloc_shared((40, 16), dtype), T.alloc_fragment((40, 16), dtype)
+            T.clear(total)
+            for k in T.Pipelined(3, num_stages=3):
+                T.copy(A[0, k * 16 + off + bx * 16], tile)
+                for i, j in T.Parallel(40, 16):
+                    total[i, j] = T.max(total[i, j], tile[i, j])
+            T.copy(total, C[bx, :, :])
+
+    check(kernel, target, sample(dtype, (40, 80)), zeros(dtype, (2, 40, 16)))

@@ -18,6 +18,10 @@ struct tc_arena {
     return static_cast<unsigned char*>(__cvta_shared_to_generic(address));
   }
   TC_FN operator unsigned char*() const { return start; }
+  template <class T>
+  TC_FN explicit operator T*() const {
+    return reinterpret_cast<T*>(start);
+  }
 };
 #define TC_SHARED(NAME)                                            \
   extern __shared__ __align__(1024) unsigned char NAME##_bytes[]; \

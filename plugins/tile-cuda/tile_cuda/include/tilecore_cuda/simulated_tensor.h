@@ -67,6 +67,8 @@ inline tc_box tc_box_of(const tc_tensor_map* map, const void* tile, int rank, co
   if (reinterpret_cast<uintptr_t>(tile) % 128)
     tc_sim_fail("misaligned", "the tile of a tensor copy must lie at a multiple of 128 bytes", line);
   box.item = tc_map_item(map->dtype);
+  if (at[0] * (long long)box.item % 16)
+    tc_sim_fail("misaligned", "the innermost coordinate of a tensor copy must be a multiple of 16 bytes", line);
   box.span = map->swizzle == 0 ? 16 : 16u << map->swizzle;
   box.rows = 1;
   for (int axis = 0; axis < 5; ++axis) {

@@ -141,6 +141,8 @@ def tiling_of(
     for axis in axes[1:]:
         if not is_multiple(axis.stride * (bits // 8), PIECE, divisors):
             return f"a stride of {tensor.name} is not known to be a multiple of {PIECE} bytes"
+    if not is_multiple(axes[0].at * (bits // 8), PIECE, divisors):  # an illegal instruction, on Hopper and Blackwell
+        return f"where the rows begin in {tensor.name} is not known to be a multiple of {PIECE} bytes"
     made = Tiling(tensor, tuple(axes), "none") if blocks is None else _blocked(tensor, axes, blocks, divisors, together)
     return made if isinstance(made, str) else _fault(made) or made
 
