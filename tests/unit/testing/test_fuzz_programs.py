@@ -208,6 +208,15 @@ def test_the_zeros_of_packed_floats_are_alike():
     assert difference(np.array([0x09], np.uint8), np.array([0x01], np.uint8), 0.0, "float4_e2m1fn") != ""
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_below_the_normal_range_are_0_where_a_target_flushes_them(dtype):
+    least = np.finfo(dtype).tiny
+    given, wanted = np.array([0, 1, -0.0], dtype), np.array([least / 2, 1, -least / 4], dtype)
+    assert difference(given, wanted, 0.0, dtype)
+    assert difference(given, wanted, 0.0, dtype, flushes=True) == ""
+    assert difference(given, np.array([least, 1, 0], dtype), 0.0, dtype, flushes=True)
+
+
 def test_differences_are_found():
     want = np.arange(6, dtype=np.float32).reshape(2, 3)
     got = want.copy()

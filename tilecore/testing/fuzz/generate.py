@@ -31,6 +31,7 @@ def generate(seed: int, dtypes: Collection[str] = ()) -> Program:
     allowed = frozenset(dtypes or (*FLOATS, *INTEGERS, *SMALL, "bool"))
     axes = rng.choices((1, 2, 3), (4, 5, 1))[0]
     world = World(rng, exact, _sizes(rng, axes), _palette(rng, exact, allowed), allowed, special=special, makers=MAKERS)
+    world.starts = random.Random(f"starts {seed}")
     kernels = []
     count = rng.choices((1, 2, 3), (8, 2, 0.5))[0]
     for number in range(count):

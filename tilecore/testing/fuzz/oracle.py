@@ -177,27 +177,42 @@ def judge(program: Program, reference: Reference, target: str, backend: str | No
         return Verdict("error", sort_of(error), _described(error))
     except Exception as error:
         return Verdict("error", sort_of(error), _described(error))
-    verdict = compare(program, reference, arrays)
+    flushes = flushes_subnormals(target)
+    verdict = compare(program, reference, arrays, flushes)
     if verdict.kind == "ok" and others and reference.again is not None:
-        return compare(program, reference.again, others, " at the other call")
+        return compare(program, reference.again, others, flushes, " at the other call")
     return verdict
 
 
-def compare(program: Program, reference: Reference, outputs: list[Any], where: str = "") -> Verdict:
-    """The first tensor that is other than it should be."""
+def flushes_subnormals(target: str) -> bool:
+    """Does the target say that it takes numbers below the normal range for 0?"""
+    from tilecore.plugins import manager
+
+    backend, resolved = manager.resolve(target)
+    return "flushes_subnormals" in backend.target.capabilities(resolved).features
+
+
+def compare(
+    program: Program, reference: Reference, outputs: list[Any], flushes: bool = False, where: str = ""
+) -> Verdict:
+    """The first tensor that is other than it should be. flushes: as :func:`difference` has it."""
     for param, got, want, bound in zip(program.params, outputs, reference.outputs, reference.bounds, strict=True):
         if param.scope == "scalar":
             continue
-        words = difference(got, want, bound, param.dtype)
+        words = difference(got, want, bound, param.dtype, flushes)
         if words:
             return Verdict("wrong", f"wrong{where}", f"{param.name}{where}: {words}")
     return Verdict("ok")
 
 
-def difference(got: numpy.ndarray, want: numpy.ndarray, bound: float, dtype: str = "") -> str:
+def difference(got: numpy.ndarray, want: numpy.ndarray, bound: float, dtype: str = "", flushes: bool = False) -> str:
     """Where two results are further apart than ``bound``, in words; "" where they are not. dtype: where the arrays hold
-    the bits of it."""
+    the bits of it. flushes: numbers below the normal range of float32 and float64 are taken for 0."""
     import numpy
+
+    if flushes and got.dtype.kind == "f" and got.dtype.itemsize >= 4:
+        least = numpy.finfo(got.dtype).tiny
+        got, want = (numpy.where(numpy.abs(a) < least, a.dtype.type(0), a) for a in (got, want))
 
     if dtype == "float4_e2m1fn":  # the two zeros are alike
         got, want = (numpy.where(a & 0x70, a, a & 0x7F) for a in (got, want))

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilecore.testing.fuzz.inputs import Facts, Given, make_inputs, tensors_of, values_of
 from tilecore.testing.fuzz.judges import Place
-from tilecore.testing.fuzz.oracle import Verdict, difference
+from tilecore.testing.fuzz.oracle import Verdict, difference, flushes_subnormals
 from tilecore.testing.fuzz.printing import source_of
 from tilecore.testing.fuzz.program import Program
 
@@ -61,14 +61,14 @@ def main(
     if chosen.execution_backend is None and chosen.target == target:
         chosen.execution_backend = backend
     compiled = ready(tilecore.compile(kernel, target=chosen.target, execution_backend=chosen.execution_backend))
-    found = 0
+    found, flushes = 0, flushes_subnormals(chosen.target)
     for tensors in calls:
         got, want = make_inputs(tensors, seed, values), make_inputs(tensors, seed, values)
         interpret(kernel.ir, *want)
         compiled(*got)
         for facts, mine, other, bound in zip(tensors, got, want, bounds, strict=True):
             given = Given(*facts)
-            words = "" if given.form == "number" else difference(mine, other, bound, given.dtype)
+            words = "" if given.form == "number" else difference(mine, other, bound, given.dtype, flushes)
             if words:
                 found = 1
                 print(f"{given.name}: {words}")

@@ -30,7 +30,7 @@ class World:
     """What all kernels of a program share. palette: element types of new buffers, of those ``allowed``. written:
     tensors that a kernel writes, and the kernel's number; atomics: those that it only meets by an atomic operation.
     special: floats have any values, so that nothing may be computed of them that rounds. makers: of statements, with
-    how often each is taken."""
+    how often each is taken. starts: draws where tiles begin beside the places that their blocks have."""
 
     rng: random.Random
     exact: bool
@@ -45,6 +45,7 @@ class World:
     atomics: dict[str, str] = field(default_factory=dict)
     hidden: float = 0.0  # how often a result is a workspace, which a later kernel may read
     count: int = 0
+    starts: random.Random = field(default_factory=lambda: random.Random(0))
 
     def fresh(self, stem: str) -> str:
         self.count += 1

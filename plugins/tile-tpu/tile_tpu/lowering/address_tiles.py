@@ -1,7 +1,8 @@
 """What is left of loads and stores of tiles becomes elements of local memory, for the control core.
 
 ``tpu.element(buffer, lane, offset)`` and ``tpu.set_element(buffer, lane, offset, value)``: of the LOCAL buffer that
-stands for the tile, at the place that its layout gives. A store to what every lane has a copy of is done in every lane.
+stands for the tile, at the place that its layout gives. A store to what every lane has a copy of is done in every lane;
+an atomic is done in the first, and its new value goes to the others.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tile_tpu.ir.layouts import TileLayout
 from tile_tpu.ir.views import LOCAL
 from tile_tpu.lowering.place_layouts import is_tile, layout_of, stored_type
 from tile_tpu.lowering.tensorize import LAYOUTS
-from tilecore.ir.build import cast, const, dtype_of, loop, nothing, seq
+from tilecore.ir.build import cast, const, dtype_of, loop, nothing, op_name, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
     Bind,
@@ -29,13 +30,17 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect
 from tilecore.lowering.passes import Pass, PassEnv
+
+ATOMIC = "tile.atomic_element"
 
 
 def address_tiles(func: PrimFunc, env: PassEnv) -> PrimFunc:
     work = _Addresses(func, env)
     rules = [
         (AllocBuffer, work.alloc), (DeclBuffer, work.alias), (TensorLoad, work.load), (BufferStore, work.store),
+        (Bind, work.statement), (Evaluate, work.statement),
     ]  # fmt: skip
     return func.with_body(structural_mutate(func.body, rules))
 
@@ -90,20 +95,42 @@ class _Addresses:
     def store(self, node: BufferStore, mutator: Any) -> Any:
         found = self.place(node.buffer)
         if found is None:
-            return mutator.default_mutate(node)
+            return self.statement(node, mutator)
         buffer, layout = found
         lane, offset = layout.place([mutator.mutate(i) for i in node.indices])
         value = cast(mutator.mutate(node.value), dtype_of(buffer))
+        after = self.after_atomics(node.value, mutator)
+        if layout.is_replicated:
+            return seq([self.in_every_lane(buffer, offset, value, node.span), *after])
+        return seq([_set_element(buffer, lane, offset, value, node.span), *after])
 
-        def set_element(where: Any, what: Any) -> Any:
-            args = [buffer, _index(where), _index(offset), what]
-            return Evaluate(Call(SET_ELEMENT, args, ret_ty="void"), span=node.span)
+    def statement(self, node: Any, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        after = self.after_atomics(node, mutator)
+        return seq([made, *after]) if after else made
 
-        if not layout.is_replicated:
-            return set_element(lane, value)
+    def in_every_lane(self, buffer: Var, offset: Any, value: Any, span: Any) -> Any:
         once = Var("value", dtype_of(buffer))
-        copies = loop(const(self.chip.lanes, "int32"), lambda each: set_element(each, once), name="lane")
-        return seq([Bind(once, value, span=node.span), copies])
+        lanes = const(self.chip.lanes, "int32")
+        copies = loop(lanes, lambda lane: _set_element(buffer, lane, offset, once, span), name="lane")
+        return seq([Bind(once, value, span=span), copies])
+
+    def after_atomics(self, node: Any, mutator: Any) -> list[Any]:
+        """What takes the results of atomics in a statement from the first lane to the others, for those elements of
+        which every lane has a copy."""
+        made = []
+        for call in collect(node, Call):
+            found = self.place(call.args[0].source) if op_name(call) == ATOMIC else None
+            if found is not None and found[1].is_replicated:
+                buffer, layout = found
+                lane, offset = layout.place([mutator.mutate(i) for i in call.args[0].indices])
+                value = Call(ELEMENT, [buffer, _index(lane), _index(offset)], ret_ty=dtype_of(buffer))
+                made.append(self.in_every_lane(buffer, offset, value, call.span))
+        return made
+
+
+def _set_element(buffer: Var, lane: Any, offset: Any, value: Any, span: Any) -> Any:
+    return Evaluate(Call(SET_ELEMENT, [buffer, _index(lane), _index(offset), value], ret_ty="void"), span=span)
 
 
 def _index(value: Any) -> Any:

@@ -401,3 +401,26 @@ def test_tiles_whose_rows_begin_anywhere(target, off, dtype):
             T.copy(total, C[bx, :, :])
 
     check(kernel, target, sample(dtype, (40, 80)), zeros(dtype, (2, 40, 16)))
+
+
+@pytest.mark.parametrize("kind", ["add", "max"])
+@pytest.mark.parametrize(("elements", "rows"), [(1, 2), (5, 3), (16, 16)])
+def test_every_row_reads_what_atomics_made_of_a_tile(target, elements, rows, kind):
+    """Lanes of the tpu that had copies of the tile kept what was in it before."""
+    n = 40
+
+    @T.prim_func
+    def kernel(X: T.Tensor((n,), "int32"), Y: T.Tensor((rows, elements), "int32")):
+        with T.Kernel(1, threads=64):
+            tile, out = T.alloc_shared((elements,), "int32"), T.alloc_shared((rows, elements), "int32")
+            T.clear(tile)
+            for i in T.Parallel(n):
+                if kind == "add":
+                    T.atomic_add(tile[i % elements], X[i])
+                else:
+                    T.atomic_max(tile[i % elements], X[i])
+            for i, j in T.Parallel(rows, elements):
+                out[i, j] = tile[j] + i
+            T.copy(out, Y)
+
+    check(kernel, target, sample("int32", n), zeros("int32", (rows, elements)))
