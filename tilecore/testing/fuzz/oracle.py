@@ -207,11 +207,12 @@ def compare(
 
 def difference(got: numpy.ndarray, want: numpy.ndarray, bound: float, dtype: str = "", flushes: bool = False) -> str:
     """Where two results are further apart than ``bound``, in words; "" where they are not. dtype: where the arrays hold
-    the bits of it. flushes: numbers below the normal range of float32 and float64 are taken for 0."""
+    the bits of it. flushes: numbers below the normal range of float64, float32 and bfloat16 are
+    taken for 0."""
     import numpy
 
-    if flushes and got.dtype.kind == "f" and got.dtype.itemsize >= 4:
-        least = numpy.finfo(got.dtype).tiny
+    if flushes and str(got.dtype) in ("float64", "float32", "bfloat16"):
+        least = numpy.finfo("float64" if got.dtype == "float64" else "float32").tiny
         got, want = (numpy.where(numpy.abs(a) < least, a.dtype.type(0), a) for a in (got, want))
 
     if dtype == "float4_e2m1fn":  # the two zeros are alike

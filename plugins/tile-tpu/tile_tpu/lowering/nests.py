@@ -11,6 +11,7 @@ from tile_tpu.lowering.frames import Frame, NotTensor
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import BufferStore, For, ForKind, Stmt, TensorLoad, Var, structural_walk
+from tilecore.ir.visit import collect, variables
 
 Layouts = Mapping[Var, tuple[Var, TileLayout]]
 MOST = 65535  # an extent of a view
@@ -30,9 +31,17 @@ class Nest:
 
 def nest_of(node: For) -> Nest:
     loops = [node]
-    while isinstance(loops[-1].body, For) and is_parallel(loops[-1].body):
+    while isinstance(loops[-1].body, For) and is_parallel(loops[-1].body) and not repeats(loops[-1].body):
         loops.append(loops[-1].body)
     return Nest(tuple(loops), loops[-1].body)
+
+
+def repeats(node: For) -> bool:
+    """Is it a T.vectorized loop whose iterations store to one element, one after the other?"""
+    if node.kind != ForKind.VECTORIZED:
+        return False
+    stores = collect(node.body, BufferStore)
+    return any(not any(node.loop_var in variables(index) for index in store.indices) for store in stores)
 
 
 def is_parallel(node: For) -> bool:
@@ -55,6 +64,8 @@ def touched(body: Stmt) -> list[tuple[Var, list]]:
 
 def frames(nest: Nest, layouts: Layouts, chip: Chip) -> Iterator[Frame]:
     """Ways to lay a nest on the axes, the most promising first. Raises NotTensor when its extents are not known."""
+    if repeats(nest.loops[0]):
+        raise NotTensor("a T.vectorized loop whose iterations store to one element")
     extents = {}
     for loop in nest.loops:
         size = constant(loop.extent)

@@ -341,7 +341,7 @@ def test_vectorized_loops_in_one_another(target, rows, columns, place):
 @pytest.mark.parametrize("dtype", ["float16", "int8", "float32"])
 @pytest.mark.parametrize(("rows", "columns"), [(32, 16), (24, 13), (1, 8)])
 def test_two_tiles_are_swapped_in_a_loop_of_each_thread(target, rows, columns, dtype):
-    """NVRTC 12.4 to 13.1 gave some of these stores the distance of the two tiles twice."""
+    """A compiler gave some of these stores the distance of the two tiles twice (docs/notes/compilers.md)."""
 
     @T.prim_func
     def kernel(X: T.Tensor((rows, columns), dtype), Y: T.Tensor((2, rows, columns), dtype)):
@@ -366,7 +366,7 @@ def test_two_tiles_are_swapped_in_a_loop_of_each_thread(target, rows, columns, d
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize(("m", "n", "k", "threads"), [(72, 96, 17, 96), (88, 96, 17, 96), (96, 96, 16, 96)])
 def test_products_that_fill_the_registers(target, m, n, k, threads, dtype):
-    """ptxas 13.0 gave up the allocation of registers for the first two, and their float64 was wrong."""
+    """A compiler gave up the allocation of registers for the first two, and their float64 was wrong."""
 
     @T.prim_func
     def kernel(A: T.Tensor((m, 3 * k), dtype), B: T.Tensor((3 * k, n), dtype), C: T.Tensor((m, n), dtype)):
@@ -387,7 +387,7 @@ def test_products_that_fill_the_registers(target, m, n, k, threads, dtype):
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
 @pytest.mark.parametrize("off", [0, 1, 2, 7, 8])
 def test_tiles_whose_rows_begin_anywhere(target, off, dtype):
-    """A tensor copy of sm_90 from a place that is no multiple of 16 bytes is an illegal instruction."""
+    """Copy engines may want to begin at multiples of 16 bytes."""
 
     @T.prim_func
     def kernel(A: T.Tensor((40, 80), dtype), C: T.Tensor((2, 40, 16), dtype)):
@@ -406,7 +406,7 @@ def test_tiles_whose_rows_begin_anywhere(target, off, dtype):
 @pytest.mark.parametrize("kind", ["add", "max"])
 @pytest.mark.parametrize(("elements", "rows"), [(1, 2), (5, 3), (16, 16)])
 def test_every_row_reads_what_atomics_made_of_a_tile(target, elements, rows, kind):
-    """Lanes of the tpu that had copies of the tile kept what was in it before."""
+    """Where every lane has a copy of the tile, an atomic reaches all of them."""
     n = 40
 
     @T.prim_func
@@ -424,3 +424,35 @@ def test_every_row_reads_what_atomics_made_of_a_tile(target, elements, rows, kin
             T.copy(out, Y)
 
     check(kernel, target, sample("int32", n), zeros("int32", (rows, elements)))
+
+
+@pytest.mark.parametrize("form", ["constant", "load", "last"])
+@pytest.mark.parametrize("loop", [T.vectorized, T.serial])
+@pytest.mark.parametrize("place", ["reducer", "shared", "fragment"])
+@pytest.mark.parametrize(("n", "m"), [(1, 2), (3, 4)])
+def test_an_inner_loop_that_stores_to_one_element(target, n, m, place, loop, form):
+    @T.prim_func
+    def kernel(X: T.Tensor((n, m), "int32"), Y: T.Tensor((n,), "int32")):
+        with T.Kernel(1, threads=32):
+            out = T.alloc_shared((n,), "int32")
+            if place == "reducer":
+                total = T.alloc_reducer((n,), "int32")
+                T.reducer_init(total)
+            else:
+                total = T.alloc_shared((n,), "int32") if place == "shared" else T.alloc_fragment((n,), "int32")
+                T.clear(total)
+            for i in T.Parallel(n):
+                for j in loop(m):
+                    if form == "constant":
+                        total[i] += 3
+                    elif form == "load" or place == "reducer":
+                        total[i] += X[i, j]
+                    else:
+                        total[i] = X[i, j]
+            if place == "reducer":
+                T.finalize_reducer(total, out)
+            else:
+                T.copy(total, out)
+            T.copy(out, Y)
+
+    check(kernel, target, sample("int32", (n, m)), zeros("int32", n))
