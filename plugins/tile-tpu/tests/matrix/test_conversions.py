@@ -11,6 +11,8 @@ import tilecore
 import tilecore.language as T
 from tilecore.interpreter import interpret
 
+pytestmark = pytest.mark.rotated
+
 TYPES = (*DTYPES, "float64", "int64")  # the last two are the control core's
 SHAPE = (4, 32)
 

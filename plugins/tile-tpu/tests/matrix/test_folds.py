@@ -12,6 +12,8 @@ import tilecore.language as T
 from tilecore.dtypes import FACTS
 from tilecore.interpreter import interpret
 
+pytestmark = pytest.mark.rotated
+
 SHAPES = ((1, 1), (65, 17), (1, 70), (2, 5, 31), (33,))
 KINDS = ("sum", "max", "min", "abssum", "absmax", "bitand", "bitor", "bitxor")
 CASES = [(shape, axis, True) for shape in SHAPES for axis in range(len(shape))]

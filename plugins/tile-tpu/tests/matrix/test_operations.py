@@ -13,6 +13,8 @@ import tilecore
 import tilecore.language as T
 from tilecore.interpreter import interpret
 
+pytestmark = pytest.mark.rotated
+
 SHAPE = (5, 33)
 NEST = "# the nest of an operation"
 

@@ -18,6 +18,8 @@ from tile_tpu.toolchain.compile import for_cmodel
 
 from tilecore.errors import LaunchError, ToolchainError
 
+pytestmark = pytest.mark.rotated
+
 _ADDRESSES = 6  # of a kernel's struct, before its numbers
 
 

@@ -30,7 +30,7 @@ def along_steps(kind, shape, axis, stages, place):
     return kernel, out
 
 
-@pytest.mark.parametrize("stages", [0, 2, 3])
+@pytest.mark.parametrize("stages", [0, 3])
 @pytest.mark.parametrize("kind", ["sum", "absmax", "cumsum"])
 @pytest.mark.parametrize("place", ["shared", "fragment"])
 @pytest.mark.parametrize(("shape", "axis"), [((8,), 0), ((5, 12), 0), ((16, 16), 1), ((1, 8), 0), ((2, 3, 8), 1)])
@@ -339,7 +339,7 @@ def test_vectorized_loops_in_one_another(target, rows, columns, place):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "int8", "float32"])
-@pytest.mark.parametrize(("rows", "columns"), [(32, 16), (24, 13), (1, 8)])
+@pytest.mark.parametrize(("rows", "columns"), [(32, 16), (1, 8)])
 def test_two_tiles_are_swapped_in_a_loop_of_each_thread(target, rows, columns, dtype):
     """A compiler gave some of these stores the distance of the two tiles twice (docs/notes/compilers.md)."""
 
@@ -385,7 +385,7 @@ def test_products_that_fill_the_registers(target, m, n, k, threads, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
-@pytest.mark.parametrize("off", [0, 1, 2, 7, 8])
+@pytest.mark.parametrize("off", [1, 2, 8])
 def test_tiles_whose_rows_begin_anywhere(target, off, dtype):
     """Copy engines may want to begin at multiples of 16 bytes."""
 
@@ -429,7 +429,7 @@ def test_every_row_reads_what_atomics_made_of_a_tile(target, elements, rows, kin
 @pytest.mark.parametrize("form", ["constant", "load", "last"])
 @pytest.mark.parametrize("loop", [T.vectorized, T.serial])
 @pytest.mark.parametrize("place", ["reducer", "shared", "fragment"])
-@pytest.mark.parametrize(("n", "m"), [(1, 2), (3, 4)])
+@pytest.mark.parametrize(("n", "m"), [(3, 4)])
 def test_an_inner_loop_that_stores_to_one_element(target, n, m, place, loop, form):
     @T.prim_func
     def kernel(X: T.Tensor((n, m), "int32"), Y: T.Tensor((n,), "int32")):
