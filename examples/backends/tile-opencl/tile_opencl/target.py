@@ -14,6 +14,9 @@ FIRST = "0:0"
 LEAST = {"threads": 128, "local_bytes": 32768, "extensions": ""}
 POCL = {
     "test_fuzz_findings.py::test_a_step_that_ends_early*while*": "crashes: PoCL 3 mistakes barriers behind `continue`",
+    "test_fuzz_findings.py::test_products_that_fill_the_registers*96-96-16-96-float32*": (
+        "wrong on PoCL 3 alone, which may end with `free(): invalid pointer`; the cause is not known yet"
+    ),
     "test_effects.py::test_a_condition_of_while_runs_every_time*": "PoCL 3 mistakes barriers behind `continue`",
 }
 EXTENSIONS = ("cl_khr_fp64", "cl_khr_int64_base_atomics")
@@ -56,7 +59,7 @@ def capabilities(target: Target) -> Capabilities:
 
 
 def known_failures(target: Target) -> dict[str, str]:
-    """Of PoCL 3, whose compiler mistakes some barriers in loops."""
+    """Of PoCL 3, whose compiler mistakes some barriers in loops and some kernels with many private values."""
     there = OpenCLAdapter().available(target)
     return POCL if "Portable Computing Language, 3." in there.detail else {}
 
