@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hopper.kernels import matmul
 from tile_cuda import cubin, nvcc
 from tile_cuda.register_allocation import AGAIN, compiled, gave_up
 
 import tilecore
-import tilecore.language as T
 from tilecore.errors import ToolchainError
 
 GIVEN_UP = {"registers": 32, "stack_bytes": 4320}
@@ -64,18 +64,7 @@ def test_a_product_that_fills_the_registers():
     except ToolchainError as error:
         pytest.skip(error.message)
 
-    @T.prim_func
-    def kernel(A: T.Tensor((72, 51), "float64"), B: T.Tensor((51, 96), "float64"), C: T.Tensor((72, 96), "float64")):
-        with T.Kernel(1, threads=96):
-            a, b = T.alloc_shared((72, 17), "float64"), T.alloc_shared((17, 96), "float64")
-            c = T.alloc_fragment((72, 96), "float64")
-            T.clear(c)
-            for step in T.Pipelined(3, num_stages=2):
-                T.copy(A[0, step * 17], a)
-                T.copy(B[step * 17, 0], b)
-                T.gemm(a, b, c)
-            T.copy(c, C)
-
+    kernel = matmul(72, 96, 51, tile=(72, 96, 17), kinds=("float64",) * 3, threads=96)
     made = tilecore.compile(kernel, target="cuda -arch=sm_90a", execution_backend="cython")
     assert not gave_up(made.artifact.binary)
     (facts,) = cubin.describe(made.artifact.binary).values()

@@ -2,10 +2,12 @@
 
 In each step the threads t and t ^ d exchange what they have and join it with their own: after a step for every power of
 two below the number of threads all have the same, as both of a pair compute the same (the operation is commutative).
+Before the last step they differ, so a cell that anything else reads by then does not count.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,18 +23,25 @@ def joined_cells(body: Stmt, threads: int) -> set[Var]:
     """The cells that such a butterfly over all threads of the block is the last to write. threads: of the block."""
     wanted = {1 << bit for bit in range((threads - 1).bit_length())}
     exchanged = {bind.var: bind.value for bind in collect(body, Bind) if op_name(bind.value) == SHUFFLE}
-    steps: dict[Var, set[int]] = {}
+    steps: dict[Var, list[int]] = {}
     started: set[Var] = set()
     broken: set[Var] = set()
-    for store in collect(body, BufferStore):
-        distance = _distance(store, exchanged)
+    loads: Counter[Var] = Counter()  # so far, in the order of the code
+    for node in collect(body, BufferStore, TensorLoad):
+        if isinstance(node, TensorLoad):
+            loads[node.source] += 1
+            continue
+        cell, distance = node.buffer, _distance(node, exchanged)
         if distance is not None:
-            steps.setdefault(store.buffer, set()).add(distance)
-        elif store.buffer in started:
-            broken.add(store.buffer)  # written twice: what is in it depends on the way
+            done = steps.setdefault(cell, [])
+            if loads[cell] != 2 * len(done) + 1:  # two in each step before, and what this one exchanges
+                broken.add(cell)
+            done.append(distance)
+        elif cell in started:
+            broken.add(cell)  # written twice: what is in it depends on the way
         else:
-            started.add(store.buffer)
-    return {cell for cell, distances in steps.items() if distances >= wanted and cell not in broken}
+            started.add(cell)
+    return {cell for cell, distances in steps.items() if wanted <= set(distances) and cell not in broken}
 
 
 def _distance(store: BufferStore, exchanged: dict[Var, Call]) -> int | None:

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
-from tilecore.ir.build import const, constant, dtype_of, op_name
+from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -23,11 +23,10 @@ from tilecore.ir.nodes import (
     TensorLoad,
     Var,
     While,
-    structural_map,
 )
 from tilecore.ir.scopes import is_private, is_shared
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import children, collect, variables
+from tilecore.ir.visit import children, collect, variables, without_calls
 from tilecore.lowering.order.butterflies import joined_cells
 from tilecore.lowering.order.effects import AnyTouch, Touch, effects_of
 
@@ -151,23 +150,16 @@ class Program:
 
     def varies(self, expression: Any, known: set[Any] | None = None) -> bool:
         found = self.varying if known is None else known
-        calls = collect(expression, Call)
-        if any(op_name(call) in SAME for call in calls):
-            expression = structural_map(expression, (Call, _as_constant))
-            calls = collect(expression, Call)
-        if any(_is_of_target(call) for call in calls):
+        expression = without_calls(expression, SAME)
+        if any(_is_of_target(call) for call in collect(expression, Call)):
             return True
         return any(self.roots.get(var, var) in found for var in variables(expression))
 
     def _spread(self, node: Stmt, apart: bool, found: set[Any]) -> None:
         if isinstance(node, Bind) and (apart or self.varies(node.value, found)):
             found.add(node.var)
-        elif isinstance(node, BufferStore) and node.buffer in self._joined:
-            pass
-        elif isinstance(node, BufferStore) and is_private(node.buffer):
-            given = (node.value, *node.indices)
-            is_varying = apart or any(self.varies(part, found) for part in given)
-            found |= {self.roots.get(node.buffer, node.buffer)} if is_varying else set()
+        elif isinstance(node, BufferStore) and is_private(node.buffer) and (apart or self._stores_apart(node, found)):
+            found.add(self.roots.get(node.buffer, node.buffer))
         if not list(children(node)):
             found |= self._written_by_calls(node)
         heads = [getattr(node, name, None) for name in ("condition", "min", "extent")]
@@ -176,6 +168,11 @@ class Program:
             found.add(node.loop_var)
         for child in children(node):
             self._spread(child, inner, found)
+
+    def _stores_apart(self, store: BufferStore, found: set[Any]) -> bool:
+        """May threads store different values?"""
+        given = (store.value, *store.indices)
+        return store.buffer not in self._joined and any(self.varies(part, found) for part in given)
 
     def _written_by_calls(self, node: Stmt) -> set[Any]:
         """The registers that calls in a statement may write: an atomic its element, and functions those whose addresses
@@ -188,11 +185,6 @@ class Program:
             elif isinstance(node, Evaluate) and (_is_of_target(call) or op_name(call).startswith("call_")):
                 loads += collect(call, TensorLoad)
         return {self.roots.get(load.source, load.source) for load in loads if is_private(load.source)}
-
-
-def _as_constant(call: Call) -> Any:
-    """A value in place of what is the same in all threads."""
-    return const(0, dtype_of(call)) if op_name(call) in SAME else call
 
 
 def _is_of_target(call: Call) -> bool:

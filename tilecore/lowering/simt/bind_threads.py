@@ -293,9 +293,8 @@ def _step_loop(var: Var, digit: Digit, body: Stmt, partition: FragmentLayout, ne
 
 
 def _is_short(nest: Nest, steps: int) -> bool:
-    return (
-        steps <= UNROLLED_STEPS and steps * len(collect(nest.body, BufferStore, Evaluate, Bind)) <= UNROLLED_STATEMENTS
-    )
+    statements = steps * len(collect(nest.body, BufferStore, Evaluate, Bind))
+    return steps <= UNROLLED_STEPS and statements <= UNROLLED_STATEMENTS
 
 
 def _moves_along(nest: Nest, axis: int) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tilecore.ir.build import const, dtype_of, op_name
+from tilecore.ir.build import op_name
 from tilecore.ir.intrinsics import as_address
 from tilecore.ir.nodes import (
     Bind,
@@ -19,7 +19,6 @@ from tilecore.ir.nodes import (
     Call,
     Continue,
     Evaluate,
-    Expr,
     For,
     ForKind,
     IfThenElse,
@@ -28,14 +27,13 @@ from tilecore.ir.nodes import (
     TensorLoad,
     Var,
     While,
-    structural_map,
 )
 from tilecore.ir.scopes import is_private
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.thread_ranges import number_in, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import collect, variables
+from tilecore.ir.visit import collect, variables, without_calls
 from tilecore.lowering.threads.kernels import Threads
 
 COLLECTIVE = ("copy", "transpose", "gemm", "fill", "reduce", "scan", "atomic", "finalize_reducer")
@@ -70,7 +68,7 @@ class Uniformity:
         if any(op_name(call) == "tile.allreduce" for call in calls):
             if any(self._partial(call) for call in calls):
                 return True
-            expression = structural_map(expression, (Call, _as_constant))
+            expression = without_calls(expression, ("tile.allreduce",))  # the same in all threads
         return any(self.root(var) in self.varying for var in variables(expression))
 
     def _partial(self, call: Call) -> bool:
@@ -150,11 +148,6 @@ class Uniformity:
 
     def tile_varies(self, call: TileCall) -> bool:
         return any(self.varies(value) for value in call.args.values() if not isinstance(value, (int, str)))
-
-
-def _as_constant(call: Call) -> Expr:
-    """A value that is the same in all threads, in place of an allreduce of the whole block."""
-    return const(0, dtype_of(call)) if op_name(call) == "tile.allreduce" else call
 
 
 def joins_everyone(call: Call, threads: Threads) -> bool:

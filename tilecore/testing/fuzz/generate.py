@@ -30,8 +30,9 @@ def generate(seed: int, dtypes: Collection[str] = ()) -> Program:
     special = exact and rng.random() < 0.15
     allowed = frozenset(dtypes or (*FLOATS, *INTEGERS, *SMALL, "bool"))
     axes = rng.choices((1, 2, 3), (4, 5, 1))[0]
-    world = World(rng, exact, _sizes(rng, axes), _palette(rng, exact, allowed), allowed, special=special, makers=MAKERS)
-    world.starts = random.Random(f"starts {seed}")
+    sizes, palette = _sizes(rng, axes), _palette(rng, exact, allowed)
+    starts = random.Random(f"starts {seed}")  # beside the other draws: what they give stays the same
+    world = World(rng, exact, sizes, palette, allowed, starts, special=special, makers=MAKERS)
     kernels = []
     count = rng.choices((1, 2, 3), (8, 2, 0.5))[0]
     for number in range(count):

@@ -138,11 +138,14 @@ class Judge:
 
 
 def prepare(place: Place, folder: str) -> None:
-    """In a new process: import what every kernel needs."""
+    """In a new process: import what every kernel needs. Tails that decide a result are drawn on purpose."""
     import importlib
+    import warnings
 
+    from tilecore.interpreter.tails import TailWarning
     from tilecore.plugins import manager
 
+    warnings.simplefilter("ignore", TailWarning)
     _settle(folder)
     if place.module:
         importlib.import_module(place.module)

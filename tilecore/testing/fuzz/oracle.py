@@ -7,7 +7,6 @@ import linecache
 import os
 import re
 import tempfile
-import warnings
 from dataclasses import dataclass, replace
 from importlib import util
 from pathlib import Path
@@ -108,9 +107,7 @@ def _interpreted(program: Program, wide: bool) -> list[Any]:
     import numpy
 
     from tilecore.interpreter import interpret
-    from tilecore.interpreter.tails import TailWarning
 
-    warnings.simplefilter("ignore", TailWarning)  # tails that decide a result are drawn on purpose
     arrays = inputs_of(program)
     if wide:
         arrays = [
@@ -161,6 +158,7 @@ def _bound(narrow: Any, wide: Any, exact: bool, around: float) -> float:
 def judge(program: Program, reference: Reference, target: str, backend: str | None) -> Verdict:
     """Compile for the target, run on its device, and compare."""
     import tilecore
+    from tilecore.testing.conformance.cases.features import has_feature
     from tilecore.testing.conformance.cases.on_device import ready
 
     arrays, other = inputs_of(program), program.called_again()
@@ -177,19 +175,11 @@ def judge(program: Program, reference: Reference, target: str, backend: str | No
         return Verdict("error", sort_of(error), _described(error))
     except Exception as error:
         return Verdict("error", sort_of(error), _described(error))
-    flushes = flushes_subnormals(target)
+    flushes = has_feature(target, "flushes_subnormals")
     verdict = compare(program, reference, arrays, flushes)
     if verdict.kind == "ok" and others and reference.again is not None:
         return compare(program, reference.again, others, flushes, " at the other call")
     return verdict
-
-
-def flushes_subnormals(target: str) -> bool:
-    """Does the target say that it takes numbers below the normal range for 0?"""
-    from tilecore.plugins import manager
-
-    backend, resolved = manager.resolve(target)
-    return "flushes_subnormals" in backend.target.capabilities(resolved).features
 
 
 def compare(
@@ -207,14 +197,12 @@ def compare(
 
 def difference(got: numpy.ndarray, want: numpy.ndarray, bound: float, dtype: str = "", flushes: bool = False) -> str:
     """Where two results are further apart than ``bound``, in words; "" where they are not. dtype: where the arrays hold
-    the bits of it. flushes: numbers below the normal range of float64, float32 and bfloat16 are
-    taken for 0."""
+    the bits of it. flushes: numbers below the normal range of float64, float32 and bfloat16 are taken for 0."""
     import numpy
 
     if flushes and str(got.dtype) in ("float64", "float32", "bfloat16"):
         least = numpy.finfo("float64" if got.dtype == "float64" else "float32").tiny
         got, want = (numpy.where(numpy.abs(a) < least, a.dtype.type(0), a) for a in (got, want))
-
     if dtype == "float4_e2m1fn":  # the two zeros are alike
         got, want = (numpy.where(a & 0x70, a, a & 0x7F) for a in (got, want))
         got, want = (numpy.where(a & 0x07, a, a & 0xF7) for a in (got, want))

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilecore.testing.fuzz.inputs import Facts, Given, make_inputs, tensors_of, values_of
 from tilecore.testing.fuzz.judges import Place
-from tilecore.testing.fuzz.oracle import Verdict, difference, flushes_subnormals
+from tilecore.testing.fuzz.oracle import Verdict, difference
 from tilecore.testing.fuzz.printing import source_of
 from tilecore.testing.fuzz.program import Program
 
@@ -52,6 +52,7 @@ def main(
     """Run a kernel on its target and by the interpreter; the exit status is 1 where they differ."""
     import tilecore
     from tilecore.interpreter import interpret
+    from tilecore.testing.conformance.cases.features import has_feature
     from tilecore.testing.conformance.cases.on_device import ready
 
     parser = argparse.ArgumentParser(description="Run this kernel on a target and by the interpreter, and compare.")
@@ -61,7 +62,7 @@ def main(
     if chosen.execution_backend is None and chosen.target == target:
         chosen.execution_backend = backend
     compiled = ready(tilecore.compile(kernel, target=chosen.target, execution_backend=chosen.execution_backend))
-    found, flushes = 0, flushes_subnormals(chosen.target)
+    found, flushes = 0, has_feature(chosen.target, "flushes_subnormals")
     for tensors in calls:
         got, want = make_inputs(tensors, seed, values), make_inputs(tensors, seed, values)
         interpret(kernel.ir, *want)

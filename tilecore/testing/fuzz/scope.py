@@ -37,6 +37,7 @@ class World:
     sizes: dict[str, int]
     palette: tuple[str, ...]
     allowed: frozenset[str]
+    starts: random.Random
     params: list[Buffer] = field(default_factory=list)
     workspaces: list[Buffer] = field(default_factory=list)
     special: bool = False
@@ -45,7 +46,6 @@ class World:
     atomics: dict[str, str] = field(default_factory=dict)
     hidden: float = 0.0  # how often a result is a workspace, which a later kernel may read
     count: int = 0
-    starts: random.Random = field(default_factory=lambda: random.Random(0))
 
     def fresh(self, stem: str) -> str:
         self.count += 1

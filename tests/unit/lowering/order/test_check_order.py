@@ -131,23 +131,33 @@ def test_whatever_the_number_of_threads(threads):
     assert all(found[:2])
 
 
+N = 32  # threads of one warp
+
+
+@T.macro
+def write_one_way(Y, tx, choice: T.Ref):
+    """Each side of the condition writes elements that threads write which go the other way."""
+    s = T.alloc_shared((N,), "int32")
+    s[tx] = 1
+    T.sync_threads()
+    if choice > 3:
+        s[(tx + 6) % N] = 0
+    else:
+        s[tx] = 2
+    Y[tx] = s[tx]
+
+
 @pytest.mark.parametrize("is_per_thread", [False, True])
 def test_both_sides_of_a_condition_write_each_others_elements(is_per_thread):
     """All threads go one way where they decide on one value, which a later statement may read; else they race."""
 
     @T.prim_func
-    def kernel(X: T.Tensor((M,), "int32"), Y: T.Tensor((M,), "int32")):
-        with T.Kernel(1, threads=M):
+    def kernel(X: T.Tensor((N,), "int32"), Y: T.Tensor((N,), "int32")):
+        with T.Kernel(1, threads=N):
             tx = T.get_thread_binding()
-            s = T.alloc_shared((M,), "int32")
             choice = T.alloc_var("int32", init=X[tx] if is_per_thread else X[1])
-            s[tx] = 1
-            T.sync_threads()
-            if choice > 0:
-                s[(tx + 6) % M] = 0
-            else:
-                s[tx] = 2
-            Y[tx] = s[tx] + choice
+            write_one_way(Y, tx, choice)
+            Y[tx] += choice
             T.atomic_add(Y[0], choice)
 
     assert bool(conflicts_in(kernel_of(kernel))) == is_per_thread
@@ -155,36 +165,23 @@ def test_both_sides_of_a_condition_write_each_others_elements(is_per_thread):
 
 def test_a_call_may_give_each_thread_another_value():
     @T.prim_func
-    def kernel(X: T.Tensor((M,), "int32"), Y: T.Tensor((M,), "int32")):
-        with T.Kernel(1, threads=M):
+    def kernel(X: T.Tensor((N,), "int32"), Y: T.Tensor((N,), "int32")):
+        with T.Kernel(1, threads=N):
             tx = T.get_thread_binding()
-            s, r = T.alloc_shared((M,), "int32"), T.alloc_local((4,), "int32")
+            r = T.alloc_local((4,), "int32")
             T.copy(X[tx : tx + 1], r[0:1])
-            s[tx] = 1
-            T.sync_threads()
-            if r[0] > 0:
-                s[(tx + 6) % M] = 0
-            else:
-                s[tx] = 2
-            Y[tx] = s[tx]
+            write_one_way(Y, tx, r[0])
 
     assert conflicts_in(kernel_of(kernel))
 
 
 def test_a_vote_of_the_block_is_the_same_in_all_threads():
     @T.prim_func
-    def kernel(X: T.Tensor((M,), "int32"), Y: T.Tensor((M,), "int32")):
-        with T.Kernel(1, threads=M):
+    def kernel(X: T.Tensor((N,), "int32"), Y: T.Tensor((N,), "int32")):
+        with T.Kernel(1, threads=N):
             tx = T.get_thread_binding()
-            s = T.alloc_shared((M,), "int32")
             count = T.alloc_var("int32", init=T.syncthreads_count(X[tx] > 0))
-            s[tx] = 1
-            T.sync_threads()
-            if count > 3:
-                s[(tx + 6) % M] = 0
-            else:
-                s[tx] = 2
-            Y[tx] = s[tx]
+            write_one_way(Y, tx, count)
 
     assert conflicts_in(kernel_of(kernel)) == []
 
@@ -194,19 +191,43 @@ def test_a_butterfly_that_a_kernel_does_itself(distances, is_ordered):
     """Threads have the same behind it only where it joins all of them."""
 
     @T.prim_func
-    def kernel(X: T.Tensor((32,), "int32"), Y: T.Tensor((32,), "int32")):
-        with T.Kernel(1, threads=32):
+    def kernel(X: T.Tensor((N,), "int32"), Y: T.Tensor((N,), "int32")):
+        with T.Kernel(1, threads=N):
             tx = T.get_thread_binding()
-            s = T.alloc_shared((32,), "int32")
             best = T.alloc_var("int32", init=X[tx])
             for distance in distances:
                 best = T.max(best, T.shfl_xor(best, distance))
-            s[tx] = 1
-            T.sync_threads()
-            if best > 3:
-                s[(tx + 6) % 32] = 0
-            else:
-                s[tx] = 2
-            Y[tx] = s[tx]
+            write_one_way(Y, tx, best)
 
     assert (conflicts_in(kernel_of(kernel)) == []) == is_ordered
+
+
+def test_what_is_decided_before_a_butterfly_ends():
+    """Threads differ until then, whatever they have behind it."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((N,), "int32"), Y: T.Tensor((N,), "int32")):
+        with T.Kernel(1, threads=N):
+            tx = T.get_thread_binding()
+            best = T.alloc_var("int32", init=X[tx])
+            write_one_way(Y, tx, best)
+            for distance in (16, 8, 4, 2, 1):
+                best = T.max(best, T.shfl_xor(best, distance))
+            Y[tx] += best
+
+    assert conflicts_in(kernel_of(kernel))
+
+
+def test_a_cell_that_only_some_threads_start():
+    @T.prim_func
+    def kernel(X: T.Tensor((N,), "int32"), Y: T.Tensor((N,), "int32")):
+        with T.Kernel(1, threads=N):
+            tx = T.get_thread_binding()
+            total = T.alloc_local((1,), "int32")
+            if X[tx] > 0:
+                total[0] = X[tx]
+                for distance in (16, 8, 4, 2, 1):
+                    total[0] = total[0] + T.shfl_xor(total[0], distance)
+            write_one_way(Y, tx, total[0])
+
+    assert conflicts_in(kernel_of(kernel))

@@ -19,6 +19,7 @@ from tilecore.lowering.needs import needs
 from tilecore.plugins import manager
 
 from . import thread_code
+from .features import has_feature as has_feature
 from .gather import gather
 from .on_device import HOST, device_of, ready
 
@@ -197,12 +198,6 @@ def rerun(kernel: Any, func: Any, *args: Any, compare: Callable[..., None] = sam
         if isinstance(mine, np.ndarray):
             compare(mine, other, what=f"{func.__name__}: {name}")
     return [g for g in got if isinstance(g, np.ndarray)]
-
-
-def has_feature(target: str, word: str) -> bool:
-    """Whether the target's capabilities name it."""
-    backend, resolved = manager.resolve(target)
-    return word in backend.target.capabilities(resolved).features
 
 
 def zeros(dtype: str, shape: Any) -> np.ndarray:
