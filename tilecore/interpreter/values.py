@@ -21,6 +21,7 @@ from tilecore.errors import UnsupportedError
 
 Value = Any  # a numpy scalar (the same in all lanes) or an array that broadcasts to the lanes
 _INT4 = ("int4", "uint4")
+_BITS_OF_SINGLE = ("bfloat16", "float8_e5m2")  # a NaN has a fraction of its own, as one of float32 has
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ def _float(name: str, bits: int, largest: float) -> ValueType:
     storage = np.dtype(f"uint{max(bits, 8)}")
 
     def encode(value: Value) -> Value:
-        return value.astype(element).view(storage)
+        raw = value.astype(element).view(storage)
+        return _with_bits_of_nan(raw, value, bits) if name in _BITS_OF_SINGLE else raw
 
     def encode_without_nan(value: Value) -> Value:
         return encode(np.where(np.isnan(value), value.dtype.type(largest), value))
@@ -131,8 +133,28 @@ def _from_bfloat16(raw: Value) -> Value:
 
 
 def _table_decoder(element: np.dtype) -> Callable[[Value], Value]:
-    table = np.arange(256, dtype=np.uint8).view(element).astype(np.float32)
+    raw = np.arange(256, dtype=np.uint8)
+    table = raw.view(element).astype(np.float32)
+    if element.name in _BITS_OF_SINGLE:
+        # the exponent of a NaN is all ones in both types, the sign and the fraction lie at the top
+        nan, high = np.isnan(table), raw.astype(np.uint32)
+        exact = (high & 128) << 24 | np.uint32(0x7F800000) | (high & 3) << 21
+        table[nan] = exact.view(np.float32)[nan]
     return lambda raw: table[raw]
+
+
+def _with_bits_of_nan(raw: Value, value: Value, bits: int) -> Value:
+    """``raw``, which encodes ``value`` in a type of 8 or 16 bits, with the sign and the first bits of the fraction of
+    each NaN, so that a NaN that is only moved keeps its bits. Which NaN arithmetic gives is not defined."""
+    nan = np.isnan(value)
+    if value.dtype != np.float32 or not np.any(nan):
+        return raw
+    single, fraction_bits = np.asarray(value).view(np.uint32), 7 if bits == 16 else 2
+    fraction = (single & np.uint32(0x7FFFFF)) >> np.uint32(23 - fraction_bits)
+    fraction = np.where(fraction == 0, np.uint32(1 << (fraction_bits - 1)), fraction)  # 0 would be an infinity
+    exponent = np.uint32((1 << (bits - 1)) - (1 << fraction_bits))
+    sign = (single >> np.uint32(31)) << np.uint32(bits - 1)
+    return np.where(nan, sign | exponent | fraction, raw).astype(raw.dtype)[()]
 
 
 def wrap(kind: ValueType, value: Value) -> Value:

@@ -127,7 +127,7 @@ def test_inputs_are_the_seeds_own_and_within_their_caps():
 
 
 def test_the_bits_of_floats_that_may_be_nan_are_not_looked_at():
-    """The interpreter does not keep which NaN a narrow float is."""
+    """Which NaN arithmetic gives is not defined."""
     for program in (p for p in map(generate, range(500)) if p.special):
         types = dict(re.findall(r"(\w+) = T.alloc_\w+\(.*, \"(\w+)\"", source_of(program)))
         for source, dtype in re.findall(r"= T.view\((\w+), .*, \"(\w+)\"\)", source_of(program)):

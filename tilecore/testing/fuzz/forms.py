@@ -74,8 +74,8 @@ def _read(scope: Scope, view: Buffer) -> None:
 
 
 def viewed(scope: Scope) -> None:
-    """The bits of a tile's elements as another type, narrower or wider. Not those of floats that may be NaN: the
-    interpreter's copies of narrow floats do not keep which NaN it is, as targets do."""
+    """The bits of a tile's elements as another type, narrower or wider. Not those of floats that may be NaN: which NaN
+    arithmetic gives is not defined."""
     rng, world = scope.rng, scope.world
     kinds = [d for d in sorted(world.allowed) if FACTS[d].kind in ("int", "uint") and FACTS[d].bits >= 8]
     if world.special:

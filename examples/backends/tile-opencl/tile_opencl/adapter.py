@@ -39,7 +39,7 @@ class OpenCLAdapter(KernelAdapter):
             program = json.loads(artifact.binary)
             # a CPU's driver turns threads into loops: with others unrolled in them it compiles for minutes
             source = re.sub("#pragma unroll.*" if on_cpu(commands.device) else "$^", "", program["source"])
-            options = [*_exact(commands.device), *program["options"]]
+            options = [*_exact(commands.device), *_right(commands.device), *program["options"]]
             built = cl.Program(commands.context, source).build(options=options)
         except (ValueError, cl.RuntimeError) as error:
             raise LaunchError(f"the driver does not compile {artifact.name}", found=str(error)) from None
@@ -53,3 +53,8 @@ def _exact(device: Any) -> list[str]:
 
     has = device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     return ["-cl-fp32-correctly-rounded-divide-sqrt"] if has else []
+
+
+def _right(device: Any) -> list[str]:
+    """PoCL 3 compiles without optimization, because its optimizer writes past private memory around some barriers."""
+    return ["-cl-opt-disable"] if "Portable Computing Language, 3." in words(device) else []

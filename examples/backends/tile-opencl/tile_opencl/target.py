@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tile_opencl.adapter import OpenCLAdapter
 from tile_opencl.devices import NoDevice, device, on_cpu, words
 from tilecore.dtypes import FACTS
 from tilecore.ir.names import TILE_OP_NAMES
@@ -12,13 +11,6 @@ from tilecore.target import Target
 FIRST = "0:0"
 # what every OpenCL 1.2 device of the full profile has at least; where there is none, kernels are compiled for that
 LEAST = {"threads": 128, "local_bytes": 32768, "extensions": ""}
-POCL = {
-    "test_fuzz_findings.py::test_a_step_that_ends_early*while*": "crashes: PoCL 3 mistakes barriers behind `continue`",
-    "test_fuzz_findings.py::test_products_that_fill_the_registers*96-96-16-96-float32*": (
-        "wrong on PoCL 3 alone, which may end with `free(): invalid pointer`; the cause is not known yet"
-    ),
-    "test_effects.py::test_a_condition_of_while_runs_every_time*": "PoCL 3 mistakes barriers behind `continue`",
-}
 EXTENSIONS = ("cl_khr_fp64", "cl_khr_int64_base_atomics")
 
 
@@ -58,19 +50,12 @@ def capabilities(target: Target) -> Capabilities:
     )
 
 
-def known_failures(target: Target) -> dict[str, str]:
-    """Of PoCL 3, whose compiler mistakes some barriers in loops and some kernels with many private values."""
-    there = OpenCLAdapter().available(target)
-    return POCL if "Portable Computing Language, 3." in there.detail else {}
-
-
 SPEC = TargetSpec(
     kind="opencl",
     doc="OpenCL devices, by OpenCL C 1.2 that their drivers compile",
     capabilities=capabilities,
     detect=detect,
     resolve=resolve,
-    known_failures=known_failures,
     attributes={
         "device": AttributeSpec("platform and device, each counted from 0", FIRST),
         "threads": AttributeSpec("most threads of a work-group"),
