@@ -17,6 +17,8 @@ import tilecore.language as T
 from tilecore import layout
 from tilecore.errors import ToolchainError
 
+pytestmark = pytest.mark.rotated
+
 TF32 = {tilecore.PassConfigKey.TL_ALLOW_TF32: True}
 TRANSPOSES = [(False, False), (False, True), (True, False), (True, True)]
 # of every combination of types and architecture the instruction that is taken

@@ -9,6 +9,8 @@ import tilecore.language as T
 from .kernels import multiplied
 from .kit import body, chosen, count, declined
 
+pytestmark = pytest.mark.rotated
+
 HALVES = [(kind, kind, "float32") for kind in ("float16", "bfloat16")]
 EIGHTS = [(a, b, c) for a in ("float8_e4m3fn", "float8_e5m2") for b in ("float8_e4m3fn", "float8_e5m2")
           for c in ("float32", "float16")]  # fmt: skip

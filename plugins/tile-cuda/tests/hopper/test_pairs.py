@@ -18,6 +18,8 @@ from tilecore.simulate.errors import SimulationError
 from .kernels import matmul, multiplied, operands, product
 from .kit import CONFIGS, as_interpreted, body, built, element, rows, small, wide
 
+pytestmark = pytest.mark.rotated
+
 HALF = "float16"
 FOUR = "cuda -arch=sm_90a -multiprocessors=4"
 TILE = {"tile": (64, 64, 64), "out": HALF}
