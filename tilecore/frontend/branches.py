@@ -111,7 +111,7 @@ class Branches:
 
     def leave(self) -> None:
         if self.dynamic:
-            self.builder.frames.pop()
+            self.builder.close(self.sides["else" if "else" in self.sides else "then"])
             self.staged.__exit__()
             self.staged.check()
             self.values["else" if "else" in self.sides else "then"] = snapshot(self.staged.probe)

@@ -22,6 +22,7 @@ from tilecore.ir.nodes import AllocBuffer, Bind, DeclBuffer, Evaluate, Expr, Int
 from tilecore.ir.scopes import PRIVATE
 
 _active = threading.local()
+OF_KERNEL = ("kernel", "loop", "branch")  # blocks that run in the kernel; the others are Python's
 MOST_STATEMENTS = 250_000  # of one function; far more than any compiler finishes with
 
 
@@ -65,6 +66,8 @@ class Builder:
         self.writes = 0  # statements built that may write memory
         self.built = 0  # statements built
         self.loops: list[Any] = []  # the open loops of the kernel, as frontend/branches.py has them
+        self.managers: list[int] = []  # of the user's open context managers: how many blocks were open around each
+        self.has_lost = False  # an exception left a block of the kernel, and with it what the block had built
 
     # -- where we are ----------------------------------------------------------------------------------------
 
@@ -143,8 +146,33 @@ class Builder:
         self.frames.append(frame)
         try:
             yield frame
-        finally:
-            self.frames.pop()
+        except BaseException:
+            self.leave(frame)
+            raise
+        self.close(frame)
+
+    def close(self, frame: Frame) -> None:
+        """Close an open block at its end."""
+        self.check_lost(self.frames.index(frame) + 1)
+        del self.frames[self.frames.index(frame) :]
+
+    def leave(self, frame: Frame) -> None:
+        """Close a block that an exception leaves. It may be closed: a generator ends when nothing refers to it."""
+        if frame in self.frames:
+            del self.frames[self.frames.index(frame) :]
+        self.has_lost |= frame.kind in OF_KERNEL
+
+    def check_lost(self, depth: int, error: BaseException | None = None) -> None:
+        """Raise LanguageError where the kernel goes on, with ``depth`` blocks open, although ``error`` left a block."""
+        if not self.has_lost and not any(frame.kind in OF_KERNEL for frame in self.frames[depth:]):
+            return
+        raise LanguageError(
+            "an exception that left a block of the kernel (an `if`, a loop, T.Kernel) is caught",
+            found=f"{type(error).__name__}: {error}" if error is not None else None,
+            expected="exceptions that are raised and caught within one block of the kernel, because what the block "
+            "had built is lost",
+            hint="put the `try` into the block, or decide with what Python knows before the block begins",
+        ).at(self.location)
 
     def name_pending(self) -> None:
         """Allocate what no assignment has named: it belongs to the block in which it was asked for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, CO_GENERATOR
 from types import FunctionType
 from typing import Any
 
@@ -27,6 +28,8 @@ from tilecore.language.symbols import ConstDim
 from tilecore.language.values import as_expr
 from tilecore.signatures import signature_of
 
+_NOT_RUN = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+
 
 def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> PrimFunc:
     """The tile IR of a function whose parameters are all annotated."""
@@ -48,7 +51,13 @@ def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> Prim
             raise error.at(place_of_argument(function, name)) from None
         params.append(var)
         values.append(value)
-    run(builder, function, values)
+    if run(builder, function, values) is not None:
+        raise LanguageError(
+            f"{function.__name__} returns a value, and a T.prim_func has none",
+            location=place,
+            expected="results that are stored to tensors among its parameters",
+            hint="leave the `return` out; @tilecore.jit(out_idx=[-1]) gives such tensors to the caller",
+        )
     try:
         return finish(builder, [p.declared() if isinstance(p, Pointer) else p for p in params], place)
     except LanguageError as error:
@@ -98,10 +107,19 @@ def _size(size: Any) -> Any:
 
 def run(builder: Builder, function: FunctionType, values: list[Any], named: dict[str, Any] | None = None) -> Any:
     """Run the function's body; what it emits lands in ``builder``."""
+    if function.__code__.co_flags & _NOT_RUN:
+        raise LanguageError(
+            f"{function.__name__} is a generator or a coroutine, whose body a call does not run",
+            location=definition_of(function),
+            expected="a function without `yield` and `async`",
+            hint="results are stored to tensors",
+        )
     rewritten = rewrite(function, hooks)
     with held_back(), building(builder):
         try:
-            return rewritten(*values, **(named or {}))
+            result = rewritten(*values, **(named or {}))
+            builder.check_lost(1)
+            return result
         except TilecoreError as error:
             if isinstance(error, NoPythonNumberError):  # math.exp(x) and the like
                 error.hint = foreign_hint(builder.location) or error.hint

@@ -28,6 +28,7 @@ from tilecore.frontend.containers import (  # noqa: F401  hooks too
     store,
     store_attribute,
 )
+from tilecore.frontend.jumps import break_, caught, continue_, finally_, of_user  # noqa: F401  hooks too
 from tilecore.frontend.loops import LoopSpec, open_loop
 from tilecore.frontend.operands import (  # noqa: F401  hooks too
     Calling,
@@ -45,7 +46,7 @@ from tilecore.frontend.operands import (  # noqa: F401  hooks too
 from tilecore.frontend.rounds import no_else, unrolled, while_, while_steps  # noqa: F401  hooks too
 from tilecore.frontend.source import SpanTable
 from tilecore.ir.build import op_name
-from tilecore.ir.nodes import Break, Continue, Evaluate, Expr
+from tilecore.ir.nodes import Evaluate, Expr
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.values import as_expr, is_kernel_value
 
@@ -99,53 +100,12 @@ def matched(value: Any) -> Any:
     return value
 
 
-def break_() -> bool:
-    return _jump("break", Break)
-
-
-def continue_() -> bool:
-    return _jump("continue", Continue)
-
-
-def _jump(word: str, node: Any) -> bool:
-    """True when the loop is Python's own and the jump should be taken right now."""
-    builder = current()
-    for frame in reversed(builder.frames):
-        of_kernel = builder.frame.kind == "branch" and builder.frames.index(builder.frame) > builder.frames.index(frame)
-        if frame.kind == "round":
-            if not of_kernel:
-                return True
-            frame.facts["become_loop"]()
-        if frame.kind == "unrolled":
-            if of_kernel:
-                raise LanguageError(
-                    f"`{word}` of a Python loop stands in an `if` that is decided in the kernel",
-                    hint="the loop itself must run in the kernel: T.serial, `while True:`, or a `while` that looks at "
-                    "a value of the kernel",
-                ).at(builder.location)
-            return True
-        if frame.kind == "loop":
-            if frame.facts.get("parallel"):
-                raise LanguageError(
-                    f"`{word}` in a T.Parallel loop, whose iterations have no order",
-                    hint="guard the rest of the body with `if`" if word == "continue" else "loop with T.serial",
-                ).at(builder.location)
-            builder.emit(node(span=builder.span))
-            if builder.loops:
-                builder.loops[-1].note_jump()
-            builder.frame.closed = True
-            return False
-        if frame.kind in ("kernel", "function"):
-            break
-    raise LanguageError(f"`{word}` outside a loop").at(builder.location)
-
-
 def with_(manager: Any, names: tuple[str, ...], unpacked: bool, probe: Probe) -> AbstractContextManager:
     if isinstance(manager, LoopSpec):
         return entered_loop(manager, names, unpacked, probe)
     if hasattr(manager, "set_names"):
         manager.set_names(names, unpacked)
-    return manager
+    return of_user(manager)
 
 
 @contextmanager
@@ -154,6 +114,7 @@ def entered_loop(spec: LoopSpec, names: tuple[str, ...], unpacked: bool, probe: 
     builder = current()
     staged = Staged(builder, probe, "a loop", sys._getframe(2), spec.may_not_run)
     with staged, open_loop(builder, spec, names) as variables:
+        builder.frame.facts["entered"] = True
         yield in_target(variables, unpacked)
     staged.check()
 

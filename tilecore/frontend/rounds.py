@@ -117,7 +117,7 @@ class _FirstRound:
 
     def end(self) -> None:
         """The kernel's loop; or the statements of Python's first round, where the loop stands."""
-        self.builder.frames.remove(self.frame)
+        self.builder.close(self.frame)
         if self.is_of_kernel:
             self.staged.__exit__()
             self.builder.emit(While(as_expr(True), self.frame.body(), span=self.span))
@@ -130,8 +130,12 @@ class _FirstRound:
 
     def left(self) -> None:
         """Python leaves the first round before its end."""
-        if self.frame in self.builder.frames and not self.is_of_kernel:
+        if self.frame not in self.builder.frames or self.is_of_kernel:
+            return
+        if self.builder.frames[-1] is self.frame and not self.builder.has_lost:
             self.end()
+        else:  # by an exception, from within a block
+            self.builder.leave(self.frame)
 
 
 def no_else(builder: Builder) -> LanguageError:
@@ -164,7 +168,7 @@ class _KernelWhile:
         builder.frames.append(self.frame)
 
     def close(self) -> None:
-        self.builder.frames.remove(self.frame)
+        self.builder.close(self.frame)
         self.staged.__exit__()
 
     def end(self) -> None:

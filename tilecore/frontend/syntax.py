@@ -39,6 +39,7 @@ class Rewriter(ast.NodeTransformer):
         self.rebound: set[str] = set()
         self.declares = False  # in the annotation of a name
         self.carried: dict[ast.stmt, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self.finals = 0  # how many `try` with a `finally` stand around, within the loop
         self.depth: str | None = None  # in a function inside: the name that holds how many blocks were open at its call
 
     def top(self, definition: ast.FunctionDef) -> ast.FunctionDef:
@@ -86,13 +87,20 @@ class Rewriter(ast.NodeTransformer):
             block.extend(made if isinstance(made, list) else [made])
         return block
 
+    def _block_in(self, finals: int, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """The block of statements with so many `finally` around them."""
+        outer, self.finals = self.finals, finals
+        block = self._block(statements)
+        self.finals = outer
+        return block
+
     # -- definitions -----------------------------------------------------------------------------------------
 
     def _function(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         outer = self.rebound, self.carried
         self.rebound = names_bound_twice(definition)
         self.carried = carried_names(definition)
-        definition.body = self._block(definition.body)
+        definition.body = self._block_in(0, definition.body)
         if self.depth is not None:  # a function inside: what its `return` leaves is what it opened itself
             depth = ast.Assign([ast.Name(self.depth, ast.Store())], self._hook("depth", at=definition))
             definition.body.insert(0, ast.copy_location(depth, definition))
@@ -131,7 +139,7 @@ class Rewriter(ast.NodeTransformer):
         item = self._fresh("item")
         assigned = self._targets(node.target, item, node)
         target = ast.copy_location(ast.Name(item, ast.Store()), node.target)
-        made = ast.For(target, iterator, [*assigned, *self._block(node.body)], self._block(node.orelse))
+        made = ast.For(target, iterator, [*assigned, *self._block_in(0, node.body)], self._block(node.orelse))
         return [ast.copy_location(made, node)]
 
     def _targets(self, target: ast.expr, item: str, node: ast.stmt) -> list[ast.stmt]:
@@ -163,7 +171,7 @@ class Rewriter(ast.NodeTransformer):
         leaves, jumps = ast.Constant(not always or can_leave(node)), ast.Constant(has_jumps(node))
         iterator = self._hook("while_", condition, self._probe(node), orelse, leaves, jumps, at=node.test)
         target = ast.Name(self._fresh("while"), ast.Store())
-        made = ast.For(target, iterator, self._block(node.body), self._block(node.orelse))
+        made = ast.For(target, iterator, self._block_in(0, node.body), self._block(node.orelse))
         return ast.copy_location(made, node)
 
     def _while_with_walrus(self, node: ast.While) -> ast.stmt:
@@ -173,7 +181,7 @@ class Rewriter(ast.NodeTransformer):
         holds = ast.Call(ast.Attribute(self._name(step), "holds", ast.Load()), [self._condition(node.test)], [])
         leave = ast.If(ast.UnaryOp(ast.Not(), ast.copy_location(holds, node.test)), [ast.Break()], [])
         made = ast.For(
-            ast.Name(step, ast.Store()), iterator, [ast.copy_location(leave, node), *self._block(node.body)], []
+            ast.Name(step, ast.Store()), iterator, [ast.copy_location(leave, node), *self._block_in(0, node.body)], []
         )
         return ast.copy_location(made, node)
 
@@ -214,10 +222,29 @@ class Rewriter(ast.NodeTransformer):
         return ast.Tuple([ast.Tuple(list[ast.expr](pairs), ast.Load()), *constants], ast.Load())
 
     def visit_Break(self, node: ast.Break) -> ast.stmt:
-        return ast.copy_location(ast.If(self._hook("break_", at=node), [node], []), node)
+        return self._jump("break_", node)
 
     def visit_Continue(self, node: ast.Continue) -> ast.stmt:
-        return ast.copy_location(ast.If(self._hook("continue_", at=node), [node], []), node)
+        return self._jump("continue_", node)
+
+    def _jump(self, hook: str, node: ast.stmt) -> ast.stmt:
+        taken = self._hook(hook, ast.copy_location(ast.Constant(self.finals > 0), node), at=node)
+        return ast.copy_location(ast.If(taken, [node], []), node)
+
+    def visit_Try(self, node: ast.Try) -> list[ast.stmt]:
+        """Python's own: exceptions are raised and caught while the kernel is built."""
+        depth, finals = self._fresh("depth"), self.finals + bool(node.finalbody)
+        begin = ast.Assign([ast.Name(depth, ast.Store())], self._hook("depth", at=node))
+        node.body, node.orelse = self._block_in(finals, node.body), self._block_in(finals, node.orelse)
+        for handler in node.handlers:
+            check = ast.Expr(self._hook("caught", self._name(depth), at=handler))
+            handler.body = [ast.copy_location(check, handler), *self._block_in(finals, handler.body)]
+        if node.finalbody:
+            note = ast.copy_location(ast.Expr(self._hook("finally_", at=node.finalbody[0])), node.finalbody[0])
+            node.finalbody = [note, *self._block(node.finalbody)]
+        return [ast.copy_location(begin, node), node]
+
+    visit_TryStar = visit_Try  # from Python 3.11 on
 
     def visit_With(self, node: ast.With) -> ast.stmt:
         items = []

@@ -87,12 +87,13 @@ class Kernel:
         return self.block_vars[0] if count == 1 and not self.unpacked else tuple(self.block_vars)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        builder = current()
         if kind is not None:
+            builder.leave(self.frame)
             return
         from tilecore.language.grid_sync import parts_of
 
-        builder = current()
-        builder.frames.pop()
+        builder.close(self.frame)
         with between():
             made = [self._launch(part, fresh=number > 0) for number, part in enumerate(parts_of(self.frame))]
         for kernel in made:

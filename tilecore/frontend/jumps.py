@@ -1,0 +1,115 @@
+"""``break``, ``continue``, exceptions and the user's context managers: what leaves a block before its end."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from typing import Any
+
+from tilecore.errors import LanguageError
+from tilecore.frontend.builder import Builder, Frame, current
+from tilecore.ir.nodes import Break, Continue
+
+
+def break_(in_finally: bool) -> bool:
+    """in_finally: a ``try`` with a ``finally`` stands around it, within the loop."""
+    return _jump("break", Break, in_finally)
+
+
+def continue_(in_finally: bool) -> bool:
+    return _jump("continue", Continue, in_finally)
+
+
+def _jump(word: str, node: Any, in_finally: bool) -> bool:
+    """True when the loop is Python's own and the jump should be taken right now."""
+    builder = current()
+    for frame in reversed(builder.frames):
+        of_kernel = builder.frame.kind == "branch" and builder.frames.index(builder.frame) > builder.frames.index(frame)
+        if frame.kind == "round":
+            if not of_kernel:
+                return True
+            frame.facts["become_loop"]()
+        if frame.kind == "unrolled":
+            if of_kernel:
+                raise LanguageError(
+                    f"`{word}` of a Python loop stands in an `if` that is decided in the kernel",
+                    hint="the loop itself must run in the kernel: T.serial, `while True:`, or a `while` that looks at "
+                    "a value of the kernel",
+                ).at(builder.location)
+            return True
+        if frame.kind == "loop":
+            _check_jump(builder, frame, word, in_finally)
+            builder.emit(node(span=builder.span))
+            if builder.loops:
+                builder.loops[-1].note_jump()
+            builder.frame.closed = True
+            return False
+        if frame.kind in ("kernel", "function"):
+            break
+    raise LanguageError(f"`{word}` outside a loop").at(builder.location)
+
+
+def _check_jump(builder: Builder, loop: Frame, word: str, in_finally: bool) -> None:
+    """Refuse a jump of the kernel's loop that would do something else than Python's."""
+    if loop.facts.get("parallel"):
+        raise LanguageError(
+            f"`{word}` in a T.Parallel loop, whose iterations have no order",
+            hint="guard the rest of the body with `if`" if word == "continue" else "loop with T.serial",
+        ).at(builder.location)
+    if loop.facts.get("entered"):
+        raise LanguageError(
+            f"`{word}` in the body of a loop that is entered by `with`: Python takes it for the loop around",
+            expected=f"`{word}` in a `for` or `while`",
+            hint="write the loop as `for i in T.serial(n):`",
+        ).at(builder.location)
+    inside = builder.frames.index(loop) + 1
+    if in_finally or any(depth >= inside for depth in builder.managers):
+        what = "a `finally`" if in_finally else "the end of a `with`"
+        raise LanguageError(
+            f"`{word}` that the kernel decides would pass over {what} within the loop",
+            expected=f"`{word}` outside of the {'`try`' if in_finally else '`with`'}, or of a loop that Python runs",
+            hint="guard the rest of the body with `if`, and write what must run in each iteration behind it",
+        ).at(builder.location)
+
+
+def caught(depth: int) -> None:
+    """The begin of an ``except``. depth: how many blocks were open where its ``try`` begins."""
+    current().check_lost(depth, sys.exc_info()[1])
+
+
+def finally_() -> None:
+    """The begin of a ``finally``."""
+    _note_place(sys.exc_info()[1], current())
+
+
+def _note_place(error: BaseException | None, builder: Builder) -> None:
+    """An error on its way gets its place before other statements are built."""
+    if isinstance(error, LanguageError):
+        error.at(builder.location)
+
+
+def of_user(manager: Any) -> Any:
+    """A context manager that is not of the language: it is noted while it is open."""
+    kind = type(manager)
+    is_manager = hasattr(kind, "__enter__") and hasattr(kind, "__exit__")
+    return UserManager(manager) if is_manager and not kind.__module__.startswith("tilecore.") else manager
+
+
+class UserManager(AbstractContextManager[Any]):
+    """Does what ``manager`` does."""
+
+    def __init__(self, manager: Any) -> None:
+        self.manager, self.builder = manager, current()
+
+    def __enter__(self) -> Any:
+        entered = type(self.manager).__enter__(self.manager)
+        self.builder.managers.append(len(self.builder.frames))
+        return entered
+
+    def __exit__(self, *error: Any) -> Any:
+        depth = self.builder.managers.pop()
+        _note_place(error[1], self.builder)
+        is_handled = type(self.manager).__exit__(self.manager, *error)
+        if error[0] is not None and is_handled:
+            self.builder.check_lost(depth, error[1])
+        return is_handled
