@@ -153,7 +153,9 @@ SETTINGS: dict[str, Setting] = _table(
         120,
         "after how many seconds a kernel in a simulator of a target's own is stopped",
     ),
-    Setting("TILECORE_NUM_THREADS", _whole(1), "a whole number, 1 or more", None, "how many CPU threads run a kernel"),
+    Setting(
+        "TILECORE_NUM_THREADS", _whole(1, 4096), "a whole number, 1 to 4096", None, "how many CPU threads run a kernel"
+    ),
     Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are left alone"),
 )
 

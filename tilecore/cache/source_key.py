@@ -27,9 +27,11 @@ _VARARGS, _VARKEYWORDS = 0x04, 0x08
 
 @dataclass(frozen=True)
 class SourceKey:
-    """digest: 64 hexadecimal digits, to be combined with the target and the options (``kernel_key``)."""
+    """digest: 64 hexadecimal digits, to be combined with the target and the options (``kernel_key``). placed: the same
+    of the source and the files and lines that it stands at, for kernels whose errors name lines."""
 
     digest: str
+    placed: str
 
 
 def source_key(function: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> SourceKey | None:
@@ -83,7 +85,8 @@ def _source_key(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
             describer.parts(b"T", *args, dict(kwargs))
     except RecursionError:
         raise NotUnderstoodError("what it reads is nested too deeply") from None
-    return SourceKey(sha256(b"".join(describer.out)).hexdigest())
+    digest = sha256(b"".join(describer.out)).hexdigest()
+    return SourceKey(digest, sha256(repr((digest, describer.places)).encode()).hexdigest())
 
 
 def _bind(function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:

@@ -15,6 +15,7 @@ from tilecore.errors import UnsupportedError
 from tilecore.interpreter.expressions import choose
 from tilecore.interpreter.fused import fused_multiply_add
 from tilecore.interpreter.scope import Expression, Scope, type_of
+from tilecore.interpreter.state import State
 from tilecore.interpreter.values import Value, ValueType, round_to, wrap
 from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import Call
@@ -133,7 +134,13 @@ def _from_half_byte(target: ValueType, bits: Value) -> Value:
 def _nextafter(scope: Scope, node: Call) -> Expression:
     kind = type_of(node)
     x, y = (scope.expression(arg) for arg in node.args)
-    return lambda state: np.nextafter(x(state).astype(kind.element), y(state).astype(kind.element)).astype(kind.carrier)
+
+    def run(state: State) -> Value:
+        start, towards = x(state).astype(kind.element), y(state).astype(kind.element)
+        following = np.where(start == towards, towards, np.nextafter(start, towards))  # numpy's float16 takes 0 for -0
+        return following.astype(kind.carrier)[()]
+
+    return run
 
 
 def _fma(scope: Scope, node: Call) -> Expression:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from tilecore.interpreter.tiles.operands import Tile
 
 
+_warned: dict[Any, Any] = {}  # the texts that were warned of, as Python's warnings keep them
+
+
 class TailWarning(UserWarning):
     """A result depends on elements that stand for what lies outside of a tensor."""
 
@@ -103,8 +106,17 @@ def check_reduction(source: Tile, join: Join, name: str, axis: int, values: Any,
         )
         if source.state.options.strict:
             raise error
-        warnings.warn(str(error), TailWarning, stacklevel=2)
+        _warn(error)
     return alone.reshape(target.shape) if alone.any() else None
+
+
+def _warn(error: OutOfBoundsError) -> None:
+    """A warning at the user's line, once for each text."""
+    place = error.location
+    if place is None:
+        warnings.warn(str(error), TailWarning, stacklevel=3)
+    else:
+        warnings.warn_explicit(str(error), TailWarning, place.file, place.line, registry=_warned)
 
 
 # -- element by element ----------------------------------------------------------------------------------------------

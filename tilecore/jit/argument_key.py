@@ -40,7 +40,7 @@ def key_of(value: Any) -> Any:
     if kind is dict:
         return ("dict", *((key_of(k), key_of(v)) for k, v in value.items()))
     if kind is set or kind is frozenset:
-        return (kind.__name__, frozenset(map(key_of, value)))
+        return (kind.__name__, *map(key_of, value))  # in its own order, which the function can see
     if kind is dtype or foreign_dtype(value) is not None or isinstance(value, enum.Enum):
         return (kind.__module__, kind.__qualname__, value)
     try:
@@ -51,6 +51,6 @@ def key_of(value: Any) -> Any:
 
 def are_compared(key: Any) -> bool:
     """Whether a form of :func:`key_of`, or a tuple of them, holds values that were compared only."""
-    if isinstance(key, (tuple, frozenset)):
+    if isinstance(key, tuple):
         return all(map(are_compared, key))
     return not isinstance(key, Unlike)

@@ -13,6 +13,7 @@ from tilecore.cache.current import disk_cache
 from tilecore.cache.disk import DiskCache
 from tilecore.cache.key import kernel_key
 from tilecore.cache.memory import MemoryCache
+from tilecore.cache.source_key import SourceKey
 from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.errors import LanguageError, LaunchError, Location, TargetError
@@ -58,6 +59,17 @@ class Request:
             "versions": versions_for_key(backend.package, backend.version, backend.module),
             "toolchain": backend.toolchain.version(self.target),
         }
+
+    @property
+    def tells_places(self) -> bool:
+        """Whether errors of running kernels name lines: those of the interpreter and of simulated devices do."""
+        return self.adapter in (INTERPRETED, SIMULATED) or bool(
+            getattr(self.backend.adapters.get(self.adapter), "simulates", False)
+        )
+
+    def digest_of(self, source: SourceKey) -> str:
+        """The digest of a kernel's source that stands for it in cache keys."""
+        return source.placed if self.tells_places else source.digest
 
 
 def _plain(value: Any) -> Any:
@@ -265,7 +277,13 @@ def interpreted_kernel(func: Any, request: Request) -> JITKernel:
 
 def ir_key(func: Any, request: Request) -> str:
     """The key of tile IR compiled by ``request``: the same in every process and on every machine."""
-    return kernel_key({"ir": str(func.script(show_meta=True)), **request.key_parts()})
+    text = str(func.script(show_meta=True))
+    places: tuple[str, ...] = ()
+    if request.tells_places or "device_assert" in text:
+        from tilecore.jit.places import places_of  # with TVM, which a warm start does without
+
+        places = places_of(func)
+    return kernel_key({"ir": text, "places": places, **request.key_parts()})
 
 
 def _make(func: Any, request: Request, key: str) -> JITKernel:

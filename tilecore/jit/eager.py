@@ -155,7 +155,9 @@ class EagerKernel:
         made = functools.lru_cache(maxsize=1)(lambda: self._elaborate(call))
         found = source_key(self.function, (), described(call.types, _plain))
         facts = {"eager": True, "constants": dict(call.constants)}
-        key = None if found is None else kernel_key({"source": found.digest, **facts, **request.key_parts()})
+        key = (
+            None if found is None else kernel_key({"source": request.digest_of(found), **facts, **request.key_parts()})
+        )
         kernel = compile_ir(lambda: made()[0], request, key, lambda: made()[2])
         outputs = set(kernel.artifact.out_idx)
         return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)

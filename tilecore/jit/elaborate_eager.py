@@ -93,7 +93,11 @@ class _Elaboration:
     def declare(self, name: str, annotation: Any, old: Any) -> Any:
         """``name: T.Tensor[[...], dtype]`` or ``name: T.int32`` in the body."""
         if name not in self.types:
-            raise LanguageError(f"`{name}: ...` declares what is not a parameter", expected=", ".join(self.types))
+            raise LanguageError(
+                f"`{name}: ...` declares what is not a parameter",
+                expected=", ".join(self.types),
+                hint="a tensor in a list or a tuple is not taken: pass each as a parameter of its own",
+            )
         if name in self.params:
             raise LanguageError(f"parameter {name!r} is declared twice", expected="one declaration of it")
         given = self.types[name]

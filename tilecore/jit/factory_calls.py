@@ -77,4 +77,5 @@ def _source_link(jit_impl: JITImpl, args: Sequence[Any], kwargs: Mapping[str, An
     found = source_key(jit_impl.func, args, kwargs) if jit_impl.mode == "lazy" else None
     if found is None:
         return None
-    return kernel_key({"source": found.digest, **jit_impl.request().key_parts()})
+    request = jit_impl.request()
+    return kernel_key({"source": request.digest_of(found), **request.key_parts()})

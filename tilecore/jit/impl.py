@@ -152,7 +152,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         request = self.request()
         with held_back(), collection_paused():
             found = source_key(self.func, args, kwargs)
-            key = None if found is None else kernel_key({"source": found.digest, **request.key_parts()})
+            key = None if found is None else kernel_key({"source": request.digest_of(found), **request.key_parts()})
             try:
                 return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
             except LanguageError as error:

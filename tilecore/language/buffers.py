@@ -295,10 +295,12 @@ class BufferHandle(KernelValue):
             at = next(i for i, item in enumerate(items) if item is Ellipsis)
             items[at : at + 1] = [slice(None)] * (rank - len(items) + 1)
         if len(items) > rank:
+            adds_axis = any(item is None for item in items)
             raise LanguageError(
-                f"{self.name} has {rank} axes and is indexed with {len(items)}",
+                f"{self.name} has {rank} {'axis' if rank == 1 else 'axes'} and is indexed with {len(items)}",
                 found=f"{self.name}[{', '.join(map(str, items))}]",
-                expected=f"at most {rank} indices, for shape {self.shape}",
+                expected=f"at most {rank} {'index' if rank == 1 else 'indices'}, for shape {self.shape}",
+                hint="None adds no axis here: T.reshape gives a tile another shape" if adds_axis else None,
             )
         is_region = len(items) < rank or any(isinstance(item, slice) for item in items)
         items += [slice(None)] * (rank - len(items))
@@ -361,7 +363,14 @@ class BufferHandle(KernelValue):
         if isinstance(item, numbers.Integral):
             return int(item) + extent if int(item) < 0 else int(item)
         value = as_expr(item)
-        if str(value.ty.dtype)[:3] not in ("int", "uin", "boo"):
+        if str(value.ty.dtype) == "bool":
+            raise LanguageError(
+                f"axis {axis} of {self.name} is indexed with a bool, which selects no elements here",
+                found=str(value),
+                expected="an integer expression",
+                hint='store in an `if` where the condition holds; for 0 or 1 cast it: T.cast(condition, "int32")',
+            )
+        if str(value.ty.dtype)[:3] not in ("int", "uin"):
             raise LanguageError(
                 f"axis {axis} of {self.name} is indexed with a {value.ty.dtype}",
                 found=str(value),

@@ -72,6 +72,7 @@ def as_expr(value: Any, kind: str | None = None) -> Expr:
 
 
 _HINTS = {
+    "NoneType": "no value of the kernel is None; what may be left out is decided in Python, by `is None`",
     "tuple": "give each part a name: `as (bx, by)` of T.Kernel, `for i, j in T.Parallel(m, n)`; two results are two "
     "choices: a if c else b for each",
     "Tensor": "make it a parameter of the kernel, a T.Tensor, and index that",

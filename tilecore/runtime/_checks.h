@@ -142,6 +142,22 @@ static inline int tc_bind_symbol(
     return size >= s->low && size <= s->high ? TC_OK : TC_ASK;
 }
 
+/* Whether each axis steps over all that the axes of smaller strides reach; then no two elements share memory. */
+static inline int tc_is_nested(const tc_tensor_spec *spec, const tc_tensor *t) {
+    for (int axis = 0; axis < spec->rank; axis++) {
+        int64_t step = llabs(tc_stride(spec, t, axis)), reach = 0;
+        if (tc_axis(spec, t, axis) == 1) continue;
+        for (int other = 0; other < spec->rank; other++) {
+            int64_t smaller = llabs(tc_stride(spec, t, other)), far;
+            if (other == axis || smaller > step || (smaller == step && other < axis)) continue;
+            if (__builtin_mul_overflow(tc_axis(spec, t, other) - 1, smaller, &far)) return 0;
+            if (__builtin_add_overflow(reach, far, &reach)) return 0;
+        }
+        if (step <= reach) return 0;
+    }
+    return 1;
+}
+
 /* Strides of a tensor with elements: the declared ones, or row-major; axes of size 1 are free. */
 static inline int tc_check_strides(const tc_tensor_spec *spec, const tc_tensor *t, const int64_t *symbols) {
     int64_t expected = 1;
@@ -152,14 +168,13 @@ static inline int tc_check_strides(const tc_tensor_spec *spec, const tc_tensor *
             if (spec->strides) {
                 if (tc_size(&spec->strides[axis], symbols, &expected)) return TC_ASK;
                 if (tc_stride(spec, t, axis) != expected) return TC_ASK;
-                if (expected == 0 && spec->written) return TC_ASK;
             } else if (t->strides[axis] != expected) {
                 return TC_ASK;
             }
         }
         if (!spec->strides) expected *= t->shape[axis];
     }
-    return TC_OK;
+    return spec->strides && spec->written && !tc_is_nested(spec, t) ? TC_ASK : TC_OK;
 }
 
 static inline tc_span tc_bytes_of(const tc_tensor_spec *spec, const tc_tensor *t, int64_t elements) {

@@ -19,7 +19,7 @@ from tilecore.runtime.artifact import TensorParam
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
 from tilecore.runtime.dims import Dim, evaluate
 from tilecore.runtime.dlpack import HOST, HOST_KINDS
-from tilecore.runtime.memory_overlap import overlap
+from tilecore.runtime.memory_overlap import overlap, overlapping_axis
 from tilecore.runtime.scalars import UnfitScalar, slot_of
 from tilecore.runtime.tensors import TensorView, UnreadableTensor, empty_array, is_array, is_tensor, view
 from tilecore.runtime.workspaces import Workspaces
@@ -217,8 +217,9 @@ class Binder:
             expected = self.size(dim, "{}.stride[{}]", declared.name, axis)
             if strides[axis] != expected:
                 raise size_errors.stride(self.plan, declared, found, axis, strides[axis], expected, self.symbols)
-            if expected == 0 and "w" in declared.access:
-                raise errors.self_overlap(self.plan, declared, found, axis)
+        shared = overlapping_axis(found) if "w" in declared.access else None
+        if shared is not None:
+            raise errors.self_overlap(self.plan, declared, found, shared)
 
     def _check_overlap(self) -> None:
         tensors = [(self.plan.tensor(p), self.views[p]) for p in self.plan.tensors]

@@ -214,7 +214,8 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         if self.artifact.adapter == INTERPRETED:
             raise UnsupportedError(
                 f"{self.artifact.name} runs by its definition, and no code of it is there to export",
-                hint="compile it without TILECORE_INTERPRET=1",
+                hint="compile it without TILECORE_INTERPRET=1, or TILECORE_SIMULATE=1, by which targets without a "
+                "simulated device run in the interpreter",
             )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -106,6 +106,8 @@ def test_nextafter_is_the_neighbour_in_that_type(dtype):
     bits = f"uint{8 * element(dtype).itemsize}"
     got = map_elements(T.nextafter, dtype, x, y)
     assert (got.view(bits).astype(np.int64) - x.view(bits).astype(np.int64)).tolist() == [1, -1, 1]
+    zeros = np.array([0.0, -0.0]).astype(element(dtype))
+    assert np.signbit(map_elements(T.nextafter, dtype, zeros, zeros[::-1].copy())).tolist() == [True, False]  # as in C
 
 
 SPECIAL = np.float32([0.0, 1.0, np.nan, np.inf, -np.inf])

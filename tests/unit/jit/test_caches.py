@@ -13,6 +13,7 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.cache import CacheWarning
+from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.compile import _kernels, ir_key, make_request
 from tilecore.jit.impl import JITImpl
 
@@ -154,6 +155,14 @@ def test_what_does_not():
     assert set(same) == {key()}
     one, two = tilecore.PassConfigKey.TL_SIMPLIFY, tilecore.PassConfigKey.TL_ENABLE_FAST_MATH
     assert key(pass_configs={one: 1, two: 2}) == key(pass_configs={str(two): 2, str(one): 1})
+
+
+def test_arguments_that_a_function_can_tell_apart_have_keys_of_their_own():
+    one, other = {8, 16}, {16, 8}  # their order differs, as theirs in CPython does
+    assert (list(one) == list(other)) == (key_of(one) == key_of(other))
+    assert key_of({1, 2}) == key_of({1, 2})
+    assert are_compared(key_of({1, 2}))
+    assert not are_compared(key_of({object()}))
 
 
 def test_versions_and_toolchains_are_part_of_the_key(monkeypatch):

@@ -258,6 +258,34 @@ def test_written_elements_that_share_memory(kind):
     assert recorder.slots[3] == 0
 
 
+# shape, strides, the first axis along which elements share memory
+OVERLAPS = [
+    ((4, 4), (1, 1), 0), ((4, 4), (4, 1), None), ((4, 4), (1, 4), None), ((4, 4), (3, 1), 0), ((4, 4), (2, 1), 0),
+    ((4, 4), (5, 1), None), ((4, 4), (3, 4), None), ((4, 3), (3, 4), None), ((4, 5), (3, 4), None), ((3, 4), (0, 1), 0),
+    ((1, 4), (0, 1), None), ((4, 1), (1, 0), None), ((3, 2, 4), (8, 0, 1), 1), ((3, 2, 4), (8, 4, 1), None),
+    ((3, 2, 4), (7, 4, 1), 0), ((2, 3, 4), (1, 2, 6), None), ((2, 3, 4), (1, 2, 4), 1), ((5,), (3,), None),
+    ((5,), (0,), 0), ((5, 5), (3, 4), 0), ((0, 4), (1, 1), None), ((6, 7), (7, 6), None), ((8, 8), (7, 6), 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shape", "strides", "axis"), OVERLAPS, ids=str)
+def test_strides_by_which_written_elements_share_memory(kind, shape, strides, axis):
+    """What numpy says of the offsets decides."""
+    offsets = sum(s * i for s, i in zip(strides, numpy.indices(shape), strict=True)).ravel()
+    assert (axis is None) == (len(numpy.unique(offsets)) == offsets.size)
+    sizes, steps = ("m", "n", "k")[: len(shape)], ("sm", "sn", "sk")[: len(shape)]
+    param = TensorParam("A", "float32", tuple(map(expr, sizes)), strides=tuple(map(expr, steps)), access="rw")
+    shapes = [symbol(name, 0, axis) for axis, name in enumerate(sizes)]
+    artifact = kernel([param], [*shapes, *(Symbol(name, ("stride", 0, axis)) for axis, name in enumerate(steps))])
+    passed = torch.zeros(400).as_strided(shape, strides)
+    if axis is None:
+        launcher, recorder = recorded(kind, artifact)
+        launcher(passed)
+        assert recorder.slots
+    else:
+        assert f"along axis {axis} share memory" in refusal(kind, artifact, passed).message
+
+
 def test_alignment(kind):
     artifact = kernel([TensorParam("A", "float32", (8,), access="r", align=16)])
     base = torch.zeros(64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from types import CodeType, FunctionType
 
@@ -36,7 +36,8 @@ class Definition:
 
     digest: sha256 of text and bytecode. body: what it reads from outside when it is called, apart from arguments and
     defaults. signature: what its own annotations read. decorators: the decorators themselves.
-    constant_decorators: no decorator has arguments other than constants.
+    constant_decorators: no decorator has arguments other than constants. tells_places: compiled code may name lines of
+    it, in assertions of the kernel.
     """
 
     digest: bytes
@@ -44,6 +45,7 @@ class Definition:
     signature: tuple[Read, ...]
     decorators: tuple[Read, ...]
     constant_decorators: bool
+    tells_places: bool = False
 
 
 # By the code object's identity: comparing code objects costs more, and equal ones may stand in different text.
@@ -73,18 +75,19 @@ def _analyse(function: FunctionType) -> Definition:
     if code.co_name == "<lambda>":
         found = parse_lambda(lines, code)
         if found is not None:
-            return _study(found[1], _digest(found[0], code), code.co_name)
+            return _study(found[1], _digest(found[0], code), code.co_name)  # a lambda asserts nothing
     else:
         for text in definition_texts(lines, code):
             digest = _digest(text, code)
+            tells_places = "assert" in text
             known = _recall(digest)
             if known is not None:
-                return known
+                return replace(known, tells_places=tells_places)
             node = parse_definition(text, code)
             if node is not None:
                 known = _study(node, digest, code.co_name)
                 _record(known)
-                return known
+                return replace(known, tells_places=tells_places)
     raise NotUnderstoodError(f"the source of {code.co_name} is missing")
 
 

@@ -29,6 +29,10 @@ def describe_function(describer: Describer, function: FunctionType, *, signature
     definition = analyse(function)
     describer.watch.parts(lambda: (function.__code__, function.__defaults__, function.__kwdefaults__))
     describer.tag(b"F", definition.digest)
+    place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+    describer.places.append(place)
+    if definition.tells_places:
+        describer.tag(b"L", place)
     describer.value(function.__defaults__)
     describer.mapping(function.__kwdefaults__ or {})
     describer.mapping(function.__dict__)

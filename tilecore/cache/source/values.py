@@ -32,14 +32,16 @@ _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes, dtype})
 class Describer:
     """Collects the description of any number of values. Methods raise NotUnderstoodError.
 
-    watch: everything that can change and was read. in_process: the description is compared within this process only;
-    then nodes of TVM, which do not change, are described as the very objects that they are.
+    watch: everything that can change and was read. places: the file and first line of each function. in_process: the
+    description is compared within this process only; then nodes of TVM, which do not change, are described as the very
+    objects that they are.
     """
 
     def __init__(self, in_process: bool = False) -> None:
         self.in_process = in_process
         self.out: list[bytes] = []
         self.watch = Watch()
+        self.places: list[str] = []
         self._numbers: dict[int, int] = {}  # id to number of what has been described
         self._kept: list[Any] = []  # by number; keeps the ids valid
         self._depth = 0
