@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from tilecore.errors import LanguageError, Location
 from tilecore.frontend.assigned_names import names_bound_twice, target_names
@@ -244,7 +245,8 @@ class Rewriter(ast.NodeTransformer):
             node.finalbody = [note, *self._block(node.finalbody)]
         return [ast.copy_location(begin, node), node]
 
-    visit_TryStar = visit_Try  # from Python 3.11 on
+    def visit_TryStar(self, node: Any) -> list[ast.stmt]:  # from Python 3.11 on
+        return self.visit_Try(node)
 
     def visit_With(self, node: ast.With) -> ast.stmt:
         items = []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilecore.errors import OutOfBoundsError
+from tilecore.errors import OutOfBoundsError, TilecoreError
 from tilecore.interpreter.state import State, first_lane
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def check_reduction(source: Tile, join: Join, name: str, axis: int, values: Any,
     return alone.reshape(target.shape) if alone.any() else None
 
 
-def _warn(error: OutOfBoundsError) -> None:
+def _warn(error: TilecoreError) -> None:
     """A warning at the user's line, once for each text."""
     place = error.location
     if place is None:
