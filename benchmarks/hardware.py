@@ -47,7 +47,8 @@ SUITE = [
     "plugins/tile-cuda/tests/test_products_on_gpu.py",
 ]
 CHECKERS = ("memcheck", "racecheck", "synccheck")
-SHARES = {"kit": 5, "suite": 1, "examples": 1, "fuzz": 2, "memcheck": 2, "racecheck": 2, "synccheck": 1}  # of the time
+# of the time: about the seconds that each takes with 16 processes, and some room for the kit, which comes first
+SHARES = {"kit": 150, "suite": 30, "examples": 45, "fuzz": 165, "memcheck": 60, "racecheck": 60, "synccheck": 50}
 STEPS = tuple(SHARES)
 CHECKED_KERNELS = 200  # random kernels that each checker runs
 KERNELS_A_PROCESS = 10  # of these, in one process of the checker, whose start costs seconds

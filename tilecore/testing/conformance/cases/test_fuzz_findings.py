@@ -384,6 +384,41 @@ def test_products_that_fill_the_registers(target, m, n, k, threads, dtype):
     check(kernel, target, a, b, zeros(dtype, (m, n)))
 
 
+@pytest.mark.parametrize("threads", [32, 64])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_barriers_behind_atomics_that_spin(target, dtype, threads):
+    """A compiler took a warp for whole that its loop of compare-and-swap had split: the last threads of a row read
+    `turned` before its first one had written it."""
+    rows, columns = 3, 9
+
+    @T.prim_func
+    def kernel(
+        X: T.Tensor((rows, columns), dtype),
+        H: T.Tensor((1,), dtype),
+        A: T.Tensor((columns, rows), dtype),
+        B: T.Tensor((rows, 1), dtype),
+        Y: T.Tensor((2, rows, columns), dtype),
+    ):
+        with T.Kernel(2, threads=threads) as bx:
+            a, largest = T.alloc_shared((columns, rows), dtype), T.alloc_shared((rows,), dtype)
+            b, turned = T.alloc_shared((rows, 1), dtype), T.alloc_shared((1, rows), dtype)
+            y = T.alloc_shared((rows, columns), dtype)
+            for i, _j in T.Parallel(rows, columns):
+                T.atomic_min(H[0], X[i, 1])
+            if bx == 1:
+                T.copy(A, a)
+                T.reduce_absmax(a, largest, dim=0)
+            T.copy(B, b)
+            T.transpose(b, turned)
+            for i, j in T.Parallel(rows, columns):
+                y[i, j] = turned[0, i]
+            T.copy(y, Y[bx, 0:rows, 0:columns])
+
+    x, a, b = (sample(dtype, shape) for shape in ((rows, columns), (columns, rows), (rows, 1)))
+    for _ in range(3):  # a race is not seen at each launch
+        check(kernel, target, x, zeros(dtype, 1), a, b + b.dtype.type(1), zeros(dtype, (2, rows, columns)))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
 @pytest.mark.parametrize("off", [1, 2, 8])
 def test_tiles_whose_rows_begin_anywhere(target, off, dtype):

@@ -1,7 +1,33 @@
 // What threads of a block do together. All lanes of a warp take part in a warp's operations.
 #pragma once
 
+#ifdef TC_SPINS
+// The kernel has atomics, which may be loops of compare-and-swap. ptxas lets their threads YIELD, which splits a warp, and
+// yet takes it for whole at __syncthreads() behind the next branch: threads pass one that others of their warp have not
+// reached (docs/notes/compilers.md). Barriers without .aligned look whether the warp is whole.
+TC_FN void tc_barrier() { asm volatile("barrier.sync 0;" ::: "memory"); }
+#define TC_BLOCK_VOTE(NAME, OPERATION)                                                                       \
+  TC_FN bool tc_block_vote_##NAME(bool p) {                                                                  \
+    unsigned holds;                                                                                          \
+    asm volatile("{\n.reg .pred p, q;\nsetp.ne.u32 p, %1, 0;\nbarrier.red." OPERATION                       \
+                 ".pred q, 0, p;\nselp.u32 %0, 1, 0, q;\n}" : "=r"(holds) : "r"(unsigned(p)) : "memory"); \
+    return holds;                                                                                            \
+  }
+TC_BLOCK_VOTE(any, "or")
+TC_BLOCK_VOTE(all, "and")
+#undef TC_BLOCK_VOTE
+TC_FN int tc_block_vote_count(bool p) {
+  int count;
+  asm volatile("{\n.reg .pred p;\nsetp.ne.u32 p, %1, 0;\nbarrier.red.popc.u32 %0, 0, p;\n}"
+               : "=r"(count) : "r"(unsigned(p)) : "memory");
+  return count;
+}
+#else
 TC_FN void tc_barrier() { __syncthreads(); }
+TC_FN bool tc_block_vote_any(bool p) { return __syncthreads_or(p); }
+TC_FN bool tc_block_vote_all(bool p) { return __syncthreads_and(p); }
+TC_FN int tc_block_vote_count(bool p) { return __syncthreads_count(p); }
+#endif
 TC_FN void tc_warp_barrier() { __syncwarp(); }
 // The threads that name `id` (1 to 15); threads: all of them, a multiple of the warp.
 TC_FN void tc_named_barrier(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
@@ -12,10 +38,6 @@ TC_FN void tc_named_barrier_arrive(int id, int threads) {
 TC_FN bool tc_vote_any(bool p) { return __any_sync(0xffffffffu, p); }
 TC_FN bool tc_vote_all(bool p) { return __all_sync(0xffffffffu, p); }
 TC_FN unsigned tc_vote_ballot(bool p) { return __ballot_sync(0xffffffffu, p); }
-TC_FN bool tc_block_vote_any(bool p) { return __syncthreads_or(p); }
-TC_FN bool tc_block_vote_all(bool p) { return __syncthreads_and(p); }
-TC_FN int tc_block_vote_count(bool p) { return __syncthreads_count(p); }
-
 template <int Bytes>
 struct tc_word;
 template <>

@@ -1,0 +1,43 @@
+"""Barriers of kernels whose atomics may spin look whether their warps are whole (docs/notes/compilers.md)."""
+
+from __future__ import annotations
+
+import pytest
+from tile_cuda import nvcc
+from tile_cuda.toolchain import INCLUDE
+
+import tilecore
+import tilecore.language as T
+from tilecore.errors import ToolchainError
+
+ARCHITECTURES = ["sm_75", "sm_80", "sm_90a"]
+
+
+def counted(atomic: bool):
+    @T.prim_func
+    def kernel(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32"), N: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=64):
+            tile = T.alloc_shared((64,), "float32")
+            for i in T.Parallel(64):
+                if atomic:
+                    T.atomic_max(Y[0], X[i])
+                tile[i] = X[i]
+            n = T.syncthreads_count(X[T.get_thread_binding()] > 0)
+            for i in T.Parallel(64):
+                N[i] = n + T.cast(tile[63 - i], "int32")
+
+    return kernel
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("atomic", [False, True])
+def test_sources_with_atomics_say_so_and_compile(atomic, arch):
+    source = tilecore.lower(counted(atomic), target=f"cuda -arch={arch}").kernel_source
+    assert source.startswith("#define TC_SPINS\n" if atomic else '#include "tilecore_cuda.h"\n')
+    assert "tc_barrier();" in source
+    try:
+        compiler = nvcc.load()
+    except ToolchainError as error:
+        pytest.skip(str(error))
+    binary, said = compiler.compile(source, INCLUDE, [f"--gpu-architecture={arch}", "--std=c++17"], "kernel")
+    assert binary, said
