@@ -4,8 +4,8 @@
 
 #if TC_ARCH >= 900
 // The barrier of all threads of the cluster's blocks, in two parts and whole: memory written before is seen after.
-TC_FN void tc_cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-TC_FN void tc_cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+TC_FN void tc_cluster_arrive() { asm volatile("barrier.cluster.arrive.release" TC_ALIGNED ";" ::: "memory"); }
+TC_FN void tc_cluster_wait() { asm volatile("barrier.cluster.wait.acquire" TC_ALIGNED ";" ::: "memory"); }
 TC_FN void tc_cluster_barrier() {
   tc_cluster_arrive();
   tc_cluster_wait();

@@ -5,6 +5,7 @@
 // The kernel has atomics, which may be loops of compare-and-swap. ptxas lets their threads YIELD, which splits a warp, and
 // yet takes it for whole at __syncthreads() behind the next branch: threads pass one that others of their warp have not
 // reached (docs/notes/compilers.md). Barriers without .aligned look whether the warp is whole.
+#define TC_ALIGNED ""
 TC_FN void tc_barrier() { asm volatile("barrier.sync 0;" ::: "memory"); }
 #define TC_BLOCK_VOTE(NAME, OPERATION)                                                                       \
   TC_FN bool tc_block_vote_##NAME(bool p) {                                                                  \
@@ -23,6 +24,7 @@ TC_FN int tc_block_vote_count(bool p) {
   return count;
 }
 #else
+#define TC_ALIGNED ".aligned"
 TC_FN void tc_barrier() { __syncthreads(); }
 TC_FN bool tc_block_vote_any(bool p) { return __syncthreads_or(p); }
 TC_FN bool tc_block_vote_all(bool p) { return __syncthreads_and(p); }
@@ -30,7 +32,9 @@ TC_FN int tc_block_vote_count(bool p) { return __syncthreads_count(p); }
 #endif
 TC_FN void tc_warp_barrier() { __syncwarp(); }
 // The threads that name `id` (1 to 15); threads: all of them, a multiple of the warp.
-TC_FN void tc_named_barrier(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+TC_FN void tc_named_barrier(int id, int threads) {
+  asm volatile("barrier.sync" TC_ALIGNED " %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
 TC_FN void tc_named_barrier_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -38,6 +42,7 @@ TC_FN void tc_named_barrier_arrive(int id, int threads) {
 TC_FN bool tc_vote_any(bool p) { return __any_sync(0xffffffffu, p); }
 TC_FN bool tc_vote_all(bool p) { return __all_sync(0xffffffffu, p); }
 TC_FN unsigned tc_vote_ballot(bool p) { return __ballot_sync(0xffffffffu, p); }
+
 template <int Bytes>
 struct tc_word;
 template <>
