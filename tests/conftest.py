@@ -15,7 +15,6 @@ from tilecore.testing.conformance.parts import Part
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "rotated: CI runs one half of these tests by commit")
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
         if hasattr(signal, "pthread_sigmask"):

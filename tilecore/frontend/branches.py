@@ -111,10 +111,11 @@ class Branches:
 
     def leave(self) -> None:
         if self.dynamic:
-            self.builder.close(self.sides["else" if "else" in self.sides else "then"])
+            side = "else" if "else" in self.sides else "then"
+            self.builder.close(self.sides[side])
             self.staged.__exit__()
             self.staged.check()
-            self.values["else" if "else" in self.sides else "then"] = snapshot(self.staged.probe)
+            self.values[side] = snapshot(self.staged.probe)
 
     def done(self) -> None:
         if not self.dynamic:

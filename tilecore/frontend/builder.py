@@ -153,8 +153,9 @@ class Builder:
 
     def close(self, frame: Frame) -> None:
         """Close an open block at its end."""
-        self.check_lost(self.frames.index(frame) + 1)
-        del self.frames[self.frames.index(frame) :]
+        depth = self.frames.index(frame)
+        self.check_lost(depth + 1)
+        del self.frames[depth:]
 
     def leave(self, frame: Frame) -> None:
         """Close a block that an exception leaves. It may be closed: a generator ends when nothing refers to it."""

@@ -29,7 +29,7 @@ from tilecore.runtime.absent import made_here
 from tilecore.runtime.adapter import INTERPRETED, SIMULATED
 from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.kernel import JITKernel
-from tilecore.runtime.simulation import warn_of_simulation
+from tilecore.runtime.simulation import simulates, warn_of_simulation
 from tilecore.target import Target
 from tilecore.transform import PassConfigKey, checked_pass_configs
 
@@ -63,13 +63,15 @@ class Request:
     @property
     def tells_places(self) -> bool:
         """Whether errors of running kernels name lines: those of the interpreter and of simulated devices do."""
-        return self.adapter in (INTERPRETED, SIMULATED) or bool(
-            getattr(self.backend.adapters.get(self.adapter), "simulates", False)
-        )
+        return self.adapter == INTERPRETED or simulates(self.adapter, self.backend)
 
-    def digest_of(self, source: SourceKey) -> str:
-        """The digest of a kernel's source that stands for it in cache keys."""
-        return source.placed if self.tells_places else source.digest
+    def key_from(self, source: SourceKey | None, **facts: Any) -> str | None:
+        """The cache key that leads to a kernel from its source, and from ``facts`` of the call; None where the source
+        has none."""
+        if source is None:
+            return None
+        digest = source.placed if self.tells_places else source.digest
+        return kernel_key({"source": digest, **facts, **self.key_parts()})
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from tilecore.cache.key import kernel_key
 from tilecore.cache.source_key import source_key
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
@@ -153,11 +152,8 @@ class EagerKernel:
 
         request = self.request()
         made = functools.lru_cache(maxsize=1)(lambda: self._elaborate(call))
-        found = source_key(self.function, (), described(call.types, _plain))
-        facts = {"eager": True, "constants": dict(call.constants)}
-        key = (
-            None if found is None else kernel_key({"source": request.digest_of(found), **facts, **request.key_parts()})
-        )
+        source = source_key(self.function, (), described(call.types, _plain))
+        key = request.key_from(source, eager=True, constants=dict(call.constants))
         kernel = compile_ir(lambda: made()[0], request, key, lambda: made()[2])
         outputs = set(kernel.artifact.out_idx)
         return kernel, tuple(p.name for i, p in enumerate(kernel.params) if i not in outputs)

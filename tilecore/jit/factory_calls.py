@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore.cache.current import disk_cache
-from tilecore.cache.key import kernel_key
 from tilecore.cache.source_key import source_key
 from tilecore.jit.build_jobs import Job
 from tilecore.jit.compile import _kernels, files_of
@@ -74,8 +73,6 @@ def remember(jit_impl: JITImpl, args: tuple[Any, ...], kwargs: dict[str, Any], j
 
 def _source_link(jit_impl: JITImpl, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
     """The cache key that leads to a lazy kernel from its source, as JITImpl.compile makes it."""
-    found = source_key(jit_impl.func, args, kwargs) if jit_impl.mode == "lazy" else None
-    if found is None:
+    if jit_impl.mode != "lazy":
         return None
-    request = jit_impl.request()
-    return kernel_key({"source": request.digest_of(found), **request.key_parts()})
+    return jit_impl.request().key_from(source_key(jit_impl.func, args, kwargs))

@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
-from tilecore.cache.key import kernel_key
 from tilecore.cache.source_key import source_key
 from tilecore.errors import LanguageError, TargetError
 from tilecore.frontend.caller import placed
@@ -151,8 +150,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
     def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JITKernel:
         request = self.request()
         with held_back(), collection_paused():
-            found = source_key(self.func, args, kwargs)
-            key = None if found is None else kernel_key({"source": request.digest_of(found), **request.key_parts()})
+            key = request.key_from(source_key(self.func, args, kwargs))
             try:
                 return compile_ir(lambda: self.get_tir(*args, **kwargs), request, key)
             except LanguageError as error:

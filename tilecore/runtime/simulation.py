@@ -19,10 +19,14 @@ class SimulationWarning(UserWarning):
 _warned: set[str] = set()  # kinds of targets
 
 
+def simulates(adapter: str, backend: Backend) -> bool:
+    """Whether the backend's execution backend of this name simulates the target's device."""
+    return adapter == SIMULATED or bool(getattr(backend.adapters.get(adapter), "simulates", False))
+
+
 def is_simulation(artifact: Artifact, backend: Backend) -> bool:
     """Whether the artifact was compiled for an execution backend that simulates the target's device."""
-    adapter = backend.adapters.get(artifact.adapter)
-    return artifact.adapter == SIMULATED or bool(getattr(adapter, "simulates", False))
+    return simulates(artifact.adapter, backend)
 
 
 def warn_of_simulation(artifact: Artifact, backend: Backend, target: Target) -> None:
@@ -67,4 +71,4 @@ def warn_of_loading(artifact: Artifact, backend: Backend) -> None:
 
 def real_adapter(backend: Backend) -> str | None:
     """The first execution backend that is no simulation."""
-    return next((n for n, a in backend.adapters.items() if n != SIMULATED and not getattr(a, "simulates", False)), None)
+    return next((name for name in backend.adapters if not simulates(name, backend)), None)

@@ -17,10 +17,6 @@ HERE = Path(__file__).parent
 sys.path.insert(0, os.fspath(HERE))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "rotated: CI runs one half of these tests by commit (tests/conftest.py)")
-
-
 class FakeDriver:
     """The library, and what it noted."""
 

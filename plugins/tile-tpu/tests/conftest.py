@@ -12,11 +12,6 @@ from tilecore.plugins import manager
 
 sys.path.insert(0, os.fspath(Path(__file__).parent / "vendor"))
 
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "rotated: CI runs one half of these tests by commit (tests/conftest.py)")
-
-
 VARIABLES = ("PPL_PROJECT_ROOT", "PPL_RUNTIME_PATH", "TPUC_ROOT", "SOPHGO_TPU_ROOT", "CROSS_TOOLCHAINS", "CHIP")
 
 
