@@ -100,6 +100,10 @@ def _settle(emit: Statements, node: Any) -> None:
     emit.line(f"tc_warpgroup_settle<{constant(count)}>({_operand(emit, sums)});")
 
 
+def _scheduling_fence(emit: Statements, node: Any) -> None:
+    emit.line(f"tc_scheduling_fence({emit.value(node.value.args[0])});")
+
+
 def _tensor_load(emit: Statements, node: Any) -> None:
     name, to, barrier, mask, *coordinates = node.value.args
     blocks = constant(mask)
@@ -135,6 +139,7 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.CLUSTER: _with_numbers("tc_cluster_"),
     instructions.REGISTERS: _with_numbers("tc_registers_"),
     instructions.SETTLE: _settle,
+    instructions.SCHEDULING_FENCE: _scheduling_fence,
     instructions.TENSOR_LOAD: _tensor_load,
     instructions.TENSOR_STORE: _tensor_store,
     instructions.FENCE_ASYNC: _fence_async,

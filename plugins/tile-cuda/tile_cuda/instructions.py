@@ -42,6 +42,7 @@ HALF_OF_PAIR = register_call("cuda.half_of_pair", pure=True)
 WARPGROUP = register_call("cuda.warpgroup")
 # (count, sums): the products into these registers are done
 SETTLE = register_call("cuda.settle")
+SCHEDULING_FENCE = register_call("cuda.scheduling_fence")  # (element): see tc_scheduling_fence of the header
 # (map, to, barrier, mask of blocks of the cluster, coordinates, the innermost axis first); mask 0: this block
 TENSOR_LOAD = register_call("cuda.tensor_load")
 # (map, from, coordinates)
@@ -155,6 +156,11 @@ def warpgroup(name: str, *operands: Any, span: Any = None) -> Stmt:
 
 def settle(sums: Any, count: int, span: Any = None) -> Stmt:
     return _statement(SETTLE, [const(count, "int32"), sums], span)
+
+
+def scheduling_fence(element: Any, span: Any = None) -> Stmt:
+    """Behind what writes ``element``, a float32: the assembler moves no instruction over it."""
+    return _statement(SCHEDULING_FENCE, [element], span)
 
 
 def tensor_load(

@@ -32,6 +32,7 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.hopper.ready_barriers import READ_BARRIERS, READY_BARRIERS
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
     from tile_cuda.lowering.hopper.wait_products import WAIT_PRODUCTS
+    from tile_cuda.lowering.hopper.wait_within_exponentials import WAIT_WITHIN_EXPONENTIALS
     from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WGMMA, FENCE, WGMMA
     from tile_cuda.lowering.keep_signs import KEEP_SIGNS
     from tile_cuda.lowering.mma import MMA_SYNC
@@ -51,6 +52,7 @@ def lowering() -> Lowering:
         PassEdit("insert", "after_tile_ops", READY_BARRIERS),
         PassEdit("insert", "insert_barriers", SCHEDULE_PRODUCTS),
         PassEdit("insert", "insert_barriers", FENCE_WRITES),
+        PassEdit("insert", "insert_barriers", WAIT_WITHIN_EXPONENTIALS),
         PassEdit("insert", "insert_barriers", WAIT_PRODUCTS),
         PassEdit("insert", "before_vectorize", PAIR_BITS),
         PassEdit("insert", "before_outline", GROUP_QUOTIENTS),

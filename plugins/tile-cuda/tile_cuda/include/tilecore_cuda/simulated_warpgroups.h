@@ -248,3 +248,4 @@ TC_FN void tc_warpgroup_wait(int line = TC_LINE) {
 }
 template <int Count, class D>
 TC_FN void tc_warpgroup_settle(D*) {}
+TC_FN void tc_scheduling_fence(float) {}

@@ -1,0 +1,121 @@
+"""Moves the wait for a product into the exponentials that run beside it, and keeps it there.
+
+In attention the product of weights and values runs on while the next scores become weights: maxima, exponentials, sums.
+``wait_products`` puts its wait behind all of that, but ptxas moves a wait (and all that is independent of it) freely
+among instructions on registers: to the front, so that nothing runs beside the product, or to the end, so that rescaling
+its sums finds nothing to run beside. Which of the two it does depends on addresses and constants elsewhere; the same
+attention differed by 10 % for that. So the wait stands behind the first eighth of the exponentials here, with a fence
+for ptxas's scheduler in front of it: the product is done by then, and what uses it fills the gaps between the other
+exponentials, of which a multiprocessor starts few in a cycle. Measured in docs/notes/hopper.md.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from tile_cuda import instructions
+from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq
+from tilecore.ir.nodes import (
+    AttrStmt,
+    Bind,
+    BufferStore,
+    Call,
+    Evaluate,
+    For,
+    ForKind,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    structural_mutate,
+)
+from tilecore.ir.visit import collect, renewed, substitute, variables
+from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.insert_barriers import NEST
+
+PART = 8  # one of so many parts of the exponentials stands in front of the wait
+EXPONENTIALS = ("exp", "exp2", "exp10")
+_WITH_A_WAIT = (instructions.SETTLE, instructions.RELEASE)  # what follows a wait at once
+
+
+def wait_within_exponentials(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    def in_order(node: SeqStmt, mutator: Any) -> Any:
+        node = mutator.default_mutate(node)
+        return seq(_moved(list(node.seq))) if isinstance(node, SeqStmt) else node
+
+    return func.with_body(structural_mutate(func.body, [(SeqStmt, in_order)]))
+
+
+def _moved(statements: list[Stmt]) -> list[Stmt]:
+    """The statements with a wait, and what belongs to it, among the exponentials in front of it."""
+    waits = [(at, age) for at, age in enumerate(map(_left_running, statements)) if age is not None]
+    for (first, running), (last, left) in pairwise(waits):
+        if left >= running:
+            continue
+        behind = last + 1
+        while behind < len(statements) and op_name(getattr(statements[behind], "value", None)) in _WITH_A_WAIT:
+            behind += 1
+        nests = {at: _steps_of(statements[at]) for at in range(first + 1, last)}
+        at = max(nests, key=nests.__getitem__, default=0)  # the one with the most exponentials
+        if nests.get(at, 0) < PART or not all(map(_on_registers, statements[at:last])):
+            continue
+        before, element, after = _parts(statements[at])
+        wait = [before, instructions.scheduling_fence(element), *statements[last:behind], after]
+        return [*statements[:at], *wait, *statements[at + 1 : last], *statements[behind:]]
+    return statements
+
+
+def _left_running(node: Stmt) -> int | None:
+    """How many groups of products a wait leaves running; None for another statement."""
+    if not _calls(node, instructions.WARPGROUP) or str(node.value.args[0].value) != "wait":
+        return None
+    return int(constant(node.value.args[1]) or 0)
+
+
+def _calls(node: Any, name: str) -> bool:
+    return isinstance(node, Evaluate) and op_name(node.value) == name
+
+
+def _on_registers(node: Stmt) -> bool:
+    """Does it read and write registers alone? Then it does not matter whether a wait stands before or behind it."""
+    buffers = [e.buffer for e in collect(node, BufferStore)] + [e.source for e in collect(node, TensorLoad)]
+    return not collect(node, Evaluate) and all(buffer.scope() == "local" for buffer in buffers)
+
+
+def _steps_of(node: Stmt) -> int:
+    """How many steps the outermost loop of a nest of exponentials has; 0 for another statement."""
+    if not isinstance(node, AttrStmt) or node.attr_key != NEST or not isinstance(node.body, For):
+        return 0
+    loops, stores = collect(node, For), collect(node, BufferStore)
+    if any(loop.kind != ForKind.UNROLLED or constant(loop.extent) is None for loop in loops) or len(stores) != 1:
+        return 0
+    own = {bind.var for bind in collect(node, Bind)}
+    if dtype_of(stores[0].value) != "float32" or any(variables(index) & own for index in stores[0].indices):
+        return 0
+    if not any(op_name(call) in EXPONENTIALS for call in collect(stores[0].value, Call)):
+        return 0
+    return int(constant(node.body.extent) or 0)
+
+
+def _parts(node: AttrStmt) -> tuple[Stmt, Any, Stmt]:
+    """(the first eighth of a nest of exponentials, the last element that it writes, the rest of the nest)."""
+    first, steps, (store,) = _steps_of(node) // PART, _steps_of(node), collect(node, BufferStore)
+    ends = {loop.loop_var: loop.min + loop.extent - const(1, dtype_of(loop.loop_var)) for loop in collect(node, For)}
+    ends[node.body.loop_var] = const(first - 1, dtype_of(node.body.loop_var)) + node.body.min
+    element = load(store.buffer, [substitute(index, ends) for index in store.indices])
+    return _steps(node, 0, first), element, _steps(node, first, steps - first)
+
+
+def _steps(node: AttrStmt, begin: int, count: int) -> Stmt:
+    """Some of the steps of a nest's outermost loop, with variables of their own."""
+    whole = node.body
+    dtype = dtype_of(whole.loop_var)
+    var = Var(whole.loop_var.name, dtype)
+    body = renewed(substitute(whole.body, {whole.loop_var: var + const(begin, dtype) if begin else var}))
+    part = For(var, whole.min, const(count, dtype), whole.kind, body, annotations=whole.annotations, span=whole.span)
+    return AttrStmt(node.node, node.attr_key, node.value, part, span=node.span)
+
+
+WAIT_WITHIN_EXPONENTIALS = Pass("wait_within_exponentials", wait_within_exponentials)
