@@ -53,6 +53,7 @@ extern "C" __global__ void __launch_bounds__(128) warpgroups(float* f, unsigned 
   tc_warpgroup_wait<0>();
   tc_warpgroup_settle<32>(small), tc_warpgroup_settle<64>(middle), tc_warpgroup_settle<32>(halves);
   tc_warpgroup_settle<16>(whole);
+  tc_scheduling_fence(small[0]);
   f[0] = small[0] + middle[0] + float(halves[0]) + whole[0];
 #endif
 }
