@@ -13,37 +13,38 @@ import tilecore.language as T
 from .kit import as_interpreted, body, built
 
 HALF = "float16"
-ROWS, DEPTH, STEPS = 64, 64, 3
+DEPTH, STEPS = 64, 3
 
 
-def weighted(columns: int, apply: Any = T.exp2, between: str = "registers") -> Any:
+def weighted(columns: int, apply: Any = T.exp2, between: str = "registers", teams: int = 1) -> Any:
     """As attention: weights of scores, and products of weights, whose sums are scaled in every step. between: what
-    stands between the exponentials and the scaling works on."""
+    stands between the exponentials and the scaling works on. teams: warpgroups, 64 rows each."""
+    rows = 64 * teams
 
     @T.prim_func
     def weighted_kernel(
-        Q: T.Tensor((ROWS, DEPTH), HALF),
+        Q: T.Tensor((rows, DEPTH), HALF),
         K: T.Tensor((STEPS * columns, DEPTH), HALF),
         V: T.Tensor((STEPS * columns, DEPTH), HALF),
-        Out: T.Tensor((ROWS, DEPTH), "float32"),
+        Out: T.Tensor((rows, DEPTH), "float32"),
     ):
-        with T.Kernel(1, threads=128):
-            q, k = T.alloc_shared((ROWS, DEPTH), HALF), T.alloc_shared((columns, DEPTH), HALF)
-            v, kept = T.alloc_shared((columns, DEPTH), HALF), T.alloc_shared((ROWS,), "float32")
-            scores, weights = T.alloc_fragment((ROWS, columns), "float32"), T.alloc_fragment((ROWS, columns), HALF)
-            out, total = T.alloc_fragment((ROWS, DEPTH), "float32"), T.alloc_fragment((ROWS,), "float32")
+        with T.Kernel(1, threads=128 * teams):
+            q, k = T.alloc_shared((rows, DEPTH), HALF), T.alloc_shared((columns, DEPTH), HALF)
+            v, kept = T.alloc_shared((columns, DEPTH), HALF), T.alloc_shared((rows,), "float32")
+            scores, weights = T.alloc_fragment((rows, columns), "float32"), T.alloc_fragment((rows, columns), HALF)
+            out, total = T.alloc_fragment((rows, DEPTH), "float32"), T.alloc_fragment((rows,), "float32")
             T.copy(Q, q)
             T.clear(out)
             for step in T.Pipelined(STEPS, num_stages=2):
                 T.copy(K[step * columns, 0], k)
                 T.gemm(q, k, scores, transpose_B=True, clear_accum=True)
-                for i, j in T.Parallel(ROWS, columns):
+                for i, j in T.Parallel(rows, columns):
                     scores[i, j] = apply(scores[i, j] * 0.125)
                 T.reduce_sum(scores, total, dim=1)
                 if between == "shared memory":
                     T.copy(total, kept)
                     T.copy(kept, total)
-                for i, j in T.Parallel(ROWS, DEPTH):
+                for i, j in T.Parallel(rows, DEPTH):
                     out[i, j] = out[i, j] / total[i]
                 T.copy(scores, weights)
                 T.copy(V[step * columns, 0], v)
@@ -55,11 +56,11 @@ def weighted(columns: int, apply: Any = T.exp2, between: str = "registers") -> A
 
 def ran(columns: int, **options: Any) -> str:
     """The loop of the kernel, which computes what the interpreter does."""
-    func = weighted(columns, **options)
+    func, height = weighted(columns, **options), 64 * options.get("teams", 1)
     kernel = built(func)
     random = np.random.default_rng(columns)
-    tensors = [random.uniform(-1, 1, (rows, DEPTH)).astype(HALF) for rows in (ROWS, *(STEPS * columns,) * 2)]
-    as_interpreted(func, kernel, *tensors, np.zeros((ROWS, DEPTH), np.float32), rtol=2e-3, atol=2e-3)
+    tensors = [random.uniform(-1, 1, (length, DEPTH)).astype(HALF) for length in (height, *(STEPS * columns,) * 2)]
+    as_interpreted(func, kernel, *tensors, np.zeros((height, DEPTH), np.float32), rtol=2e-3, atol=2e-3)
     source = body(kernel)
     return source[source.index("tc_warpgroup_wait<1>") :]
 
@@ -90,3 +91,8 @@ def test_no_wait_crosses_code_on_shared_memory():
 
 def test_other_functions_are_left_together():
     assert "tc_scheduling_fence" not in ran(64, apply=T.abs)
+
+
+@pytest.mark.parametrize(("teams", "fences"), [(1, 1), (2, 1), (3, 0)])
+def test_three_warpgroups_leave_it_to_the_assembler(teams, fences):
+    assert ran(64, teams=teams).count("tc_scheduling_fence") == fences

@@ -7,6 +7,8 @@ its sums finds nothing to run beside. Which of the two it does depends on addres
 attention differed by 10 % for that. So the wait stands behind the first eighth of the exponentials here, with a fence
 for ptxas's scheduler in front of it: the product is done by then, and what uses it fills the gaps between the other
 exponentials, of which a multiprocessor starts few in a cycle. Measured in docs/notes/hopper.md.
+
+Products of three warpgroups take turns, and are done later than that: there the wait stays where ptxas puts it.
 """
 
 from __future__ import annotations
@@ -34,9 +36,11 @@ from tilecore.ir.nodes import (
 from tilecore.ir.visit import collect, renewed, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 PART = 8  # one of so many parts of the exponentials stands in front of the wait
 EXPONENTIALS = ("exp", "exp2", "exp10")
+MOST_THREADS = 256  # of a kernel that multiply: two warpgroups
 _WITH_A_WAIT = (instructions.SETTLE, instructions.RELEASE)  # what follows a wait at once
 
 
@@ -45,7 +49,10 @@ def wait_within_exponentials(func: PrimFunc, env: PassEnv) -> PrimFunc:
         node = mutator.default_mutate(node)
         return seq(_moved(list(node.seq))) if isinstance(node, SeqStmt) else node
 
-    return func.with_body(structural_mutate(func.body, [(SeqStmt, in_order)]))
+    def change(body: Stmt, threads: Threads) -> Stmt:
+        return structural_mutate(body, [(SeqStmt, in_order)]) if threads.count <= MOST_THREADS else body
+
+    return func.with_body(each_kernel(func.body, change))
 
 
 def _moved(statements: list[Stmt]) -> list[Stmt]:
