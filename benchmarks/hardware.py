@@ -147,7 +147,8 @@ def kit(run: Run) -> dict[str, Any]:
     for group in report["groups"].values():
         counts.update(group)
     failed = [case["name"] for case in report["cases"] if case["outcome"] not in ("skipped", "xfailed")]
-    return {"ok": code == 0, **counts, "level": report["reached"], "failed": failed}
+    found = {"ok": code == 0, **counts, "level": report["reached"], "failed": failed}
+    return {**found, "why": "the time was over"} if report["interrupted"] else found
 
 
 def suite(run: Run) -> dict[str, Any]:

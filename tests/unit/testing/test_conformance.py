@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -297,6 +299,31 @@ def test_a_level_whose_cases_cannot_run_is_not_reached():
     made.cases = [report.Case("a", "g", 2, "passed"), report.Case("b", "speed", 4, "skipped", "it has no speed")]
     assert made.levels() == {2: "passed", 4: "skipped"}
     assert made.reached() == 2
+
+
+def test_an_interrupted_run_reaches_no_level():
+    made = report.Report("acme", True, interrupted=True)
+    made.cases = [report.Case("a", "g", 0, "passed"), report.Case("b", "g", 2, "failed")]
+    assert made.levels() == {0: "unfinished", 2: "failed"}
+    assert made.reached() == -1
+    assert made.data()["interrupted"]
+    assert matrix.reached({"0": "passed", "1": "unfinished", "2": "passed"}) == 0
+
+
+def test_an_interrupted_run_says_so(tmp_path):
+    """Processes of pytest-xdist have cases, too, and leave the report to the one that started them."""
+    words = ["--target", "cpu", "--jobs", "2", "-k", "test_names", "--out", str(tmp_path / "report.json")]
+    kit = subprocess.Popen(
+        [sys.executable, "-m", "tilecore", "conform", *words], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    said = ""
+    while not re.search(r"^\.{5}", said, re.MULTILINE):  # some cases are through
+        said += os.read(kit.stdout.fileno(), 1000).decode()
+    os.killpg(kit.pid, signal.SIGINT)
+    said += kit.communicate(timeout=300)[0]
+    (made,) = json.loads((tmp_path / "report.json").read_text())
+    assert (made["interrupted"], made["reached"], made["levels"]) == (True, -1, {"3": "unfinished"})
+    assert "unfinished" in said
 
 
 def test_what_cases_measure():

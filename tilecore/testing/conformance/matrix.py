@@ -67,7 +67,7 @@ def reached(levels: dict[str, str]) -> int:
     """The highest level that passed, with all below; -1 for none."""
     highest = -1
     for level in sorted(levels, key=int):
-        if levels[level] == "failed":
+        if levels[level] in ("failed", "unfinished"):
             break
         highest = int(level) if levels[level] == "passed" else highest
     return highest

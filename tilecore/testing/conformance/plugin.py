@@ -206,9 +206,12 @@ def _facts(words: str) -> dict[str, Any]:
     }
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
+    if hasattr(config, "workerinput"):  # one of xdist's processes: the report is of all of them
+        return
     reports = list(config.stash[REPORTS].values())
     for made in reports:
+        made.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
         terminalreporter.section("conformance")
         terminalreporter.write_line(report.table(made))
     path = config.getoption("--conform-report")

@@ -30,13 +30,14 @@ class Case:
 @dataclass
 class Report:
     """The cases of one place. simulated: whether kernels run without their device. measured: numbers that cases found,
-    by table, row and column."""
+    by table, row and column. interrupted: whether the run ended before its cases did."""
 
     place: str
     simulated: bool
     facts: dict[str, Any] = field(default_factory=dict)
     cases: list[Case] = field(default_factory=list)
     measured: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    interrupted: bool = False
 
     def measure(self, table: str, row: str, column: str, number: float) -> None:
         """Keep a number; the largest where several cases find one."""
@@ -45,13 +46,14 @@ class Report:
 
     def levels(self) -> dict[int, str]:
         """Each level that was tried: "passed", "failed", or "skipped" where no case could run. One holds if all of its
-        cases and those below do."""
+        cases and those below do; "unfinished", where some of them may not have run."""
+        passed = "unfinished" if self.interrupted else "passed"
         found: dict[int, str] = {}
         failed = False
         for level in sorted({case.level for case in self.cases}):
             outcomes = {case.outcome for case in self.cases if case.level == level}
             failed = failed or bool(outcomes & {"failed", "xpassed"})
-            found[level] = "failed" if failed else "skipped" if outcomes == {"skipped"} else "passed"
+            found[level] = "failed" if failed else "skipped" if outcomes == {"skipped"} else passed
         return found
 
     def reached(self) -> int:
@@ -72,6 +74,7 @@ class Report:
             **self.facts,
             "levels": {str(level): word for level, word in self.levels().items()},
             "reached": self.reached(),
+            "interrupted": self.interrupted,
             "groups": {name: dict(counts) for name, counts in self.groups().items()},
             "skipped": dict(Counter(c.reason for c in self.cases if c.outcome == "skipped")),
             "measured": self.measured,
