@@ -318,6 +318,7 @@ def test_an_interrupted_run_says_so(tmp_path):
     )
     said = ""
     while not re.search(r"^\.{5}", said, re.MULTILINE):  # some cases are through
+        assert kit.poll() is None, said
         said += os.read(kit.stdout.fileno(), 1000).decode()
     os.killpg(kit.pid, signal.SIGINT)
     said += kit.communicate(timeout=300)[0]
