@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import json
 import subprocess
@@ -27,19 +26,26 @@ def run(arguments: Namespace) -> int:
     manager.resolve(arguments.target)  # a target that is not there says so here
     with tempfile.TemporaryDirectory() as folder:
         path = arguments.out or Path(folder, "report.json")
-        code = _ended(_words(arguments, path), sys.stderr if arguments.json else None)
+        code, interrupted = _ended(_words(arguments, path), sys.stderr if arguments.json else None)
+        if interrupted:
+            kept = path.exists() and arguments.out is not None
+            rest = f"{path} has the cases that ran" if kept else "no report was written"
+            print(f"interrupted: {rest}", file=sys.stderr)
         if arguments.json and path.exists():
             reports: list[dict[str, Any]] = json.loads(path.read_text())
             dump(reports)
     return 0 if code == 0 else 1 if code == 1 else 2
 
 
-def _ended(words: list[str], stdout: Any) -> int:
-    """The exit code of pytest. Ctrl-C reaches it, too: it is waited for, as it reports on the cases that did run."""
-    process = subprocess.Popen(words, stdout=stdout)
+def _ended(words: list[str], stdout: Any) -> tuple[int, bool]:
+    """(the exit code of pytest, whether there was a Ctrl-C). That reaches pytest, too: it is waited for, as it reports
+    on the cases that did run."""
+    process, interrupted = subprocess.Popen(words, stdout=stdout), False
     while True:
-        with contextlib.suppress(KeyboardInterrupt):
-            return process.wait()
+        try:
+            return process.wait(), interrupted
+        except KeyboardInterrupt:
+            interrupted = True
 
 
 def _words(arguments: Namespace, report: Path) -> list[str]:

@@ -20,6 +20,7 @@ from tilecore.testing.conformance.places import Place, further, place, places
 
 PACKAGE = Path(__file__).parent
 REPORTS: pytest.StashKey[dict[str, report.Report]] = pytest.StashKey()
+ENDED: pytest.StashKey[bool] = pytest.StashKey()  # whether every case that was chosen has had its turn
 _config: pytest.Config | None = None  # of this session: a hook of reports is not told
 
 
@@ -143,6 +144,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return made
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
+    """Ctrl-C, twice or once, and ``-x`` leave it by an exception."""
+    outcome = yield
+    session.config.stash[ENDED] = True
+    return outcome
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if _config is not None:
         _note(_config, report)
@@ -206,12 +215,24 @@ def _facts(words: str) -> dict[str, Any]:
     }
 
 
-def pytest_terminal_summary(terminalreporter: Any, exitstatus: int, config: pytest.Config) -> None:
-    if hasattr(config, "workerinput"):  # one of xdist's processes: the report is of all of them
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """A report of another run does not outlive the start of this one."""
+    path = session.config.getoption("--conform-report")
+    if path is not None and not _is_worker(session.config):
+        path.unlink(missing_ok=True)
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """One of pytest-xdist's processes? The report is of all of them."""
+    return hasattr(config, "workerinput")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if _is_worker(config):
         return
     reports = list(config.stash[REPORTS].values())
     for made in reports:
-        made.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+        made.interrupted = not config.stash.get(ENDED, False)
         terminalreporter.section("conformance")
         terminalreporter.write_line(report.table(made))
     path = config.getoption("--conform-report")

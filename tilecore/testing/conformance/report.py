@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -47,13 +48,13 @@ class Report:
     def levels(self) -> dict[int, str]:
         """Each level that was tried: "passed", "failed", or "skipped" where no case could run. One holds if all of its
         cases and those below do; "unfinished", where some of them may not have run."""
-        passed = "unfinished" if self.interrupted else "passed"
         found: dict[int, str] = {}
         failed = False
         for level in sorted({case.level for case in self.cases}):
             outcomes = {case.outcome for case in self.cases if case.level == level}
             failed = failed or bool(outcomes & {"failed", "xpassed"})
-            found[level] = "failed" if failed else "skipped" if outcomes == {"skipped"} else passed
+            passed = "skipped" if outcomes == {"skipped"} else "passed"
+            found[level] = "failed" if failed else "unfinished" if self.interrupted else passed
         return found
 
     def reached(self) -> int:
@@ -84,7 +85,10 @@ class Report:
 
 
 def write(path: Path, reports: list[Report]) -> None:
-    path.write_text(json.dumps([report.data() for report in reports], indent=1) + "\n")
+    """All of it or nothing: a file that was there stays as it was until then."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_text(json.dumps([report.data() for report in reports], indent=1) + "\n")
+    os.replace(part, path)
 
 
 def table(report: Report) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tilecore.language as T
 
@@ -180,3 +181,28 @@ def test_warps_that_multiply_need_no_fence():
     kernel = built(matmul(64, 64, 252, tile=(64, 64, 64)), CONFIGS.TL_DISABLE_WGMMA, CONFIGS.TL_DISABLE_TMA_LOWER)
     assert not {"fence", "products", "done"} & set(events(kernel))
     assert "barrier" in events(kernel)
+
+
+@pytest.mark.parametrize("threads", [128, 256])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_sums_that_nobody_reads(threads, steps):
+    """They may be out of scope where the last products are awaited: behind the kernel's code, in a block's next tile."""
+    rows = threads // 2
+
+    @T.prim_func
+    def unread(A: T.Tensor((rows, 64), HALF), B: T.Tensor((192, 64), HALF), C: T.Tensor((5 * rows, 64), "float32")):
+        with T.Kernel(5, threads=threads) as bx:
+            a, b, v = (T.alloc_shared(shape, HALF) for shape in ((rows, 64), (64, 64), (64, 64)))
+            c, d = T.alloc_fragment((rows, 64), "float32"), T.alloc_fragment((rows, 64), "float32")
+            w = T.alloc_fragment((rows, 64), HALF)
+            T.copy(A, a)
+            T.fill(w, 1)
+            for k in T.Pipelined(3, num_stages=steps):
+                T.copy(B[k * 64, 0], b)
+                T.copy(B[k * 64, 0], v)
+                T.gemm(a, b, c, transpose_B=True, clear_accum=True)
+            T.gemm(w, v, d, clear_accum=True)
+            T.copy(c, C[bx * rows, 0])
+
+    args = [small(HALF, (rows, 64)), small(HALF, (192, 64), 1), np.zeros((5 * rows, 64), np.float32)]
+    as_interpreted(unread, built(unread), *args)

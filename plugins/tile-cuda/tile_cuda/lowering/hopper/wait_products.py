@@ -19,6 +19,7 @@ from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
+    AllocBuffer,
     AttrStmt,
     Bind,
     BufferStore,
@@ -75,8 +76,9 @@ def wait_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
         if not any(node.attr_key == PRODUCTS for node in collect(body, AttrStmt)):
             return body
-        made, state = _Waits(body).statement(body, ())
-        return seq([made, *_wait(state, next(iter(_ours(state)), len(state)))])
+        waits = _Waits(body)
+        made, state = waits.statement(body, ())
+        return seq([made, *waits.wait(state, next(iter(_ours(state)), len(state)))])
 
     return func.with_body(each_kernel(func.body, change))
 
@@ -87,28 +89,35 @@ class _Waits:
     def __init__(self, body: Stmt) -> None:
         self.written = written_by_threads(body)
         self.threads: ThreadRange | None = None  # whose code it is
+        self.in_scope: frozenset[Var] = frozenset()  # registers that are allocated here or around
 
     def statement(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         if isinstance(node, SeqStmt):
-            parts = []
-            for part in node.seq:
-                made, state = self.statement(part, state)
-                parts.append(made)
-            return seq(parts), state
+            return self._sequence(node, state)
         if isinstance(node, AttrStmt) and node.attr_key == PRODUCTS:
             return self._issue(node, state)
         if range_of(node) is not None:
             return self._ranged(node, state)
         if _is_explicit_wait(node):
             age = int(constant(node.value.args[1]) or 0)
-            return seq([node, *_settled(state, age)]), state[:age]
+            return seq([node, *self._settled(state, age)]), state[:age]
         if _is_leaf(node):
             age = self._first_met(node, state)
-            return seq([*_wait(state, age), node]), state[:age]
+            return seq([*self.wait(state, age), node]), state[:age]
         if isinstance(node, AttrStmt):
             body, state = self.statement(node.body, state)
             return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), state
         return self._branch(node, state) if isinstance(node, IfThenElse) else self._loop(node, state)
+
+    def _sequence(self, node: SeqStmt, state: State) -> tuple[Stmt, State]:
+        parts, around = [], self.in_scope
+        for part in node.seq:
+            made, state = self.statement(part, state)
+            parts.append(made)
+            if isinstance(part, AllocBuffer):
+                self.in_scope |= {part.buffer}
+        self.in_scope = around
+        return seq(parts), state
 
     def _ranged(self, node: Any, state: State) -> tuple[Stmt, State]:
         """Code of some threads: groups of others are none of theirs."""
@@ -128,7 +137,7 @@ class _Waits:
         group = replace(_group_of(node), threads=self.threads)
         met = [age for age in _ours(state) if group.read & state[age].sums or group.sums & state[age].read]
         oldest = min(met, default=len(state))
-        waits, state = _wait(state, oldest), (group, *state[:oldest])
+        waits, state = self.wait(state, oldest), (group, *state[:oldest])
         if len(state) > MOST:
             state = (*state[: MOST - 1], state[MOST - 1].joined(state[MOST]))
         return seq([before, *waits, node]), state
@@ -144,7 +153,7 @@ class _Waits:
 
     def _branch(self, node: IfThenElse, state: State) -> tuple[Stmt, State]:
         age = self._first_met(node.condition, state)
-        waits, state = _wait(state, age), state[:age]
+        waits, state = self.wait(state, age), state[:age]
         then, after = self.statement(node.then_case, state)
         other, after_other = None, state
         if node.else_case is not None:
@@ -154,7 +163,7 @@ class _Waits:
     def _loop(self, node: Any, state: State) -> tuple[Stmt, State]:
         heads = [h for h in (getattr(node, name, None) for name in ("min", "extent", "condition")) if h is not None]
         age = min((self._first_met(head, state) for head in heads), default=len(state))
-        waits, state = _wait(state, age), state[:age]
+        waits, state = self.wait(state, age), state[:age]
         entered, rounds = state, 0
         while True:
             body, after = self.statement(node.body, entered)
@@ -165,6 +174,24 @@ class _Waits:
             entered, rounds = merged, rounds + 1
         made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
         return seq([*waits, made]), _merged(state, tuple(_left(group, node) for group in after))
+
+    def wait(self, state: State, age: int) -> list[Stmt]:
+        """Statements after which only the ``age`` youngest groups run."""
+        if age >= len(state):
+            return []
+        if len({group.threads for group in state}) > 1:  # each of the threads has some of them
+            age = 0
+        return [instructions.warpgroup("wait", const(age, "int32")), *self._settled(state, age)]
+
+    def _settled(self, state: State, age: int) -> list[Stmt]:
+        """After a wait that leaves ``age`` groups: the compiler moves no use of sums that are done in front of it. Sums
+        that are not in scope any more (of the last step of a loop, of a block that has ended) are used no more."""
+        running = {sums for group in state[:age] for sums in group.sums}
+        done = {sums for group in state[age:] for sums in group.sums if sums not in running and sums in self.in_scope}
+        settled = []
+        for sums in sorted(done, key=lambda v: str(v.name)):
+            settled.append(instructions.settle(load(sums, [const(0, "int32")]), int(constant(sums.shape[0]) or 0)))
+        return settled
 
 
 def _is_leaf(node: Stmt) -> bool:
@@ -260,28 +287,6 @@ def _elsewhere(group: Group, node: For, step: Any) -> Group:
             slot = None if variables(slot) & own else slot  # of something that each step defines anew
         tiles.append((tile, slot))
     return replace(group, tiles=tuple(tiles))
-
-
-# -- waits -----------------------------------------------------------------------------------------------------------
-
-
-def _wait(state: State, age: int) -> list[Stmt]:
-    """Statements after which only the ``age`` youngest groups run."""
-    if age >= len(state):
-        return []
-    if len({group.threads for group in state}) > 1:  # each of the threads has some of them
-        age = 0
-    return [instructions.warpgroup("wait", const(age, "int32")), *_settled(state, age)]
-
-
-def _settled(state: State, age: int) -> list[Stmt]:
-    """After a wait that leaves ``age`` groups: the compiler moves no use of sums that are done in front of it."""
-    running = {sums for group in state[:age] for sums in group.sums}
-    done = dict.fromkeys(sums for group in state[age:] for sums in group.sums if sums not in running)
-    made = []
-    for sums in sorted(done, key=lambda v: str(v.name)):
-        made.append(instructions.settle(load(sums, [const(0, "int32")]), int(constant(sums.shape[0]) or 0)))
-    return made
 
 
 WAIT_PRODUCTS = Pass("wait_products", wait_products)

@@ -66,7 +66,11 @@ def _moved(statements: list[Stmt]) -> list[Stmt]:
             behind += 1
         nests = {at: _steps_of(statements[at]) for at in range(first + 1, last)}
         at = max(nests, key=nests.__getitem__, default=0)  # the one with the most exponentials
-        if nests.get(at, 0) < PART or not all(map(_on_registers, statements[at:last])):
+        crossed = statements[at:last]
+        defined = {bind.var for part in crossed for bind in collect(part, Bind)}
+        if nests.get(at, 0) < PART or not all(map(_on_registers, crossed)):
+            continue
+        if any(variables(part) & defined for part in statements[last:behind]):
             continue
         before, element, after = _parts(statements[at])
         wait = [before, instructions.scheduling_fence(element), *statements[last:behind], after]
