@@ -186,7 +186,7 @@ def test_warps_that_multiply_need_no_fence():
 @pytest.mark.parametrize("threads", [128, 256])
 @pytest.mark.parametrize("steps", [1, 3])
 def test_sums_that_nobody_reads(threads, steps):
-    """They may be out of scope where the last products are awaited: behind the kernel's code, in a block's next tile."""
+    """They may be out of scope where the last products are awaited: behind the kernel, in a block's next tile."""
     rows = threads // 2
 
     @T.prim_func
