@@ -24,7 +24,9 @@ COMMAND = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from tilecore.commands.conform import _ended
-sys.exit(_ended([sys.executable, *sys.argv[1:]], None))
+code, interrupted = _ended([sys.executable, *sys.argv[1:]], None)
+assert interrupted
+sys.exit(code)
 """
 
 
