@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilecore.ir.build import const, op_name
+from tilecore.ir.build import const, constant, op_name
 from tilecore.ir.dialect_calls import dialect_of
 from tilecore.ir.nodes import Call, Evaluate, Expr, Stmt, StringImm
 from tilecore.ir.register_call import register_call
@@ -152,6 +152,13 @@ def warpgroup(name: str, *operands: Any, span: Any = None) -> Stmt:
     """``tc_warpgroup_<name>``: "begin" before a group of products, "commit" after it, "wait" with the number of groups
     that may still be on their way."""
     return _statement(WARPGROUP, [StringImm(name), *operands], span)
+
+
+def groups_left(node: Stmt) -> int | None:
+    """How many groups of products a wait for them leaves on their way; None for any other statement."""
+    if not isinstance(node, Evaluate) or op_name(node.value) != WARPGROUP or str(node.value.args[0].value) != "wait":
+        return None
+    return int(constant(node.value.args[1]) or 0)
 
 
 def settle(sums: Any, count: int, span: Any = None) -> Stmt:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+
+import pytest
 
 SLOW_TO_STOP = """
 import pathlib, signal, sys, time
@@ -41,3 +45,35 @@ def test_ctrl_c_waits_for_the_report(tmp_path):
         os.killpg(command.pid, signal.SIGINT)
         assert command.wait(60) == 2
     assert (tmp_path / "report").exists()
+
+
+@pytest.mark.parametrize("again", [None, 0.0, 0.3])
+def test_an_interrupted_run_says_so(tmp_path, again):
+    """Processes of pytest-xdist have cases, too, and leave the report to the one that started them. again: seconds
+    until a second Ctrl-C; whether pytest then comes to a report depends on where it meets it."""
+    path = tmp_path / "report.json"
+    path.write_text('[{"reached": 3}]')  # of an earlier run
+    words = ["--target", "cpu", "--jobs", "2", "-k", "test_names", "--out", str(path)]
+    kit = subprocess.Popen(
+        [sys.executable, "-m", "tilecore", "conform", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    said = ""
+    while not re.search(r"^\.{5}", said, re.MULTILINE):  # some cases are through
+        assert kit.poll() is None, said
+        said += os.read(kit.stdout.fileno(), 1000).decode()
+    os.killpg(kit.pid, signal.SIGINT)
+    if again is not None:
+        time.sleep(again)
+        os.killpg(kit.pid, signal.SIGINT)
+    said += kit.communicate(timeout=300)[0]
+    if again is not None and not path.exists():
+        assert "no report was written" in said
+        return
+    (made,) = json.loads(path.read_text())
+    assert (made["interrupted"], made["reached"], made["levels"]) == (True, -1, {"3": "unfinished"})
+    assert "unfinished" in said
+    assert f"interrupted: {path} has the cases that ran" in said

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tilecore.testing.conformance import LEVELS
+from tilecore.testing.conformance.report import reached
 
 HEAD = """# What each backend has right
 
@@ -61,16 +62,6 @@ def joined(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "measured": {**was.get("measured", {}), **report.get("measured", {})},
         }
     return list(found.values())
-
-
-def reached(levels: dict[str, str]) -> int:
-    """The highest level that passed, with all below; -1 for none."""
-    highest = -1
-    for level in sorted(levels, key=int):
-        if levels[level] in ("failed", "unfinished"):
-            break
-        highest = int(level) if levels[level] == "passed" else highest
-    return highest
 
 
 def title(report: dict[str, Any]) -> str:

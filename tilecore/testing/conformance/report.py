@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tilecore.testing.conformance import LEVELS
+from tilecore.testing.whole_files import write_whole
 
 MEASURED = "measured"  # a property of a test: [table, row, column, number]
 OUTCOMES = ("passed", "failed", "skipped", "xfailed", "xpassed")
+
+
+def reached(levels: Mapping[Any, str]) -> int:
+    """The highest of the levels, which are numbers or texts of them, that passed, with all below; -1 for none."""
+    highest = -1
+    for level in sorted(levels, key=int):
+        if levels[level] in ("failed", "unfinished"):
+            break
+        highest = int(level) if levels[level] == "passed" else highest
+    return highest
 
 
 @dataclass
@@ -59,7 +70,7 @@ class Report:
 
     def reached(self) -> int:
         """The highest level that holds; -1 for none."""
-        return max((level for level, word in self.levels().items() if word == "passed"), default=-1)
+        return reached(self.levels())
 
     def groups(self) -> dict[str, Counter[str]]:
         found: dict[str, Counter[str]] = {}
@@ -85,10 +96,7 @@ class Report:
 
 
 def write(path: Path, reports: list[Report]) -> None:
-    """All of it or nothing: a file that was there stays as it was until then."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(json.dumps([report.data() for report in reports], indent=1) + "\n")
-    os.replace(part, path)
+    write_whole(path, json.dumps([report.data() for report in reports], indent=1) + "\n")
 
 
 def table(report: Report) -> str:

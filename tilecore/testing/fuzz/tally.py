@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tilecore.testing.fuzz.oracle import Verdict
+from tilecore.testing.whole_files import write_whole
 
 KEPT = 3  # seeds of each text
 
@@ -90,6 +90,4 @@ class Tally:
     def write(self, path: Path, **more: Any) -> None:
         """As JSON, with more facts in front; the file is whole at any time."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f".{path.name}.{os.getpid()}")
-        part.write_text(json.dumps({**more, **self.facts()}, indent=2) + "\n", encoding="utf-8")
-        os.replace(part, path)
+        write_whole(path, json.dumps({**more, **self.facts()}, indent=2) + "\n")

@@ -37,7 +37,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
-from tilecore.ir.visit import collect, reads_variable, substitute
+from tilecore.ir.visit import collect, reads_variable, renewed, substitute
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.asynchronous import ASYNC_NEST, COMMIT, WAIT
 from tilecore.lowering.simt.insert_barriers import BARRIER, NEST
@@ -81,10 +81,10 @@ class _Steps:
         return _Steps(registers, before, parts[at + 1 :], steps.loop_var, count, loads.body, products)
 
     def load(self, step: Any) -> Stmt:
-        return _renewed(substitute(self.loads, {self.var: _number(step)}))
+        return renewed(substitute(self.loads, {self.var: _number(step)}))
 
     def multiply(self, step: Any) -> Stmt:
-        return _renewed(substitute(self.products, {self.var: _number(step)}))
+        return renewed(substitute(self.products, {self.var: _number(step)}))
 
 
 def _has_operands(node: For) -> bool:
@@ -164,7 +164,7 @@ def _pieces(copy: Stmt, parts: int) -> list[Stmt]:
         extent = int(constant(copy.extent) or 0)
         cuts = [extent * n // parts for n in range(parts + 1)]
         ranges = [(a, b) for a, b in pairwise(cuts) if b > a]
-        return [_renewed(_range_of(copy, start, stop)) for start, stop in ranges]
+        return [renewed(_range_of(copy, start, stop)) for start, stop in ranges]
     return [copy]
 
 
@@ -203,18 +203,6 @@ def _range_of(node: For, start: int, stop: int) -> Stmt:
     if stop - start == 1:
         return substitute(node.body, {node.loop_var: const(start, "int32")})
     return For(node.loop_var, const(start, "int32"), const(stop - start, "int32"), node.kind, node.body, span=node.span)
-
-
-def _renewed(node: Stmt) -> Stmt:
-    """A copy of the statement whose loops have variables of their own."""
-
-    def loop(old: For, mutator: Any) -> Any:
-        var = Var(str(old.loop_var.name), dtype_of(old.loop_var))
-        body = substitute(old.body, {old.loop_var: var})
-        made = For(var, old.min, old.extent, old.kind, body, annotations=old.annotations, span=old.span)
-        return mutator.default_mutate(made)
-
-    return structural_mutate(node, [(For, loop)])
 
 
 SCHEDULE_PRODUCTS = Pass("schedule_products", schedule_products)

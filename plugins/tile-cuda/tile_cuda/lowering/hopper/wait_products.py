@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.wgmma import PRODUCTS, UNWAITED
+from tile_cuda.lowering.hopper.wgmma import PRODUCTS, UNWAITED, issues_products
 from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, statements_of, with_body
@@ -74,7 +74,7 @@ State = tuple[Group, ...]  # the youngest first
 
 def wait_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
-        if not any(node.attr_key == PRODUCTS for node in collect(body, AttrStmt)):
+        if not issues_products(body):
             return body
         waits = _Waits(body)
         made, state = waits.statement(body, ())
@@ -98,9 +98,9 @@ class _Waits:
             return self._issue(node, state)
         if range_of(node) is not None:
             return self._ranged(node, state)
-        if _is_explicit_wait(node):
-            age = int(constant(node.value.args[1]) or 0)
-            return seq([node, *self._settled(state, age)]), state[:age]
+        left = instructions.groups_left(node)
+        if left is not None:
+            return seq([node, *self._settled(state, left)]), state[:left]
         if _is_leaf(node):
             age = self._first_met(node, state)
             return seq([*self.wait(state, age), node]), state[:age]
@@ -202,7 +202,7 @@ def _is_leaf(node: Stmt) -> bool:
         return True
     if any(inner.attr_key == PRODUCTS or range_of(inner) is not None for inner in collect(node, AttrStmt)):
         return False
-    if any(map(_is_explicit_wait, collect(node, Evaluate))):
+    if any(instructions.groups_left(inner) is not None for inner in collect(node, Evaluate)):
         return False
     return not any(op_name(call) in (instructions.RELEASE, BARRIER) for call in collect(node, Call))
 
@@ -219,12 +219,6 @@ def _group_of(node: AttrStmt) -> Group:
     tiles = [call.args[0] for call in collect(node, Call) if op_name(call) == instructions.OPERAND]
     found = {(t.source, str(t.indices[0])): (t.source, t.indices[0]) for t in tiles}
     return Group(frozenset(sums), frozenset(read), tuple(found.values()), constant(node.value) == UNWAITED)
-
-
-def _is_explicit_wait(node: Any) -> bool:
-    if not isinstance(node, Evaluate) or op_name(node.value) != instructions.WARPGROUP:
-        return False
-    return str(node.value.args[0].value) == "wait"
 
 
 def _ours(state: State) -> list[int]:

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from tile_cuda import instructions
+from tile_cuda.lowering.hopper.wgmma import issues_products
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -50,43 +51,37 @@ def wait_within_exponentials(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return seq(_moved(list(node.seq))) if isinstance(node, SeqStmt) else node
 
     def change(body: Stmt, threads: Threads) -> Stmt:
-        return structural_mutate(body, [(SeqStmt, in_order)]) if threads.count <= MOST_THREADS else body
+        if threads.count > MOST_THREADS or not issues_products(body):
+            return body
+        return structural_mutate(body, [(SeqStmt, in_order)])
 
     return func.with_body(each_kernel(func.body, change))
 
 
 def _moved(statements: list[Stmt]) -> list[Stmt]:
     """The statements with a wait, and what belongs to it, among the exponentials in front of it."""
-    waits = [(at, age) for at, age in enumerate(map(_left_running, statements)) if age is not None]
+    waits = [(at, age) for at, age in enumerate(map(instructions.groups_left, statements)) if age is not None]
     for (first, running), (last, left) in pairwise(waits):
         if left >= running:
             continue
         behind = last + 1
         while behind < len(statements) and op_name(getattr(statements[behind], "value", None)) in _WITH_A_WAIT:
             behind += 1
-        nests = {at: _steps_of(statements[at]) for at in range(first + 1, last)}
-        at = max(nests, key=nests.__getitem__, default=0)  # the one with the most exponentials
-        crossed = statements[at:last]
-        defined = {bind.var for part in crossed for bind in collect(part, Bind)}
-        if nests.get(at, 0) < PART or not all(map(_on_registers, crossed)):
-            continue
-        if any(variables(part) & defined for part in statements[last:behind]):
-            continue
-        before, element, after = _parts(statements[at])
-        wait = [before, instructions.scheduling_fence(element), *statements[last:behind], after]
-        return [*statements[:at], *wait, *statements[at + 1 : last], *statements[behind:]]
+        between = [_steps_of(node) for node in statements[first:last]]
+        steps = max(between)
+        at = first + between.index(steps)  # the nest with the most exponentials
+        crossed, moved = statements[at:last], statements[last:behind]
+        if steps >= PART and _may_cross(moved, crossed):
+            before, element, after = _parts(crossed[0], steps)
+            fence = instructions.scheduling_fence(element)
+            return [*statements[:at], before, fence, *moved, after, *crossed[1:], *statements[behind:]]
     return statements
 
 
-def _left_running(node: Stmt) -> int | None:
-    """How many groups of products a wait leaves running; None for another statement."""
-    if not _calls(node, instructions.WARPGROUP) or str(node.value.args[0].value) != "wait":
-        return None
-    return int(constant(node.value.args[1]) or 0)
-
-
-def _calls(node: Any, name: str) -> bool:
-    return isinstance(node, Evaluate) and op_name(node.value) == name
+def _may_cross(moved: list[Stmt], crossed: list[Stmt]) -> bool:
+    """Whether a wait, and what belongs to it, may stand in front of these statements."""
+    defined = {bind.var for part in crossed for bind in collect(part, Bind)}
+    return all(map(_on_registers, crossed)) and not any(variables(part) & defined for part in moved)
 
 
 def _on_registers(node: Stmt) -> bool:
@@ -110,9 +105,9 @@ def _steps_of(node: Stmt) -> int:
     return int(constant(node.body.extent) or 0)
 
 
-def _parts(node: AttrStmt) -> tuple[Stmt, Any, Stmt]:
+def _parts(node: AttrStmt, steps: int) -> tuple[Stmt, Any, Stmt]:
     """(the first eighth of a nest of exponentials, the last element that it writes, the rest of the nest)."""
-    first, steps, (store,) = _steps_of(node) // PART, _steps_of(node), collect(node, BufferStore)
+    first, (store,) = steps // PART, collect(node, BufferStore)
     ends = {loop.loop_var: loop.min + loop.extent - const(1, dtype_of(loop.loop_var)) for loop in collect(node, For)}
     ends[node.body.loop_var] = const(first - 1, dtype_of(node.body.loop_var)) + node.body.min
     element = load(store.buffer, [substitute(index, ends) for index in store.indices])

@@ -18,6 +18,7 @@ from tilecore.ir.nodes import AllocBuffer, AttrStmt, Bind, Expr, Stmt, TensorReg
 from tilecore.ir.regions import element_indices
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
+from tilecore.ir.visit import collect
 from tilecore.lowering.implementation import TileOpImpl
 from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
@@ -27,6 +28,10 @@ from tilecore.lowering.simt.sums import Sums, is_held
 
 PRODUCTS = "cuda.products"  # attribute: one group of products, as it is issued
 UNWAITED = 2  # its value where the kernel itself waits for them
+
+
+def issues_products(body: Stmt) -> bool:
+    return any(node.attr_key == PRODUCTS for node in collect(body, AttrStmt))
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
