@@ -9,7 +9,7 @@ from tilecore.codegen import choices, conversions
 from tilecore.codegen.arithmetic import NARROW, back, single, wrapped
 from tilecore.codegen.conversions import convert
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import SUM, UNARY, Text, binary, call, cast, within
+from tilecore.codegen.text import SUM, Text, binary, call, cast, minus
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.contraction import negated
@@ -86,7 +86,7 @@ def _term(emit: Expressions, node: Any, dtype: str) -> Text:
     bare = negated(node)
     if bare is None or dtype in NARROW:
         return single(emit, node, dtype)
-    return Text(f"-{within(emit.value(bare), UNARY)}", UNARY)
+    return minus(emit.value(bare))
 
 
 def _ldexp(emit: Expressions, node: Call) -> Text:

@@ -41,6 +41,12 @@ def binary(symbol: str, level: int, a: Text, b: Text) -> Text:
     return Text(f"{within(a, level)} {symbol} {within(b, level, right=True)}", level)
 
 
+def minus(value: Text) -> Text:
+    """``-value``; what has a sign already gets parentheses, for ``--`` is another operator."""
+    operand = within(value, UNARY)
+    return Text(f"-({operand})" if operand.startswith("-") else f"-{operand}", UNARY)
+
+
 def call(name: str, *arguments: Text | str) -> Text:
     """``name(a, b)``."""
     return Text(f"{name}({', '.join(str(a) for a in arguments)})")

@@ -15,7 +15,7 @@ from tilecore.codegen.forms import C
 from tilecore.codegen.literals import floating
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import const, load, seq, store
-from tilecore.ir.nodes import Call, Cast, For, ForKind, Ramp, Var, tirx
+from tilecore.ir.nodes import Call, Cast, For, ForKind, Mul, Ramp, Var, tirx
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 FLOATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -279,6 +279,20 @@ def test_functions():
 
 
 @needs_compiler
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_negated_negative_constant_is_no_decrement(dtype, place):
+    """``-x`` as an operand of a fused multiply-add has its sign in front, as the constant has: ``--3.0f``."""
+
+    def fused(a, b):
+        operands = [a, b, a]
+        operands[place] = Mul(const(-3.0, dtype), const(-1.0, dtype))
+        return T.fma(*operands)
+
+    text = check(fused, dtype, dtype, dtype)
+    assert "--" not in text
+
+
 @pytest.mark.parametrize("pair", [("float32", "int32"), ("float16", "uint16"), ("int64", "float64")])
 def test_bits(pair):
     check(lambda a: Call("tirx.reinterpret", [a], ret_ty=pair[1]), pair[1], pair[0])

@@ -10,7 +10,7 @@ from tile_tpu.codegen.statements import ControlCode
 from tile_tpu.ir.instructions import Command
 from tile_tpu.ir.views import View
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import UNARY, within
+from tilecore.codegen.text import minus
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import FloatImm
@@ -112,7 +112,7 @@ def _shift(to_the_left: bool) -> Emitter:
                 refuse(command, emit.dialect.kind, "amounts with a sign", f"tpu.{name} by {b.dtype}")
             places = f"{places}, {address(emit, b)}"
             return f"{function}({places}, {layouts}, {strides(emit, b)}, {types}, {data_type(emit, b.dtype)}, RM_DOWN)"
-        amount = emit.value(b).text if to_the_left else f"-{within(emit.value(b), UNARY)}"
+        amount = emit.value(b) if to_the_left else minus(emit.value(b))
         return f"{function}_C({places}, {amount}, {layouts}, {types}, RM_DOWN)"
 
     return text
