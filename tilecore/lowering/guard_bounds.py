@@ -5,11 +5,13 @@ A condition is left out where the analyzer proves it, from the ranges of loops a
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, dtype_of, op_name
 from tilecore.ir.intrinsics import address, as_address
+from tilecore.ir.lasting import lasting
 from tilecore.ir.nodes import (
     AttrStmt,
     BufferStore,
@@ -29,6 +31,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.ranges import binding_loops, known_range
 from tilecore.ir.scopes import is_global
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import variables
 from tilecore.lowering.loops.prefetch import PREFETCH
 from tilecore.lowering.passes import Pass, PassEnv
@@ -43,6 +46,7 @@ class _Guard:
     def __init__(self, func: PrimFunc, env: PassEnv) -> None:
         self.safe_values = env.facts.get("safe_values", {})
         self.analyzer = Analyzer()
+        self.roots = memory_roots(func.body)
         for symbol in sizes_of(func):
             self.analyzer.bind(
                 symbol, Range.from_min_extent(const(0, dtype_of(symbol)), const(2**31 - 1, dtype_of(symbol)))
@@ -74,7 +78,8 @@ class _Guard:
 
     def branch(self, node: IfThenElse, mutator: Any) -> Any:
         condition = mutator.mutate(node.condition)
-        with self.analyzer.constraint_scope(node.condition):
+        kept = lasting(node.condition, node.then_case, self.roots)
+        with nullcontext() if kept is None else self.analyzer.constraint_scope(kept):
             then = mutator.mutate(node.then_case)
         other = None if node.else_case is None else mutator.mutate(node.else_case)
         return IfThenElse(condition, then, other, span=node.span)

@@ -170,6 +170,24 @@ def half_a_warp(X, Y, tile, sums, bar):
 
 
 @T.macro
+def on_the_other_side(X, Y, tile, sums, bar):
+    """Threads from 48 on are no range of whole warps, whatever the second condition asks."""
+    tx = T.get_thread_binding()
+    if tx < 48:
+        Y[0, 1] = 3.0
+    elif Y[0, 0] > 5.0:
+        T.tma_copy(X[0, 0], tile, barrier=bar[0])  # here
+
+
+@T.macro
+def inside_another_condition(X, Y, tile, sums, bar):
+    tx = T.get_thread_binding()
+    if tx >= 48:
+        if Y[0, 0] > 5.0:
+            T.tma_copy(X[0, 0], tile, barrier=bar[0])  # here
+
+
+@T.macro
 def in_stages(X, Y, tile, sums, bar):
     for k in T.Pipelined(4, num_stages=2):
         T.tma_copy(X[0, k * 64], tile, barrier=bar[0])  # here
@@ -186,6 +204,8 @@ def in_stages(X, Y, tile, sums, bar):
         (two_ranges, "sums is held in registers of threads 0 to 127 and used by threads 128 to 255"),
         (odd_threads, "no range of whole warps"),
         (half_a_warp, "no range of whole warps"),
+        (on_the_other_side, "no range of whole warps"),
+        (inside_another_condition, "no range of whole warps"),
         (in_stages, "T.Pipelined"),
     ],
 )

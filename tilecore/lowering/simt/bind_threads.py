@@ -82,6 +82,7 @@ class _Binder:
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
+        self.divergent = False  # only some threads reach the statement, or not at the same time
         self.data = values_of_the_call(body, given)
         self.trips = {loop.loop_var: n for loop in collect(body, For) if (n := constant(loop.extent)) is not None}
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
@@ -106,18 +107,26 @@ class _Binder:
             return self._nest(Nest(node, self.uniformity.roots))
         if isinstance(node, SeqStmt):
             return seq([self.statement(part) for part in node.seq])
-        if isinstance(node, For):
-            return with_body(node, self.statement(node.body))
-        if isinstance(node, While):
-            return While(node.condition, self.statement(node.body), span=node.span)
-        if isinstance(node, IfThenElse):
-            other = None if node.else_case is None else self.statement(node.else_case)
-            return IfThenElse(node.condition, self.statement(node.then_case), other, span=node.span)
+        if isinstance(node, (For, While, IfThenElse)):
+            return self._compound(node)
         if isinstance(node, AttrStmt) and (threads := range_of(node)) is not None:
             return self._for_threads(node, threads)
         if isinstance(node, AttrStmt):
             return AttrStmt(node.node, node.attr_key, node.value, self.statement(node.body), span=node.span)
         return self._simple(node)
+
+    def _compound(self, node: Any) -> Stmt:
+        outside = self.divergent
+        self.divergent = outside or self.uniformity.is_divergent(node)
+        if isinstance(node, For):
+            result: Stmt = with_body(node, self.statement(node.body))
+        elif isinstance(node, While):
+            result = While(node.condition, self.statement(node.body), span=node.span)
+        else:
+            other = None if node.else_case is None else self.statement(node.else_case)
+            result = IfThenElse(node.condition, self.statement(node.then_case), other, span=node.span)
+        self.divergent = outside
+        return result
 
     def _for_threads(self, node: AttrStmt, threads: ThreadRange) -> Stmt:
         all_of_them, number = self.binding, number_in(node)
@@ -133,16 +142,20 @@ class _Binder:
             impl = chosen(call, self.env)
             return impl.lower(call, self.env)
         if isinstance(node, BufferStore) and node.buffer in self.reducers:
-            return self._filled(node) if is_fill(node, self.reducers) else self._once(node)
+            return self._filled(node) if is_fill(node, self.reducers) else self._once_a_block(node)
         if isinstance(node, BufferStore) and not is_own(node.buffer):
             varies = self.per_thread and any(self.uniformity.varies(v) for v in (node.value, *node.indices))
-            return node if varies else self._once(node)
+            return node if varies else self._once_a_block(node)
         if self.per_thread or not effects_in(node):
             return node
         return self._once(node) if isinstance(node, Evaluate) else self._told(node)
 
     def _filled(self, node: BufferStore) -> BufferStore:
         return filled(node, self.reducers[node.buffer], self.binding.thread)
+
+    def _once_a_block(self, node: Stmt) -> Stmt:
+        """One thread does what is the same in all; where only some threads are, each of them does it."""
+        return node if self.divergent else self._once(node)
 
     def _once(self, node: Stmt) -> Stmt:
         return IfThenElse(tirx.EQ(self.binding.thread, const(0, "int32")), node, None, span=node.span)

@@ -88,7 +88,7 @@ class _Ranges:
                 return self._branch(IfThenElse(outer, nested, None, span=node.span), who, guards)
         met = self._meeting(condition, who)
         if met is None:
-            if variables(condition) & self.axes:
+            if guards or variables(condition) & self.axes:
                 self._check(node, node.then_case, node.else_case)
             other = None if node.else_case is None else self.statement(node.else_case, who)
             made = IfThenElse(condition, self.statement(node.then_case, who), other, span=node.span)

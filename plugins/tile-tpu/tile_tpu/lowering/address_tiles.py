@@ -112,8 +112,13 @@ class _Addresses:
     def in_every_lane(self, buffer: Var, offset: Any, value: Any, span: Any) -> Any:
         once = Var("value", dtype_of(buffer))
         lanes = const(self.chip.lanes, "int32")
+        bound = [Bind(once, value, span=span)]
+        if collect(offset, Call, TensorLoad):  # the index may read what the first lane's store changes
+            index = Var("offset", dtype_of(offset))
+            bound.append(Bind(index, offset, span=span))
+            offset = index
         copies = loop(lanes, lambda lane: _set_element(buffer, lane, offset, once, span), name="lane")
-        return seq([Bind(once, value, span=span), copies])
+        return seq([*bound, copies])
 
     def after_atomics(self, node: Any, mutator: Any) -> list[Any]:
         """What takes the results of atomics in a statement from the first lane to the others, for those elements of

@@ -7,6 +7,7 @@ the control core altogether; ``explain()`` lists under "nests" what became of ea
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
@@ -21,6 +22,7 @@ from tile_tpu.lowering.statements import Body
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of, with_body
+from tilecore.ir.lasting import lasting
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -31,8 +33,10 @@ from tilecore.ir.nodes import (
     PrimFunc,
     Range,
     Stmt,
+    Var,
     structural_mutate,
 )
+from tilecore.ir.views import memory_roots
 from tilecore.lowering.guard_bounds import sizes_of
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.transform import PassConfigKey
@@ -64,11 +68,13 @@ class _Tensorizer:
         self.layouts: Layouts = env.facts[LAYOUTS]
         self.tables: dict[str, View] = {}
         self.analyzer = Analyzer()
+        self.roots: dict[Var, Var] = {}  # for a view, the buffer whose memory it is
         for symbol in sizes:
             kind = dtype_of(symbol)
             self.analyzer.bind(symbol, Range.from_min_extent(const(0, kind), const(2**31 - 1, kind)))
 
     def run(self, body: Stmt) -> Stmt:
+        self.roots = memory_roots(body)
         return structural_mutate(body, [(AttrStmt, self.attr), (For, self.loop), (IfThenElse, self.branch)])
 
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
@@ -77,7 +83,8 @@ class _Tensorizer:
         return mutator.default_mutate(node)
 
     def branch(self, node: IfThenElse, mutator: Any) -> Any:
-        with self.analyzer.constraint_scope(node.condition):
+        kept = lasting(node.condition, node.then_case, self.roots)
+        with nullcontext() if kept is None else self.analyzer.constraint_scope(kept):
             then = mutator.mutate(node.then_case)
         other = None if node.else_case is None else mutator.mutate(node.else_case)
         return IfThenElse(node.condition, then, other, span=node.span)
