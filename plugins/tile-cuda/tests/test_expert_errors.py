@@ -182,7 +182,7 @@ def on_the_other_side(X, Y, tile, sums, bar):
 @T.macro
 def inside_another_condition(X, Y, tile, sums, bar):
     tx = T.get_thread_binding()
-    if tx >= 48:
+    if tx >= 48:  # noqa: SIM102
         if Y[0, 0] > 5.0:
             T.tma_copy(X[0, 0], tile, barrier=bar[0])  # here
 
