@@ -117,7 +117,7 @@ class _Binder:
 
     def _compound(self, node: Any) -> Stmt:
         outside = self.divergent
-        self.divergent = outside or self.uniformity.is_divergent(node)
+        self.divergent = outside or (self.per_thread and self.uniformity.is_divergent(node))
         if isinstance(node, For):
             result: Stmt = with_body(node, self.statement(node.body))
         elif isinstance(node, While):
