@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilecore.ir.nodes import (
+    And,
     BufferLoad,
     BufferStore,
     Cast,
@@ -100,6 +101,11 @@ def nest(
 def all_of(conditions: Sequence[Any]) -> Expr:
     """The condition that all of them hold; there is at least one."""
     return tirx.all(*conditions) if len(conditions) > 1 else conditions[0]
+
+
+def conjuncts(condition: Expr) -> list[Expr]:
+    """The conditions that ``condition`` joins by "and"; itself where it joins none."""
+    return [*conjuncts(condition.a), *conjuncts(condition.b)] if isinstance(condition, And) else [condition]
 
 
 def where(conditions: Sequence[Any], statement: Stmt) -> Stmt:

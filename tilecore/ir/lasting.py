@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
-from tilecore.ir.build import all_of, dtype_of, op_name
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import all_of, conjuncts, dtype_of, op_name
 from tilecore.ir.intrinsics import ADDRESS
-from tilecore.ir.nodes import And, BufferStore, Call, Evaluate, Expr, Stmt, TensorLoad, Var
+from tilecore.ir.nodes import BufferStore, Call, Evaluate, Expr, IfThenElse, Stmt, TensorLoad, Var
 from tilecore.ir.scopes import is_global
 from tilecore.ir.visit import collect, variables
+
+
+def branch_scope(analyzer: Analyzer, node: IfThenElse, roots: Mapping[Var, Var]) -> AbstractContextManager[Any]:
+    """Inside of it, the analyzer knows what the condition of ``node`` says all through its first branch."""
+    kept = lasting(node.condition, node.then_case, roots)
+    return nullcontext() if kept is None else analyzer.constraint_scope(kept)
 
 
 def lasting(condition: Expr, body: Stmt, roots: Mapping[Var, Var]) -> Expr | None:
@@ -16,18 +25,11 @@ def lasting(condition: Expr, body: Stmt, roots: Mapping[Var, Var]) -> Expr | Non
 
     roots: the buffer whose memory a view is. Tensors of one element type may be the same memory in a call.
     """
-    conjuncts = _conjuncts(condition)
-    if not any(collect(conjunct, TensorLoad) for conjunct in conjuncts):
+    if not collect(condition, TensorLoad):
         return condition
     written = {roots.get(buffer, buffer) for buffer in _written(body)}
-    kept = [conjunct for conjunct in conjuncts if not _reads(conjunct, written, roots)]
+    kept = [conjunct for conjunct in conjuncts(condition) if not _reads(conjunct, written, roots)]
     return all_of(kept) if kept else None
-
-
-def _conjuncts(condition: Expr) -> list[Expr]:
-    if isinstance(condition, And):
-        return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
-    return [condition]
 
 
 def _written(body: Stmt) -> set[Var]:

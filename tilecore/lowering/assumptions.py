@@ -7,10 +7,9 @@ from math import lcm
 from typing import Any
 
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.build import conjuncts, constant, dtype_of, op_name
 from tilecore.ir.nodes import (
     EQ,
-    And,
     Evaluate,
     Expr,
     FloorMod,
@@ -46,7 +45,7 @@ def is_multiple(value: Expr, number: int, divisors: Mapping[Var, int], analyzer:
 
 def _gather(node: Stmt, sizes: set[Var], found: dict[Var, int]) -> None:
     if isinstance(node, Evaluate) and op_name(node.value) == ASSUME:
-        for condition in _parts(node.value.args[0]):
+        for condition in conjuncts(node.value.args[0]):
             divided = _divided(condition, sizes)
             if divided is not None:
                 var, number = divided
@@ -54,10 +53,6 @@ def _gather(node: Stmt, sizes: set[Var], found: dict[Var, int]) -> None:
     if not isinstance(node, (IfThenElse, While)):
         for child in children(node):
             _gather(child, sizes, found)
-
-
-def _parts(condition: Expr) -> list[Expr]:
-    return [*_parts(condition.a), *_parts(condition.b)] if isinstance(condition, And) else [condition]
 
 
 def _divided(condition: Expr, sizes: set[Var]) -> tuple[Var, int] | None:

@@ -5,13 +5,12 @@ A condition is left out where the analyzer proves it, from the ranges of loops a
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, dtype_of, op_name
 from tilecore.ir.intrinsics import address, as_address
-from tilecore.ir.lasting import lasting
+from tilecore.ir.lasting import branch_scope
 from tilecore.ir.nodes import (
     AttrStmt,
     BufferStore,
@@ -78,8 +77,7 @@ class _Guard:
 
     def branch(self, node: IfThenElse, mutator: Any) -> Any:
         condition = mutator.mutate(node.condition)
-        kept = lasting(node.condition, node.then_case, self.roots)
-        with nullcontext() if kept is None else self.analyzer.constraint_scope(kept):
+        with branch_scope(self.analyzer, node, self.roots):
             then = mutator.mutate(node.then_case)
         other = None if node.else_case is None else mutator.mutate(node.else_case)
         return IfThenElse(condition, then, other, span=node.span)

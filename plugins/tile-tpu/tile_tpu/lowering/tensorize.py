@@ -7,7 +7,6 @@ the control core altogether; ``explain()`` lists under "nests" what became of ea
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
@@ -22,7 +21,7 @@ from tile_tpu.lowering.statements import Body
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of, with_body
-from tilecore.ir.lasting import lasting
+from tilecore.ir.lasting import branch_scope
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -83,8 +82,7 @@ class _Tensorizer:
         return mutator.default_mutate(node)
 
     def branch(self, node: IfThenElse, mutator: Any) -> Any:
-        kept = lasting(node.condition, node.then_case, self.roots)
-        with nullcontext() if kept is None else self.analyzer.constraint_scope(kept):
+        with branch_scope(self.analyzer, node, self.roots):
             then = mutator.mutate(node.then_case)
         other = None if node.else_case is None else mutator.mutate(node.else_case)
         return IfThenElse(node.condition, then, other, span=node.span)
