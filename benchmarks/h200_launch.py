@@ -57,7 +57,7 @@ def offered() -> AbstractContextManager[Any]:
 
 
 def artifact_of(target: Any, adapter: str, binary: bytes) -> Any:
-    from tilecore.runtime.artifact import Artifact, Entry, TensorParam
+    from tilecore.artifact.records import Artifact, Entry, TensorParam
 
     params = tuple(
         TensorParam(name, "float32", (SIZE,), access=access, align=4) for name, access in zip("ABC", "rrw", strict=True)
@@ -73,8 +73,8 @@ def compilations(target: Any) -> dict[str, Any]:
     """Milliseconds of a compilation by each compiler: the first, and the median of five more."""
     from tile_cuda import toolchain
 
+    from tilecore.contract.records import BuildRequest
     from tilecore.errors import ToolchainError
-    from tilecore.plugins.backend import BuildRequest
 
     made: dict[str, Any] = {"versions": toolchain.version(target)}
     for adapter in ("nvrtc", "nvcc"):
@@ -94,10 +94,10 @@ def compilations(target: Any) -> dict[str, Any]:
 
 def kernels(target: Any, backend: Any) -> dict[str, Callable[..., Any]]:
     """The addition through tilecore's launcher, by each execution backend that runs here."""
+    from tilecore.contract.records import BuildRequest
     from tilecore.errors import TilecoreError
-    from tilecore.plugins.backend import BuildRequest
+    from tilecore.jit.kernel import JITKernel
     from tilecore.runtime import launcher_py
-    from tilecore.runtime.kernel import JITKernel
 
     found: dict[str, Callable[..., Any]] = {}
     for adapter in ("cython", "tvm_ffi", "dlpack"):

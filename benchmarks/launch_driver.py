@@ -42,9 +42,9 @@ def kernels(path: str) -> dict[str, Callable[..., Any]]:
     from tile_cuda.adapter import DriverAdapter
     from tile_cuda.driver import Driver
 
+    from tilecore.artifact.records import TensorParam
     from tilecore.plugins.guarded_adapter import guard_adapter
     from tilecore.runtime import launcher_py
-    from tilecore.runtime.artifact import TensorParam
     from tilecore.runtime.launcher import Launcher
 
     class HostTensors(DriverAdapter):

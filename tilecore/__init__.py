@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from tilecore.dtypes import dtype as dtype
     from tilecore.ir.nodes import tvm as tvm
     from tilecore.jit.compile import compile as compile
+    from tilecore.jit.export import load_kernel as load_kernel
     from tilecore.jit.impl import JITImpl as JITImpl
     from tilecore.jit.impl import jit as jit
+    from tilecore.jit.kernel import JITKernel as JITKernel
     from tilecore.jit.lower import lower as lower
     from tilecore.jit.parallel import par_compile as par_compile
     from tilecore.language.gemm import GemmWarpPolicy as GemmWarpPolicy
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from tilecore.language.integers import next_power_of_2 as next_power_of_2
     from tilecore.profiler import Profiler as Profiler
     from tilecore.profiler import TensorSupplyType as TensorSupplyType
-    from tilecore.runtime.export import load_kernel as load_kernel
-    from tilecore.runtime.kernel import JITKernel as JITKernel
     from tilecore.target import Target as Target
     from tilecore.transform import PassConfigKey as PassConfigKey
 
@@ -69,9 +69,9 @@ _LAZY: dict[str, tuple[str, str]] = {
     "jit": ("tilecore.jit.impl", "jit"),
     "lazy_jit": ("tilecore.jit.impl", "jit"),
     "JITImpl": ("tilecore.jit.impl", "JITImpl"),
-    "JITKernel": ("tilecore.runtime.kernel", "JITKernel"),
+    "JITKernel": ("tilecore.jit.kernel", "JITKernel"),
     "compile": ("tilecore.jit.compile", "compile"),
-    "load_kernel": ("tilecore.runtime.export", "load_kernel"),
+    "load_kernel": ("tilecore.jit.export", "load_kernel"),
     "PassConfigKey": ("tilecore.transform", "PassConfigKey"),
     "transform": ("tilecore.transform", ""),
     "language": ("tilecore.language", ""),

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
+from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
+from tilecore.contract.records import Backend, BuildRequest
 from tilecore.errors import TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
-from tilecore.plugins.backend import Backend, BuildRequest
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
-from tilecore.runtime.artifact import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
 from tilecore.target import Target
 
 if TYPE_CHECKING:
+    from tilecore.contract.passes import PassEnv
     from tilecore.ir.nodes import IRModule, PrimFunc
-    from tilecore.lowering.passes import PassEnv
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ def lower(
     refusals: list[TilecoreError] | None = None,
 ) -> tuple[IRModule, PassEnv]:
     """Tile IR to target IR: one PrimFunc for each T.Kernel. refusals: takes the errors that passes can go on after."""
+    from tilecore.contract.passes import PassEnv
     from tilecore.ir.nodes import IRModule
-    from tilecore.lowering.implementations import implementations_of
-    from tilecore.lowering.passes import PassEnv
     from tilecore.lowering.pipeline import lower as run_passes
+    from tilecore.lowering.tile_ops.registry import implementations_of
 
     capabilities = backend.target.capabilities(target)
     implementations = implementations_of(backend)
@@ -131,7 +131,7 @@ def assemble(
     from tilecore.cache.versions import versions_for_key
     from tilecore.ir.build import dtype_of
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params, to_dim
-    from tilecore.lowering.shared_size import require_shared
+    from tilecore.lowering.analysis.shared_size import require_shared
 
     params = params_of(func)
     workspaces = tuple(
@@ -209,7 +209,7 @@ def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tupl
 
 def _entry(var: Any, func: PrimFunc, facts: dict[str, Any]) -> Entry:
     from tilecore.ir.sizes import to_dim
-    from tilecore.lowering.cost import block_cost, longest_block
+    from tilecore.lowering.analysis.cost import block_cost, longest_block
 
     symbol = str(var.name_hint)
     known = facts.get(symbol, {})

@@ -188,8 +188,8 @@ def nearest_types(name: str, known: Collection[str], most: int = 3) -> list[str]
 def _unknown(value: Any) -> Exception:
     import difflib
 
+    from tilecore.caller import at_caller
     from tilecore.errors import LanguageError
-    from tilecore.frontend.caller import at_caller
 
     close = difflib.get_close_matches(str(value), [*FACTS, *ALIASES], n=1)
     return at_caller(

@@ -49,7 +49,7 @@ def maps() -> list[dict[str, Any]]:
     """The tensor maps of A, B and C. B is seen as columns of 64, so that one copy fills a slot's four blocks of it."""
     from tile_cuda.launch.tensor_maps import TensorMap
 
-    from tilecore.runtime.dims import DimExpr
+    from tilecore.artifact.dims import DimExpr
 
     m, n, k = DimExpr("m"), DimExpr("n"), DimExpr("k")
     row_of_a, row_of_b, blocks = DimExpr(("*", "k", 2)), DimExpr(("*", "n", 2)), DimExpr(("//", "n", 64))
@@ -63,8 +63,8 @@ def maps() -> list[dict[str, Any]]:
 
 
 def artifact(binary: bytes, blocks: int) -> Any:
-    from tilecore.runtime.artifact import Artifact, Entry, Symbol, TensorParam
-    from tilecore.runtime.dims import DimExpr
+    from tilecore.artifact.dims import DimExpr
+    from tilecore.artifact.records import Artifact, Entry, Symbol, TensorParam
 
     m, n, k = DimExpr("m"), DimExpr("n"), DimExpr("k")
     params = (
@@ -86,7 +86,7 @@ def compiled() -> tuple[bytes, float]:
     from tile_cuda import toolchain
     from tile_cuda.target import resolve
 
-    from tilecore.plugins.backend import BuildRequest
+    from tilecore.contract.records import BuildRequest
     from tilecore.target import Target
 
     target = resolve(Target("cuda", {"arch": "sm_90a"}))

@@ -12,12 +12,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import Pass, PassEdit, PassEnv
-from tilecore.plugins import backend
+from tilecore.artifact.records import Artifact, Entry, ScalarParam, Symbol, TensorParam, Workspace
+from tilecore.contract import records as backend
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import Pass, PassEdit, PassEnv
 from tilecore.plugins.loader import HOOKS, OPTIONAL
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, Symbol, TensorParam, Workspace
 
 FOLDER = Path(__file__).parent / "contracts"
 PARTS = [

@@ -14,8 +14,8 @@ import types
 from importlib.metadata import entry_points
 from typing import Any
 
-from tilecore.plugins import hookspecs
-from tilecore.runtime.adapter import KernelAdapter
+from tilecore.contract import hookspecs
+from tilecore.contract.adapter import KernelAdapter
 
 HOOKS = [name for name in vars(hookspecs) if name.startswith("tilecore_")]
 METHODS = {name for name in vars(KernelAdapter) if not name.startswith("_")} | set(KernelAdapter.__annotations__)

@@ -15,7 +15,7 @@ VIOLENT = {file.stem: file for file in sorted((FOLDER / "violent").glob("*.py"))
 PRESENT = """
 import os
 from tile_healthy import Healthy
-from tilecore.plugins.backend import Presence
+from tilecore.contract.records import Presence
 
 class Here(Healthy):
     kind = "zz_here"

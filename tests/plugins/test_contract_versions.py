@@ -14,14 +14,14 @@ from pathlib import Path
 import contract_shape
 import pytest
 
-from tilecore.plugins.backend import CONTRACT_VERSION, SUPPORTED_CONTRACTS
+from tilecore.contract.records import CONTRACT_VERSION, SUPPORTED_CONTRACTS
 
 FOLDER = Path(__file__).parent / "broken"
 NEXT = CONTRACT_VERSION + 1
 PACKAGE = """
 from dataclasses import replace
 from tile_healthy import Healthy
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
 
 class Of(Healthy):
     kind = "{kind}"
@@ -35,7 +35,7 @@ plugin = Of()
 TUNES = """
     @hookimpl
     def tilecore_tuning(self):
-        from tilecore.plugins.backend import Tuning
+        from tilecore.contract.records import Tuning
         return Tuning(self.kind)
 
     @hookimpl
@@ -99,7 +99,7 @@ def test_the_contract_of_tomorrow_and_the_one_before_work(used, contract):
 def test_what_the_older_package_lacks_has_its_default(tomorrow):
     code = (
         "from tilecore.plugins import manager\n"
-        "from tilecore.plugins.backend import CONTRACT_VERSION\n"
+        "from tilecore.contract.records import CONTRACT_VERSION\n"
         f"old, new = (manager.resolve(kind)[0] for kind in ('for_{NEXT - 1}', 'for_{NEXT}'))\n"
         "print(CONTRACT_VERSION, old.target.contract, old.codegen.dialects, old.adapters['plain'].prefetch())\n"
         "print(new.target.contract, new.codegen.dialects)\n"
@@ -139,7 +139,7 @@ def test_packages_of_tomorrow_beside_the_tilecore_of_today(site):
     for name, text in more.items():
         (site.folder / f"new_{name}.py").write_text(PACKAGE.format(kind=f"new_{name}", contract=NEXT, more=text))
         site.install(f"tile-new-{name}", "3.0", f"new_{name}", f"new_{name}:plugin")
-    (site.folder / "new_module.py").write_text("from tilecore.plugins.backend import Tuning")
+    (site.folder / "new_module.py").write_text("from tilecore.contract.records import Tuning")
     site.install("tile-new-module", "3.0", "new_module", "new_module:plugin")
     ended = site.run(str(FOLDER / "use_all.py"), "new_hook", "new_field", "new_version", "new_module")
     used = json.loads(ended.stdout)

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import Pass, PassEdit
-from tilecore.plugins import backend
+from tilecore.contract import records as backend
+from tilecore.contract.adapter import LoadedKernel
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import Pass, PassEdit
+from tilecore.contract.timing import Timer
 from tilecore.plugins.guarded_adapter import METHODS
 from tilecore.plugins.loader import HOOKS
-from tilecore.runtime.adapter import LoadedKernel
-from tilecore.runtime.timing import Timer
 
 TESTS = Path(__file__).parents[1]
 BROKEN = TESTS / "plugins" / "broken"

@@ -160,7 +160,7 @@ def test_cache_commands(cache_dir):
 def test_cache_holds_what_was_put(cache_dir):
     """Through the commands: one entry is counted, damaged behind the cache's back, found, and cleared."""
     code = (
-        "from tilecore.cache import disk_cache, kernel_key\nfrom tilecore.runtime.artifact import Artifact\n"
+        "from tilecore.cache import disk_cache, kernel_key\nfrom tilecore.artifact.records import Artifact\n"
         "a = Artifact('k', 'null', 'p', 'null', (), (), (), (), (), 'source', 'txt', b'binary', 'text')\n"
         "disk_cache().put(kernel_key({'a': 1}), a)\n"
         "from tilecore.autotune.store import Stored, save\nsave(kernel_key({'b': 1}), [{}], Stored(0, 1.0, None, ''))"

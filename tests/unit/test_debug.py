@@ -14,14 +14,14 @@ import tilecore.language as T
 from tilecore.backends.cpu import codegen, lowering, target, toolchain
 from tilecore.backends.cpu.adapter import NativeAdapter
 from tilecore.codegen.registration import register_codegen
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.passes import Pass, PassEdit
 from tilecore.errors import LoweringError, PluginError, TilecoreError
 from tilecore.ir.build import nothing
 from tilecore.ir.nodes import AllocBuffer, For, structural_map
 from tilecore.jit.compile import _kernels
 from tilecore.jit.parallel import par_compile
-from tilecore.lowering.passes import Pass, PassEdit
 from tilecore.plugins import manager
-from tilecore.plugins.hookspecs import hookimpl
 
 
 def adder(amount):
@@ -270,7 +270,7 @@ def test_the_check_finds_nothing_in_the_passes_of_the_core(monkeypatch):
 
 
 def test_a_pass_of_the_core_that_fails_is_named(monkeypatch):
-    from tilecore.lowering import unroll_loops
+    from tilecore.lowering.loops import unroll_loops
 
     def broken(func, env):
         raise KeyError("x")

@@ -12,10 +12,10 @@ from types import ModuleType
 import pytest
 
 from tilecore import cli
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Found, Installable, InstallRequest, Toolchain
 from tilecore.errors import PluginError, ToolchainError
 from tilecore.plugins import manager
-from tilecore.plugins.backend import Found, Installable, InstallRequest, Toolchain
-from tilecore.plugins.hookspecs import hookimpl
 from tilecore.testing import null_backend
 
 NAME = "kit 1.0"

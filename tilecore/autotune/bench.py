@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilecore import debug
+from tilecore.artifact.records import Artifact
 from tilecore.autotune import session
 from tilecore.autotune.transport import pack
 from tilecore.errors import LanguageError, LaunchError, PluginError, TilecoreError
@@ -15,7 +16,6 @@ from tilecore.jit import worker_pools
 from tilecore.jit.build_jobs import can_be_sent
 from tilecore.jit.compile import Request
 from tilecore.jit.workers import Local, Runner, Worker, WorkerDied, WorkerTimeout
-from tilecore.runtime.artifact import Artifact
 
 PURPOSE = "run candidates"
 _numbers = itertools.count()

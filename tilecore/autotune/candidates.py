@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.artifact.records import Artifact
 from tilecore.autotune.configs import Config, in_words
 from tilecore.errors import TilecoreError
 from tilecore.jit.build_jobs import Job
-from tilecore.runtime.artifact import Artifact
 
 
 @dataclass

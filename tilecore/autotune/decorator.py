@@ -19,7 +19,7 @@ from tilecore.errors import LanguageError
 from tilecore.jit.argument_key import key_of
 from tilecore.jit.eager_call import arguments_of
 from tilecore.jit.impl import JITImpl
-from tilecore.runtime.kernel import JITKernel
+from tilecore.jit.kernel import JITKernel
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tilecore.artifact.dims import dim_to_json
+from tilecore.artifact.records import Artifact, Param, ScalarParam
+from tilecore.contract.adapter import KernelAdapter
 from tilecore.errors import ArgumentError
 from tilecore.profiler.supply import TensorSupplyType, known_sizes, supply
-from tilecore.runtime.adapter import KernelAdapter
-from tilecore.runtime.artifact import Artifact, Param, ScalarParam
-from tilecore.runtime.dims import dim_to_json
 from tilecore.runtime.params import KernelParam, params_of
 
 _local = threading.local()

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from tilecore.artifact.dims import Dim, evaluate
+from tilecore.artifact.records import Artifact, TensorParam
 from tilecore.autotune import session
 from tilecore.autotune.candidates import Candidate, reason_of
 from tilecore.autotune.transport import Packed, pack
@@ -16,8 +18,6 @@ from tilecore.jit import worker_pools
 from tilecore.jit.workers import Worker
 from tilecore.profiler.runs import written_inputs
 from tilecore.profiler.supply import sizes_of
-from tilecore.runtime.artifact import Artifact, TensorParam
-from tilecore.runtime.dims import Dim, evaluate
 
 PURPOSE = "interpret"
 SECONDS = 20.0  # for one interpretation: what takes longer counts as too large to interpret

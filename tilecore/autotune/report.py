@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tilecore import debug
 from tilecore.autotune.candidates import Candidate
-from tilecore.jit.progress import Progress, on_terminal
+from tilecore.progress import Progress, on_terminal
 
 
 class SearchReport:

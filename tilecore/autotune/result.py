@@ -7,7 +7,7 @@ from typing import Any
 
 from tilecore.autotune.candidates import Candidate, table
 from tilecore.autotune.configs import Config
-from tilecore.runtime.kernel import JITKernel
+from tilecore.jit.kernel import JITKernel
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.artifact.records import Artifact
 from tilecore.autotune.transport import Packed, pack, unpack
 from tilecore.errors import LaunchError
 from tilecore.jit.build_jobs import without_torch
+from tilecore.jit.kernel import JITKernel
 from tilecore.plugins import manager
 from tilecore.profiler.profiler import Profiler
 from tilecore.profiler.runs import run, written_inputs
-from tilecore.runtime.artifact import Artifact
-from tilecore.runtime.kernel import JITKernel
 
 # By keys that the calling process makes.
 _inputs: dict[str, list[Any]] = {}

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from tilecore.contract.adapter import KernelAdapter
 from tilecore.dtypes import dtype as DType
 from tilecore.profiler.arrays import as_numpy, is_torch
 from tilecore.profiler.supply import strided
-from tilecore.runtime.adapter import KernelAdapter
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.search import Found, search
 from tilecore.cache.key import UncacheableError, kernel_key
 from tilecore.cache.source_key import source_key
+from tilecore.caller import levels_to_user
+from tilecore.contract.adapter import INTERPRETED
 from tilecore.dtypes import dtype as DType
-from tilecore.frontend.caller import levels_to_user
 from tilecore.jit.build_jobs import Job
 from tilecore.jit.build_many import load
 from tilecore.jit.eager import tensor_type
@@ -29,7 +30,6 @@ from tilecore.jit.factory_calls import job_of, label_of, remember
 from tilecore.jit.impl import JITImpl
 from tilecore.profiler.arrays import copied
 from tilecore.profiler.profiler import Profiler
-from tilecore.runtime.adapter import INTERPRETED
 
 _VERSION = 1
 

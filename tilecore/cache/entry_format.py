@@ -15,8 +15,8 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 
-from tilecore.runtime.artifact import Artifact
-from tilecore.runtime.artifact_check import require_sound
+from tilecore.artifact.check import require_sound
+from tilecore.artifact.records import Artifact
 
 _MAGIC = b"tilecore-entry 1 "
 _NOTE_MAGIC = b"tilecore-note 1 "

@@ -11,7 +11,7 @@ from tilecore.cache.admin import CacheCleared
 from tilecore.errors import CacheError
 
 if TYPE_CHECKING:
-    from tilecore.runtime.kernel import JITKernel
+    from tilecore.jit.kernel import JITKernel
 
 
 class KernelCache:

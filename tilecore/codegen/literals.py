@@ -49,7 +49,7 @@ def narrow_bits(value: float, dtype: str) -> tuple[int, float]:
     """The bits of ``value`` in a narrow float type, rounded once, and the value that they stand for."""
     import numpy as np
 
-    from tilecore.interpreter.values import value_type
+    from tilecore.element_values import value_type
 
     kind = value_type(dtype)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -14,7 +14,7 @@ from tilecore.errors import ArgumentError
 from tilecore.survey.files import module_of, path_and_name
 
 if TYPE_CHECKING:
-    from tilecore.runtime.kernel import JITKernel
+    from tilecore.jit.kernel import JITKernel
 
 
 def run(arguments: Namespace) -> int:

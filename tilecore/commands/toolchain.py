@@ -11,9 +11,9 @@ from typing import Any
 
 from tilecore import settings
 from tilecore.commands.text import dump, note, size
+from tilecore.contract.records import Backend, Installable, InstallRequest
 from tilecore.errors import ToolchainError
 from tilecore.plugins import manager
-from tilecore.plugins.backend import Backend, Installable, InstallRequest
 
 
 def run(arguments: Namespace) -> int:

@@ -14,8 +14,8 @@ import tilecore
 from tilecore.demo.arrays import Arrays
 from tilecore.demo.cases import Case, cases
 from tilecore.errors import TilecoreError
+from tilecore.jit.kernel import JITKernel
 from tilecore.profiler import do_bench
-from tilecore.runtime.kernel import JITKernel
 
 Phase = Callable[[str], None]
 

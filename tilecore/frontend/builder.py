@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from itertools import takewhile
 from typing import Any
 
+from tilecore.caller import place_of_caller
 from tilecore.errors import LanguageError, Location, UnsupportedError
-from tilecore.frontend.caller import place_of_caller
 from tilecore.frontend.held import Readings, reads_memory
 from tilecore.frontend.source import SpanTable
 from tilecore.frontend.vectors import find_lanes, held, over_lanes

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from types import FrameType, FunctionType
 from typing import Any
 
+from tilecore.caller import placed
 from tilecore.errors import LanguageError
-from tilecore.frontend.caller import placed
 from tilecore.frontend.signature import annotations_of, evaluate_strings
 
 

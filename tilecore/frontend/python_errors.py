@@ -13,9 +13,9 @@ import traceback
 from types import FrameType
 from typing import Any
 
+from tilecore.caller import is_own, without_types
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend.builder import Builder
-from tilecore.frontend.caller import is_own, without_types
 from tilecore.ir.nodes import Expr, TensorRegion
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.dialects import blamed

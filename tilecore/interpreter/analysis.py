@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilecore.element_values import value_type
 from tilecore.errors import UnsupportedError
 from tilecore.interpreter.state import location_of
-from tilecore.interpreter.values import value_type
 from tilecore.ir.nodes import (
     Break,
     BufferStore,

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import ValueType, value_type
 from tilecore.errors import ArgumentError, UnsupportedError
-from tilecore.interpreter.values import ValueType, value_type
 
 _BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}  # torch types that numpy has not
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import Value, ValueType, quiet, round_to, wrap
 from tilecore.errors import InterpreterError, UnsupportedError
 from tilecore.interpreter.scope import Expression, Scope, type_of
 from tilecore.interpreter.state import Site, State, first_lane
-from tilecore.interpreter.values import Value, ValueType, quiet, round_to, wrap
 from tilecore.ir.nodes import tirx
 
 Operation = Callable[[Value, Value], Value]

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import Value, cast
 from tilecore.errors import UnsupportedError
 from tilecore.interpreter import arithmetic
 from tilecore.interpreter.scope import Expression, Scope, type_of
 from tilecore.interpreter.state import State, both
-from tilecore.interpreter.values import Value, cast
 from tilecore.ir import nodes
 from tilecore.ir.nodes import Call, Expr, StringImm, TensorLoad, Var, tirx
 

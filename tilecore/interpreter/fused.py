@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tilecore.interpreter.values import Value, ValueType, round_to
+from tilecore.element_values import Value, ValueType, round_to
 
 _MIDWAY = np.int64(1 << 28)  # of what a float64 has beyond a float32
 _BEYOND = np.int64((1 << 29) - 1)

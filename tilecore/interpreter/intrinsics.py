@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import Value, ValueType, round_to, wrap
 from tilecore.errors import UnsupportedError
 from tilecore.interpreter.expressions import choose
 from tilecore.interpreter.fused import fused_multiply_add
 from tilecore.interpreter.scope import Expression, Scope, type_of
 from tilecore.interpreter.state import State
-from tilecore.interpreter.values import Value, ValueType, round_to, wrap
 from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import Call
 from tilecore.ir.tile_ops import tile_op_of

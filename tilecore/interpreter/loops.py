@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import Value, ValueType
 from tilecore.errors import InterpreterError, UnsupportedError
 from tilecore.interpreter.analysis import has_jump
 from tilecore.interpreter.scope import Scope, Statement
 from tilecore.interpreter.state import LoopFrame, State, both, without
-from tilecore.interpreter.values import Value, ValueType
 from tilecore.ir.nodes import For, ForKind, While
 
 _SEQUENTIAL = (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTORIZED)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import Value, ValueType
 from tilecore.errors import OutOfBoundsError, UninitialisedReadError
 from tilecore.interpreter.races import RaceLog, Touch, check_one_writer, differ, select
 from tilecore.interpreter.state import Mask, Site, State
 from tilecore.interpreter.tails import check_stored, note_read
-from tilecore.interpreter.values import Value, ValueType
 
 POISON = 0xFF  # every byte of fresh memory: NaN in floats, -1 in signed integers
 

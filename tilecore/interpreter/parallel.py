@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import ValueType
 from tilecore.interpreter.privatisation import Privatised, enter_private, leave_private
 from tilecore.interpreter.scope import BufferInfo, Expression, Scope, Statement
 from tilecore.interpreter.state import LoopFrame, State, both
 from tilecore.interpreter.tiles.operands import require_block
-from tilecore.interpreter.values import ValueType
 from tilecore.ir.nodes import Bind, For, ForKind, SeqStmt, Stmt
 from tilecore.ir.parallel_nests import region_facts
 

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilecore.element_values import Value, ValueType, value_type
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.interpreter.analysis import FunctionFacts
 from tilecore.interpreter.memory import Access
 from tilecore.interpreter.state import LoopVariable, Site, State
-from tilecore.interpreter.values import Value, ValueType, value_type
 from tilecore.ir.nodes import Expr, Stmt, Var
 from tilecore.ir.parallel_nests import RegionFacts
 from tilecore.ir.scopes import PRIVATE

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import Value
 from tilecore.errors import InterpreterError, Location, TilecoreError
-from tilecore.interpreter.values import Value
 
 Mask = Any  # None: all lanes run. False: none does. Else a bool array that broadcasts to the lanes.
 

@@ -1,17 +1,17 @@
-"""Sizes in the IR as :data:`~tilecore.runtime.dims.Dim` programs, and where each symbol gets its value."""
+"""Sizes in the IR as :data:`~tilecore.artifact.dims.Dim` programs, and where each symbol gets its value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from tilecore.artifact.dims import Dim, DimExpr
+from tilecore.artifact.records import Symbol
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Cast, Expr, Var, is_buffer_var
 from tilecore.ir.visit import collect
-from tilecore.runtime.artifact import Symbol
-from tilecore.runtime.dims import Dim, DimExpr
 
 _OPERATORS = {
     "Add": "+",

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from tilecore.jit.impl import JITImpl as JITImpl
     from tilecore.jit.impl import jit as jit
     from tilecore.jit.impl import lazy_jit as lazy_jit
+    from tilecore.jit.kernel import JITKernel as JITKernel
     from tilecore.jit.parallel import par_compile as par_compile
-    from tilecore.runtime.kernel import JITKernel as JITKernel
 
 _LAZY = {
     "ExecutionBackend": "tilecore.jit.execution_names",
     "JITImpl": "tilecore.jit.impl",
-    "JITKernel": "tilecore.runtime.kernel",
+    "JITKernel": "tilecore.jit.kernel",
     "compile": "tilecore.jit.compile",
     "jit": "tilecore.jit.impl",
     "lazy_jit": "tilecore.jit.impl",

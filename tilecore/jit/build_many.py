@@ -7,15 +7,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, as_completed
 
+from tilecore.artifact.records import Artifact
 from tilecore.cache.current import disk_cache
 from tilecore.errors import ToolchainError
 from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
 from tilecore.jit.compile import _kernels, files_of, kernel_of
-from tilecore.jit.progress import Progress
+from tilecore.jit.kernel import JITKernel
 from tilecore.jit.worker_pools import Pool, live_workers, shared_pool
 from tilecore.jit.workers import Local, WorkerDied
-from tilecore.runtime.artifact import Artifact
-from tilecore.runtime.kernel import JITKernel
+from tilecore.progress import Progress
 
 # From how many kernels on processes are faster than threads. A kernel takes about 0.1 s, and 70 % of that (LLVM) lets
 # other threads run; a process takes 1.3 s until it compiles. So threads win to about 75 kernels on 8 cores, 130 on 2.

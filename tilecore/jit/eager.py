@@ -14,9 +14,9 @@ from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, check_parameters, definition_of, evaluate_strings
 from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall, bound_arguments, described, split_constants
+from tilecore.jit.kernel import JITKernel
 from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType
-from tilecore.runtime.kernel import JITKernel
 from tilecore.signatures import signature_of
 
 

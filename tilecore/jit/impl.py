@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Literal, ParamSpec, TypeVar
 
 from tilecore.cache.source_key import source_key
+from tilecore.caller import placed
 from tilecore.errors import LanguageError, TargetError
-from tilecore.frontend.caller import placed
 from tilecore.frontend.function import PrimFunc
 from tilecore.interrupts import held_back
 from tilecore.jit.argument_key import are_compared, key_of
@@ -17,8 +17,8 @@ from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
 from tilecore.jit.eager import EagerKernel, is_eager
 from tilecore.jit.eager_call import arguments_of, with_constants
+from tilecore.jit.kernel import JITKernel
 from tilecore.jit.surroundings import Surroundings
-from tilecore.runtime.kernel import JITKernel
 from tilecore.signatures import signature_of
 
 _P = ParamSpec("_P")

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tilecore.artifact.records import Artifact, Entry, TensorParam
 from tilecore.compiler import CompileOptions, checked_out_idx, params_of
+from tilecore.contract.adapter import INTERPRETED, KernelAdapter, LoadedKernel
+from tilecore.contract.records import Backend, Presence
 from tilecore.dtypes import dtype as DType
-from tilecore.plugins.backend import Backend, Presence
-from tilecore.runtime.adapter import INTERPRETED, KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact, Entry, TensorParam
 from tilecore.runtime.dlpack import HOST
 from tilecore.runtime.slots import CallReader, ScalarSlot, TensorSlot, storage
 from tilecore.target import Target

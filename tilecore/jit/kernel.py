@@ -1,5 +1,263 @@
-"""Where programs import JITKernel from; it is defined in tilecore/runtime/kernel.py."""
+"""JITKernel: a compiled kernel that is called like a function."""
 
-from tilecore.runtime.kernel import JITKernel
+from __future__ import annotations
 
-__all__ = ["JITKernel"]
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from tilecore.artifact.records import Artifact
+from tilecore.contract.adapter import INTERPRETED, SIMULATED, KernelAdapter, LoadedKernel
+from tilecore.contract.records import Backend
+from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
+from tilecore.jit.given_outputs import GivenOutputs
+from tilecore.jit.kernel_adapter import BaseKernelAdapter
+from tilecore.runtime.launcher import Launcher
+from tilecore.runtime.params import KernelParam, params_of
+from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.pictures.picture import LayoutPicture
+
+
+class _Constructor(type):
+    """``JITKernel(func, ...)`` is another way to write :func:`tilecore.compile`; of an artifact it makes a kernel."""
+
+    def __call__(cls, func: Any = None, *args: Any, from_database: bool = False, **settings: Any) -> Any:
+        if isinstance(func, Artifact):
+            return super().__call__(func, *args, **settings)
+        if from_database:
+            raise TargetError(
+                f"{cls.__name__}(from_database=True) makes no kernel", hint="tilecore.load_kernel loads an exported one"
+            )
+        from tilecore.jit.compile import compile
+
+        return compile(func, *args, **settings)
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
+    """A compiled kernel. ``kernel(a, b, c)`` checks the arguments and launches; parameters in ``out_idx`` are
+    allocated by the call and returned.
+
+    artifact: the record of the compiled kernel. target, backend, adapter: what it runs on. from_cache: whether it was
+    loaded from the cache on disk instead of compiled. config, latency, ref_latency: filled in by the autotuner
+    (latencies in milliseconds). pass_configs: it was compiled with. For annotations: ``JITKernel[P, T]``, the
+    parameters and the result of a call.
+    """
+
+    def __init__(
+        self, artifact: Artifact, backend: Backend, target: Target, make_ir: Callable[[], Any] | None = None
+    ) -> None:
+        adapter = backend.adapters[artifact.adapter]
+        self._require_device(artifact, backend, target)
+        _require_format(artifact, adapter)
+        device = backend.target.device if adapter.device is None else adapter.device
+        super().__init__(artifact, self._load(artifact, adapter), adapter, device)
+        self._execution = adapter
+        self.backend = backend
+        self.target = target
+        self.from_cache = False
+        self.config: Any = None
+        self.latency: float | None = None
+        self.ref_latency: float | None = None
+        self._make_ir = make_ir
+        self.pass_configs: Mapping[str, Any] = {}
+
+    def _require_device(self, artifact: Artifact, backend: Backend, target: Target) -> None:
+        present = backend.adapters[artifact.adapter].available(target)
+        if not present.present:
+            raise not_here(artifact, backend, target, present.detail)
+
+    def _load(self, artifact: Artifact, adapter: KernelAdapter) -> LoadedKernel:
+        return adapter.load(artifact)
+
+    # -- what it is -------------------------------------------------------------------------------------------
+
+    @property
+    def params(self) -> tuple[KernelParam, ...]:
+        """The parameters as they were declared; ``artifact.params`` are the same as plain data."""
+        return params_of(self.artifact.params)
+
+    @property
+    def execution(self) -> KernelAdapter:
+        """The execution backend, which it shares with other kernels."""
+        return self._execution
+
+    @property
+    def adapter(self) -> BaseKernelAdapter:  # type: ignore[override]
+        """What it runs through: the execution backend, with the kernel as ``adapter.func``."""
+        return BaseKernelAdapter(self._execution, self)
+
+    @property
+    def torch_function(self) -> JITKernel[_P, _T]:
+        """The kernel itself: calling it takes torch's tensors, and others."""
+        return self
+
+    @property
+    def out_idx(self) -> list[int]:
+        """Positions of the parameters that a call allocates and returns."""
+        return list(self.artifact.out_idx)
+
+    @property
+    def execution_backend(self) -> str:
+        return self.artifact.adapter
+
+    @property
+    def prim_func(self) -> Any:
+        """The kernel as tile IR; built again from its source when it came from the cache."""
+        if self._make_ir is None:
+            raise TargetError(f"the tile IR of {self.artifact.name} is not kept in an exported kernel")
+        return self._make_ir()
+
+    func = prim_func
+
+    @property
+    def ir(self) -> Any:
+        """The kernel as tile IR, as a T.prim_func's ``ir``: for the interpreter, for one."""
+        return self.prim_func
+
+    def get_tir(self) -> Any:
+        """The kernel as tile IR."""
+        return self.prim_func
+
+    @property
+    def kernel_source(self) -> str:
+        """The source that was emitted for the device."""
+        return self.artifact.source
+
+    def get_kernel_source(self, kernel_only: bool = True) -> str:
+        """The source that was emitted for the device."""
+        return self.artifact.source
+
+    def get_host_source(self) -> str:
+        """The host's part of the launch as source: there is none, the launcher is part of tilecore."""
+        return ""
+
+    @property
+    def host_source(self) -> str:
+        """As ``get_host_source()``."""
+        return self.get_host_source()
+
+    def show_source(self) -> None:
+        """Print the emitted source."""
+        print(self.artifact.source)
+
+    def explain(self) -> Any:
+        """What the compiler chose and why; prints as a report, ``.data`` is the same as plain data."""
+        from tilecore.jit.explain import Explanation
+
+        return Explanation(self.artifact, self.backend.toolchain.describe)
+
+    def layout(self, name: str) -> LayoutPicture:
+        """A picture of where the elements of a buffer lie: print it, or ``save("file.svg")`` it.
+
+        name: of a fragment or a shared buffer. The kernel is lowered once more for it. Raises TargetError for a kernel
+        without such a buffer, or on a target whose blocks have no threads.
+        """
+        pictures = self.layouts()
+        if name not in pictures:
+            raise TargetError(
+                f"{self.artifact.name} has no layout of {name!r}",
+                expected=", ".join(pictures) or "a kernel with fragments or shared buffers, on a target with threads",
+            )
+        return pictures[name]
+
+    def layouts(self) -> dict[str, LayoutPicture]:
+        """The pictures of all buffers that have a layout, by name."""
+        from tilecore.compiler import CompileOptions, lower
+        from tilecore.pictures.collect import pictures_of
+
+        options = CompileOptions(pass_configs=self.pass_configs)
+        _, env = lower(self.prim_func, self.backend, self.target, options)
+        return pictures_of(env.facts)
+
+    # -- using it ---------------------------------------------------------------------------------------------
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        """``kernel[(grid,)](a, b)``: as ``kernel(a, b)``. T.Kernel already says the grid; the one here is only checked
+        to be one to three positive integers. Outputs in ``out_idx`` may be given, in their places among the arguments:
+        ``kernel[(1,)](a, b, c)`` writes to ``c``."""
+        sizes = grid if isinstance(grid, tuple) else (grid,)
+        if not 1 <= len(sizes) <= 3 or not all(isinstance(s, int) and s > 0 for s in sizes):
+            raise ArgumentError(
+                f"{self.artifact.name}[grid]: the grid is wrong",
+                found=repr(grid),
+                expected="one to three positive ints; the kernel's own T.Kernel decides how many blocks run",
+            )
+        return GivenOutputs(self) if self.artifact.out_idx else self
+
+    def get_profiler(self, tensor_supply_type: Any = None) -> Any:
+        """A Profiler: timing and checking with generated inputs."""
+        from tilecore.profiler import Profiler, TensorSupplyType
+
+        return Profiler(self, TensorSupplyType.Auto if tensor_supply_type is None else tensor_supply_type)
+
+    def export(self, path: str | Path, *, simulation: bool = False) -> Path:
+        """Write the compiled kernel to ``path``; ``tilecore.load_kernel(path)`` loads it, without TVM.
+
+        Raises UnsupportedError for a kernel that the interpreter runs, as nothing was compiled, and for one of a
+        simulated device, which is no deployment, unless ``simulation`` asks for it.
+        """
+        from tilecore.jit.export import write_kernel
+        from tilecore.runtime.simulation import refuse_export
+
+        self._require_code()
+        if not simulation:
+            refuse_export(self.artifact, self.backend)
+        return write_kernel(self.artifact, path)
+
+    def _require_code(self) -> None:
+        if self.artifact.adapter == INTERPRETED:
+            raise UnsupportedError(
+                f"{self.artifact.name} runs by its definition, and no code of it is there to export",
+                hint="compile it without TILECORE_INTERPRET=1, or TILECORE_SIMULATE=1, by which targets without a "
+                "simulated device run in the interpreter",
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled kernels are loaded like exported ones: without TVM, and without the tile IR."""
+        from tilecore.jit.export import unpickled
+
+        self._require_code()
+        facts = {name: getattr(self, name) for name in ("from_cache", "config", "latency", "ref_latency")}
+        return unpickled, (self.artifact, facts)
+
+    def __copy__(self) -> JITKernel:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> JITKernel:
+        """Itself: it does not change, and copies of a model may share it."""
+        return self
+
+    def __repr__(self) -> str:
+        names = ", ".join(p.name for p in self.artifact.params)
+        return f"<JITKernel {self.artifact.name}({names}) on {self.target.kind}, {self.artifact.adapter}>"
+
+
+def _require_format(artifact: Artifact, adapter: KernelAdapter) -> None:
+    formats = adapter.binary_formats() or ("",)
+    if artifact.binary_format not in formats:
+        raise UnsupportedError(
+            f"the binary of {artifact.name} is {artifact.binary_format!r}, which its execution backend does not load",
+            found=f"execution_backend={artifact.adapter!r}",
+            expected=" or ".join(map(repr, formats)),
+            hint="compile it anew",
+        )
+
+
+def not_here(artifact: Artifact, backend: Backend, target: Target, missing: str) -> LaunchError:
+    """The execution backend that the kernel was compiled for lacks something on this machine."""
+    others = [name for name, adapter in backend.adapters.items() if adapter.available(target).present]
+    hint = "compile it for what is here; `tilecore targets` lists it"
+    if SIMULATED in others:
+        hint = f'compile it with execution_backend="{SIMULATED}", or set TILECORE_SIMULATE=1, for the simulated device'
+    return LaunchError(
+        f"{artifact.name} cannot run with execution_backend={artifact.adapter!r} here",
+        found=missing,
+        expected=f"one that can run here: {', '.join(others)}" if others else f"a machine that runs {target}",
+        hint=hint,
+    )

@@ -8,13 +8,13 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tilecore.contract.adapter import INTERPRETED
 from tilecore.errors import LanguageError
 from tilecore.jit.build_jobs import Job, named
 from tilecore.jit.build_many import CompileWarning, build_all, load
 from tilecore.jit.compile import interpreted_kernel, ir_of, make_request
 from tilecore.jit.factory_calls import call_of, job_of, known_kernel, label_of, remember
-from tilecore.runtime.adapter import INTERPRETED
-from tilecore.runtime.kernel import JITKernel
+from tilecore.jit.kernel import JITKernel
 
 if TYPE_CHECKING:
     from tilecore.jit.impl import JITImpl

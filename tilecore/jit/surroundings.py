@@ -9,7 +9,7 @@ from types import FunctionType
 from tilecore.cache.source.text import NotUnderstoodError
 from tilecore.cache.source.watch import Watch
 from tilecore.cache.source_key import function_state
-from tilecore.frontend.caller import levels_to_user
+from tilecore.caller import levels_to_user
 
 
 class StateWarning(UserWarning):

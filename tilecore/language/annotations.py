@@ -7,9 +7,9 @@ import numbers
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
-from tilecore.frontend.caller import placed
 from tilecore.signatures import signature_of
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 
+from tilecore.caller import at_caller
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.caller import at_caller
 from tilecore.language.known_elsewhere import INSTEAD
 from tilecore.plugins.manager import kinds
 

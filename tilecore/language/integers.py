@@ -5,8 +5,8 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
+from tilecore.caller import placed
 from tilecore.errors import LanguageError
-from tilecore.frontend.caller import placed
 from tilecore.language.symbols import ConstDim
 
 _PLAIN = (numbers.Integral, ConstDim)

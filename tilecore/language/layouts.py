@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilecore.caller import placed
 from tilecore.errors import LanguageError
-from tilecore.frontend.caller import placed
 from tilecore.language.integers import whole_number
 
 

@@ -7,10 +7,10 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
+from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
-from tilecore.frontend.caller import placed
 from tilecore.frontend.vectors import lane_of
 from tilecore.ir.contraction import FUSED
 from tilecore.ir.contraction import fma as fused

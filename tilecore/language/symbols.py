@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
-from tilecore.frontend.caller import placed
 
 
 @placed

@@ -8,33 +8,33 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
+from tilecore.contract.passes import DEFINITION, Gap, Pass, PassEnv, edited
 from tilecore.errors import LoweringError, TilecoreError
 from tilecore.interrupts import safe_point
 from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import IRModule
 from tilecore.ir.verify import Verifier
-from tilecore.lowering.check_capabilities import check_capabilities
-from tilecore.lowering.contract_sums import CONTRACT_SUMS
-from tilecore.lowering.passes import DEFINITION, Gap, Pass, PassEnv, edited
+from tilecore.lowering.normalize.check_capabilities import check_capabilities
+from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
 from tilecore.plugins.checking import wrong
 
 if TYPE_CHECKING:
+    from tilecore.contract.records import Backend
     from tilecore.ir.nodes import PrimFunc
-    from tilecore.plugins.backend import Backend
 
 
 def family_steps(name: str) -> Sequence[Pass | Gap]:
     """The passes of a family of targets."""
     if name == "loops":
-        from tilecore.lowering.loops.family import STEPS
+        from tilecore.lowering.loops.pipeline import STEPS
 
         return STEPS
     if name == "simt":
-        from tilecore.lowering.simt.family import STEPS as SIMT_STEPS
+        from tilecore.lowering.simt.pipeline import STEPS as SIMT_STEPS
 
         return SIMT_STEPS
     if name == "none":
-        from tilecore.lowering.outline_kernels import OUTLINE_KERNELS
+        from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
 
         return Gap("all"), OUTLINE_KERNELS
     raise LoweringError(f"there is no family of passes called {name!r}", expected='"loops", "simt" or "none"')
@@ -73,7 +73,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
             verifier.verify(current, f"pass {step.name}")
         debug.after_pass(step.name, current)
     if verifier and takes_ranges and isinstance(current, IRModule):
-        from tilecore.lowering.order.check_order import check_order
+        from tilecore.lowering.race_check.check_order import check_order
 
         check_order(current, env.capabilities.warp)
     return current

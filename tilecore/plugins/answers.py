@@ -8,7 +8,7 @@ from dataclasses import fields
 from numbers import Real
 from typing import Any
 
-from tilecore.plugins.backend import Capabilities, Found, Presence
+from tilecore.contract.records import Capabilities, Found, Presence
 from tilecore.plugins.checking import FLAG, Rule, is_int, is_text, mapping, shown, wrong
 from tilecore.plugins.guard import Origin, guarded
 

@@ -22,7 +22,7 @@ from tilecore.plugins.discovery import Entry
 from tilecore.target import Attribute
 
 if TYPE_CHECKING:
-    from tilecore.plugins.backend import TargetSpec
+    from tilecore.contract.records import TargetSpec
 
 ASK_SECONDS = 10.0  # of one plugin, for its import and the look for its device
 # Devices come and go with drivers and containers, which the surroundings below show; what they do not, time does.

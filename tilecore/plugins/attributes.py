@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from tilecore.contract.records import AttributeSpec, Backend
 from tilecore.errors import PluginError, TargetError
-from tilecore.plugins.backend import AttributeSpec, Backend
 from tilecore.plugins.guard import remedy, title
 from tilecore.target import Attribute, Target
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilecore.errors import PluginError
-from tilecore.plugins.backend import (
+from tilecore.contract.records import (
     SUPPORTED_CONTRACTS,
     AttributeSpec,
     Codegen,
@@ -17,6 +16,7 @@ from tilecore.plugins.backend import (
     TargetSpec,
     Toolchain,
 )
+from tilecore.errors import PluginError
 from tilecore.plugins.guard import Origin, remedy, title
 from tilecore.signatures import signature_of
 
@@ -143,7 +143,9 @@ def check_record(origin: Origin, hook: str, answer: Any, kind: type) -> None:
     """Raise PluginError unless ``answer`` is a whole record of type ``kind``."""
     if not isinstance(answer, kind):
         found = f"the class {answer.__name__} itself" if isinstance(answer, type) else shown(answer)
-        raise wrong(origin, f"{hook} must return a {kind.__name__}", found, f"tilecore.plugins.backend.{kind.__name__}")
+        raise wrong(
+            origin, f"{hook} must return a {kind.__name__}", found, f"tilecore.contract.records.{kind.__name__}"
+        )
     if isinstance(answer, TargetSpec):
         _check_contract(origin, answer.contract)
     for field, rule in RULES[kind].items():

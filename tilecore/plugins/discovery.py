@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilecore.plugins.hookspecs import ENTRY_POINT_GROUP
+from tilecore.contract.hookspecs import ENTRY_POINT_GROUP
 from tilecore.plugins.installed import distributions
 
 CORE = "tilecore"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
 from tilecore.plugins.answers import check_fields, obeys, record
-from tilecore.plugins.backend import Presence
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, shown, wrong
 from tilecore.plugins.guard import PASS, Origin, blame, calling, guarded
 from tilecore.plugins.guarded_kernel import GuardedTimer, guard_loaded
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
 from tilecore.runtime.tensors import is_tensor
 
 # What the methods return that have a rule of one line.

@@ -7,11 +7,11 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
+from tilecore.artifact.dims import DimExpr
+from tilecore.contract.adapter import LoadedKernel
 from tilecore.plugins.answers import WORDS, check_fields, guarded_by
 from tilecore.plugins.checking import FLAG, Rule, is_int, shown, takes, wrong
 from tilecore.plugins.guard import Origin, guarded
-from tilecore.runtime.adapter import LoadedKernel
-from tilecore.runtime.dims import DimExpr
 from tilecore.runtime.dlpack import capsule_address
 
 CODES = range(-(2**31), 2**31)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import Pass, PassEdit
+from tilecore.contract.records import Lowering
 from tilecore.ir.names import TILE_OP_NAMES
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import Pass, PassEdit
 from tilecore.plugins.answers import check_fields, guarded_by, obeys
-from tilecore.plugins.backend import Lowering
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, is_text, shown, takes, wrong
 from tilecore.plugins.guard import Origin, guarded
 

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tilecore.errors import ToolchainError
-from tilecore.plugins.answers import FACTS, REASONS, WORDS, check_built, check_found, guarded_by, record
-from tilecore.plugins.backend import (
+from tilecore.contract.records import (
     Capabilities,
     Codegen,
     Installable,
@@ -18,6 +16,8 @@ from tilecore.plugins.backend import (
     TargetSpec,
     Toolchain,
 )
+from tilecore.errors import ToolchainError
+from tilecore.plugins.answers import FACTS, REASONS, WORDS, check_built, check_found, guarded_by, record
 from tilecore.plugins.checking import TEXT, Rule, is_int, shown, wrong
 from tilecore.plugins.guard import Origin, guarded
 from tilecore.target import Target

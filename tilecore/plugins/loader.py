@@ -13,9 +13,10 @@ from typing import Any
 
 import pluggy
 
+from tilecore.contract import hookspecs
+from tilecore.contract.adapter import KernelAdapter
+from tilecore.contract.records import Backend, Codegen, Lowering, TargetSpec, Toolchain
 from tilecore.errors import PluginError
-from tilecore.plugins import hookspecs
-from tilecore.plugins.backend import Backend, Codegen, Lowering, TargetSpec, Toolchain
 from tilecore.plugins.checking import check_record, wrong
 from tilecore.plugins.discovery import Entry
 from tilecore.plugins.guard import calling, remedy, title
@@ -23,7 +24,6 @@ from tilecore.plugins.guarded_adapter import check_adapter, guard_adapter
 from tilecore.plugins.guarded_lowering import guard_lowering
 from tilecore.plugins.guarded_records import guard_codegen, guard_target, guard_toolchain, no_toolchain
 from tilecore.plugins.isolation import LoadReport, watched
-from tilecore.runtime.adapter import KernelAdapter
 
 HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("tilecore_"))
 OPTIONAL = ("tilecore_toolchain",)

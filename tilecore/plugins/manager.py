@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tilecore import settings
+from tilecore.contract.records import Backend, Presence, TargetSpec
 from tilecore.errors import PluginError, TargetError
 from tilecore.plugins import discovery
 from tilecore.plugins.asking import Elsewhere, Offer, Told
 from tilecore.plugins.attributes import by_any_name, complete
-from tilecore.plugins.backend import Backend, Presence, TargetSpec
 from tilecore.plugins.discovery import HOST_KIND, Catalogue, Entry
 from tilecore.plugins.isolation import LoadReport, PluginWarning
 from tilecore.plugins.loader import Loader, kind_of

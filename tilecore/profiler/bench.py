@@ -11,9 +11,9 @@ from numbers import Real
 from typing import Any, Literal
 
 from tilecore.errors import ArgumentError
+from tilecore.jit.kernel import JITKernel
 from tilecore.profiler.clocks import Clock, clock_for
 from tilecore.profiler.warning import warn_of_simulator
-from tilecore.runtime.kernel import JITKernel
 
 # On the host one measurement lasts at least this long (reading the clock takes 0.05 to 0.1 us).
 SHORTEST_MS = 0.01

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.contract.adapter import KernelAdapter
+from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import ArgumentError, UnsupportedError
+from tilecore.jit.kernel import JITKernel
 from tilecore.profiler.flush import device_flush, host_flush
-from tilecore.runtime.adapter import KernelAdapter
-from tilecore.runtime.kernel import JITKernel
-from tilecore.runtime.timing import HostTimer, Timer
 
 HOST = 1  # DLPack's device type of host memory
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.artifact.records import Artifact, TensorParam
 from tilecore.errors import ArgumentError
 from tilecore.profiler.arrays import as_numpy, copied, listed
 from tilecore.profiler.compare import Tolerance, assert_close
-from tilecore.runtime.artifact import Artifact, TensorParam
 
 
 @dataclass(frozen=True)

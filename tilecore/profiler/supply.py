@@ -8,11 +8,11 @@ from enum import Enum
 from math import prod
 from typing import Any
 
+from tilecore.artifact.dims import Dim, DimExpr, evaluate
+from tilecore.artifact.records import Artifact, Param, ScalarParam, TensorParam
+from tilecore.contract.adapter import KernelAdapter
 from tilecore.dtypes import FACTS, Facts
 from tilecore.errors import ArgumentError, UnsupportedError
-from tilecore.runtime.adapter import KernelAdapter
-from tilecore.runtime.artifact import Artifact, Param, ScalarParam, TensorParam
-from tilecore.runtime.dims import Dim, DimExpr, evaluate
 
 
 class TensorSupplyType(Enum):

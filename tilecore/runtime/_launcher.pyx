@@ -23,9 +23,9 @@ import sys
 from tilecore.dtypes import FACTS
 from tilecore.runtime import torch_state
 from tilecore.runtime.arguments import bind, by_position, makes_arrays
-from tilecore.runtime.artifact import TensorParam
+from tilecore.artifact.records import TensorParam
 from tilecore.runtime.call_plan import make_plan, storage_dtypes
-from tilecore.runtime.dim_program import compile_dim
+from tilecore.artifact.dim_program import compile_dim
 from tilecore.runtime.dlpack import HOST, HOST_KINDS
 from tilecore.runtime.launch_failure import launch_failure
 from tilecore.runtime.launcher_py import GIL_KEPT as _GIL_KEPT

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.artifact.records import Param, TensorParam
+from tilecore.contract.adapter import KernelAdapter
 from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError, LaunchError, PluginError
 from tilecore.plugins.guard import Origin, remedy, title
-from tilecore.runtime.adapter import KernelAdapter
-from tilecore.runtime.artifact import Param, TensorParam
 from tilecore.runtime.call_plan import CallPlan
 from tilecore.runtime.dlpack import contiguous_strides
 from tilecore.runtime.scalars import UnfitScalar

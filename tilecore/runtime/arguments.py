@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.artifact.dims import Dim, evaluate
+from tilecore.artifact.records import TensorParam
+from tilecore.contract.adapter import KernelAdapter
 from tilecore.errors import ArgumentError
 from tilecore.runtime import argument_errors as errors
 from tilecore.runtime import size_errors, torch_state
-from tilecore.runtime.adapter import KernelAdapter
-from tilecore.runtime.artifact import TensorParam
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
-from tilecore.runtime.dims import Dim, evaluate
 from tilecore.runtime.dlpack import HOST, HOST_KINDS
 from tilecore.runtime.memory_overlap import overlap, overlapping_axis
 from tilecore.runtime.scalars import UnfitScalar, slot_of

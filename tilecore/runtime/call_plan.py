@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from tilecore.artifact.dims import Dim, DimExpr
+from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, Symbol, TensorParam, Workspace
 from tilecore.dtypes import FACTS
 from tilecore.errors import LanguageError, LoweringError
-from tilecore.runtime.artifact import Artifact, Entry, Param, ScalarParam, Symbol, TensorParam, Workspace
-from tilecore.runtime.dims import Dim, DimExpr
 from tilecore.runtime.scalars import integer_range
 
 INTERFACE = 4  # changes when the built launcher and the Python around it must change together

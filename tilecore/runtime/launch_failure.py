@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilecore.artifact.records import Entry
+from tilecore.contract.adapter import LoadedKernel
 from tilecore.errors import LaunchError
-from tilecore.runtime.adapter import LoadedKernel
-from tilecore.runtime.artifact import Entry
 
 
 def launch_failure(

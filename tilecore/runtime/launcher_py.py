@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
+from tilecore.artifact.records import Artifact
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.runtime.arguments import BoundCall, bind, by_position
-from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.call_plan import make_plan
 from tilecore.runtime.dlpack import capsule_address
 from tilecore.runtime.launch_failure import launch_failure

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.artifact.dims import Dim
+from tilecore.artifact.records import Param, ScalarParam
 from tilecore.dtypes import dtype as DType
-from tilecore.runtime.artifact import Param, ScalarParam
-from tilecore.runtime.dims import Dim
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 
+from tilecore.artifact.records import Artifact
+from tilecore.caller import levels_to_user
+from tilecore.contract.adapter import SIMULATED
+from tilecore.contract.records import Backend
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.caller import levels_to_user
-from tilecore.plugins.backend import Backend
-from tilecore.runtime.adapter import SIMULATED
-from tilecore.runtime.artifact import Artifact
 from tilecore.target import Target
 
 

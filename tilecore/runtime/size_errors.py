@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tilecore.artifact.dims import Dim
+from tilecore.artifact.records import Entry, TensorParam
 from tilecore.errors import ArgumentError
-from tilecore.runtime.artifact import Entry, TensorParam
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan
-from tilecore.runtime.dims import Dim
 from tilecore.runtime.size_text import (
     bindings_text,
     expression_text,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tilecore.runtime.artifact import TensorParam
+from tilecore.artifact.dims import Dim, DimExpr, evaluate
+from tilecore.artifact.records import TensorParam
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
-from tilecore.runtime.dims import Dim, DimExpr, evaluate
 
 
 def storage_text(declared: TensorParam) -> str:

@@ -1,6 +1,6 @@
 """What a launch is handed, read in Python: for adapters whose device is reached through a Python library.
 
-``LoadedKernel.launch`` gets two addresses, of the slots and of the grids (:class:`~tilecore.runtime.artifact.Entry`
+``LoadedKernel.launch`` gets two addresses, of the slots and of the grids (:class:`~tilecore.artifact.records.Entry`
 says what stands there). A :class:`CallReader` turns them into a :class:`KernelCall`.
 """
 
@@ -10,10 +10,10 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilecore.artifact.dims import evaluate
+from tilecore.artifact.records import Artifact, Entry, ScalarParam, TensorParam, Workspace
 from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
-from tilecore.runtime.dims import evaluate
 
 
 @dataclass(frozen=True)

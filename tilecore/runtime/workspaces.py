@@ -6,9 +6,9 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from tilecore.runtime.adapter import KernelAdapter
-from tilecore.runtime.artifact import Workspace
-from tilecore.runtime.dims import evaluate
+from tilecore.artifact.dims import evaluate
+from tilecore.artifact.records import Workspace
+from tilecore.contract.adapter import KernelAdapter
 from tilecore.runtime.tensors import view
 
 _KEPT = 8  # sets of static workspaces a thread keeps, one per device and stream

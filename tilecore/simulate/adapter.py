@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tilecore import codegen
+from tilecore.artifact.records import Artifact, Entry
+from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError, ToolchainError
-from tilecore.plugins.backend import Presence
-from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact, Entry
 from tilecore.runtime.slots import CallReader, EntryLaunch
 from tilecore.simulate.arguments import Record, Tensor
 from tilecore.simulate.compilers import find_compiler

@@ -16,7 +16,7 @@ def building(what: str, parts: int, usually: str) -> Iterator[Callable[[], None]
 
     what: the simulator, such as "the simulated device". usually: how long it takes, in words.
     """
-    from tilecore.jit.progress import Progress
+    from tilecore.progress import Progress
 
     _say(f"building {what}, once for this cache folder: {usually}")
     start = time.monotonic()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tilecore.contract.records import Capabilities
 from tilecore.dtypes import FACTS, nearest_types
 from tilecore.errors import TilecoreError
-from tilecore.plugins.backend import Capabilities
 from tilecore.survey.kernels import Kernel
 from tilecore.survey.refusals import Outcome
 

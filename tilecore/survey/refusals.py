@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilecore.compiler import CompileOptions, emit, lower
+from tilecore.contract.records import Backend
 from tilecore.errors import LanguageError, LimitError, TilecoreError, UnsupportedError
-from tilecore.plugins.backend import Backend
 from tilecore.survey.without import without
 from tilecore.target import Target
 

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tilecore.contract.records import Backend
 from tilecore.errors import Location
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Evaluate, For, TensorRegion
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, stores
-from tilecore.lowering.implementations import implementations_of
-from tilecore.lowering.threads.kernels import is_axis
-from tilecore.plugins.backend import Backend
+from tilecore.lowering.analysis.kernels import is_axis
+from tilecore.lowering.tile_ops.registry import implementations_of
 
 if TYPE_CHECKING:
     from tilecore.ir.nodes import PrimFunc

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilecore.contract.records import Backend
 from tilecore.errors import PluginError, TargetError, TilecoreError
 from tilecore.plugins import manager
-from tilecore.plugins.backend import Backend
 from tilecore.target import Target
 
 SEPARATOR = ";"  # no target's text has one outside of quotes

@@ -21,7 +21,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.tile_ops import tile_op_of
 from tilecore.ir.visit import collect
-from tilecore.lowering.threads.kernels import is_axis
+from tilecore.lowering.analysis.kernels import is_axis
 
 
 def without(func: PrimFunc, place: Location) -> PrimFunc | None:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.dtypes import FACTS
-from tilecore.plugins.backend import (
+from tilecore.artifact.records import Artifact
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import (
     AttributeSpec,
     BuildRequest,
     Capabilities,
@@ -23,9 +25,7 @@ from tilecore.plugins.backend import (
     TargetSpec,
     Toolchain,
 )
-from tilecore.plugins.hookspecs import hookimpl
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact
+from tilecore.dtypes import FACTS
 from tilecore.target import Target
 
 KIND = "null"

@@ -101,8 +101,8 @@ def missing_target(kind: str, support_required: str = "compile-and-run") -> str 
     With TILECORE_SIMULATE the target's simulated device will do.
     """
     from tilecore import settings
+    from tilecore.contract.adapter import SIMULATED
     from tilecore.plugins import manager
-    from tilecore.runtime.adapter import SIMULATED
 
     try:
         backend, target = manager.resolve(kind)

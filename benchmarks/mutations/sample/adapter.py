@@ -8,11 +8,11 @@ import os
 from typing import Any
 
 from tile_acme import toolchain  # isort: skip
+from tilecore.artifact.dims import evaluate
+from tilecore.artifact.records import Artifact, ScalarParam, TensorParam
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import Presence
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact, ScalarParam, TensorParam
-from tilecore.runtime.dims import evaluate
 from tilecore.simulate import native
 from tilecore.simulate.arguments import Tensor
 from tilecore.simulate.build import library_folder, runtime_library

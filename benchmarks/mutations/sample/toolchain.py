@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tilecore import codegen
+from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import BuildRequest, Found, Toolchain
 from tilecore.target import Target
 
 FORMAT = "acme"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam
-from tilecore.runtime.dims import DimExpr
+from tilecore.artifact.dims import DimExpr
+from tilecore.artifact.records import Artifact, Entry, ScalarParam, TensorParam
 
 
 def artifact(**changes: Any) -> Artifact:
     """An artifact of one kernel ``scale_k``: tensors A and B on the host's memory, a scalar, a symbol n."""
-    from tilecore.runtime.artifact import Symbol
+    from tilecore.artifact.records import Symbol
 
     n = changes.pop("size", 64)
     size = DimExpr(n) if isinstance(n, str) else n

@@ -10,10 +10,10 @@ from tile_cuda import toolchain
 from tile_cuda.adapter import DriverAdapter
 from tile_cuda.target import resolve
 
+from tilecore.artifact.dims import DimExpr
+from tilecore.artifact.records import Artifact, Entry, ScalarParam, Symbol, TensorParam
+from tilecore.contract.records import BuildRequest
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import BuildRequest
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, Symbol, TensorParam
-from tilecore.runtime.dims import DimExpr
 from tilecore.runtime.launcher import Launcher
 from tilecore.target import Target
 

@@ -14,9 +14,9 @@ from tile_cuda.adapter import DriverAdapter
 from tile_cuda.driver import Driver
 from tile_cuda.launch.tensor_maps import TensorMap
 
+from tilecore.artifact.records import Artifact
 from tilecore.errors import ArgumentError
 from tilecore.runtime import dlpack
-from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.launcher import Launcher
 
 GPU = 2  # DLPack's type

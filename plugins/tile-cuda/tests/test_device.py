@@ -11,11 +11,11 @@ from tile_cuda import toolchain
 from tile_cuda.adapter import DriverAdapter
 from tile_cuda.target import resolve
 
+from tilecore.artifact.records import Entry, TensorParam
+from tilecore.contract.records import BuildRequest
 from tilecore.dtypes import canonical_name
 from tilecore.dtypes import dtype as element_type
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import BuildRequest
-from tilecore.runtime.artifact import Entry, TensorParam
 from tilecore.runtime.launcher import Launcher
 from tilecore.target import Target
 

@@ -100,8 +100,8 @@ def test_what_is_left_unused(arch, words):
 
 def test_registers_of_the_compiled_kernel():
     from tilecore.compiler import CompileOptions, build_artifact
+    from tilecore.jit.explain import Explanation
     from tilecore.plugins import manager
-    from tilecore.runtime.explain import Explanation
 
     backend, target = manager.resolve("cuda -arch=sm_80")
     try:

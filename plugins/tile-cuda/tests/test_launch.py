@@ -13,8 +13,8 @@ from tile_cuda import launch
 from tile_cuda.adapter import NAMES, DriverAdapter, adapters
 from tile_cuda.driver import Driver, DriverError
 
+from tilecore.artifact.records import Entry
 from tilecore.errors import LaunchError, UnsupportedError
-from tilecore.runtime.artifact import Entry
 from tilecore.target import Target
 
 TARGET = Target("cuda", {"arch": "sm_90a"})
@@ -216,7 +216,7 @@ def test_a_failed_load_is_told_to_the_thread_that_failed(fake, form):
 
 def test_many_parameters(fake, form):
     """More than fit into the launch's own memory."""
-    from tilecore.runtime.artifact import ScalarParam
+    from tilecore.artifact.records import ScalarParam
 
     driver = Driver(fake.path)
     adapter = HostTensors("cython", lambda: driver)

@@ -13,9 +13,9 @@ from tile_cuda.adapter import DriverAdapter
 from tile_cuda.driver import Driver
 from tile_cuda.launch.tensor_maps import DTYPES, TensorMap
 
+from tilecore.artifact.dims import DimExpr
+from tilecore.artifact.records import Artifact
 from tilecore.errors import LaunchError
-from tilecore.runtime.artifact import Artifact
-from tilecore.runtime.dims import DimExpr
 from tilecore.runtime.launcher import Launcher
 
 

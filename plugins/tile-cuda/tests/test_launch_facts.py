@@ -10,10 +10,10 @@ from tile_cuda.launch.tensor_maps import TensorMap
 
 import tilecore
 import tilecore.language as T
+from tilecore.artifact.dims import evaluate
+from tilecore.artifact.records import Entry
 from tilecore.codegen.dialect import KernelHead
 from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.runtime.artifact import Entry
-from tilecore.runtime.dims import evaluate
 
 pytestmark = pytest.mark.usefixtures("installed")
 n = T.dynamic("n")

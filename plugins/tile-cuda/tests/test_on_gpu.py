@@ -17,8 +17,8 @@ from tile_cuda.adapter import NAMES, DriverAdapter
 from tile_cuda.launch.module import describe
 from tile_cuda.launch.tensor_maps import TensorMap
 
+from tilecore.artifact.records import ScalarParam, TensorParam
 from tilecore.errors import ArgumentError, LaunchError
-from tilecore.runtime.artifact import ScalarParam, TensorParam
 from tilecore.target import Target
 
 SIZE = 1000

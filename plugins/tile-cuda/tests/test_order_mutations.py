@@ -15,7 +15,7 @@ from tilecore.ir.nodes import Evaluate, IRModule, structural_map
 from tilecore.ir.visit import collect
 from tilecore.jit.compile import build, kernel_of, make_request
 from tilecore.lowering import pipeline
-from tilecore.lowering.order.check_order import conflicts_in
+from tilecore.lowering.race_check.check_order import conflicts_in
 from tilecore.simulate.errors import SimulationError
 
 M = 16

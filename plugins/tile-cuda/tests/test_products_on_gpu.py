@@ -10,7 +10,7 @@ from tile_cuda import nvrtc, toolchain
 from tile_cuda.adapter import DriverAdapter
 from warpgroup_products import TILE_BYTES, Layout, Product, layouts, problem, types, value_kernel
 
-from tilecore.runtime.artifact import Entry, TensorParam
+from tilecore.artifact.records import Entry, TensorParam
 from tilecore.runtime.launcher import Launcher
 
 PLAIN = Layout(1, False, 16, 1024)

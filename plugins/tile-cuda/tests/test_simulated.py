@@ -12,7 +12,7 @@ from tile_cuda import codegen
 from tile_cuda.simulated import simulated_adapter
 from tile_cuda.toolchain import INCLUDE
 
-from tilecore.runtime.artifact import Entry, TensorParam
+from tilecore.artifact.records import Entry, TensorParam
 from tilecore.runtime.launcher import Launcher
 from tilecore.target import Target
 

@@ -296,8 +296,8 @@ def test_maps_come_with_the_launch():
     from tile_cuda.launch.tensor_maps import TensorMap
     from tile_cuda.simulated import simulated_adapter
 
-    from tilecore.runtime.artifact import Entry, ScalarParam, Symbol, TensorParam
-    from tilecore.runtime.dims import DimExpr
+    from tilecore.artifact.dims import DimExpr
+    from tilecore.artifact.records import Entry, ScalarParam, Symbol, TensorParam
     from tilecore.runtime.launcher import Launcher
 
     m, n = DimExpr("m"), DimExpr("n")

@@ -12,8 +12,8 @@ import pytest
 from tile_cuda import nvcc, nvrtc, search, toolchain
 
 import tilecore
+from tilecore.contract.records import BuildRequest
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import BuildRequest
 from tilecore.target import Target
 
 GOOD = (

@@ -12,11 +12,11 @@ from tile_cuda.adapter import DriverAdapter
 
 import tilecore
 import tilecore.language as T
+from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
+from tilecore.jit.export import read_kernel
 from tilecore.plugins import manager
-from tilecore.plugins.backend import Presence
 from tilecore.runtime import simulation
-from tilecore.runtime.export import read_kernel
 from tilecore.runtime.simulation import SimulationWarning
 
 FOUND = "there is no driver, says the test"

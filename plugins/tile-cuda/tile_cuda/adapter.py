@@ -13,11 +13,11 @@ from typing import Any
 from tile_cuda import nvcc, nvrtc
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.streams import current_stream_function, foreign_stream
+from tilecore.artifact.records import Artifact
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
+from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
-from tilecore.plugins.backend import Presence
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact
-from tilecore.runtime.timing import HostTimer, Timer
 from tilecore.target import Target
 
 NAMES = ("cython", "nvrtc", "nvcc", "tvm_ffi", "dlpack")

@@ -7,7 +7,7 @@ import json
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tilecore.plugins.backend import Codegen
+from tilecore.contract.records import Codegen
 
 if TYPE_CHECKING:
     from tilecore.codegen.dialect import Dialect, KernelHead

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from tile_cuda.launch.entries import launch_entry
 from tilecore import debug
+from tilecore.artifact.records import Artifact, Entry
+from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.errors import UnsupportedError
-from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact, Entry
 
 if TYPE_CHECKING:
     from tilecore.simulate.arguments import Record, Tensor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tile_cuda.launch.tensor_maps import MAX_RANK, TensorMap
+from tilecore.artifact.dims import evaluate
 from tilecore.errors import LaunchError
-from tilecore.runtime.dims import evaluate
 from tilecore.simulate.arguments import Record, Tensor
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tile_cuda import architectures
 from tile_cuda.devices import first_device, visible_devices
 from tile_cuda.language import NAMES
+from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
 from tilecore.ir.names import TILE_OP_NAMES
-from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.target import Target
 
 DLPACK_CUDA = 2

@@ -19,8 +19,8 @@ from tile_cuda import compile_errors, cubin, nvcc, nvrtc, register_allocation, s
 from tile_cuda.architectures import Architecture
 from tile_cuda.target import architecture_of
 from tilecore import debug
+from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import BuildRequest, Found, Toolchain
 from tilecore.target import Target
 from tilecore.transform import PassConfigKey
 

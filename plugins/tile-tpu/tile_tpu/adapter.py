@@ -23,11 +23,11 @@ from tile_tpu.chips import chip_of
 from tile_tpu.launch.calls import call_of
 from tile_tpu.simulated import SimulatorAdapter
 from tile_tpu.target import DLPACK_EXTENSION
+from tilecore.artifact.dims import evaluate
+from tilecore.artifact.records import Artifact, ScalarParam, TensorParam, Workspace
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
-from tilecore.plugins.backend import Presence
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact, ScalarParam, TensorParam, Workspace
-from tilecore.runtime.dims import evaluate
 from tilecore.runtime.dlpack import HOST
 from tilecore.target import Target
 

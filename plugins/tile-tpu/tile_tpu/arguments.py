@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.artifact.records import Artifact, Entry
 from tilecore.dtypes import FACTS
-from tilecore.runtime.artifact import Artifact, Entry
 from tilecore.runtime.slots import CallReader, ScalarSlot, TensorSlot
 
 _BY_BITS = {8: ctypes.c_uint8, 16: ctypes.c_uint16, 32: ctypes.c_uint32, 64: ctypes.c_uint64}
@@ -38,7 +38,7 @@ class Call:
 
 
 def slots_of(artifact: Artifact, slots_address: int, grids_address: int) -> Iterator[Call]:
-    """The kernels to launch, in order, from what a launcher hands over (``tilecore.runtime.adapter.LoadedKernel``).
+    """The kernels to launch, in order, from what a launcher hands over (``tilecore.contract.adapter.LoadedKernel``).
     Kernels without blocks are left out."""
     call = CallReader(artifact)(slots_address, grids_address)
     for launch in call.launches:

@@ -7,10 +7,10 @@ from typing import Any
 from tile_tpu.arguments import Call, slots_of
 from tile_tpu.chips import chip_of
 from tilecore import settings
+from tilecore.artifact.records import Artifact
+from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import Presence
-from tilecore.runtime.adapter import SIMULATED, KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact
 from tilecore.runtime.dlpack import HOST
 from tilecore.target import Target
 

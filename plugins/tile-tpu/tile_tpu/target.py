@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from tile_tpu.chips import CHIPS, DEFAULT, chip_of, find_chip
+from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
 from tilecore.ir.names import TILE_OP_NAMES
-from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.target import Target
 
 DLPACK_EXTENSION = 12  # kDLExtDev, what torch's PrivateUse1 devices are

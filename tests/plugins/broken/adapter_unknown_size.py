@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tile_healthy import Healthy, HealthyAdapter
 
-from tilecore.runtime.dims import DimExpr
+from tilecore.artifact.dims import DimExpr
 
 
 class BrokenAdapter(HealthyAdapter):

@@ -8,7 +8,7 @@ import ctypes
 
 from tile_healthy import Healthy, HealthyAdapter
 
-from tilecore.runtime.adapter import LoadedKernel
+from tilecore.contract.adapter import LoadedKernel
 
 
 class BrokenAdapter(HealthyAdapter):

@@ -6,7 +6,7 @@ says: plain.load returned a LoadedKernel with a wrong launch
 
 from tile_healthy import Healthy, HealthyAdapter
 
-from tilecore.runtime.adapter import LoadedKernel
+from tilecore.contract.adapter import LoadedKernel
 
 
 class BrokenAdapter(HealthyAdapter):

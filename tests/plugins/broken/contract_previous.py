@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from tile_healthy import Healthy
 
-from tilecore.plugins.backend import CONTRACT_VERSION
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import CONTRACT_VERSION
 
 
 class Broken(Healthy):

@@ -7,7 +7,7 @@ targets: broken
 
 from tile_healthy import Healthy
 
-from tilecore.plugins.backend import Presence
+from tilecore.contract.records import Presence
 
 
 class Broken(Healthy):

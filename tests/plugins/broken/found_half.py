@@ -6,7 +6,7 @@ says: Toolchain.find returned the wrong thing: field 'where' of Found is wrong
 
 from tile_healthy import Healthy
 
-from tilecore.plugins.backend import Found
+from tilecore.contract.records import Found
 
 
 class Broken(Healthy):

@@ -7,8 +7,8 @@ targets: broken
 
 from tile_healthy import Healthy
 
-from tilecore.plugins.backend import TargetSpec
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import TargetSpec
 
 
 class Broken(Healthy):

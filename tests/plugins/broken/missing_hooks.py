@@ -5,7 +5,7 @@ says: lacks a hook that every backend needs
 targets: broken
 """
 
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
 
 
 class Broken:

@@ -7,7 +7,7 @@ targets: broken
 
 from tile_healthy import Healthy
 
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
 
 
 class Broken(Healthy):

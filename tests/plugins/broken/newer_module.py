@@ -5,6 +5,6 @@ says: raised ImportError: cannot import name 'Tuning'
 targets: broken
 """
 
-from tilecore.plugins.backend import Tuning
+from tilecore.contract.records import Tuning
 
 plugin = Tuning

@@ -6,8 +6,8 @@ says: nothing builds the binaries that it loads
 
 from tile_healthy import HealthyAdapter
 
-from tilecore.plugins.backend import Codegen, Lowering, Presence, TargetSpec
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Codegen, Lowering, Presence, TargetSpec
 
 
 class Broken:

@@ -6,7 +6,7 @@ says: tilecore_adapters returned something else
 
 from tile_healthy import Healthy, HealthyAdapter
 
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
 
 
 class Broken(Healthy):

@@ -6,7 +6,7 @@ says: tilecore_codegen must return a Codegen
 
 from tile_healthy import Healthy
 
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
 
 
 class Broken(Healthy):

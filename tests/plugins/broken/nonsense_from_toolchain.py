@@ -6,8 +6,8 @@ says: tilecore_toolchain must return a Toolchain
 
 from tile_healthy import Healthy
 
-from tilecore.plugins.backend import Toolchain
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Toolchain
 
 
 class Broken(Healthy):

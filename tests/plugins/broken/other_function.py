@@ -6,8 +6,8 @@ says: tilecore_codegen: field 'function' of Codegen is wrong
 
 from tile_healthy import Healthy
 
-from tilecore.plugins.backend import Codegen
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Codegen
 
 
 class Broken(Healthy):

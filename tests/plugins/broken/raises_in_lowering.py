@@ -6,7 +6,7 @@ says: tilecore_lowering raised RuntimeError: out of lowering
 
 from tile_healthy import Healthy
 
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
 
 
 class Broken(Healthy):

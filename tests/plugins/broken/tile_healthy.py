@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tilecore.plugins.backend import (
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import (
     Capabilities,
     Codegen,
     Found,
@@ -20,8 +22,6 @@ from tilecore.plugins.backend import (
     TargetSpec,
     Toolchain,
 )
-from tilecore.plugins.hookspecs import hookimpl
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
 
 
 class HealthyTimer:

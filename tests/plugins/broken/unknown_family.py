@@ -6,8 +6,8 @@ says: tilecore_lowering: field 'family' of Lowering is wrong
 
 from tile_healthy import Healthy
 
-from tilecore.plugins.backend import Lowering
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Lowering
 
 
 class Broken(Healthy):

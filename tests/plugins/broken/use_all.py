@@ -11,9 +11,9 @@ import signal
 import sys
 import tempfile
 
+from tilecore.contract.records import BuildRequest, InstallRequest
 from tilecore.errors import TilecoreError
 from tilecore.plugins import manager
-from tilecore.plugins.backend import BuildRequest, InstallRequest
 
 
 def steps(kind):

@@ -18,9 +18,9 @@ import tilecore
 import tilecore.language as T
 from tilecore.autotune import tuning
 from tilecore.autotuner import AutoTuner, autotune, get_autotune_inputs, set_autotune_inputs
+from tilecore.contract.records import Presence
 from tilecore.errors import ArgumentError, AutotuneError, LanguageError
 from tilecore.jit.impl import jit
-from tilecore.plugins.backend import Presence
 
 REPOSITORY = Path(__file__).parents[3]
 QUICK = {"warmup": 1, "rep": 3, "timeout": 30}

@@ -11,9 +11,9 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 
+from tilecore.artifact.dims import DimExpr
+from tilecore.artifact.records import Artifact, Entry, ScalarParam, Symbol, TensorParam, Workspace
 from tilecore.cache import CacheWarning
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, Symbol, TensorParam, Workspace
-from tilecore.runtime.dims import DimExpr
 
 
 def key_of(name: object) -> str:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilecore.language as T
+from tilecore.element_values import value_type
 from tilecore.errors import UnsupportedError
 from tilecore.interpreter.fused import fused_multiply_add
-from tilecore.interpreter.values import value_type
 from tilecore.ir.nodes import Call, tirx
 
 from .kit import FLOATS, INTEGERS, element, map_elements, sample, wide

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tilecore.element_values import cast, round_to, value_type, wrap
 from tilecore.errors import UnsupportedError
-from tilecore.interpreter.values import cast, round_to, value_type, wrap
 
 from .kit import FLOATS, INTEGERS, element
 

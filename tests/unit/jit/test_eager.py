@@ -11,7 +11,7 @@ import tilecore
 import tilecore.language as T
 from tilecore.errors import ArgumentError, LanguageError, TilecoreError
 from tilecore.jit.eager import EagerKernel
-from tilecore.runtime.kernel import JITKernel
+from tilecore.jit.kernel import JITKernel
 
 
 @tilecore.jit(target="cpu")

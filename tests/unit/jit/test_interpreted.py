@@ -9,8 +9,8 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.autotune import AutotuneWarning
+from tilecore.contract.adapter import INTERPRETED
 from tilecore.errors import ArgumentError, OutOfBoundsError, RaceError, UninitialisedReadError, UnsupportedError
-from tilecore.runtime.adapter import INTERPRETED
 
 
 @pytest.fixture(autouse=True)

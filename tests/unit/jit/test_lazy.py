@@ -16,8 +16,8 @@ import tilecore.language as T
 from tilecore.compiler import CompileOptions, build_artifact, lower
 from tilecore.errors import ArgumentError, LanguageError, TargetError
 from tilecore.jit.compile import ir_of
+from tilecore.jit.kernel import JITKernel
 from tilecore.plugins import manager
-from tilecore.runtime.kernel import JITKernel
 from tilecore.transform import checked_pass_configs
 
 FAST = tilecore.PassConfigKey.TL_ENABLE_FAST_MATH

@@ -11,6 +11,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
+from tilecore.contract.hookspecs import hookimpl
 from tilecore.errors import LanguageError, PluginError, UnsupportedError
 from tilecore.interpreter.program import Program
 from tilecore.ir.nodes import IntImm
@@ -19,7 +20,6 @@ from tilecore.ir.tile_ops import TileOp, register_tile_op, tile_call
 from tilecore.language.dialects import emit_call, offered_names
 from tilecore.language.foreign import MissingNameError
 from tilecore.plugins import manager
-from tilecore.plugins.hookspecs import hookimpl
 from tilecore.testing import null_backend
 
 SPIN = register_call("acme.spin")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import tilecore.language as T
 from tilecore.dtypes import FACTS
+from tilecore.element_values import cast as interpreted_cast
+from tilecore.element_values import value_type
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import Builder, building
-from tilecore.interpreter.values import cast as interpreted_cast
-from tilecore.interpreter.values import value_type
 from tilecore.ir.nodes import Cast, FloatImm, IntImm, Var, tirx
 from tilecore.language.conditions import as_condition
 from tilecore.language.conversions import convert, promoted, unify

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 import tilecore
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.interpreter import interpret
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import AllocBuffer, BufferStore, Evaluate, For, ForKind, TensorLoad
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
-from tilecore.lowering.implementations import implementations_of
-from tilecore.lowering.loops.family import STEPS
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.loops.pipeline import STEPS
+from tilecore.lowering.tile_ops.registry import implementations_of
 from tilecore.plugins import manager
 
 NARROW = "cpu -march=generic"  # 128-bit vectors, on any machine

@@ -9,7 +9,7 @@ from tilecore.ir.build import cast, const, constant
 from tilecore.ir.layout import BufferLayout, column_panels, row_panels
 from tilecore.ir.nodes import AllocBuffer, BufferStore, TensorLoad
 from tilecore.ir.visit import collect
-from tilecore.lowering.apply_layouts import apply_layouts
+from tilecore.lowering.buffers.apply_layouts import apply_layouts
 
 from .kit import accesses, agrees, allocated, lowered
 

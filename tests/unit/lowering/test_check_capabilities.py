@@ -9,11 +9,11 @@ import pytest
 
 import tilecore
 import tilecore.language as T
+from tilecore.contract.passes import PassEnv
+from tilecore.contract.records import Capabilities
 from tilecore.dtypes import nearest_types
 from tilecore.errors import UnsupportedError
-from tilecore.lowering.check_capabilities import check_capabilities
-from tilecore.lowering.passes import PassEnv
-from tilecore.plugins.backend import Capabilities
+from tilecore.lowering.normalize.check_capabilities import check_capabilities
 from tilecore.target import Target
 
 ALL = {"dtypes": frozenset(), "scopes": frozenset(), "tile_ops": frozenset()}

@@ -6,9 +6,9 @@ import pytest
 
 import tilecore.language as T
 from tilecore.compiler import CompileOptions, lower
-from tilecore.lowering.contract_sums import CONTRACT_SUMS
-from tilecore.lowering.loops.family import STEPS as LOOPS
-from tilecore.lowering.simt.family import STEPS as SIMT
+from tilecore.lowering.loops.pipeline import STEPS as LOOPS
+from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
+from tilecore.lowering.simt.pipeline import STEPS as SIMT
 from tilecore.plugins import manager
 
 

@@ -8,7 +8,7 @@ import tilecore.language as T
 from tilecore.ir.nodes import Evaluate
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
-from tilecore.lowering.fold_clears import fold_clears
+from tilecore.lowering.loops.fold_clears import fold_clears
 
 
 def products(steps, *, clear=0.0, extra="", part=False, columns=16):

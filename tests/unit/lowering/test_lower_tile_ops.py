@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 import tilecore.language as T
+from tilecore.contract.implementation import TileOpImpl, choose
+from tilecore.contract.passes import PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import nothing
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Evaluate
 from tilecore.ir.tile_ops import TILE_OPS, as_tile_call
 from tilecore.ir.visit import collect
-from tilecore.lowering.implementation import TileOpImpl, choose
-from tilecore.lowering.lower_tile_ops import KEPT, lower_tile_ops
-from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.loops.lower_tile_ops import KEPT, lower_tile_ops
 from tilecore.target import Target
 
 from .kit import lowered, tile_ops

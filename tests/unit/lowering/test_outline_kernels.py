@@ -9,7 +9,7 @@ from tilecore.errors import TilecoreError
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import AttrStmt, IRModule
 from tilecore.ir.visit import collect
-from tilecore.lowering.outline_kernels import outline_kernels
+from tilecore.lowering.buffers.outline_kernels import outline_kernels
 
 from .kit import lowered
 

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 import tilecore.language as T
+from tilecore.contract.passes import Gap, Pass, PassEdit, PassEnv, edited
 from tilecore.errors import LoweringError, PluginError, UnsupportedError
 from tilecore.ir.nodes import IRModule
 from tilecore.lowering import pipeline
-from tilecore.lowering.loops.family import STEPS
-from tilecore.lowering.passes import Gap, Pass, PassEdit, PassEnv, edited
+from tilecore.lowering.loops.pipeline import STEPS
 from tilecore.lowering.pipeline import family_steps, lower
 from tilecore.plugins import manager
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilecore.language as T
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.nodes import (
     AllocBuffer,
     BufferStore,
@@ -18,13 +19,12 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.visit import collect
-from tilecore.lowering.implementations import implementations_of
-from tilecore.lowering.loops.family import STEPS
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.thread_loops import thread_loops
-from tilecore.lowering.threads.conflicts import Footprint
-from tilecore.lowering.threads.kernels import ThreadAxis, Threads
-from tilecore.lowering.threads.uniformity import Uniformity
+from tilecore.lowering.analysis.kernels import ThreadAxis, Threads
+from tilecore.lowering.analysis.uniformity import Uniformity
+from tilecore.lowering.loops.pipeline import STEPS
+from tilecore.lowering.loops.thread_conflicts import Footprint
+from tilecore.lowering.loops.thread_loops import thread_loops
+from tilecore.lowering.tile_ops.registry import implementations_of
 from tilecore.plugins import manager
 
 

@@ -8,7 +8,7 @@ import pytest
 import tilecore.language as T
 from tilecore.ir.nodes import BufferStore, For
 from tilecore.ir.visit import collect
-from tilecore.lowering.unroll_loops import LIMIT
+from tilecore.lowering.loops.unroll_loops import LIMIT
 
 from .kit import agrees, lowered
 

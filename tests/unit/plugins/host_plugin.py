@@ -10,8 +10,8 @@ import tilecore.language as T
 from tilecore.backends.cpu import codegen, lowering, target, toolchain
 from tilecore.backends.cpu.adapter import NativeAdapter
 from tilecore.codegen.registration import register_codegen
+from tilecore.contract.hookspecs import hookimpl
 from tilecore.plugins import manager
-from tilecore.plugins.hookspecs import hookimpl
 
 
 class Plugin:

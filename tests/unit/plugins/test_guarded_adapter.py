@@ -6,10 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError, PluginError
-from tilecore.plugins.backend import Presence
 from tilecore.plugins.guarded_adapter import METHODS, guard_adapter
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
 from tilecore.target import Target
 from tilecore.testing.null_backend import NullAdapter
 

@@ -10,10 +10,11 @@ from types import ModuleType
 
 import pytest
 
-from tilecore.plugins import backend, hookspecs
+from tilecore.contract import hookspecs
+from tilecore.contract import records as backend
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.plugins.loader import HOOKS, OPTIONAL
 from tilecore.plugins.manager import Manager
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
 
 FOLDER = Path(__file__).parents[3] / "docs" / "hooks"
 OVERVIEW = (FOLDER / "README.md").read_text()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tilecore.plugins.backend import BuildRequest
+from tilecore.artifact.records import Artifact
+from tilecore.contract.records import BuildRequest
 from tilecore.plugins.manager import Manager
-from tilecore.runtime.artifact import Artifact
 from tilecore.testing import null_backend
 
 

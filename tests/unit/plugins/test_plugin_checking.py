@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from tilecore.contract.records import AttributeSpec, Codegen, Lowering, TargetSpec, Toolchain
 from tilecore.errors import PluginError
-from tilecore.plugins.backend import AttributeSpec, Codegen, Lowering, TargetSpec, Toolchain
 from tilecore.plugins.checking import RULES, check_record
 from tilecore.testing import null_backend
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import AttributeSpec, Presence, TargetSpec
 from tilecore.errors import PluginError, TargetError
 from tilecore.plugins import discovery
-from tilecore.plugins.backend import AttributeSpec, Presence, TargetSpec
 from tilecore.plugins.discovery import Catalogue, entry_for
-from tilecore.plugins.hookspecs import hookimpl
 from tilecore.plugins.isolation import PluginWarning
 from tilecore.plugins.manager import Manager
 from tilecore.target import Target

@@ -10,11 +10,11 @@ from host_plugin import registered, twice
 import tilecore
 import tilecore.language as T
 from tilecore.compiler import CompileOptions, lower
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import Pass, PassEdit
 from tilecore.errors import PluginError, UnsupportedError
 from tilecore.jit.compile import _kernels
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.outline_kernels import outline_kernels
-from tilecore.lowering.passes import Pass, PassEdit
+from tilecore.lowering.buffers.outline_kernels import outline_kernels
 from tilecore.plugins import manager
 
 

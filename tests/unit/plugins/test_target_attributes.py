@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilecore.contract.records import AttributeSpec
 from tilecore.errors import PluginError, TargetError
 from tilecore.plugins.attributes import complete
-from tilecore.plugins.backend import AttributeSpec
 from tilecore.target import Target
 from tilecore.testing import null_backend
 

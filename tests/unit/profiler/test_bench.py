@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilecore.contract.adapter import KernelAdapter
+from tilecore.contract.records import Presence
+from tilecore.contract.timing import HostTimer
 from tilecore.errors import ArgumentError, UnsupportedError
-from tilecore.plugins.backend import Presence
 from tilecore.profiler import bench, clocks, do_bench, flush
 from tilecore.profiler.clocks import Clock, clock_for, kernels_of
-from tilecore.runtime.adapter import KernelAdapter
-from tilecore.runtime.timing import HostTimer
 
 
 class FakeDevice:

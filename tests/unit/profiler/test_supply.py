@@ -7,13 +7,13 @@ import sys
 import numpy as np
 import pytest
 
+from tilecore.artifact.dims import DimExpr
+from tilecore.artifact.records import ScalarParam, TensorParam
 from tilecore.dtypes import FACTS
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.profiler.arrays import as_numpy
 from tilecore.profiler.supply import TensorSupplyType, allocate, fill, known_sizes, supply
-from tilecore.runtime.artifact import ScalarParam, TensorParam
-from tilecore.runtime.dims import DimExpr
 from tilecore.testing.null_backend import NullAdapter
 
 ADAPTER = NullAdapter()

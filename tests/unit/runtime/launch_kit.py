@@ -9,11 +9,11 @@ from typing import Any
 import numpy
 import pytest
 
-from tilecore.plugins.backend import Presence
+from tilecore.artifact.dims import DimExpr
+from tilecore.artifact.records import Artifact, Entry
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
 from tilecore.runtime import launcher_py
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact, Entry
-from tilecore.runtime.dims import DimExpr
 
 try:
     from tilecore.runtime import _launcher

@@ -6,9 +6,9 @@ import pytest
 from launch_kit import HostAdapter, expr, kernel, recorded, torch
 from test_dlpack import Exporter
 
+from tilecore.artifact.dims import DimExpr
+from tilecore.artifact.records import Entry, ScalarParam, Symbol, TensorParam
 from tilecore.errors import ArgumentError
-from tilecore.runtime.artifact import Entry, ScalarParam, Symbol, TensorParam
-from tilecore.runtime.dims import DimExpr
 
 M, N, K = expr("m"), expr("n"), expr("k")
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from launch_kit import _launcher
 
-from tilecore.runtime.dim_program import STACK, compile_dim
-from tilecore.runtime.dims import OPERATORS, DimExpr, evaluate
+from tilecore.artifact.dim_program import STACK, compile_dim
+from tilecore.artifact.dims import OPERATORS, DimExpr, evaluate
 
 pytestmark = pytest.mark.skipif(_launcher is None, reason="the extension is not built")
 

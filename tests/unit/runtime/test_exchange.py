@@ -6,10 +6,10 @@ import numpy
 import pytest
 from launch_kit import HostAdapter, Recorder, _launcher, expr, kernel, native, torch
 
+from tilecore.artifact.records import Symbol, TensorParam
+from tilecore.contract.adapter import LoadedKernel
 from tilecore.errors import ArgumentError
 from tilecore.runtime import dlpack
-from tilecore.runtime.adapter import LoadedKernel
-from tilecore.runtime.artifact import Symbol, TensorParam
 
 pytestmark = pytest.mark.skipif(_launcher is None, reason="the extension is not built")
 

@@ -14,7 +14,7 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.errors import CacheError, LaunchError, TilecoreError
-from tilecore.runtime.export import read_kernel, write_kernel
+from tilecore.jit.export import read_kernel, write_kernel
 
 N = T.dynamic("n")
 

@@ -26,9 +26,9 @@ from launch_kit import (
     torch,
 )
 
+from tilecore.artifact.records import Entry, ScalarParam, Symbol, TensorParam, Workspace
+from tilecore.contract.adapter import LoadedKernel
 from tilecore.errors import ArgumentError, LanguageError, LaunchError, LoweringError
-from tilecore.runtime.adapter import LoadedKernel
-from tilecore.runtime.artifact import Entry, ScalarParam, Symbol, TensorParam, Workspace
 
 N = expr("n")
 FROM_FIRST = [Symbol("n", ("shape", 0, 0))]

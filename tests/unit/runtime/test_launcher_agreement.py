@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from launch_kit import HOST, HostAdapter, Recorder, _launcher, expr, kernel, native, torch
 
+from tilecore.artifact.records import Entry, ScalarParam, Symbol, TensorParam
 from tilecore.errors import TilecoreError
 from tilecore.runtime import launcher_py
-from tilecore.runtime.artifact import Entry, ScalarParam, Symbol, TensorParam
 
 pytestmark = pytest.mark.skipif(_launcher is None, reason="the extension is not built")
 

@@ -49,7 +49,7 @@ def test_element_types_are_torchs(kernel):
 
 
 def test_small_floats_are_told():
-    from tilecore.runtime.artifact import ScalarParam
+    from tilecore.artifact.records import ScalarParam
 
     assert KernelParam(ScalarParam("x", "float8_e4m3fn")).is_float8()
     assert KernelParam(ScalarParam("x", "float4_e2m1fn")).is_float4()
@@ -58,7 +58,7 @@ def test_small_floats_are_told():
 def test_without_torch_the_languages_types():
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "from tilecore.runtime.artifact import ScalarParam\n"
+        "from tilecore.artifact.records import ScalarParam\n"
         "from tilecore.runtime.params import KernelParam\n"
         "print(repr(KernelParam(ScalarParam('x', 'float16')).dtype))"
     )

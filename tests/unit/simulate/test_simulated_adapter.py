@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from device_kit import DIALECT, needs_compiler
 
+from tilecore.artifact.dims import DimExpr
+from tilecore.artifact.records import Artifact, Entry, ScalarParam, Symbol, TensorParam, Workspace
 from tilecore.errors import ArgumentError
 from tilecore.runtime import launcher_py
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, Symbol, TensorParam, Workspace
-from tilecore.runtime.dims import DimExpr
 from tilecore.simulate import SimulatedAdapter, SimulatedDevice, SimulationError
 from tilecore.target import Target
 

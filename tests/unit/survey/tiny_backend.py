@@ -9,8 +9,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from tilecore.plugins.backend import Capabilities, Codegen, Lowering, Presence, TargetSpec
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Capabilities, Codegen, Lowering, Presence, TargetSpec
 from tilecore.testing.null_backend import NullAdapter, emit
 
 LITTLE = Capabilities(

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import tilecore.language as T
-from tilecore.lowering.needs import needs
-from tilecore.plugins.backend import Capabilities
+from tilecore.contract.records import Capabilities
+from tilecore.lowering.analysis.needs import needs
 from tilecore.testing.conformance import LEVELS, matrix, report
 from tilecore.testing.conformance.places import Place, place
 
@@ -32,9 +32,9 @@ WRONG = """
 import dataclasses
 
 import tilecore.backends.cpu.plugin as host
-from tilecore.lowering.passes import Pass, PassEdit
+from tilecore.contract.passes import Pass, PassEdit
 from tilecore.plugins import manager
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
 
 KIND = "odd"
 

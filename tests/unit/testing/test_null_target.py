@@ -9,15 +9,15 @@ import pytest
 
 import tilecore
 import tilecore.language as T
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.passes import Pass, PassEdit
+from tilecore.contract.records import Lowering
 from tilecore.errors import TilecoreError
 from tilecore.ir.nodes import IRModule
 from tilecore.jit.compile import _kernels
-from tilecore.lowering.outline_kernels import outline_kernels
-from tilecore.lowering.passes import Pass, PassEdit
+from tilecore.jit.export import load_kernel
+from tilecore.lowering.buffers.outline_kernels import outline_kernels
 from tilecore.plugins import manager
-from tilecore.plugins.backend import Lowering
-from tilecore.plugins.hookspecs import hookimpl
-from tilecore.runtime.export import load_kernel
 from tilecore.testing import null_backend
 
 

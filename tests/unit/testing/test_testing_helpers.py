@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import tilecore.testing as testing
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import AttributeSpec, Presence
 from tilecore.errors import ArgumentError
 from tilecore.plugins import manager
-from tilecore.plugins.backend import AttributeSpec, Presence
-from tilecore.plugins.hookspecs import hookimpl
 from tilecore.testing import null_backend
 
 pytest_plugins = ["pytester"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilecore.plugins.backend import Presence
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact
+from tilecore.artifact.records import Artifact
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
 from tilecore.target import Target
 
 

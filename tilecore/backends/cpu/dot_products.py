@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of, load, loop, seq, store
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import (
@@ -29,11 +31,9 @@ from tilecore.ir.regions import element_indices, is_whole
 from tilecore.ir.register_call import register_call
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.lane_ops import across_lanes, raw_load
-from tilecore.lowering.loops.matmul import ROWS, Operands, Piece, needs_constant_sizes, pieces
+from tilecore.lowering.loops.gemm import ROWS, Operands, Piece, needs_constant_sizes, pieces
+from tilecore.lowering.loops.lane_ops import across_lanes, raw_load
 from tilecore.lowering.loops.prefetch import portion
-from tilecore.lowering.passes import PassEnv
 
 LANES = 16
 WIDTH = 2 * LANES

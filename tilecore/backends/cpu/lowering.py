@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.backends.cpu.dot_products import IMPLEMENTATIONS
-from tilecore.plugins.backend import Lowering
+from tilecore.contract.records import Lowering
 from tilecore.target import Target
 
 

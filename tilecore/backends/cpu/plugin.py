@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilecore.plugins.backend import Codegen, Lowering, TargetSpec, Toolchain
-from tilecore.plugins.hookspecs import hookimpl
-from tilecore.runtime.adapter import KernelAdapter
+from tilecore.contract.adapter import KernelAdapter
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Codegen, Lowering, TargetSpec, Toolchain
 
 
 @hookimpl

@@ -7,9 +7,9 @@ import os
 import platform
 
 from tilecore.backends.cpu.processors import features_of
+from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.dtypes import FACTS
 from tilecore.ir.names import TILE_OP_NAMES
-from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.target import Target
 
 # extensions that change the code we emit, as /proc/cpuinfo and LLVM spell them, and the vector bits that they bring

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore import debug
+from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import BuildRequest, Found, Toolchain
 from tilecore.target import Target
 
 

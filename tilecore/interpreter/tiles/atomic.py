@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import Value, ValueType, cast
 from tilecore.errors import LanguageError
 from tilecore.interpreter.memory import Access, View
 from tilecore.interpreter.races import select
@@ -14,7 +15,6 @@ from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
 from tilecore.interpreter.state import Mask, State
 from tilecore.interpreter.tiles.joins import ATOMICS, Join
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, without_units
-from tilecore.interpreter.values import Value, ValueType, cast
 from tilecore.ir.nodes import TensorLoad, TensorRegion
 from tilecore.ir.tile_ops import TileCall
 

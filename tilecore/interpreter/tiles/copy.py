@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilecore.element_values import cast
 from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Scope, Statement, type_of
 from tilecore.interpreter.state import State
 from tilecore.interpreter.tails import filler_of, mark_filler
 from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes, without_units
-from tilecore.interpreter.values import cast
 from tilecore.ir.tile_ops import TileCall
 
 

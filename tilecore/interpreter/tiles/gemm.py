@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import Value, ValueType, cast, round_to, value_type, wrap
 from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Scope, Statement
 from tilecore.interpreter.state import State
 from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes
-from tilecore.interpreter.values import Value, ValueType, cast, round_to, value_type, wrap
 from tilecore.ir.tile_ops import TileCall
 
 _EXACT = float(2**53)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tilecore.interpreter.values import Value, ValueType, quiet, round_to, wrap
+from tilecore.element_values import Value, ValueType, quiet, round_to, wrap
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.element_values import Value, ValueType
 from tilecore.errors import LanguageError
 from tilecore.interpreter.memory import Access, View
 from tilecore.interpreter.scope import BufferInfo, Expression, Scope
 from tilecore.interpreter.state import Mask, State, everyone
-from tilecore.interpreter.values import Value, ValueType
 from tilecore.ir.nodes import IntImm, TensorRegion
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilecore.element_values import Value, ValueType, cast, wrap
 from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
 from tilecore.interpreter.state import Site, State, everyone
 from tilecore.interpreter.tails import check_reduction, mark_filler
 from tilecore.interpreter.tiles.joins import PROPAGATING, REDUCTIONS, Join
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
-from tilecore.interpreter.values import Value, ValueType, cast, wrap
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall
 

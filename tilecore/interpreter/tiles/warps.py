@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilecore.element_values import Value
 from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Expression, Scope
 from tilecore.interpreter.state import State
 from tilecore.interpreter.tiles.reduce import require_groups
-from tilecore.interpreter.values import Value
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall
 

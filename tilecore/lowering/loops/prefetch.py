@@ -9,7 +9,7 @@ from tilecore.ir.build import constant, dtype_of, loop
 from tilecore.ir.nodes import BufferLoad, Call, Evaluate, IfThenElse, IntImm, Stmt
 from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.plan_prefetches import HINT
+from tilecore.lowering.loops.plan_prefetches import HINT
 
 # (element: BufferLoad): a hint that the element's cache line will be read; the element may lie outside its buffer
 PREFETCH = register_call("tile.prefetch")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
@@ -47,18 +48,17 @@ from tilecore.ir.scopes import is_own
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, number_in, range_of
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, loads, substitute, variables
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.asynchronous import ASYNC, ASYNC_NEST
-from tilecore.lowering.simt.binding import Binding, Places, registers_of
-from tilecore.lowering.simt.choose import HINT, chosen
+from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel, without_unit_axes
+from tilecore.lowering.analysis.uniformity import Uniformity
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC, ASYNC_NEST
+from tilecore.lowering.simt.analysis.parallel_nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
+from tilecore.lowering.simt.analysis.partition import memory_accesses, offset_of
+from tilecore.lowering.simt.choose_tile_ops import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
-from tilecore.lowering.simt.partition import memory_accesses, offset_of
-from tilecore.lowering.simt.reducers import FACT, filled, is_fill
-from tilecore.lowering.simt.shares import is_first, is_there, steps_of
-from tilecore.lowering.threads.kernels import Threads, asks_for_threads, each_kernel, without_unit_axes
-from tilecore.lowering.threads.uniformity import Uniformity
+from tilecore.lowering.simt.tile_ops.reducers import FACT, filled, is_fill
+from tilecore.lowering.simt.tile_ops.thread_elements import is_first, is_there, steps_of
+from tilecore.lowering.simt.tile_ops.thread_registers import Binding, Places, registers_of
 
 MOST_TRIPS = 1 << 16  # of loops and axes of the grid whose extent is not known
 UNROLLED_STEPS = 64  # of a nest that touches no registers

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import nothing
 from tilecore.ir.nodes import IRModule, Stmt
 from tilecore.ir.tile_ops import TileCall, last_hint
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.loops.effects import lower_annotate
-from tilecore.lowering.needs import SOURCE_HINTS
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.choose import UNCHOSEN
-from tilecore.lowering.threads.kernels import kernels_of
+from tilecore.lowering.analysis.kernels import kernels_of
+from tilecore.lowering.analysis.needs import SOURCE_HINTS
+from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN
+from tilecore.lowering.tile_ops.effects import lower_annotate
 
 _TEXTS = "source_texts"  # the fact: {text: None} in the order in which they are first named
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -17,10 +18,9 @@ from tilecore.ir.register_call import register_call
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.simt.analysis.may_alias import FACT as ONE_TENSOR
+from tilecore.lowering.simt.analysis.parallel_nests import accesses_of
 from tilecore.lowering.simt.insert_barriers import BARRIER
-from tilecore.lowering.simt.nests import accesses_of
-from tilecore.lowering.simt.twins import FACT as ONE_TENSOR
 
 SIMT_BARRIER = register_call("simt.barrier")
 

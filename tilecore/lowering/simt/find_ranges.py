@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import LanguageError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
@@ -33,9 +34,8 @@ from tilecore.ir.nodes import (
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.threads.kernels import Threads, each_kernel
-from tilecore.lowering.threads.uniformity import COLLECTIVE, is_parallel
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
+from tilecore.lowering.analysis.uniformity import COLLECTIVE, is_parallel
 
 ALONE = "alone"  # hint: one thread comes to the operation
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import dtype_of
@@ -21,18 +22,17 @@ from tilecore.ir.nodes import DeclBuffer, For, PrimFunc, Stmt, Var, tirx
 from tilecore.ir.scopes import is_fragment, is_private
 from tilecore.ir.visit import collect, variables
 from tilecore.ir.written_layouts import fragment_layout
-from tilecore.lowering.assumptions import DIVISORS
-from tilecore.lowering.lower_tile_ops import not_taken
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.choose import UNCHOSEN, choose_tile_ops
-from tilecore.lowering.simt.following import following, reordered
-from tilecore.lowering.simt.kernel_parts import KernelPart, kernel_parts
-from tilecore.lowering.simt.nests import LOOP_LAYOUT, Nest, is_for_one
-from tilecore.lowering.simt.other_buffers import with_buffers
-from tilecore.lowering.simt.partition import partition_of
+from tilecore.lowering.analysis.assumptions import DIVISORS
+from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel
+from tilecore.lowering.buffers.replace_buffers import with_buffers
+from tilecore.lowering.loops.lower_tile_ops import not_taken
+from tilecore.lowering.simt.analysis.implied_layouts import following, reordered
+from tilecore.lowering.simt.analysis.kernel_parts import KernelPart, kernel_parts
+from tilecore.lowering.simt.analysis.parallel_nests import LOOP_LAYOUT, Nest, is_for_one
+from tilecore.lowering.simt.analysis.partition import partition_of
+from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN, choose_tile_ops
 from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS
-from tilecore.lowering.simt.reducers import FACT, everywhere, is_fill
-from tilecore.lowering.threads.kernels import Threads, asks_for_threads, each_kernel
+from tilecore.lowering.simt.tile_ops.reducers import FACT, everywhere, is_fill
 
 SHARED = "shared"  # instead of a layout: the operand must be in shared memory
 

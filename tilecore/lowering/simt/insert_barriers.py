@@ -14,6 +14,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, op_name, seq, with_body
 from tilecore.ir.intrinsics import ROUNDED
@@ -39,15 +40,14 @@ from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import children, collect, loads, variables
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.asynchronous import ASYNC_NEST
+from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
+from tilecore.lowering.analysis.uniformity import Uniformity
+from tilecore.lowering.simt.analysis.accesses import Meetings, Touch, carried, distinct, left
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
+from tilecore.lowering.simt.analysis.may_alias import FACT as ONE_TENSOR
+from tilecore.lowering.simt.analysis.may_alias import possible_twins
+from tilecore.lowering.simt.analysis.parallel_nests import Access, accesses_of
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
-from tilecore.lowering.simt.nests import Access, accesses_of
-from tilecore.lowering.simt.touches import Meetings, Touch, carried, distinct, left
-from tilecore.lowering.simt.twins import FACT as ONE_TENSOR
-from tilecore.lowering.simt.twins import possible_twins
-from tilecore.lowering.threads.kernels import ThreadAxis, Threads, each_kernel
-from tilecore.lowering.threads.uniformity import Uniformity
 
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known
 NEST = "simt.nest"  # attribute of a statement that was a parallel nest

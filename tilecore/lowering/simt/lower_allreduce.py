@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import const, constant, dtype_of, load, loop, op_name, seq, store
@@ -35,9 +36,8 @@ from tilecore.ir.register_call import register_call
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.thread_ranges import number_in, range_of
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.threads.kernels import ThreadAxis, Threads, each_kernel
-from tilecore.lowering.threads.uniformity import Uniformity
+from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
+from tilecore.lowering.analysis.uniformity import Uniformity
 
 ALLREDUCE = "tile.allreduce"
 UNIFORM = "uniform"  # the fact: buffers of a thread that hold the same in all threads, though it is not plain to see

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import LanguageError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import seq, with_body
 from tilecore.ir.nodes import AttrStmt, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, Var, While
 from tilecore.ir.thread_ranges import ARRIVALS, ThreadRange, for_threads, has_ranges, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.threads.kernels import Threads, each_kernel, threads_in
+from tilecore.lowering.analysis.kernels import Threads, each_kernel, threads_in
 
 HINT = "threads"
 

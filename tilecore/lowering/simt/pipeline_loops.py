@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, nothing, op_name, seq, where
 from tilecore.ir.nodes import (
@@ -33,9 +34,8 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global, is_private, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.asynchronous import ASYNC, commit, wait
-from tilecore.lowering.simt.other_buffers import with_buffers
+from tilecore.lowering.buffers.replace_buffers import with_buffers
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC, commit, wait
 from tilecore.lowering.simt.read_layouts import follow
 
 STAGES = "num_stages"

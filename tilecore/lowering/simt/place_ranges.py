@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
@@ -13,9 +14,8 @@ from tilecore.ir.ranges import within
 from tilecore.ir.register_call import register_call
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
 from tilecore.ir.visit import variables
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.insert_barriers import BARRIER
-from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 NAMED_BARRIER = register_call("simt.named_barrier")
 MOST_BARRIERS = 15  # that have a number, beside the block's own

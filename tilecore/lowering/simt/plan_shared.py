@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import Location
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import dtype_of, nothing
@@ -25,14 +26,13 @@ from tilecore.ir.scopes import is_shared
 from tilecore.ir.thread_ranges import has_ranges, range_of
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.shared_size import size_of
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
+from tilecore.lowering.analysis.shared_size import size_of
+from tilecore.lowering.analysis.uniformity import Uniformity
+from tilecore.lowering.buffers.replace_buffers import with_buffers
+from tilecore.lowering.simt.analysis.shared_limit import too_much_shared
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
-from tilecore.lowering.simt.other_buffers import with_buffers
-from tilecore.lowering.simt.shared_limit import too_much_shared
-from tilecore.lowering.threads.kernels import Threads, each_kernel
-from tilecore.lowering.threads.uniformity import Uniformity
 
 ALIGN = 128  # bytes; bulk copies and swizzles want it
 ALL_LIVE = "shared_lives"  # the fact: no two buffers share memory, as work that waits for nobody uses them

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, seq
 from tilecore.ir.nodes import AttrStmt, Bind, IterVar, PrimFunc, SeqStmt, Stmt, Var, tirx
 from tilecore.ir.ranges import within
 from tilecore.ir.tile_ops import last_hint
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.choose import UNCHOSEN
-from tilecore.lowering.threads.kernels import axes_and_code, is_axis, kernels_of
+from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, kernels_of
+from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN
 
 HINT = "use_swizzle"
 

@@ -6,6 +6,7 @@ cannot be had the kernel goes on without, and ``kernel.explain()`` says why.
 
 from __future__ import annotations
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import LanguageError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, nothing
@@ -16,9 +17,8 @@ from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded, slotted
-from tilecore.lowering.lower_tile_ops import ASKED, not_taken
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.threads.kernels import Threads, each_kernel
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
+from tilecore.lowering.loops.lower_tile_ops import ASKED, not_taken
 
 ASKED_FRAGMENTS = "asked_fragments"  # the fact: {fragment: FragmentLayout}
 _KEYS = ("layout", "padding")

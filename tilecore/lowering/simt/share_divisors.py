@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import constant, dtype_of, with_body
 from tilecore.ir.contraction import is_fma
 from tilecore.ir.nodes import (
@@ -22,7 +23,6 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.register_call import register_call
 from tilecore.ir.visit import collect, reads_variable
-from tilecore.lowering.passes import Pass, PassEnv
 
 QUOTIENT = register_call("simt.quotient", pure=True)
 

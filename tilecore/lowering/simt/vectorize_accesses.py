@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
@@ -38,11 +39,10 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_global, is_own, is_shared
 from tilecore.ir.visit import collect, reads_variable, stores, substitute
-from tilecore.lowering.assumptions import DIVISORS, is_multiple
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.asynchronous import ASYNC_NEST, COPY
+from tilecore.lowering.analysis.assumptions import DIVISORS, is_multiple
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST, COPY
+from tilecore.lowering.simt.analysis.vector_atomics import addition, additions, width_of
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.vector_atomics import addition, additions, width_of
 
 WIDTHS = (2, 4, 8, 16)  # bytes of a move
 ASYNC_WIDTHS = (4, 8, 16)

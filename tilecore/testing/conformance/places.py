@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilecore import settings
+from tilecore.contract.adapter import SIMULATED, KernelAdapter
 from tilecore.errors import PluginError
 from tilecore.plugins import manager
 from tilecore.plugins.isolation import PluginWarning
-from tilecore.runtime.adapter import SIMULATED, KernelAdapter
 from tilecore.target import Target
 
 VARIABLE = "TILECORE_TEST_TARGETS"

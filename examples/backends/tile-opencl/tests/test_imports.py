@@ -11,18 +11,18 @@ import tile_opencl
 
 MODULES = sorted(Path(tile_opencl.__file__).parent.glob("*.py"))
 PUBLIC = (
-    "tilecore.plugins.backend",
-    "tilecore.plugins.hookspecs",
-    "tilecore.runtime.adapter",
-    "tilecore.runtime.artifact",
+    "tilecore.contract.records",
+    "tilecore.contract.hookspecs",
+    "tilecore.contract.adapter",
+    "tilecore.artifact.records",
     "tilecore.runtime.slots",
     "tilecore.errors",
     "tilecore.target",
     "tilecore.dtypes",
     "tilecore.ir.names",
     "tilecore.codegen",
-    "tilecore.lowering.passes",
-    "tilecore.lowering.implementation",
+    "tilecore.contract.passes",
+    "tilecore.contract.implementation",
     "tilecore.testing",
 )
 # when a kernel is compiled or launched, not when targets are listed

@@ -9,10 +9,10 @@ from typing import Any
 
 from tile_opencl.devices import NoDevice, on_cpu, queue, words, working
 from tile_opencl.toolchain import FORMAT
+from tilecore.artifact.records import Artifact
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError
-from tilecore.plugins.backend import Presence
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact
 from tilecore.target import Target
 
 

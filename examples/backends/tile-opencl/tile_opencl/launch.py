@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from tilecore.runtime.artifact import Artifact
+from tilecore.artifact.records import Artifact
 from tilecore.runtime.slots import CallReader, TensorSlot
 
 FLAGS = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR

@@ -6,8 +6,8 @@ from tile_opencl.adapter import OpenCLAdapter
 from tile_opencl.codegen import CODEGEN
 from tile_opencl.target import SPEC
 from tile_opencl.toolchain import TOOLCHAIN
-from tilecore.plugins.backend import Codegen, Lowering, TargetSpec, Toolchain
-from tilecore.plugins.hookspecs import hookimpl
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Codegen, Lowering, TargetSpec, Toolchain
 
 
 @hookimpl

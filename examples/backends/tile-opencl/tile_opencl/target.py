@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tile_opencl.devices import NoDevice, device, on_cpu, words
+from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.dtypes import FACTS
 from tilecore.ir.names import TILE_OP_NAMES
-from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.target import Target
 
 FIRST = "0:0"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tile_opencl.devices import INSTALL, NoDevice, words, working
-from tilecore.plugins.backend import BuildRequest, Found, Toolchain
+from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.target import Target
 
 INCLUDE = Path(__file__).with_name("include")

@@ -17,8 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tile_cuda.launch.tensor_maps import TensorMap
-from tilecore.runtime.artifact import Entry
-from tilecore.runtime.dims import Dim, dim_from_json
+from tilecore.artifact.dims import Dim, dim_from_json
+from tilecore.artifact.records import Entry
 
 NO_CLUSTER = (1, 1, 1)
 

@@ -11,9 +11,9 @@ from tile_cuda import driver as api
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.launch.entries import NO_CLUSTER, LaunchEntry, launch_entry
 from tile_cuda.launch.failures import Failures, refused_binary
+from tilecore.artifact.dims import Dim
+from tilecore.artifact.records import Artifact, Entry
 from tilecore.errors import LaunchError
-from tilecore.runtime.artifact import Artifact, Entry
-from tilecore.runtime.dims import Dim
 
 _PLAIN_SHARED = 48 << 10  # bytes that a block may have without asking
 _ZEROS = 256  # bytes: a map's address is a multiple of 32

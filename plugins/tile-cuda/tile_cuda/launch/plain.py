@@ -10,7 +10,7 @@ from tile_cuda.launch.entries import LaunchEntry
 from tile_cuda.launch.failures import BAD_CLUSTER, BAD_DEVICE, BAD_GRID, BAD_MAP, ENTRY_STEP, LOAD_FAILED, MAX_GRID
 from tile_cuda.launch.module import KernelModule, LoadedDevice
 from tile_cuda.launch.tensor_maps import BYTES, TensorMap
-from tilecore.runtime.dims import Dim
+from tilecore.artifact.dims import Dim
 
 
 class _Window(ctypes.Structure):

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilecore.artifact.dims import Dim, dim_from_json, dim_to_json
 from tilecore.errors import LaunchError
-from tilecore.runtime.dims import Dim, dim_from_json, dim_to_json
 
 # the driver's numbers of element types, by ours; what is only moved travels as bytes of its size
 DTYPES = {

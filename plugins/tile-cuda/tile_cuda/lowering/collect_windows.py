@@ -10,14 +10,14 @@ from math import prod
 from typing import Any
 
 from tile_cuda.target import architecture_of
+from tilecore.artifact.dims import dim_to_json
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import PrimFunc, Stmt, Var
 from tilecore.ir.sizes import to_dim
 from tilecore.ir.tile_ops import hints_of
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.threads.kernels import kernels_of
-from tilecore.runtime.dims import dim_to_json
+from tilecore.lowering.analysis.kernels import kernels_of
 
 HINT = "l2_hit_ratio"
 

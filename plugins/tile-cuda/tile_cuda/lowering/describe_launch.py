@@ -7,10 +7,10 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.bulk_loads import MAPS
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule, PrimFunc
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
 
 _BY_MAP = (instructions.TENSOR_LOAD, instructions.TENSOR_STORE)
 

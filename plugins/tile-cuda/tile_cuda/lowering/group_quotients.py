@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, load, op_name, seq, store, with_body
 from tilecore.ir.nodes import (
@@ -28,7 +29,6 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.visit import collect, reads_variable, substitute
-from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.share_divisors import QUOTIENT
 
 _MOST = 64  # elements: an array of more would not stay in registers

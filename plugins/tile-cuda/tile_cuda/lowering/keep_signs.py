@@ -12,10 +12,10 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.target import architecture_of
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import BufferStore, Div, FloorDiv, Max, Min, Mul, PrimFunc, Sub, TensorLoad, structural_mutate
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
 
 _FIRST = 90  # the architecture that has the instruction
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tile_cuda.target import architecture_of
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.nodes import PrimFunc
-from tilecore.lowering.passes import Pass, PassEnv
 
 _OWN = {
     100: "its matrix instructions tcgen05 and tensor memory are not used",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_cuda import instructions
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, op_name, seq, statements_of, with_body
@@ -30,7 +31,6 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.visit import collect, loads, reads_variable, substitute, variables
-from tilecore.lowering.passes import Pass, PassEnv
 
 _HALF = 16
 _HALVES = ("float16", "bfloat16", "int16", "uint16")

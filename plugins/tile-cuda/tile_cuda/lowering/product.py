@@ -8,11 +8,11 @@ from tile_cuda.architectures import WARP
 from tile_cuda.lowering.shapes import Shape, shape_of
 from tile_cuda.lowering.warps import warp_grid
 from tile_cuda.target import architecture_of
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.loops.matmul import gemm_sizes
-from tilecore.lowering.passes import PassEnv
-from tilecore.lowering.simt.sums import is_held
+from tilecore.lowering.loops.gemm import gemm_sizes
+from tilecore.lowering.simt.tile_ops.accumulators import is_held
 from tilecore.transform import PassConfigKey
 
 # C's element types that the instructions do not have: what is summed in registers before it is added to C

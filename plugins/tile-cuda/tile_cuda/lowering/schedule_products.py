@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import const, constant, dtype_of, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -38,8 +39,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.visit import collect, reads_variable, renewed, substitute
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.asynchronous import ASYNC_NEST, COMMIT, WAIT
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST, COMMIT, WAIT
 from tilecore.lowering.simt.insert_barriers import BARRIER, NEST
 
 GEMM = "cuda.gemm"  # attribute: a product; in it allocations, clears and the loop over its steps

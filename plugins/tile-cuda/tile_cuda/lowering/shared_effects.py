@@ -15,7 +15,7 @@ from tilecore.ir.build import constant, op_name
 from tilecore.ir.nodes import Bind, Call, PrimFunc, TensorLoad, Var
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.visit import collect
-from tilecore.lowering.order.effects import (
+from tilecore.lowering.race_check.effects import (
     VALUES,
     Barrier,
     Commit,
@@ -28,7 +28,7 @@ from tilecore.lowering.order.effects import (
     describe_calls,
     nothing,
 )
-from tilecore.lowering.order.values import UNKNOWN, Compute, Expressions, Names, Value
+from tilecore.lowering.race_check.values import UNKNOWN, Compute, Expressions, Names, Value
 
 ROW = 16  # bytes that a lane names in a load or store of matrices
 ROWS = 64  # of A in one product of a warpgroup

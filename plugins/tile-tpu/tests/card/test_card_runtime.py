@@ -20,8 +20,8 @@ from tile_tpu.target import SPEC
 from tile_tpu.toolchain.compile import for_cmodel
 from tile_tpu.toolchain.sdk import Sdk
 
+from tilecore.artifact.records import Artifact, Entry, ScalarParam, TensorParam
 from tilecore.errors import LaunchError
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam
 from tilecore.target import Target
 
 pytestmark = [

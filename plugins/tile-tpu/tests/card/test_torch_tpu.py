@@ -11,8 +11,8 @@ import pytest
 from tile_tpu.adapter import TorchTpuAdapter
 from tile_tpu.card import torch_tpu
 
+from tilecore.artifact.records import Artifact, Entry, ScalarParam, TensorParam, Workspace
 from tilecore.errors import LaunchError, UnsupportedError
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
 from tilecore.target import Target
 
 TARGET = Target("tpu", {"chip": "bm1690", "cores": 8})

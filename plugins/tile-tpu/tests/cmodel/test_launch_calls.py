@@ -9,7 +9,7 @@ import pytest
 from tile_tpu.arguments import TensorSlot
 from tile_tpu.launch.calls import call_of, merged
 
-from tilecore.runtime.artifact import Artifact, Entry, ScalarParam, TensorParam, Workspace
+from tilecore.artifact.records import Artifact, Entry, ScalarParam, TensorParam, Workspace
 
 
 def tensor(name, start, end, access="r"):

@@ -12,7 +12,7 @@ import pytest
 from tile_tpu.include import FOLDER
 from tile_tpu.simulate.build import INCLUDE
 
-from tilecore.interpreter.values import cast, value_type
+from tilecore.element_values import cast, value_type
 
 NARROW = {
     "float16": ("tc_half", np.float16, "uint16"),

@@ -7,9 +7,9 @@ from typing import Any
 from tile_tpu.ir.instructions import ELEMENT, SET_ELEMENT, command
 from tile_tpu.ir.views import LOCAL, View
 
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import const, seq
 from tilecore.ir.nodes import AllocBuffer, Call, Evaluate, For, ForKind, IRModule, PrimFunc, Stmt, Var, tirx
-from tilecore.lowering.passes import PassEnv
 from tilecore.target import Target
 
 LANES = 64

@@ -13,12 +13,12 @@ from tile_tpu.ir.layouts import TILE, TileLayout, flat_layout, tile_layout, vect
 from tile_tpu.lowering.emitter import scratch
 from tile_tpu.lowering.tensorize import LAYOUTS
 
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
+from tilecore.contract.records import Capabilities
 from tilecore.dtypes import FACTS
 from tilecore.ir.nodes import BufferRegion, Range, TensorRegion, Var, tirx
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import PassEnv
-from tilecore.plugins.backend import Capabilities
 from tilecore.target import Target
 
 

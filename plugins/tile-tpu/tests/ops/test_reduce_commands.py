@@ -10,8 +10,8 @@ from lowered_tiles import Bench, region
 from tile_tpu.ir.layouts import LANE, ROW, SPREAD, TILE
 from tile_tpu.lowering.ops.reduce import IMPLEMENTATIONS
 
+from tilecore.element_values import value_type
 from tilecore.interpreter.tiles.joins import PROPAGATING, REDUCTIONS
-from tilecore.interpreter.values import value_type
 
 (REDUCE,) = IMPLEMENTATIONS
 RNG = np.random.default_rng(0)

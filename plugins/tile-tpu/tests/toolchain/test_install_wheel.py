@@ -15,8 +15,8 @@ from types import SimpleNamespace
 import pytest
 from tile_tpu.toolchain import fetch, install, wheel
 
+from tilecore.contract.records import InstallRequest
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import InstallRequest
 
 SDK = "tpu_mlir/cross_toolchains/ppl_compile"
 KEPT = {f"tpu_mlir/lib/{name}": name.encode() * 3 for name in wheel.LIBRARIES} | {

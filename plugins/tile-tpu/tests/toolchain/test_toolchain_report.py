@@ -10,7 +10,7 @@ from tile_tpu.chips import CHIPS
 from tile_tpu.toolchain import report
 from tile_tpu.toolchain.record import TOOLCHAIN
 
-from tilecore.plugins.backend import BuildRequest
+from tilecore.contract.records import BuildRequest
 from tilecore.target import Target
 
 pytestmark = pytest.mark.usefixtures("no_sdk")

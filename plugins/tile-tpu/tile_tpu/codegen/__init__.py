@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tilecore.plugins.backend import Codegen
+from tilecore.contract.records import Codegen
 
 FUNCTION = "target.build.tilecore_tpu"
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from tile_tpu.arguments import Call, slots_of
 from tile_tpu.runtimes.calls import Block, Launch, Pointer
-from tilecore.runtime.artifact import Artifact
+from tilecore.artifact.records import Artifact
 from tilecore.runtime.slots import TensorSlot
 
 _ADDRESS = 8  # bytes; addresses are the first fields of the struct

@@ -15,6 +15,7 @@ from tile_tpu.ir.layouts import TileLayout
 from tile_tpu.ir.views import LOCAL
 from tile_tpu.lowering.place_layouts import is_tile, layout_of, stored_type
 from tile_tpu.lowering.tensorize import LAYOUTS
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import cast, const, dtype_of, loop, nothing, op_name, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -31,7 +32,6 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
 
 ATOMIC = "tile.atomic_element"
 

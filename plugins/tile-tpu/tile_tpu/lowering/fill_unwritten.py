@@ -14,9 +14,9 @@ from tile_tpu.ir.views import View
 from tile_tpu.lowering.carried import Carried
 from tile_tpu.lowering.kernels import map_bodies
 from tile_tpu.lowering.tensorize import GUARDED
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, PrimFunc, Stmt, Var, structural_map
-from tilecore.lowering.passes import Pass, PassEnv
 
 MOST = 65535  # an extent of a view
 

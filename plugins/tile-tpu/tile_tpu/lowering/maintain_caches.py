@@ -19,6 +19,7 @@ from tile_tpu.ir.touches import Touch, aliases_of, all_touches, by_memory, heads
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.order_engines import has_commands
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, op_name, seq, with_body
@@ -44,7 +45,6 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.visit import collect, substitute, variables
-from tilecore.lowering.passes import Pass, PassEnv
 
 
 def maintain_caches(func: PrimFunc, env: PassEnv) -> PrimFunc:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.nodes import IRModule, PrimFunc
-from tilecore.lowering.passes import PassEnv
 
 KernelPass = Callable[[PrimFunc, PassEnv], PrimFunc]
 

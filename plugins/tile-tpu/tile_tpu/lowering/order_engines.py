@@ -15,6 +15,7 @@ from tile_tpu.ir.instructions import CONTROL, command, instruction_of
 from tile_tpu.ir.touches import Touch, aliases_of, all_touches, heads, is_leaf, touches_of
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.plan_local import ADDRESSES, bytes_of
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import seq
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -32,7 +33,6 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.lowering.passes import PassEdit
-from tilecore.plugins.backend import Lowering
+from tilecore.contract.passes import PassEdit
+from tilecore.contract.records import Lowering
 from tilecore.target import Target
 
 

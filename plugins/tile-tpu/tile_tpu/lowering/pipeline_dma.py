@@ -28,6 +28,7 @@ from tile_tpu.lowering.plan_local import fits, heeds_banks
 from tile_tpu.lowering.slots import Slots, on_slot, simplified, slots_of, without_allocations
 from tile_tpu.lowering.stages import Stages, plan_stages
 from tile_tpu.lowering.units import Unit
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, seq
@@ -45,7 +46,6 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.visit import collect, substitute
-from tilecore.lowering.passes import Pass, PassEnv
 
 STAGES = "num_stages"
 SLOTS = 2

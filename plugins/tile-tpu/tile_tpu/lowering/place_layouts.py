@@ -15,6 +15,7 @@ from tile_tpu.ir.views import stored
 from tile_tpu.lowering.emitter import scratch
 from tile_tpu.lowering.nests import is_parallel, nest_of, touched
 from tile_tpu.lowering.tensorize import LAYOUTS
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
 from tilecore.ir.affine import coefficient
@@ -34,7 +35,6 @@ from tilecore.ir.nodes import (
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
 
 
 def place_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:

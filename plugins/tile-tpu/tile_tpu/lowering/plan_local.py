@@ -13,12 +13,12 @@ from tile_tpu.ir.views import LOCAL
 from tile_tpu.lowering.lifetimes import Life, Lifetimes
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.placement import Memory, Pairs, Piece, conflicts, most_alive, place
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LimitError, UnsupportedError
 from tilecore.ir.build import constant, dtype_of, nothing
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, PrimFunc, Stmt, Var, structural_map, tirx
 from tilecore.ir.visit import collect, substitute
-from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.transform import PassConfigKey
 
 ADDRESSES = "tpu.local"

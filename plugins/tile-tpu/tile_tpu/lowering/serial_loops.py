@@ -3,11 +3,11 @@ is then an ordinary variable."""
 
 from __future__ import annotations
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import AllocBuffer, For, ForKind, PrimFunc, Var, structural_map, tirx
 from tilecore.ir.scopes import is_total
 from tilecore.ir.visit import collect, substitute
-from tilecore.lowering.passes import Pass, PassEnv
 
 
 def serial_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:

@@ -18,12 +18,12 @@ from tile_tpu.chips import chip_of
 from tile_tpu.ir.instructions import CORE_INDEX, as_command
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.one_core import why_one_core
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, seq, statements_of
 from tilecore.ir.nodes import AllocBuffer, Bind, Call, For, ForKind, PrimFunc, Stmt, Var, tirx
 from tilecore.ir.ranges import within
 from tilecore.ir.visit import substitute
-from tilecore.lowering.passes import Pass, PassEnv
 
 CORES = "tpu.cores"
 

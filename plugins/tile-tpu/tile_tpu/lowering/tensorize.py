@@ -18,6 +18,7 @@ from tile_tpu.lowering.kernels import map_bodies, with_first
 from tile_tpu.lowering.nests import Layouts, Nest, frames, is_parallel, nest_of
 from tile_tpu.lowering.overwrites import overwrites_of
 from tile_tpu.lowering.statements import Body
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of, with_body
@@ -36,8 +37,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
 )
 from tilecore.ir.views import memory_roots
-from tilecore.lowering.guard_bounds import sizes_of
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.buffers.guard_bounds import sizes_of
 from tilecore.transform import PassConfigKey
 
 LAYOUTS = "tpu.layouts"  # the fact that place_layouts leaves

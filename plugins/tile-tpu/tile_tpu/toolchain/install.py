@@ -13,8 +13,8 @@ from pathlib import Path
 
 from tile_tpu.toolchain import wheel
 from tile_tpu.toolchain.fetch import Progress, check, disk_full, fetch
+from tilecore.contract.records import Installable, InstallRequest
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import Installable, InstallRequest
 
 MANIFEST = "installed.json"  # every file and its size
 UNPACKED_BYTES = 104_000_000

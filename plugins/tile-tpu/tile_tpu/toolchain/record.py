@@ -16,8 +16,8 @@ from tile_tpu.toolchain.compile import for_card, for_cmodel
 from tile_tpu.toolchain.compilers import host_compiler
 from tile_tpu.toolchain.install import INSTALLABLE
 from tile_tpu.toolchain.search import find_cmodel, search
+from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import BuildRequest, Found, Toolchain
 from tilecore.target import Target
 
 _CARD = ("tpurt", "torch_tpu")

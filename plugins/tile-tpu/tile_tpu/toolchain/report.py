@@ -14,8 +14,8 @@ from tile_tpu.chips import BM1684X, BM1690, CHIPS, Chip
 from tile_tpu.toolchain.compilers import card_compiler, card_compiler_name, host_compiler
 from tile_tpu.toolchain.search import INSTALL, Search, own_folder, search
 from tile_tpu.toolchain.signatures import drift
+from tilecore.contract.records import Found
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import Found
 
 _CARD_SDK = "set PPL_PROJECT_ROOT to SophGo's SDK for the card"
 

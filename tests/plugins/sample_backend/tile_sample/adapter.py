@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tilecore.plugins.backend import Presence
-from tilecore.runtime.adapter import KernelAdapter, LoadedKernel
-from tilecore.runtime.artifact import Artifact
+from tilecore.artifact.records import Artifact
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.records import Presence
 from tilecore.target import Target
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilecore.plugins.backend import Codegen
+from tilecore.contract.records import Codegen
 from tilecore.testing.null_backend import emit
 
 FUNCTION = "target.build.tilecore_sample"

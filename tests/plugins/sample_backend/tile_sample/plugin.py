@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tile_sample import adapter, codegen, lowering, target, toolchain
-from tilecore.plugins.backend import Codegen, Lowering, TargetSpec, Toolchain
-from tilecore.plugins.hookspecs import hookimpl
-from tilecore.runtime.adapter import KernelAdapter
+from tilecore.contract.adapter import KernelAdapter
+from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.records import Codegen, Lowering, TargetSpec, Toolchain
 
 
 @hookimpl

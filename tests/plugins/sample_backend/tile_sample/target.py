@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.errors import TargetError
-from tilecore.plugins.backend import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.target import Target
 
 MODELS = ("s1", "s2")

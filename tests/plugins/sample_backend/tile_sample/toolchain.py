@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.errors import ToolchainError
-from tilecore.plugins.backend import BuildRequest, Found, Toolchain
 
 
 def find() -> list[Found]:

@@ -5,7 +5,7 @@ import pytest
 import tilecore.language as T
 from tilecore.errors import LoweringError
 from tilecore.ir.nodes import IRModule
-from tilecore.lowering.order.check_order import check_order, conflicts_in
+from tilecore.lowering.race_check.check_order import check_order, conflicts_in
 
 from ..simt.kit import lowered
 from .kernels import KERNELS, M, counted, orders_in, product, ring, shifted, without
@@ -65,7 +65,7 @@ def test_the_bound_of_a_loop_is_read_before_its_body_overwrites_it():
 
 def test_the_check_is_part_of_a_lowering_that_is_checked(monkeypatch):
     """As TILECORE_CHECK=1 asks for."""
-    import tilecore.lowering.order.check_order as module
+    import tilecore.lowering.race_check.check_order as module
     from tilecore.lowering import pipeline
 
     asked = []
@@ -81,9 +81,9 @@ def test_the_check_is_part_of_a_lowering_that_is_checked(monkeypatch):
 def _lower_for_simt(func):
     from types import SimpleNamespace
 
-    from tilecore.lowering.passes import PassEnv
+    from tilecore.contract.passes import PassEnv
     from tilecore.lowering.pipeline import lower
-    from tilecore.lowering.simt.family import IMPLEMENTATIONS
+    from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS
     from tilecore.target import Target
 
     from ..simt.kit import CAPABILITIES

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.records import Capabilities
 from tilecore.interpreter import interpret
 from tilecore.ir.build import nothing, op_name
 from tilecore.ir.nodes import Evaluate, structural_map
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.family import IMPLEMENTATIONS, STEPS
-from tilecore.plugins.backend import Capabilities
+from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS, STEPS
 from tilecore.target import Target
 
 CAPABILITIES = Capabilities(

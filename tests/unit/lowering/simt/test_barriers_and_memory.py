@@ -8,7 +8,7 @@ from tilecore.errors import UnsupportedError
 from tilecore.ir.build import statements_of
 from tilecore.ir.nodes import IfThenElse
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.close_branches import FEATURE
+from tilecore.lowering.simt.add_branch_barriers import FEATURE
 from tilecore.lowering.simt.insert_barriers import collect_barriers
 
 from .kit import CAPABILITIES, calls, lowered, same_results

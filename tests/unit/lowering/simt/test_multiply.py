@@ -8,7 +8,7 @@ import pytest
 import tilecore.language as T
 from tilecore.ir.nodes import AllocBuffer, BufferStore
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.multiply import Grid, layout_of
+from tilecore.lowering.simt.tile_ops.gemm import Grid, layout_of
 
 from .kit import lowered, same_results
 

@@ -11,9 +11,9 @@ import tilecore.language as T
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Evaluate, For, ForKind, IntImm, Var
 from tilecore.ir.visit import collect
+from tilecore.lowering.analysis.kernels import ThreadAxis, Threads
+from tilecore.lowering.simt.analysis.owners import Owners
 from tilecore.lowering.simt.insert_barriers import BARRIER
-from tilecore.lowering.simt.owners import Owners
-from tilecore.lowering.threads.kernels import ThreadAxis, Threads
 
 from .kit import lowered
 

@@ -10,7 +10,7 @@ from tilecore.ir.build import all_of, const, constant, nothing
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout, spread
 from tilecore.ir.nodes import For, ForKind, Var
 from tilecore.ir.visit import collect, substitute
-from tilecore.lowering.simt.shares import is_first, is_there, steps_of, unrolled
+from tilecore.lowering.simt.tile_ops.thread_elements import is_first, is_there, steps_of, unrolled
 
 LAYOUTS = {
     "exact": spread([64], 16),

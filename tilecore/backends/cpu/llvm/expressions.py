@@ -16,7 +16,7 @@ from tilecore.backends.cpu.llvm.types import Value, computed, is_narrow, literal
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, Ramp, TensorLoad, Var
-from tilecore.lowering.lane_ops import ACROSS, MASKED_LOAD, RAW_LOAD
+from tilecore.lowering.loops.lane_ops import ACROSS, MASKED_LOAD, RAW_LOAD
 
 _AFFINE = ("Add", "Sub", "Mul", "Cast", "Ramp", "Broadcast")
 

@@ -1,7 +1,7 @@
 """A module of kernels as LLVM IR text.
 
 Each kernel becomes ``void <symbol>(ptr slots, i64 begin, i64 end, ptr scratch)``: it runs blocks [begin, end) of the
-grid, numbered with x fastest; ``slots`` as :class:`tilecore.runtime.artifact.Entry` says. The first four bytes of
+grid, numbered with x fastest; ``slots`` as :class:`tilecore.artifact.records.Entry` says. The first four bytes of
 ``scratch`` stay as they are, or get the number (from 1) of the device assertion that failed.
 """
 

@@ -32,7 +32,7 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.visit import collect
-from tilecore.lowering.lane_ops import MASKED_STORE
+from tilecore.lowering.loops.lane_ops import MASKED_STORE
 
 # buffers up to this size live on the stack, where LLVM can keep them in registers; larger ones in the scratch memory
 STACK_BYTES = 8192

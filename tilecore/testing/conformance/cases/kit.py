@@ -15,7 +15,7 @@ from tilecore.compiler import CompileOptions, emit, lower
 from tilecore.dtypes import FACTS
 from tilecore.errors import LimitError
 from tilecore.interpreter import interpret
-from tilecore.lowering.needs import needs
+from tilecore.lowering.analysis.needs import needs
 from tilecore.plugins import manager
 
 from . import thread_code

@@ -12,6 +12,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
+from tilecore.contract.adapter import SIMULATED
 from tilecore.errors import (
     DeviceAssertError,
     InterpreterError,
@@ -20,7 +21,6 @@ from tilecore.errors import (
     TilecoreError,
 )
 from tilecore.interpreter import interpret
-from tilecore.runtime.adapter import SIMULATED
 
 from .kit import check, compiled, element, lacking, needs_the_host, sample, zeros
 

@@ -11,6 +11,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
+from tilecore.contract.hookspecs import hookimpl
 from tilecore.dtypes import FACTS
 from tilecore.errors import LanguageError, LimitError, TargetError, TilecoreError, UnsupportedError
 from tilecore.ir.names import TILE_OP_NAMES
@@ -18,7 +19,6 @@ from tilecore.ir.nodes import IntImm
 from tilecore.ir.register_call import register_call
 from tilecore.language.dialects import emit_call
 from tilecore.plugins import manager
-from tilecore.plugins.hookspecs import hookimpl
 from tilecore.testing import null_backend
 
 from .kit import lacking

@@ -14,7 +14,7 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.errors import CacheError, TargetError, TilecoreError
-from tilecore.runtime.export import write_kernel
+from tilecore.jit.export import write_kernel
 
 from .fresh_process import run
 from .kit import compiled, same, sample, zeros

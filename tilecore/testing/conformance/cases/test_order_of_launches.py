@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tilecore.language as T
-from tilecore.runtime.adapter import KernelAdapter
+from tilecore.contract.adapter import KernelAdapter
 
 from .kit import compiled, same
 from .on_device import bare, placed, read

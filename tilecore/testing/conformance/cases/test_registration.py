@@ -7,10 +7,10 @@ import sys
 import time
 from dataclasses import fields
 
+from tilecore.contract.records import Capabilities, Found, Presence
 from tilecore.dtypes import FACTS
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.plugins import manager
-from tilecore.plugins.backend import Capabilities, Found, Presence
 
 LEVEL = 0
 SCOPES = {"global", "shared", "shared.dyn", "local", "local.fragment", "local.var"}

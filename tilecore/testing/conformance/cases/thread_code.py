@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.interpreter import interpret
 from tilecore.ir.build import nothing, op_name
 from tilecore.ir.nodes import Evaluate, structural_map
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.simt.family import IMPLEMENTATIONS, STEPS
+from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS, STEPS
 from tilecore.plugins import manager
 
 NAME = "thread-code"

@@ -7,10 +7,10 @@ then what the warpgroups start with, and ignores ``setmaxnreg`` (C7508 of CUDA 1
 from __future__ import annotations
 
 from tile_cuda import instructions
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
 
 BLOCKS = "simt.min_blocks"
 

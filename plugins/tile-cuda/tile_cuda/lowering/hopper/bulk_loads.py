@@ -11,13 +11,13 @@ from tile_cuda.lowering.hopper.pair_blocks import BLOCKS
 from tile_cuda.lowering.hopper.roles import BULK, PAIRED
 from tile_cuda.lowering.hopper.specialize_warps import CHANNELS
 from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import const, constant, load, seq
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Stmt
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.assumptions import DIVISORS
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.analysis.assumptions import DIVISORS
 
 MAPS = "tensor_maps"  # the fact: the MapTable of the function's kernels
 

@@ -19,6 +19,8 @@ from tile_cuda.lowering.hopper.place_roles import WARP_BARRIER
 from tile_cuda.lowering.hopper.specialize_warps import TENSORS
 from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
 from tile_cuda.operations import WGMMA_GEMM
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, seq, store
 from tilecore.ir.nodes import (
@@ -41,10 +43,8 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment, is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
-from tilecore.lowering.assumptions import DIVISORS
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import PassEnv
-from tilecore.lowering.simt.choose import UNCHOSEN
+from tilecore.lowering.analysis.assumptions import DIVISORS
+from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.transform import PassConfigKey

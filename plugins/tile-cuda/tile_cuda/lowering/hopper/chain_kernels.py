@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 
 from tile_cuda import instructions
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import seq
 from tilecore.ir.nodes import IRModule, PrimFunc
-from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.transform import PassConfigKey
 
 FEATURE = "programmatic_launch"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tile_cuda import instructions
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
 
 
 def describe_products(module: IRModule, env: PassEnv) -> IRModule:

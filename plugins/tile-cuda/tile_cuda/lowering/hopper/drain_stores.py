@@ -10,6 +10,7 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.specialize_warps import ROLE
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, load, nothing, op_name, seq
 from tilecore.ir.nodes import (
@@ -24,8 +25,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
 )
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.threads.kernels import Threads, each_kernel
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
 
 def drain_stores(func: PrimFunc, env: PassEnv) -> PrimFunc:

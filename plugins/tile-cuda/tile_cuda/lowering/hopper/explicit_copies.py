@@ -9,14 +9,14 @@ from tile_cuda import instructions
 from tile_cuda.lowering.hopper.blocks import PATTERN, Blocks, blocks_of
 from tile_cuda.lowering.hopper.bulk_loads import MAPS
 from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of_part
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import const, constant, dtype_of, load, seq
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import EQ, IfThenElse, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.assumptions import DIVISORS, is_multiple
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.analysis.assumptions import DIVISORS, is_multiple
 from tilecore.lowering.simt.find_ranges import ALONE
 
 

@@ -13,12 +13,12 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.wgmma import PRODUCTS
 from tile_cuda.lowering.hopper.written_tiles import written_by_threads
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name, seq, with_body
 from tilecore.ir.nodes import AttrStmt, Call, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, TensorLoad, Var, While
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.insert_barriers import BARRIER
-from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 
 def fence_writes(func: PrimFunc, env: PassEnv) -> PrimFunc:

@@ -6,14 +6,14 @@ The sums would be written twice, and the compiler would put the zeros between th
 from __future__ import annotations
 
 from tile_cuda.lowering.hopper.group_product import group_product_of
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
 from tilecore.ir.nodes import EQ, AttrStmt, Evaluate, For, ForKind, IfThenElse, Stmt, Var
 from tilecore.ir.regions import is_whole
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import variables
-from tilecore.lowering.fold_clears import cleared
-from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.loops.fold_clears import cleared
 from tilecore.lowering.simt.note_ranges import threads_of_call
 
 

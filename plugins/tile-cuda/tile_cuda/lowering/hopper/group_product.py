@@ -10,16 +10,16 @@ from tile_cuda.lowering.product import SUMS, allows_tf32
 from tile_cuda.lowering.shapes import SHORT, Shape, shape_of
 from tile_cuda.lowering.warps import FULL_COLUMN
 from tile_cuda.target import architecture_of
+from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, tiled
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.assumptions import is_multiple
-from tilecore.lowering.loops.matmul import gemm_sizes
-from tilecore.lowering.passes import PassEnv
-from tilecore.lowering.simt.sums import is_held
+from tilecore.lowering.analysis.assumptions import is_multiple
+from tilecore.lowering.loops.gemm import gemm_sizes
+from tilecore.lowering.simt.tile_ops.accumulators import is_held
 from tilecore.transform import PassConfigKey
 
 GROUP = 4 * WARP  # threads of a warpgroup

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tile_cuda import instructions
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import Stmt
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.note_ranges import HINT
 
 LEAST, MOST, STEP = 24, 256, 8  # PTX ISA, "setmaxnreg"

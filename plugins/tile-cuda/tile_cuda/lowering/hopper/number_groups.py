@@ -9,12 +9,12 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.specialize_warps import ROLE
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name, seq
 from tilecore.ir.nodes import AttrStmt, Bind, Call, PrimFunc, Stmt, Var, structural_map, structural_mutate
 from tilecore.ir.thread_ranges import has_ranges, range_of
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
-from tilecore.lowering.threads.kernels import Threads, each_kernel
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
 
 def number_groups(func: PrimFunc, env: PassEnv) -> PrimFunc:

@@ -20,6 +20,7 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.group_product import group_product_of
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, op_name, seq, statements_of, where
 from tilecore.ir.nodes import (
@@ -36,7 +37,6 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, renewed, substitute, variables
-from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.pipeline_loops import writes
 

@@ -17,11 +17,11 @@ from typing import Any
 from tile_cuda.lowering.hopper.blocks import blocks_of
 from tile_cuda.lowering.hopper.channels import Channel, Fill, bytes_of, tiling_of_fill
 from tile_cuda.lowering.hopper.tensor_maps import Tiling
+from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, statements_of
 from tilecore.ir.nodes import AttrStmt, Bind, Evaluate, For, IfThenElse, Stmt, Var
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.passes import PassEnv
 from tilecore.transform import PassConfigKey
 
 BLOCKS = 2  # of a pair

@@ -13,6 +13,7 @@ from tile_cuda import instructions
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.group_product import GROUP
 from tile_cuda.lowering.hopper.specialize_warps import ROLE, ROLES
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, constant, dtype_of, op_name, seq
 from tilecore.ir.nodes import (
@@ -34,9 +35,8 @@ from tilecore.ir.nodes import (
 from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.analysis.kernels import axes_and_code, is_axis
 from tilecore.lowering.simt.insert_barriers import BARRIER
-from tilecore.lowering.threads.kernels import axes_and_code, is_axis
 
 NAMED_BARRIER = register_call("simt.named_barrier")
 WARP_BARRIER = register_call("simt.warp_barrier")

@@ -11,6 +11,7 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.operations import BARRIER_HINT, KIND, TMA_COPY
 from tile_cuda.target import architecture_of
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
@@ -19,10 +20,9 @@ from tilecore.ir.dialect_calls import has_dialect_calls, refuse_dialects
 from tilecore.ir.nodes import EQ, AllocBuffer, Evaluate, For, IfThenElse, PrimFunc, Stmt, Var, structural_map
 from tilecore.ir.tile_ops import as_tile_call, hints_of, tile_statement
 from tilecore.ir.visit import collect
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.analysis.kernels import Threads, each_kernel, kernels_of
 from tilecore.lowering.simt.pipeline_loops import STAGES
 from tilecore.lowering.simt.plan_shared import ALL_LIVE
-from tilecore.lowering.threads.kernels import Threads, each_kernel, kernels_of
 
 BARRIERS = "explicit_barriers"  # the fact: {buffer of barriers: arrivals that each wants}
 CLUSTERS = "explicit_clusters"  # the fact: buffers of barriers of kernels with clusters

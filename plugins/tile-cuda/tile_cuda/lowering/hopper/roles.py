@@ -15,6 +15,7 @@ from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.channels import Channel, Fill
 from tile_cuda.lowering.hopper.group_product import group_product_of
 from tile_cuda.lowering.hopper.pair_blocks import BLOCKS
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, is_nothing, load, seq, statements_of, store, with_body
 from tilecore.ir.nodes import (
@@ -33,7 +34,6 @@ from tilecore.ir.ranges import known_range, within
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.pipeline_loops import STAGES, on_slot
 

@@ -20,6 +20,7 @@ from tile_cuda.lowering.hopper.persist_blocks import persisted
 from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, warps_of
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.target import multiprocessors_of
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, seq
@@ -44,12 +45,11 @@ from tilecore.ir.scopes import is_fragment, is_global
 from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
-from tilecore.lowering.assumptions import assumed_divisors
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.analysis.assumptions import assumed_divisors
+from tilecore.lowering.analysis.kernels import asks_for_threads, axes_and_code, is_axis, on_axes, threads_in, threads_of
 from tilecore.lowering.simt.insert_barriers import BLOCKS
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.read_layouts import follow
-from tilecore.lowering.threads.kernels import asks_for_threads, axes_and_code, is_axis, on_axes, threads_in, threads_of
 from tilecore.transform import PassConfigKey
 
 ROLES = "cuda.roles"  # attribute: of a kernel's code; its value is the number of further threads

@@ -13,13 +13,13 @@ from typing import Any
 
 from tile_cuda.launch.tensor_maps import DTYPES, MAX_RANK
 from tile_cuda.lowering.hopper.blocks import NAMES, PATTERN, PIECE, Blocks
+from tilecore.artifact.dims import dim_to_json
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of
 from tilecore.ir.nodes import TensorRegion, Var
 from tilecore.ir.sizes import to_dim
-from tilecore.lowering.assumptions import is_multiple
-from tilecore.runtime.dims import dim_to_json
+from tilecore.lowering.analysis.assumptions import is_multiple
 
 MOST_IN_BOX = 256  # elements along an axis
 

@@ -16,6 +16,7 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.wgmma import PRODUCTS, UNWAITED, issues_products
 from tile_cuda.lowering.hopper.written_tiles import written_by_threads
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
@@ -36,10 +37,9 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.visit import collect, substitute, variables
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
+from tilecore.lowering.simt.analysis.accesses import apart
 from tilecore.lowering.simt.insert_barriers import BARRIER, NEST, is_barrier
-from tilecore.lowering.simt.touches import apart
-from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 MOST = 4  # groups that are told apart; what is older is taken for one of this age
 ROUNDS = 6  # of a loop that are looked at before the slots of its rings are taken for any

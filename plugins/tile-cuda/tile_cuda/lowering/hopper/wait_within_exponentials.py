@@ -18,6 +18,7 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.wgmma import issues_products
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -35,9 +36,8 @@ from tilecore.ir.nodes import (
     structural_mutate,
 )
 from tilecore.ir.visit import collect, renewed, substitute, variables
-from tilecore.lowering.passes import Pass, PassEnv
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.threads.kernels import Threads, each_kernel
 
 PART = 8  # one of so many parts of the exponentials stands in front of the wait
 EXPONENTIALS = ("exp", "exp2", "exp10")

@@ -13,18 +13,18 @@ from tile_cuda import instructions
 from tile_cuda.lowering.hopper.blocks import CODES, PIECE
 from tile_cuda.lowering.hopper.group_product import GROUP, ROWS, GroupProduct, group_product_of, operand_blocks
 from tile_cuda.operations import FENCE_OPERAND, WGMMA_GEMM
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import const, constant, load, seq
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Bind, Expr, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.regions import element_indices
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.ir.visit import collect
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import PassEnv
 from tilecore.lowering.simt.infer_layouts import SHARED
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.lowering.simt.sums import Sums, is_held
+from tilecore.lowering.simt.tile_ops.accumulators import Sums, is_held
 
 PRODUCTS = "cuda.products"  # attribute: one group of products, as it is issued
 UNWAITED = 2  # its value where the kernel itself waits for them

@@ -7,7 +7,7 @@ from tilecore.ir.build import op_name
 from tilecore.ir.nodes import BufferStore, Call, Stmt, Var
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.asynchronous import COPY
+from tilecore.lowering.simt.analysis.asynchronous import COPY
 
 
 def written_by_threads(body: Stmt) -> set[Var]:

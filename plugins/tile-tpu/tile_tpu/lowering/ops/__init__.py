@@ -3,7 +3,7 @@ takes over."""
 
 from __future__ import annotations
 
-from tilecore.lowering.implementation import TileOpImpl
+from tilecore.contract.implementation import TileOpImpl
 
 
 def implementations() -> tuple[TileOpImpl, ...]:

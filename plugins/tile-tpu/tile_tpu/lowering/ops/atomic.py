@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import cast, constant, dtype_of, load, nest, store
 from tilecore.ir.nodes import Expr, Stmt, TensorRegion, tirx
 from tilecore.ir.reductions import has_meaning, join
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.loops.moves import axes_of, indices_of
-from tilecore.lowering.passes import PassEnv
+from tilecore.lowering.tile_ops.copies import axes_of, indices_of
 
 _KINDS = {"add": "sum", "max": "max", "min": "min", "and": "bitand", "or": "bitor", "xor": "bitxor"}
 _REPLACING = ("exchange", "store")

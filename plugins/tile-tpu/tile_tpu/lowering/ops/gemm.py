@@ -12,11 +12,11 @@ from tile_tpu.ir.views import View
 from tile_tpu.lowering.ops import byte_products, float_splits
 from tile_tpu.lowering.ops.products import Product, add_or_put, multiply, only_if
 from tile_tpu.lowering.ops.work import Work, known_shape, view_of, why_no_view, work_of
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Stmt, tirx
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import PassEnv
 from tilecore.transform import PassConfigKey
 
 _HALVES = ("float16", "bfloat16")

@@ -14,11 +14,11 @@ from tile_tpu.lowering.ops.joins import Join
 from tile_tpu.lowering.ops.work import Work, known_shape, view_of, why_no_view, work_of
 from tile_tpu.lowering.regions import region_view
 from tile_tpu.lowering.tensorize import LAYOUTS
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Stmt
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.implementation import TileOpImpl
-from tilecore.lowering.passes import PassEnv
 from tilecore.transform import PassConfigKey
 
 

@@ -10,12 +10,12 @@ from tile_tpu.lowering.emitter import Emitter
 from tile_tpu.lowering.frames import Frame
 from tile_tpu.lowering.regions import NoView, region_view, settled
 from tile_tpu.lowering.tensorize import LAYOUTS
+from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.passes import PassEnv
 
 MOST = 65535  # an extent of a view
 

@@ -1,0 +1,130 @@
+"""KernelAdapter: how one execution backend loads an artifact, launches it and handles its device's tensors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.artifact.dims import Dim
+from tilecore.artifact.records import Artifact
+from tilecore.contract.records import Presence
+from tilecore.contract.timing import HostTimer, Timer
+from tilecore.errors import LaunchError, UnsupportedError
+from tilecore.target import Target
+
+INTERPRETED = "interpret"  # name of the execution backend that runs kernels by their definition (TILECORE_INTERPRET)
+SIMULATED = "sim"  # name of the execution backend that runs kernels without their device; TILECORE_SIMULATE chooses it
+
+
+@dataclass(frozen=True)
+class LoadedKernel:
+    """A loaded artifact, ready to launch.
+
+    launch: either a PyCapsule named ``tilecore.launch`` that holds the address of a
+    ``int (*)(void *state, const int64_t *slots, const int64_t *grids, void *stream)``, or a Python callable
+    ``launch(slots_address, grids_address, stream)`` for adapters without native code. With ``on_device`` it takes the
+    index of the tensors' device too, before the stream: the capsule is then named ``tilecore.launch_on_device`` and
+    holds an ``int (*)(void *state, const int64_t *slots, const int64_t *grids, int device, void *stream)``, the
+    callable is ``launch(slots_address, grids_address, device, stream)``. ``slots`` are as
+    :class:`~tilecore.artifact.records.Entry` says; ``grids`` holds 4 int64 an entry: x, y, z, shared bytes;
+    an entry with 0 blocks along an axis is left out. Behind the slots stand the ``sizes``. It returns 0, or another
+    number that ``error`` turns into words.
+    state: address handed back to a native launch. owner: keeps everything alive. on_device: see ``launch``.
+    sizes: what else the launch wants to know of a call, computed from the kernel's symbols. advice: what to do about
+    a number that the launch returned, "" where nothing is known.
+    """
+
+    launch: Any
+    state: int = 0
+    error: Callable[[int], str] | None = None
+    owner: Any = None
+    on_device: bool = False
+    sizes: tuple[Dim, ...] = ()
+    advice: Callable[[int], str] | None = None
+
+    @property
+    def capsule_name(self) -> str:
+        """Name of the capsule that ``launch`` must be if it is one."""
+        return "tilecore.launch_on_device" if self.on_device else "tilecore.launch"
+
+
+class KernelAdapter(ABC):
+    """One way to run kernels of a target; ``name`` is what users pass as ``execution_backend``.
+
+    device: DLPack device type of the tensors that it takes; None: the target's own.
+    tensor_streams: whether kernels run on the stream that the library of the tensors calls current, which the built
+    launcher then reads from their DLPack exchange table, in C; ``current_stream`` is asked for tensors without one.
+    simulates: whether it runs kernels on the host in place of the target's device. Its kernels are no deployment.
+    """
+
+    name: str
+    device: int | None = None
+    tensor_streams: bool = False
+    simulates: bool = False
+
+    @abstractmethod
+    def available(self, target: Target) -> Presence:
+        """Can it run here? Quick; ``detail`` says what is missing and how to get it."""
+
+    @abstractmethod
+    def load(self, artifact: Artifact) -> LoadedKernel:
+        """Load an artifact that was built for this adapter; its binary is of one of ``binary_formats``. Must not import
+        TVM."""
+
+    def binary_formats(self) -> Sequence[str]:
+        """Formats of binaries that it loads; empty: it loads the source itself and no toolchain is called."""
+        return ()
+
+    def current_stream(self, device_index: int) -> int:
+        """The stream to launch on, as an integer handle; 0 is the default stream."""
+        return 0
+
+    def capture(self, device_index: int, stream: int) -> int:
+        """Number of the capture that records the launches of a stream into a graph, 0 while there is none: a number
+        stands for one capture only. Asked before launches of kernels with workspaces, which a graph must not lose."""
+        return 0
+
+    def synchronize(self, device_index: int = 0) -> None:  # noqa: B027 - nothing to wait for on a host
+        """Wait until everything launched has finished."""
+
+    def timer(self, device_index: int = 0, backend: str = "event") -> Timer:
+        """A stop watch for work on the device; one is made for every measurement.
+
+        backend: "event" for the device's own clock where it has one, "wall" for the host's; others are the adapter's
+        own. Here it is the host's clock around ``synchronize``. Raises UnsupportedError for a backend it has not.
+        """
+        if backend not in ("event", "wall"):
+            raise UnsupportedError(
+                f"execution backend {self.name!r} cannot time by {backend!r}", expected='"event" or "wall"'
+            )
+        plain = getattr(self.synchronize, "__func__", None) is KernelAdapter.synchronize
+        return HostTimer(None if plain else lambda: self.synchronize(device_index))
+
+    def empty(self, shape: tuple[int, ...], dtype: str, device_index: int = 0) -> Any:
+        """An uninitialised tensor where this adapter's kernels can use it: torch's if torch is there, else numpy's.
+
+        A call whose tensors are numpy arrays gets arrays on the host, unless an adapter has this method of its own.
+        """
+        from tilecore.runtime.tensors import device_problem, empty
+
+        device = self.torch_device(device_index)
+        try:
+            return empty(shape, dtype, device)
+        except Exception as error:
+            problem = device_problem(device)
+            if not problem:
+                raise
+            raise LaunchError(
+                f"execution backend {self.name!r} has its tensors on {device!r}, and torch makes none there",
+                found=problem,
+                hint="pass the outputs instead of out_idx; or install the torch that knows the device",
+            ) from error
+
+    def torch_device(self, device_index: int = 0) -> str:
+        return "cpu"
+
+    def largest_run(self) -> int | None:
+        """Most element operations that a benchmark should ask for (simulators are slow); None: no limit."""
+        return None

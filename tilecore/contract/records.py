@@ -1,0 +1,217 @@
+"""What a backend says of itself: the records that the five hooks return, and the joined :class:`Backend`.
+
+A record is checked whole when a backend is loaded, so half a backend cannot exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tilecore.target import Attribute, Target
+
+if TYPE_CHECKING:
+    from tilecore.contract.adapter import KernelAdapter
+    from tilecore.contract.implementation import TileOpImpl
+    from tilecore.contract.passes import PassEdit
+
+CONTRACT_VERSION = 1
+SUPPORTED_CONTRACTS = (CONTRACT_VERSION - 1, CONTRACT_VERSION)
+
+
+@dataclass(frozen=True)
+class Presence:
+    """Whether a device (or tool) is there. ``detail``: its name and version, or what was looked for and where."""
+
+    present: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a target can do; the conformance kit skips by it and errors quote it.
+
+    dtypes: element types of tensors. scopes: memory scopes. tile_ops: names without the ``tile.`` prefix.
+    max_threads: of a block (0: no threads). warp: threads that run in step (1: none).
+    shared_bytes: on-chip memory of one block (0: no limit). features: free words, such as "atomics".
+    """
+
+    dtypes: frozenset[str]
+    scopes: frozenset[str]
+    tile_ops: frozenset[str]
+    max_threads: int = 0
+    warp: int = 1
+    shared_bytes: int = 0
+    features: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class AttributeSpec:
+    """One target attribute: its default (None: filled in by ``resolve``), meaning and, if few, legal values.
+
+    other_names: further names that users may give it by.
+    """
+
+    doc: str
+    default: Attribute | None = None
+    choices: tuple[Attribute, ...] = ()
+    other_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TargetSpec:
+    """Answer of ``tilecore_target``.
+
+    kind: equals the entry point's name. aliases: other names users may type, each with the attributes it implies.
+    resolve: fills in every attribute (detecting the device present if need be); must return the same target for the
+    same machine in every process. device: DLPack device type (1 = host memory). torch_device: torch's name for it.
+    detect: is a device present. Neither ``resolve`` nor ``detect`` may import TVM or torch.
+    language: names that it adds to the tile language, each with its place ("module:attribute"), which is imported when
+    a kernel uses the name.
+    known_failures: function of a Target: the cases of the conformance kit that are known to fail on it, as patterns
+    ("test_math.py::*erf*"), each with the reason; a case whose reason begins with "crashes" is not run.
+    contract: the version of the contract that the plugin was written for.
+    """
+
+    kind: str
+    doc: str
+    capabilities: Callable[[Target], Capabilities]
+    detect: Callable[[], Presence]
+    resolve: Callable[[Target], Target] = lambda target: target
+    attributes: Mapping[str, AttributeSpec] = field(default_factory=dict)
+    aliases: Mapping[str, Mapping[str, Attribute]] = field(default_factory=dict)
+    device: int = 1
+    torch_device: str = "cpu"
+    language: Mapping[str, str] = field(default_factory=dict)
+    contract: int = CONTRACT_VERSION
+    known_failures: Callable[[Target], Mapping[str, str]] = lambda target: {}
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """Answer of ``tilecore_lowering``.
+
+    family: the pipeline that it starts from ("loops", "simt"), or "none" for one that is all the plugin's own: the gap
+    "all", then "outline_kernels", which splits the function into its kernels unless a pass before it did.
+    edits: passes inserted, replaced or removed by name. implementations: the backend's own tile ops.
+    stand_in: the TVM target, as a dict, that stock passes run under.
+    """
+
+    family: str
+    stand_in: Callable[[Target], dict[str, Any]]
+    edits: Sequence[PassEdit] = ()
+    implementations: Sequence[TileOpImpl] = ()
+
+
+@dataclass(frozen=True)
+class Codegen:
+    """Answer of ``tilecore_codegen``.
+
+    function: name of the TVM global function (``target.build.tilecore_<kind>``): called with the lowered IRModule and
+    the target's canonical text, it returns the source text of the whole module; or a dict of two texts, "source" and
+    "entries": JSON ``{symbol: {"shared_bytes": int, "attributes": {...}}}`` for the artifact's entries.
+    register: registers that function; called once, before its first use (it may import TVM).
+    emits: format of the source: "llvm", "c", ... ; the extension of dumped files.
+    """
+
+    function: str
+    emits: str
+    register: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """One thing a toolchain looked for: compiler, library, SDK or variable.
+
+    where: its path when found, else the places tried. allows: what it is needed for ("emit", "compile", "run", ...).
+    """
+
+    name: str
+    present: bool
+    where: str
+    version: str = ""
+    allows: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """What a toolchain gets: ``source`` of format ``Codegen.emits`` with these entry symbols, the user's flags, the
+    execution backend that will load the binary, and the pass configuration by key."""
+
+    name: str
+    source: str
+    symbols: tuple[str, ...]
+    target: Target
+    flags: tuple[str, ...] = ()
+    verbose: bool = False
+    adapter: str = ""
+    config: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class InstallRequest:
+    """What :attr:`Installable.install` gets.
+
+    folder: tilecore's own for the target; it exists. archive: a file that the user has fetched, "" to fetch it.
+    progress: function of (what is done, bytes done, bytes in all or 0 when not known).
+    """
+
+    folder: str
+    archive: str = ""
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None
+
+
+@dataclass(frozen=True)
+class Installable:
+    """What ``tilecore toolchain install`` can fetch.
+
+    name: with its version. doc: what it is, from where, under which licence; shown before the user agrees.
+    download_bytes, installed_bytes: how much is fetched and kept. installed: function of the
+    folder; returns where it is already, "" if it is not.
+    install: fetches it, whole or not at all, and returns where it is; raises ToolchainError.
+    """
+
+    name: str
+    doc: str
+    download_bytes: int
+    installed_bytes: int
+    installed: Callable[[str], str]
+    install: Callable[[InstallRequest], str]
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Answer of ``tilecore_toolchain``.
+
+    find: looks for everything, quickly, without TVM or torch. build: source to (binary, format); raises
+    ToolchainError with the tool's own output. version: goes into cache keys; quick, without TVM or torch.
+    describe: what a binary says of its functions, for ``kernel.explain()``: numbers by function and name, such as
+    {"gemm_kernel": {"registers": 168, "stack_bytes": 0}}. installable: what tilecore can fetch of it, None: nothing.
+    """
+
+    find: Callable[[], Sequence[Found]]
+    build: Callable[[BuildRequest], tuple[bytes, str]]
+    version: Callable[[Target], str] = lambda target: ""
+    describe: Callable[[bytes], Mapping[str, Mapping[str, int]]] = lambda binary: {}
+    installable: Installable | None = None
+
+
+@dataclass(frozen=True)
+class Backend:
+    """The joined record of one target kind. ``package``/``version``: the distribution that it comes from; ``module``:
+    that of its plugin."""
+
+    package: str
+    version: str
+    target: TargetSpec
+    lowering: Lowering
+    codegen: Codegen
+    toolchain: Toolchain
+    adapters: Mapping[str, KernelAdapter]
+    module: str = ""
+
+    @property
+    def kind(self) -> str:
+        return self.target.kind

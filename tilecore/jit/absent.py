@@ -1,0 +1,37 @@
+"""Kernels for a device that is not here: compiled, looked at and exported, but not launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilecore.artifact.records import Artifact
+from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.records import Backend
+from tilecore.jit.kernel import JITKernel, not_here
+from tilecore.target import Target
+
+
+class AbsentKernel(JITKernel):
+    """A kernel whose device is on another machine. Calling it raises LaunchError, which says what is missing."""
+
+    def _load(self, artifact: Artifact, adapter: KernelAdapter) -> LoadedKernel:
+        return LoadedKernel(self._no_launch)
+
+    def _require_device(self, artifact: Artifact, backend: Backend, target: Target) -> None:
+        """It is known not to be here."""
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self._no_launch()
+
+    def _no_launch(self, *args: Any) -> int:
+        missing = self._execution.available(self.target).detail
+        raise not_here(self.artifact, self.backend, self.target, missing)
+
+
+def made_here(
+    artifact: Artifact, backend: Backend, target: Target, make_ir: Callable[[], Any] | None = None
+) -> JITKernel:
+    """A kernel that was compiled on this machine: loaded, if its device is here too."""
+    present = backend.adapters[artifact.adapter].available(target).present
+    return (JITKernel if present else AbsentKernel)(artifact, backend, target, make_ir)

@@ -1,0 +1,162 @@
+"""``kernel.explain()``: what was chosen for each operation, why others were not, and where the time went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from tilecore.artifact.records import Artifact
+
+Row = Mapping[str, Any]
+
+
+class Explanation:
+    """A report on one kernel; ``str()`` of it is for reading, ``data`` for programs.
+
+    describe: Toolchain.describe of the backend that made it, where the binary can be asked.
+    """
+
+    def __init__(
+        self, artifact: Artifact, describe: Callable[[bytes], Mapping[str, Mapping[str, int]]] | None = None
+    ) -> None:
+        self.artifact = artifact
+        self.functions = dict(describe(artifact.binary)) if describe is not None and artifact.binary else {}
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        return self.artifact.report
+
+    def __str__(self) -> str:
+        lines = [f"{self.artifact.name} on {self.artifact.target}, execution backend {self.artifact.adapter}"]
+        lines += self._entries()
+        sections = (
+            self._operations, self._layouts, self._memory, self._pipelines, self._roles, self._overlaps, self._moves,
+            self._loops, self._notes, self._times,
+        )  # fmt: skip
+        for section in sections:
+            lines += section()
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _rows(self, topic: str) -> Iterable[Row]:
+        return self.data.get(topic, ())
+
+    def _entries(self) -> list[str]:
+        made = []
+        for entry in self.artifact.entries:
+            grid = ", ".join(str(d) for d in entry.grid)
+            threads = "" if tuple(entry.threads) == (1, 1, 1) else f", threads {tuple(entry.threads)}"
+            made.append(
+                f"  {entry.symbol}: grid ({grid}){threads}, {entry.shared_bytes} bytes of on-chip memory a block"
+            )
+            known = self.functions.get(entry.symbol, {})
+            if known:
+                made.append("      " + ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in known.items()))
+            asked = {k: v for k, v in entry.attributes.items() if k != "assertions"}
+            if asked:
+                made.append("      launch: " + ", ".join(f"{name} {value}" for name, value in asked.items()))
+        return made
+
+    def _operations(self) -> list[str]:
+        lines = []
+        for row in self._rows("tile_ops"):
+            text = f"  {_place(row)}{row['op']}: {row['implementation']}"
+            lines.append("\n".join([text, *(f"      not {n}: {reason}" for n, reason in row.get("declined", ()))]))
+        return _titled("tile operations:", dict.fromkeys(lines))
+
+    def _layouts(self) -> list[str]:
+        lines = []
+        for row in self._rows("layouts"):
+            if "thread" not in row:
+                lines.append(f"  {row['buffer']}: {row['layout']}")
+                continue
+            copies = f", each element {row['copies']} times" if row["copies"] > 1 else ""
+            size = "x".join(map(str, row["shape"])) or "one element"
+            lines.append(
+                f"  {row['buffer']}: {size} over {row['threads']} threads, {row['registers']} registers each{copies}\n"
+                f"      thread = {row['thread']}\n      register = {row['register']}"
+            )
+        return _titled("layouts:", dict.fromkeys(lines))
+
+    def _memory(self) -> list[str]:
+        lines = []
+        for row in self._rows("shared_memory"):
+            for name, (start, size) in sorted(row["buffers"].items(), key=lambda item: item[1]):
+                first, last = row.get("lines", {}).get(name, (0, 0))
+                used = f", used on {_lines(first, last)}" if first else ""
+                lines.append(f"  {start:>7} to {start + size:<7} {name}{used}")
+        return _titled("on-chip memory of a block, in bytes:", lines)
+
+    def _pipelines(self) -> list[str]:
+        lines = []
+        for row in self._rows("pipelines"):
+            filled = f", filled {row['filled']}" if "filled" in row else ""
+            lines.append(f"  {row['tiles']}: {row['stages']} stages{filled}")
+        made = _titled("pipelines:", lines)
+        barriers = sum(row["inserted"] for row in self._rows("barriers"))
+        if barriers:
+            made.append(f"barriers inserted: {barriers}")
+        return made
+
+    def _roles(self) -> list[str]:
+        lines = []
+        for row in self._rows("warp_roles"):
+            if "declined" in row:
+                lines.append(f"  {row['tile']}: {row['declined']}" if "tile" in row else f"  none: {row['declined']}")
+                continue
+            shares = f"; registers: {row['registers']}" if "registers" in row else ""
+            lines.append(f"  {row['producer']} fills tiles, {row['consumers']} use them{shares}")
+        return _titled("roles of warps:", dict.fromkeys(lines))
+
+    def _overlaps(self) -> list[str]:
+        lines = []
+        for row in self._rows("overlaps"):
+            what = f"{row['products']} products" if row.get("products") else "releases"
+            late = f"no: {row['declined']}" if "declined" in row else f"{what} of a step come in the next"
+            lines.append(f"  {row['loop']}: {late}")
+        return _titled("steps of loops that overlap:", dict.fromkeys(lines))
+
+    def _moves(self) -> list[str]:
+        lines = []
+        for row in self._rows("moves"):
+            widths: dict[int, list[str]] = {}
+            for name, size in row["bytes"].items():
+                widths.setdefault(size, []).append(name)
+            for size, names in widths.items():
+                lines.append(f"  {_place(row)}{', '.join(names)} by {size} bytes")
+        return _titled("moves of a thread:", dict.fromkeys(lines))
+
+    def _loops(self) -> list[str]:
+        vectors = [f"  {_place(row)}{row['lanes']} lanes along {row['axis']}" for row in self._rows("vectorized")]
+        scalars = [f"  {_place(row)}{row['reason']}" for row in self._rows("not_vectorized")]
+        return [
+            *_titled("loops as vectors:", dict.fromkeys(vectors)),
+            *_titled("loops that stayed scalar:", dict.fromkeys(scalars)),
+        ]
+
+    def _notes(self) -> list[str]:
+        lines = [f"  blocks run {row['order']}" for row in self._rows("blocks")]
+        lines += [f"  blocks make no pairs: {row['declined']}" for row in self._rows("block_pairs")]
+        lines += [f"  {row['text']}" for row in self._rows("notes")]
+        return _titled("notes:", dict.fromkeys(lines))
+
+    def _times(self) -> list[str]:
+        steps = self.data.get("steps", {})
+        if not steps:
+            return []
+        return ["compile time: " + ", ".join(f"{name} {ms:.1f} ms" for name, ms in steps.items())]
+
+
+def _place(row: Row) -> str:
+    return f"line {row['line']}: " if row.get("line") else ""
+
+
+def _lines(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first} to {last}"
+
+
+def _titled(title: str, lines: Iterable[str]) -> list[str]:
+    """The lines under a title; nothing where there are none."""
+    found = list(lines)
+    return [title, *found] if found else []

@@ -1,0 +1,87 @@
+"""Kernels as files: written by ``kernel.export()``, loaded by ``tilecore.load_kernel()`` without TVM; and pickled."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilecore.artifact.records import Artifact
+from tilecore.cache.entry_format import decode, encode
+from tilecore.errors import CacheError, TargetError
+
+if TYPE_CHECKING:
+    from tilecore.jit.kernel import JITKernel
+
+# An exported file is a cache entry that goes by this key: digests and all.
+EXPORT_KEY = "e" * 64
+
+
+def write_kernel(artifact: Artifact, path: str | os.PathLike[str]) -> Path:
+    """Write atomically; raises CacheError when the folder cannot be written."""
+    target = Path(path)
+    staged = target.parent / f".{target.name}.{secrets.token_hex(8)}"
+    try:
+        staged.write_bytes(encode(EXPORT_KEY, artifact))
+        os.replace(staged, target)
+    except OSError as error:
+        raise CacheError(f"{target} cannot be written: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            staged.unlink(missing_ok=True)
+    return target
+
+
+def read_kernel(path: str | os.PathLike[str]) -> Artifact:
+    """The artifact in a file; raises CacheError when it is missing, damaged or of another version."""
+    try:
+        kind = os.stat(path).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):  # a pipe or a device gives bytes for ever, or waits for some
+            raise CacheError(f"{path} is no exported kernel", found="a pipe or a device", expected="a file")
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise CacheError(f"{path} cannot be read: {error.strerror or error}") from error
+    try:
+        return decode(data, EXPORT_KEY)
+    except Exception as error:
+        raise CacheError(f"{path} is not an exported kernel, or is damaged: {error}") from error
+
+
+def load_kernel(path: str | os.PathLike[str]) -> JITKernel:
+    """A JITKernel from a file that ``kernel.export()`` wrote.
+
+    Raises CacheError when the file is missing or damaged, TargetError when nothing installed runs its target,
+    LaunchError when its target is not here, such as another processor.
+    """
+    from tilecore.runtime.simulation import warn_of_loading
+
+    kernel = kernel_of(read_kernel(path))
+    warn_of_loading(kernel.artifact, kernel.backend)
+    return kernel
+
+
+def kernel_of(artifact: Artifact) -> JITKernel:
+    """The artifact as a kernel of this process. Raises TargetError, LaunchError."""
+    from tilecore.jit.kernel import JITKernel
+    from tilecore.plugins import manager
+
+    backend, target = manager.resolve(artifact.target)
+    if artifact.adapter not in backend.adapters:
+        raise TargetError(
+            f"{artifact.name} was exported for execution_backend={artifact.adapter!r}, which {backend.package} "
+            f"{backend.version} does not have",
+            expected=", ".join(backend.adapters),
+            hint="export it again with this version",
+        )
+    return JITKernel(artifact, backend, target)
+
+
+def unpickled(artifact: Artifact, facts: dict[str, object]) -> JITKernel:
+    """What pickle makes of a kernel: as a loaded one, with the attributes in ``facts``."""
+    kernel = kernel_of(artifact)
+    for name, value in facts.items():
+        setattr(kernel, name, value)
+    return kernel

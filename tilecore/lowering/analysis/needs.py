@@ -1,0 +1,144 @@
+"""What a kernel needs of a target, to be compared with what the target declares that it has (``Capabilities``).
+
+An empty set of capabilities says nothing, and nothing is compared with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tilecore.contract.records import Capabilities
+from tilecore.dtypes import FACTS
+from tilecore.errors import Location
+from tilecore.frontend.source import location_of_span, place_of_parameter
+from tilecore.ir.build import dtype_of, op_name
+from tilecore.ir.names import TILE_OP_NAMES
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Bind,
+    BufferStore,
+    Call,
+    Cast,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    PrimFunc,
+    Stmt,
+    Var,
+    While,
+    is_buffer_var,
+)
+from tilecore.ir.sizes import symbols_in
+from tilecore.ir.tile_ops import as_tile_call, name_in_language
+from tilecore.ir.visit import collect
+
+TYPE, SCOPE, OPERATION, FEATURE = "element type", "memory scope", "tile operation", "feature"
+CONVERSION = "a value becomes one of"  # subject of a TYPE that no buffer or parameter has
+SCOPES = ("global", "shared", "shared.dyn", "local", "local.fragment", "local.var")
+FEATURES = {  # of operations that are no work on tiles
+    "atomic": "atomics", "atomic_element": "atomics", "print": "print", "device_assert": "device_assert",
+}  # fmt: skip
+SOURCE_HINTS = {"prelude": "T.Kernel(prelude=...)", "import_source": "T.import_source"}  # how users write them
+_MARKS = ("assume", "annotate")  # they say something of the kernel, and ask nothing of the target
+_OF_INDICES = ("int32", "int64", "bool")  # of sizes and conditions, which the compiler converts
+_CALLS = ("call_extern", "call_pure_extern")
+
+
+@dataclass(frozen=True)
+class Need:
+    """kind: TYPE, SCOPE, OPERATION or FEATURE. name: the capability's. subject: the buffer, or the operation as users
+    write it; of a TYPE with what it has to do with it. where: gives the place in the user's file."""
+
+    kind: str
+    name: str
+    subject: str
+    where: Callable[[], Location | None]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    def declared(self, capabilities: Capabilities) -> Collection[str]:
+        """What the target has of this kind; empty where it does not say."""
+        sets = {TYPE: "dtypes", SCOPE: "scopes", OPERATION: "tile_ops", FEATURE: "features"}
+        return getattr(capabilities, sets[self.kind])  # type: ignore[no-any-return]
+
+    def is_met(self, capabilities: Capabilities) -> bool:
+        known = self.declared(capabilities)
+        same = {self.name}
+        if self.kind == SCOPE and self.name.startswith("shared"):  # of a size that is known or not: one memory
+            same = {"shared", "shared.dyn"}
+        return not known or not same.isdisjoint(known)
+
+
+def needs(func: PrimFunc) -> Iterator[Need]:
+    """All that a kernel (tile IR) needs, in the order of its text as far as kinds allow."""
+    yield from _of_buffers(func)
+    yield from _of_numbers(func)
+    yield from _of_sizes(func)
+    for node in collect(func.body, Evaluate, BufferStore, Bind, For, While, IfThenElse):
+        yield from _of_operations(node)
+
+
+def _of_buffers(func: PrimFunc) -> Iterator[Need]:
+    found: list[tuple[Any, Callable[[], Location | None]]] = []
+    for param in func.params:
+        if is_buffer_var(param):
+            found.append((param, partial(place_of_parameter, func.span, str(param.name))))
+    for node in collect(func.body, AllocBuffer, DeclBuffer):
+        found.append((node.buffer, partial(location_of_span, node.span)))
+    for buffer, where in found:
+        kind, scope, name = dtype_of(buffer), str(buffer.scope()), str(buffer.name)
+        if kind in FACTS:
+            yield Need(TYPE, kind, f"{name} has elements of", where)
+        if scope in SCOPES:
+            yield Need(SCOPE, scope, name, where)
+
+
+def _of_numbers(func: PrimFunc) -> Iterator[Need]:
+    for param in func.params:
+        if not is_buffer_var(param) and dtype_of(param) in FACTS:
+            name = str(param.name)
+            yield Need(TYPE, dtype_of(param), f"{name} is a number of", partial(place_of_parameter, func.span, name))
+
+
+def _of_sizes(func: PrimFunc) -> Iterator[Need]:
+    symbols = set(symbols_in(func.params))
+    for param in filter(is_buffer_var, func.params):
+        if any(var in symbols for size in (*param.shape, *param.strides) for var in collect(size, Var)):
+            where = partial(place_of_parameter, func.span, str(param.name))
+            yield Need(FEATURE, "dynamic_shapes", str(param.name), where)
+            return
+
+
+def _of_operations(node: Stmt) -> Iterator[Need]:
+    where = partial(location_of_span, node.span)
+    found = [value for part in _expressions(node) for value in collect(part, Cast, Call)]
+    for kind in dict.fromkeys(dtype_of(value) for value in found if isinstance(value, Cast)):
+        if kind in FACTS and kind not in _OF_INDICES:
+            yield Need(TYPE, kind, CONVERSION, where)
+    calls = [value for value in found if isinstance(value, Call)]
+    tiles = [call for inner in calls if (call := as_tile_call(inner))]
+    for op, name in dict.fromkeys((call.op.name, name_in_language(call)) for call in tiles):
+        if op not in _MARKS and op in TILE_OP_NAMES:
+            yield Need(OPERATION, op, name, where)
+            if op in FEATURES:
+                yield Need(FEATURE, FEATURES[op], name, where)
+            if name == "T.atomic_cas":
+                yield Need(FEATURE, "compare_and_swap", name, where)
+    for call in calls:
+        if op_name(call) in _CALLS:
+            yield Need(FEATURE, "source", f"T.call_extern of {call.args[0].value}", where)
+    for tile in tiles:
+        if tile.op.name == "annotate" and str(tile.key) in SOURCE_HINTS:
+            yield Need(FEATURE, "source", SOURCE_HINTS[str(tile.key)], where)
+
+
+def _expressions(node: Stmt) -> list[Any]:
+    """The expressions of a statement, without the statements inside it."""
+    if isinstance(node, (For, While, IfThenElse)):
+        return [part for name in ("min", "extent", "condition") if (part := getattr(node, name, None)) is not None]
+    return [node]

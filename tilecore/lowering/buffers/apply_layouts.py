@@ -1,0 +1,92 @@
+"""Rearranges buffers as the chosen implementations of tile operations asked for (``env.facts["layouts"]``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import dtype_of
+from tilecore.ir.layout import BufferLayout
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    BufferLoad,
+    BufferStore,
+    Call,
+    For,
+    PrimFunc,
+    TensorLoad,
+    Var,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.ranges import binding_loops
+from tilecore.lowering.loops.lane_ops import RAW_LOAD, raw_load
+
+
+def apply_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    layouts: dict[Var, BufferLayout] = env.facts.get("layouts", {})
+    for buffer, layout in layouts.items():
+        env.note("layouts", {"buffer": str(buffer.name), "layout": layout.name})
+    if not layouts:
+        return func
+    rearrange = _Rearrange(layouts)
+    aligned = {rearrange.made[buffer]: layout.alignment for buffer, layout in layouts.items() if layout.alignment}
+    env.facts.setdefault("shared_alignment", {}).update(aligned)
+    env.facts.setdefault("shared_alone", set()).update(
+        rearrange.made[b] for b, layout in layouts.items() if layout.alone
+    )
+    return func.with_body(rearrange.run(func.body))
+
+
+class _Rearrange:
+    def __init__(self, layouts: dict[Var, BufferLayout]) -> None:
+        self.layouts = layouts
+        self.analyzer = Analyzer()
+        self.made = {
+            old: tirx.decl_buffer(
+                list(layout.shape), str(old.dtype), str(old.name), scope=str(old.scope()), layout=None
+            )
+            for old, layout in layouts.items()
+        }
+
+    def run(self, body: Any) -> Any:
+        rules = [
+            (For, binding_loops(self.analyzer)),
+            (Call, self.raw),
+            (TensorLoad, self.load),
+            (BufferStore, self.store),
+            (AllocBuffer, self.alloc),
+        ]
+        return structural_mutate(body, rules)
+
+    def _place(self, buffer: Var, indices: list[Any]) -> list[Any]:
+        return [self.analyzer.simplify(index) for index in self.layouts[buffer].place(indices)]
+
+    def load(self, node: TensorLoad, mutator: Any) -> Any:
+        if node.source not in self.layouts:
+            return mutator.default_mutate(node)
+        indices = [mutator.mutate(i) for i in node.indices]
+        made = BufferLoad(self.made[node.source], self._place(node.source, indices), span=node.span)
+        return self.layouts[node.source].decode(made)
+
+    def store(self, node: BufferStore, mutator: Any) -> Any:
+        if node.buffer not in self.layouts:
+            return mutator.default_mutate(node)
+        indices = [mutator.mutate(i) for i in node.indices]
+        value = self.layouts[node.buffer].encode(mutator.mutate(node.value))
+        return BufferStore(self.made[node.buffer], value, self._place(node.buffer, indices), span=node.span)
+
+    def raw(self, node: Call, mutator: Any) -> Any:
+        """Memory read as it is: the element's place moves, its bytes are not decoded."""
+        element = node.args[0] if node.op.name == RAW_LOAD else None
+        if element is None or element.source not in self.layouts:
+            return mutator.default_mutate(node)
+        indices = self._place(element.source, [mutator.mutate(i) for i in element.indices])
+        return raw_load(BufferLoad(self.made[element.source], indices), dtype_of(node))
+
+    def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
+        return AllocBuffer(self.made.get(node.buffer, node.buffer), span=node.span)
+
+
+APPLY_LAYOUTS = Pass("apply_layouts", apply_layouts)

@@ -1,0 +1,126 @@
+"""Gives every buffer one axis: indices become offsets in elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import cast, const, constant
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    BufferLoad,
+    BufferStore,
+    DeclBuffer,
+    Expr,
+    For,
+    IntImm,
+    PrimFunc,
+    TensorLoad,
+    Var,
+    is_buffer_var,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.ranges import binding_loops
+from tilecore.ir.scopes import is_global
+from tilecore.ir.sizes import symbols_in
+
+MAX_INT32 = 2**31 - 1
+
+
+def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    flat = _Flatten()
+    params = [flat.buffer(p) if is_buffer_var(p) else p for p in func.params]
+    env.facts["original_params"] = list(func.params)
+    body = structural_mutate(
+        func.body,
+        [
+            (For, binding_loops(flat.analyzer)),
+            (TensorLoad, flat.load),
+            (BufferStore, flat.store),
+            (AllocBuffer, flat.alloc),
+            (DeclBuffer, flat.alias),
+            (Var, flat.name),
+        ],
+    )
+    made = PrimFunc(params, body, func.ret_type, func.attrs, func.span)
+    return made.with_attr("tile.symbols", symbols_in(func.params))  # some stood in strides only
+
+
+class _Flatten:
+    def __init__(self) -> None:
+        self.made: dict[Var, Var] = {}
+        self.analyzer = Analyzer()
+
+    def buffer(self, old: Var) -> Var:
+        """The one-axis buffer that stands for ``old``."""
+        new = self.made.get(old)
+        if new is None:
+            span = _elements(old)
+            new = tirx.decl_buffer([span], str(old.dtype), str(old.name), scope=str(old.scope()), layout=None)
+            self.made[old] = new
+        return new
+
+    def offset(self, buffer: Var, indices: list[Expr]) -> Expr:
+        """Offset of an element: int32 on chip, int64 in global memory unless it is known to be small."""
+        strides = strides_of(buffer)
+        wide = is_global(buffer) and not _small(buffer)
+        total: Any = const(0, "int64" if wide else "int32")
+        for index, stride in zip(indices, strides, strict=True):
+            if wide:
+                index, stride = cast(index, "int64"), cast(stride, "int64")
+            total = total + index * stride
+        return self.analyzer.simplify(total)
+
+    def load(self, node: TensorLoad, mutator: Any) -> Any:
+        indices = [mutator.mutate(i) for i in node.indices]
+        return BufferLoad(self.buffer(node.source), [self.offset(node.source, indices)], span=node.span)
+
+    def store(self, node: BufferStore, mutator: Any) -> Any:
+        indices = [mutator.mutate(i) for i in node.indices]
+        value = mutator.mutate(node.value)
+        return BufferStore(self.buffer(node.buffer), value, [self.offset(node.buffer, indices)], span=node.span)
+
+    def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
+        return AllocBuffer(self.buffer(node.buffer), span=node.span)
+
+    def name(self, node: Var, mutator: Any) -> Any:
+        """A buffer as a whole, where a call of the target's own has it as an operand."""
+        return self.made.get(node, node)
+
+    def alias(self, node: DeclBuffer, mutator: Any) -> Any:
+        source = node.data.args[0]
+        return DeclBuffer(self.buffer(node.buffer), data=tirx.buffer_data(self.buffer(source)), span=node.span)
+
+
+def strides_of(buffer: Var) -> list[Expr]:
+    """Elements from one index to the next along each axis; row-major when the buffer names none."""
+    if len(buffer.strides):
+        return list(buffer.strides)
+    strides: list[Expr] = []
+    step: Any = IntImm("int32", 1)
+    for size in reversed(list(buffer.shape)):
+        strides.append(step)
+        step = cast(step, "int64") * cast(size, "int64") if constant(size) is None else step * size
+    return list(reversed(strides))
+
+
+def _elements(buffer: Var) -> Expr:
+    total: Any = const(1, "int64")
+    for size in buffer.shape:
+        total = total * cast(size, "int64")
+    total = Analyzer().simplify(total)
+    known = constant(total)
+    return IntImm("int32", known) if known is not None and known <= MAX_INT32 else total
+
+
+def _small(buffer: Var) -> bool:
+    """Do all offsets fit in int32?"""
+    sizes, strides = [constant(s) for s in buffer.shape], [constant(s) for s in strides_of(buffer)]
+    if any(s is None for s in [*sizes, *strides]):
+        return False
+    return sum((size - 1) * abs(stride) for size, stride in zip(sizes, strides, strict=True)) <= MAX_INT32  # type: ignore[operator, arg-type, misc]
+
+
+FLATTEN_BUFFERS = Pass("flatten_buffers", flatten_buffers)

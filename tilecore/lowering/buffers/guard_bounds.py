@@ -1,0 +1,158 @@
+"""Masks accesses of global buffers that may lie outside their bounds: reads give the safe value, writes are dropped.
+
+A condition is left out where the analyzer proves it, from the ranges of loops and blocks and from enclosing ``if``s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import all_of, const, dtype_of, op_name
+from tilecore.ir.intrinsics import address, as_address
+from tilecore.ir.lasting import branch_scope
+from tilecore.ir.nodes import (
+    AttrStmt,
+    BufferStore,
+    Call,
+    Evaluate,
+    Expr,
+    For,
+    IfThenElse,
+    PrimFunc,
+    Range,
+    Stmt,
+    TensorLoad,
+    Var,
+    is_buffer_var,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.ranges import binding_loops, known_range
+from tilecore.ir.scopes import is_global
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import variables
+from tilecore.lowering.analysis.kernels import is_axis
+from tilecore.lowering.loops.prefetch import PREFETCH
+
+
+def guard_bounds(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    return func.with_body(_Guard(func, env).run(func.body))
+
+
+class _Guard:
+    def __init__(self, func: PrimFunc, env: PassEnv) -> None:
+        self.safe_values = env.facts.get("safe_values", {})
+        self.analyzer = Analyzer()
+        self.roots = memory_roots(func.body)
+        for symbol in sizes_of(func):
+            self.analyzer.bind(
+                symbol, Range.from_min_extent(const(0, dtype_of(symbol)), const(2**31 - 1, dtype_of(symbol)))
+            )
+
+    def run(self, body: Stmt) -> Stmt:
+        return structural_mutate(
+            body,
+            [
+                (AttrStmt, self.attr),
+                (For, binding_loops(self.analyzer)),
+                (IfThenElse, self.branch),
+                (BufferStore, self.store),
+                (Evaluate, self.evaluate),
+                (TensorLoad, self.load),
+                (Call, self.call),
+            ],
+        )
+
+    # -- what is known ----------------------------------------------------------------------------------------
+
+    def attr(self, node: AttrStmt, mutator: Any) -> Any:
+        if is_axis(node):
+            self.analyzer.bind(node.node.var, Range.from_min_extent(const(0, dtype_of(node.node.var)), node.value))
+        known = known_range(node)
+        if known is not None:
+            self.analyzer.bind(*known, allow_override=True)
+        return mutator.default_mutate(node)
+
+    def branch(self, node: IfThenElse, mutator: Any) -> Any:
+        condition = mutator.mutate(node.condition)
+        with branch_scope(self.analyzer, node, self.roots):
+            then = mutator.mutate(node.then_case)
+        other = None if node.else_case is None else mutator.mutate(node.else_case)
+        return IfThenElse(condition, then, other, span=node.span)
+
+    def call(self, node: Call, mutator: Any) -> Any:
+        name = op_name(node)
+        if name == "tile.atomic_element":  # its value outside the bounds is 0
+            made, needed = self.atomic(node, mutator)
+            return made if needed is None else tirx.if_then_else(needed, made, const(0, dtype_of(node)))
+        pointer = as_address(node)
+        if pointer is not None:  # the function of the user's own looks after the bounds
+            element, access = pointer
+            return address(mutator.default_mutate(element), access)
+        if name != "if_then_else":
+            return mutator.default_mutate(node)
+        condition, then, other = node.args
+        made = mutator.mutate(condition)
+        with self.analyzer.constraint_scope(condition):
+            then = mutator.mutate(then)
+        return tirx.if_then_else(made, then, mutator.mutate(other))
+
+    # -- accesses ---------------------------------------------------------------------------------------------
+
+    def load(self, node: TensorLoad, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        condition = self.condition(node)
+        if condition is None:
+            return made
+        dtype = dtype_of(node)
+        return tirx.if_then_else(condition, made, self.safe_values.get(node.source, const(0, dtype)))
+
+    def store(self, node: BufferStore, mutator: Any) -> Any:
+        condition = self.condition(node)
+        made = mutator.default_mutate(node)
+        return made if condition is None else IfThenElse(condition, made, None, span=node.span)
+
+    def evaluate(self, node: Evaluate, mutator: Any) -> Any:
+        if op_name(node.value) == PREFETCH:  # harmless anywhere
+            return node
+        if op_name(node.value) != "tile.atomic_element":
+            return mutator.default_mutate(node)
+        made, condition = self.atomic(node.value, mutator)
+        step = Evaluate(made, span=node.span)
+        return step if condition is None else IfThenElse(condition, step, None, span=node.span)
+
+    def atomic(self, node: Call, mutator: Any) -> tuple[Call, Expr | None]:
+        """The call, and what has to hold for its element, which is no load, to be inside."""
+        element = node.args[0]
+        condition = self.condition(element)
+        place = tirx.BufferLoad(element.source, [mutator.mutate(i) for i in element.indices])
+        args = [place, mutator.mutate(node.args[1]), *node.args[2:4], *(mutator.mutate(a) for a in node.args[4:])]
+        return Call(node.op, args, ret_ty=dtype_of(node)), condition
+
+    def condition(self, access: Any) -> Expr | None:
+        """What has to hold for the access to be inside; None when it is known to be."""
+        buffer = access.source if isinstance(access, TensorLoad) else access.buffer
+        if not is_global(buffer):
+            return None
+        needed = []
+        for index, size in zip(access.indices, buffer.shape, strict=True):
+            if not self.analyzer.can_prove(index >= 0):
+                needed.append(index >= 0)
+            if not self.analyzer.can_prove(index < size):
+                needed.append(index < size)
+        return all_of(needed) if needed else None
+
+
+def sizes_of(func: PrimFunc) -> set[Var]:
+    """The symbols that stand in the parameters' shapes."""
+    found: set[Var] = set()
+    for param in func.params:
+        if is_buffer_var(param):
+            for size in param.shape:
+                found |= variables(size)
+    return found
+
+
+GUARD_BOUNDS = Pass("guard_bounds", guard_bounds)

@@ -1,0 +1,92 @@
+"""Splits a function into its kernels: one PrimFunc for each T.Kernel, with its grid and threads as attributes.
+
+Every kernel takes the same parameters: the function's buffers, its workspaces, its scalars, then its symbols. The
+attributes are ``tile.grid`` (extents along x, y, z), ``tile.block_vars`` (the variables of the block's indices),
+``tile.threads`` and ``tile.thread_vars``.
+Views of tensors and workspaces that stand before the kernels go into those that use them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import const, constant, seq, statements_of
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, DeclBuffer, IntImm, IRModule, PrimFunc, Stmt, Var, is_buffer_var
+from tilecore.ir.scopes import is_global
+from tilecore.ir.sizes import symbols_in
+from tilecore.ir.visit import variables
+from tilecore.lowering.analysis.kernels import axes_and_code, is_axis
+
+
+def outline_kernels(func: PrimFunc | IRModule, env: PassEnv) -> IRModule:
+    if isinstance(func, IRModule):
+        return func  # a backend's own pass has split it
+    name = str(func.attrs["global_symbol"])
+    workspaces, views, kernels = [], [], []
+    for statement in statements_of(func.body):
+        if isinstance(statement, AllocBuffer) and is_global(statement.buffer):
+            workspaces.append(statement.buffer)
+        elif isinstance(statement, DeclBuffer):
+            views.append(statement)
+        elif is_axis(statement):
+            kernels.append(statement)
+        else:
+            raise UnsupportedError(
+                "a statement stands outside T.Kernel",
+                location=location_of_span(getattr(statement, "span", None)),
+                expected="T.Kernel, T.alloc_global and views of tensors only",
+                hint="move it into a kernel",
+            )
+    params = slot_params(func, workspaces, env.facts.get("original_params", func.params))
+    env.facts["workspaces"] = workspaces
+    made = {}
+    # a function called just "kernel" gets the ending too: that word is a keyword of some languages
+    stem = name if name.endswith("_kernel") else f"{name}_kernel"
+    for number, kernel in enumerate(kernels):
+        symbol = stem if len(kernels) == 1 else f"{stem}_{number}"
+        made[symbol] = _kernel(kernel, views, params, symbol)
+    return IRModule(made)
+
+
+def slot_params(func: PrimFunc, workspaces: list[Var], originals: Any) -> list[Var]:
+    """The parameters of every kernel, in the order of an artifact's slots."""
+    buffers = [p for p in func.params if is_buffer_var(p)]
+    scalars = [p for p in func.params if not is_buffer_var(p)]
+    return [*buffers, *workspaces, *scalars, *symbols_in(originals)]
+
+
+def _kernel(node: AttrStmt, views: list[DeclBuffer], params: list[Var], symbol: str) -> PrimFunc:
+    extents: dict[str, Any] = {}
+    names: dict[str, Var] = {}
+    levels, body = axes_and_code(node)
+    for level in levels:
+        extents[str(level.node.thread_tag)] = level.value
+        names[str(level.node.thread_tag)] = level.node.var
+    one = IntImm("int32", 1)
+    func = PrimFunc(params, seq([*_views_of(body, views), *statements_of(body)]))
+    attributes = {
+        "global_symbol": symbol,
+        "tile.grid": [extents.get(f"blockIdx.{x}", one) for x in "xyz"],
+        "tile.block_vars": [names.get(f"blockIdx.{x}", Var(f"b{x}", "int32")) for x in "xyz"],
+        "tile.threads": [const(constant(extents.get(f"threadIdx.{x}", one)), "int32") for x in "xyz"],
+        "tile.thread_vars": [names.get(f"threadIdx.{x}", Var(f"t{x}", "int32")) for x in "xyz"],
+    }
+    for key, value in attributes.items():
+        func = func.with_attr(key, value)
+    return func
+
+
+def _views_of(body: Stmt, views: list[DeclBuffer]) -> list[DeclBuffer]:
+    """Those of ``views`` that ``body`` names, and the views that these are views of."""
+    named, kept = variables(body), []
+    for view in reversed(views):
+        if view.buffer in named:
+            named.add(view.data.args[0])
+            kept.append(view)
+    return kept[::-1]
+
+
+OUTLINE_KERNELS = Pass("outline_kernels", outline_kernels)

@@ -1,0 +1,234 @@
+"""Gives 4-bit tensors in global memory the form that they have there: bytes, each with two elements, the even one low.
+
+A load takes its half of a byte. Two elements of one byte are stored together where a loop over the last axis writes
+whole bytes; else each on its own, by two atomic operations, so that whoever writes the other half is not disturbed.
+On chip 4-bit elements have a byte each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.passes import DEFINITION, Pass, PassEnv
+from tilecore.dtypes import FACTS
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span, place_of_parameter
+from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import cast, const, constant, dtype_of, load, op_name, seq, store
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    AttrStmt,
+    Bind,
+    BufferStore,
+    Call,
+    DeclBuffer,
+    Evaluate,
+    Expr,
+    For,
+    ForKind,
+    PrimFunc,
+    Range,
+    Stmt,
+    TensorLoad,
+    Var,
+    is_buffer_var,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.scopes import is_global
+from tilecore.ir.tile_ops import tile_call
+from tilecore.ir.visit import collect, substitute
+from tilecore.lowering.analysis.kernels import is_axis
+from tilecore.lowering.loops.prefetch import PREFETCH
+
+BYTE = "uint8"
+HALVES = "halves"  # the fact: buffers of bytes of which single halves are stored
+
+
+def unpack_int4(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    buffers = [p for p in func.params if is_buffer_var(p)] + [
+        a.buffer for a in collect(func.body, AllocBuffer, DeclBuffer)
+    ]
+    if not any(is_narrow(b) for b in buffers):
+        return func
+    work = _Unpack(env.facts.get(DEFINITION), env.facts.setdefault(HALVES, set()))
+    params = [work.bytes_of(p) if is_buffer_var(p) and is_packed(p) else p for p in func.params]
+    safe = env.facts.get("safe_values", {})
+    for buffer in [b for b in safe if is_packed(b)]:
+        half = half_byte(safe[buffer])
+        safe[work.bytes_of(buffer)] = half | (half << const(4, BYTE))
+    return PrimFunc(params, work.run(func.body), func.ret_type, func.attrs, func.span)
+
+
+def is_narrow(buffer: Var) -> bool:
+    """Has it elements of less than a byte?"""
+    return dtype_of(buffer) in FACTS and FACTS[dtype_of(buffer)].bits < 8
+
+
+def half_byte(value: Expr) -> Expr:
+    """The bits of a 4-bit value as the low half of a byte."""
+    bits = Call("tirx.reinterpret", [value], ret_ty=BYTE) if dtype_of(value).startswith("float") else cast(value, BYTE)
+    return bits & const(15, BYTE)
+
+
+def from_half_byte(byte: Expr, dtype: str) -> Expr:
+    """The low half of a byte, whatever the other one is, as a 4-bit value."""
+    if dtype.startswith("float"):
+        return Call("tirx.reinterpret", [byte & const(15, BYTE)], ret_ty=dtype)
+    return cast(byte, dtype)
+
+
+def is_packed(buffer: Var) -> bool:
+    return is_narrow(buffer) and is_global(buffer)
+
+
+class _Unpack:
+    def __init__(self, definition: Any, halves: set[Var]) -> None:
+        self.definition, self.halves = definition, halves
+        self.made: dict[Var, Var] = {}
+        self.analyzer = Analyzer()
+
+    def run(self, body: Stmt) -> Stmt:
+        rules = [
+            (AttrStmt, self.attr),
+            (For, self.loop),
+            (TensorLoad, self.load),
+            (BufferStore, self.store),
+            (AllocBuffer, self.alloc),
+            (DeclBuffer, self.alias),
+            (Call, self.call),
+        ]
+        return structural_mutate(body, rules)
+
+    # -- buffers ----------------------------------------------------------------------------------------------
+
+    def bytes_of(self, old: Var, span: Any = None) -> Var:
+        """The buffer of bytes that stands for a packed one: half as long along the last axis."""
+        new = self.made.get(old)
+        if new is not None:
+            return new
+        *axes, last = old.shape
+        known = constant(last)
+        if known is not None and known % 2:
+            raise UnsupportedError(
+                f"{old.name} has an odd number of {old.dtype} along its last axis",
+                location=location_of_span(span) or place_of_parameter(self.definition, str(old.name)),
+                found=f"shape {tuple(str(size) for size in old.shape)}",
+                expected="an even number: two share a byte",
+                hint=f"{known + 1} of them, the last of which nobody uses; or elements of a byte",
+            )
+        shape = [*axes, self.analyzer.simplify(tirx.floordiv(last, const(2, dtype_of(last))))]
+        strides = [tirx.floordiv(s, const(2, dtype_of(s))) for s in old.strides[:-1]]
+        strides += list(old.strides[-1:])
+        new = tirx.decl_buffer(shape, BYTE, str(old.name), strides=strides or None, scope="global", layout=None)
+        self.made[old] = new
+        return new
+
+    def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
+        return AllocBuffer(self.bytes_of(node.buffer, node.span), span=node.span) if is_packed(node.buffer) else node
+
+    def alias(self, node: DeclBuffer, mutator: Any) -> Any:
+        source, view = node.data.args[0], node.buffer
+        if not is_global(view) and is_narrow(view) != is_narrow(source):
+            raise UnsupportedError(
+                f"a view of {source.name} as {view.dtype}",
+                location=location_of_span(node.span),
+                expected="element types of one size: on chip a 4-bit element has a byte of its own on this target",
+                hint="view the tensor in global memory, before it is copied",
+            )
+        if not (is_packed(view) or is_packed(source)):
+            return node
+        origin = self.bytes_of(source, node.span) if is_packed(source) else source
+        made = self.bytes_of(view, node.span) if is_packed(view) else view
+        return DeclBuffer(made, data=tirx.buffer_data(origin), span=node.span)
+
+    # -- accesses ---------------------------------------------------------------------------------------------
+
+    def place(self, indices: list[Expr]) -> tuple[list[Expr], Expr]:
+        """Indices of the byte that holds an element, and the bit where the element starts in it."""
+        *axes, last = indices
+        kind = dtype_of(last)
+        byte = self.analyzer.simplify(tirx.floordiv(last, const(2, kind)))
+        half = self.analyzer.simplify(tirx.floormod(last, const(2, kind)))
+        return [*axes, byte], cast(half, BYTE) * const(4, BYTE)
+
+    def load(self, node: TensorLoad, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        if not is_packed(node.source):
+            return made
+        where, shift = self.place(list(made.indices))
+        return from_half_byte(load(self.bytes_of(node.source), where, node.span) >> shift, dtype_of(node))
+
+    def store(self, node: BufferStore, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        if not is_packed(node.buffer):
+            return made
+        where, shift = self.place(list(made.indices))
+        element = load(self.bytes_of(node.buffer), where, node.span)
+        mask = const(15, BYTE) << shift
+        self.halves.add(element.source)
+        half = half_byte(made.value)
+        before: list[Stmt] = []
+        if any(is_global(read.source) for read in collect(half, TensorLoad)):  # maybe what the first step clears
+            var = Var("half", BYTE)
+            before, half = [Bind(var, half, span=node.span)], var
+        steps = [("and", tirx.bitwise_not(mask)), ("or", half << shift)]
+        return seq([*before, *(_atomic(element, operand, kind, node.span) for kind, operand in steps)])
+
+    def call(self, node: Call, mutator: Any) -> Any:
+        if op_name(node) == PREFETCH and is_packed(node.args[0].source):
+            element = node.args[0]
+            where, _ = self.place([mutator.mutate(index) for index in element.indices])
+            args = [load(self.bytes_of(element.source), where), *node.args[1:]]
+            return Call(node.op, args, ret_ty=node.ty)
+        if op_name(node) == "tile.atomic_element" and is_narrow(node.args[0].source):
+            raise UnsupportedError(
+                f"an atomic operation on {dtype_of(node.args[0])}",
+                location=location_of_span(node.span),
+                found=f"an element of {node.args[0].source.name}",
+                expected="elements of a byte or more",
+            )
+        return mutator.default_mutate(node)
+
+    # -- loops ------------------------------------------------------------------------------------------------
+
+    def attr(self, node: AttrStmt, mutator: Any) -> Any:
+        if is_axis(node):
+            zero = const(0, dtype_of(node.node.var))
+            self.analyzer.bind(node.node.var, Range.from_min_extent(zero, node.value))
+        return mutator.default_mutate(node)
+
+    def loop(self, node: For, mutator: Any) -> Any:
+        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent))
+        pairs = self.pairs(node, mutator)
+        return mutator.default_mutate(node) if pairs is None else pairs
+
+    def pairs(self, node: For, mutator: Any) -> Stmt | None:
+        """The loop with half as many iterations, each of which stores one byte; None where it does not write such."""
+        body, var = node.body, node.loop_var
+        if node.kind != ForKind.PARALLEL or not isinstance(body, BufferStore) or not is_packed(body.buffer):
+            return None
+        *axes, last = body.indices
+        two = const(2, dtype_of(var))
+        if coefficient(last, var) != 1 or any(coefficient(axis, var) != 0 for axis in axes):
+            return None
+        first = substitute(last, {var: node.min})
+        if not all(self.analyzer.can_prove(tirx.floormod(n, two) == 0) for n in (first, node.extent)):
+            return None
+        pair = Var(str(var.name), dtype_of(var))
+        half = self.analyzer.simplify(tirx.floordiv(node.extent, two))
+        self.analyzer.bind(pair, Range.from_min_extent(const(0, dtype_of(pair)), half))
+        values = [substitute(body.value, {var: node.min + pair * 2 + k}) for k in (0, 1)]
+        low, high = (half_byte(mutator.mutate(value)) for value in values)
+        where = [mutator.mutate(i) for i in axes]
+        where.append(self.analyzer.simplify(tirx.floordiv(first, const(2, dtype_of(first))) + pair))
+        byte = store(self.bytes_of(body.buffer), low | (high << const(4, BYTE)), where, body.span)
+        return For(pair, const(0, dtype_of(pair)), half, node.kind, byte, annotations=node.annotations, span=node.span)
+
+
+def _atomic(element: Expr, operand: Expr, kind: str, span: Any) -> Stmt:
+    return Evaluate(tile_call("atomic_element", [element, operand, kind, "relaxed"], dtype=BYTE), span=span)
+
+
+UNPACK_INT4 = Pass("unpack_int4", unpack_int4)

@@ -1,0 +1,99 @@
+"""Leaves out the clearing of an accumulator where the first product can start from zero itself: one pass over the
+accumulator less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.build import constant, nothing, seq, with_body
+from tilecore.ir.nodes import (
+    Break,
+    Continue,
+    Evaluate,
+    FloatImm,
+    For,
+    ForKind,
+    IntImm,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    Var,
+    structural_map,
+    tirx,
+)
+from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_global
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect, reads_variable
+
+
+def fold_clears(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    aliased = memory_roots(func.body)
+
+    def fold(node: SeqStmt) -> Any:
+        parts = list(node.seq)
+        changed = False
+        for number, part in enumerate(parts):
+            buffer = cleared(part)
+            if buffer is None or is_global(buffer) or buffer in aliased:
+                continue
+            first = next((i for i in range(number + 1, len(parts)) if reads_variable(parts[i], buffer)), None)
+            if first is None:
+                continue
+            folded = _starting_from_zero(parts[first], buffer)
+            if folded is not None:
+                parts[number], parts[first], changed = nothing(), folded, True
+        return seq(parts) if changed else node
+
+    return func.with_body(structural_map(func.body, (SeqStmt, fold)))
+
+
+def cleared(statement: Stmt) -> Var | None:
+    """The buffer that the statement fills with zeros, all of it."""
+    call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
+    if call is None or call.op.name != "fill" or not _is_zero(call.value):
+        return None
+    return call.dst.source if is_whole(call.dst) else None
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (IntImm, FloatImm)) and value.value == 0
+
+
+def _starting_from_zero(statement: Stmt, buffer: Var) -> Stmt | None:
+    """The statement without need of a cleared ``buffer``, where it is a product into it or a loop of them."""
+    call = _product(statement, buffer)
+    if call is not None:
+        return _with_clear(call, tirx.const(1, "bool"))
+    if not isinstance(statement, For) or statement.kind != ForKind.SERIAL or collect(statement.body, Break, Continue):
+        return None
+    if constant(statement.min) is None or (constant(statement.extent) or 0) < 1:
+        return None
+    parts = list(statement.body.seq) if isinstance(statement.body, SeqStmt) else [statement.body]
+    users = [i for i, part in enumerate(parts) if reads_variable(part, buffer)]
+    call = _product(parts[users[0]], buffer) if len(users) == 1 else None
+    if call is None:
+        return None
+    parts[users[0]] = _with_clear(call, tirx.EQ(statement.loop_var, statement.min))
+    return with_body(statement, seq(parts))
+
+
+def _product(statement: Stmt, buffer: Var) -> TileCall | None:
+    """A gemm that adds to the whole of ``buffer`` and reads it nowhere else."""
+    call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
+    if call is None or call.op.name != "gemm" or constant(call.clear_accum) != 0:
+        return None
+    if not call.c.source.same_as(buffer) or not is_whole(call.c):
+        return None
+    return None if reads_variable(call.a, buffer) or reads_variable(call.b, buffer) else call
+
+
+def _with_clear(call: TileCall, condition: Any) -> Stmt:
+    args = list(call.call.args)
+    args[call.op.operand_names().index("clear_accum")] = condition
+    return call.rebuilt(args)
+
+
+FOLD_CLEARS = Pass("fold_clears", fold_clears)

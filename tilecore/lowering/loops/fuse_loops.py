@@ -1,0 +1,282 @@
+"""Merges neighbouring parallel loops that work on the same elements, so that a tile is walked once and not once per
+operation; a buffer that then lives within one iteration shrinks to what the iteration needs.
+
+Two loops merge when every buffer that both touch, and one writes, is touched by iteration i of either only in slice i:
+some axis of it is indexed by exactly the same expression of the loop variable everywhere. Two parameters that a call
+may pass one tensor for count as one buffer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.affine import coefficient
+from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
+from tilecore.ir.effects import effect_in
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    AttrStmt,
+    BufferLoad,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    IntImm,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    While,
+    structural_equal,
+    structural_map,
+    tirx,
+)
+from tilecore.ir.scopes import is_global, is_total
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect, substitute, variables
+
+# a loop without an inner loop merges into a nest only when it is short: alone it runs as vectors
+SHORT = 16
+
+
+def fuse_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    work = _Fuser(memory_roots(func.body))
+    body = work.statement(func.body)
+    if work.merged or work.shrunk:
+        env.note("fusion", {"loops merged": work.merged, "buffers shrunk": sorted(work.shrunk)})
+    return func.with_body(body)
+
+
+@dataclass
+class Access:
+    """Reads and writes of one buffer."""
+
+    indices: list[list[Any]]
+    written: bool = False
+
+
+@dataclass
+class Summary:
+    """What a statement touches. opaque: it does something else too, and must stay where it is."""
+
+    accesses: dict[Var, Access]
+    opaque: bool
+
+
+def summarize(node: Stmt) -> Summary:
+    accesses: dict[Var, Access] = {}
+    for access in collect(node, TensorLoad, BufferStore):
+        is_store = isinstance(access, BufferStore)
+        buffer = access.buffer if is_store else access.source
+        entry = accesses.setdefault(buffer, Access([]))
+        entry.indices.append(list(access.indices))
+        entry.written |= is_store
+    opaque = bool(collect(node, Evaluate, While, tirx.Break, tirx.Continue, tirx.Return, DeclBuffer))
+    return Summary(accesses, opaque or effect_in(node) is not None)
+
+
+def is_candidate(node: Stmt) -> bool:
+    return isinstance(node, For) and (node.kind == ForKind.PARALLEL or "tile.reduce" in node.annotations)
+
+
+class _Fuser:
+    def __init__(self, roots: dict[Var, Var]) -> None:
+        self.roots = roots
+        self.merged = 0
+        self.shrunk: set[str] = set()
+
+    # -- walking ----------------------------------------------------------------------------------------------
+
+    def statement(self, node: Stmt) -> Stmt:
+        if isinstance(node, SeqStmt):
+            return seq(self.block(statements_of(node)))
+        if isinstance(node, For):
+            return with_body(node, self.statement(node.body))
+        if isinstance(node, AttrStmt):
+            return AttrStmt(node.node, node.attr_key, node.value, self.statement(node.body), span=node.span)
+        if isinstance(node, While):
+            return While(node.condition, self.statement(node.body), span=node.span)
+        if isinstance(node, IfThenElse):
+            other = None if node.else_case is None else self.statement(node.else_case)
+            return IfThenElse(node.condition, self.statement(node.then_case), other, span=node.span)
+        return node
+
+    def block(self, statements: list[Stmt]) -> list[Stmt]:
+        """Merge what can be merged in one block, shrink its buffers, then look inside each statement."""
+        merged: list[Stmt] = []
+        for statement in statements:
+            if is_candidate(statement) and self._merge_back(merged, statement):
+                continue
+            merged.append(statement)
+        merged = self._shrink(merged)
+        return [self.statement(part) for part in merged]
+
+    # -- merging ----------------------------------------------------------------------------------------------
+
+    def _merge_back(self, done: list[Stmt], loop: For) -> bool:
+        """Merge ``loop`` into the last loop of ``done`` if only simple statements stand between, which move up."""
+        between: list[Stmt] = []
+        for position in range(len(done) - 1, -1, -1):
+            earlier = done[position]
+            if is_candidate(earlier):
+                return self._try(done, position, between, loop)
+            if not isinstance(earlier, (AllocBuffer, BufferStore)):
+                return False
+            between.insert(0, earlier)
+        return False
+
+    def _try(self, done: list[Stmt], position: int, between: list[Stmt], loop: For) -> bool:
+        earlier = done[position]
+        first, second = summarize(earlier), summarize(loop)
+        if first.opaque or second.opaque or not self._same_shape(earlier, loop):
+            return False
+        if not all(_can_move_up(statement, first) for statement in between):
+            return False
+        if any(self._meet(summarize(statement), first) for statement in between):
+            return False
+        body = substitute(loop.body, {loop.loop_var: earlier.loop_var})
+        if not self._independent(first, summarize(body), earlier):
+            return False
+        notes = {**earlier.annotations, **loop.annotations}
+        kind = ForKind.PARALLEL if earlier.kind == loop.kind == ForKind.PARALLEL else ForKind.SERIAL
+        inside = seq([*statements_of(earlier.body), *statements_of(body)])
+        made = For(earlier.loop_var, earlier.min, earlier.extent, kind, inside, annotations=notes, span=earlier.span)
+        done[position:] = [*between, made]
+        self.merged += 1
+        return True
+
+    def _same_shape(self, a: For, b: For) -> bool:
+        if dtype_of(a.loop_var) != dtype_of(b.loop_var) or constant(a.min) != 0 or constant(b.min) != 0:
+            return False
+        if not structural_equal(a.extent, b.extent):
+            return False
+        extent = constant(a.extent)
+        short = extent is not None and extent <= SHORT
+        return short or _has_inner_loop(a) == _has_inner_loop(b)
+
+    def _independent(self, first: Summary, second: Summary, loop: For) -> bool:
+        if not first.accesses.keys() & second.accesses.keys():
+            return False  # nothing to gain
+        for buffer, one in first.accesses.items():
+            two = second.accesses.get(buffer)
+            if two is None or not (one.written or two.written):
+                continue
+            if buffer in self.roots or shared_axis([*one.indices, *two.indices], loop) is None:
+                return False
+        return not self._meet(second, first, loop)
+
+    def _meet(self, one: Summary, two: Summary, loop: For | None = None) -> bool:
+        """May they touch one memory under two names, and write it? By views, or by a call in place, which passes one
+        tensor for two parameters; then iterations of ``loop`` may be told apart by an axis, as for one buffer."""
+        for buffer, access in one.accesses.items():
+            for other, seen in two.accesses.items():
+                if buffer.same_as(other) or not (access.written or seen.written):
+                    continue
+                if buffer in self.roots and other in self.roots and self.roots[buffer].same_as(self.roots[other]):
+                    return True
+                if _may_be_one(buffer, other):
+                    alike = loop is not None and structural_equal(buffer.shape, other.shape)
+                    if not alike or shared_axis([*access.indices, *seen.indices], loop) is None:
+                        return True
+        return False
+
+    # -- shrinking --------------------------------------------------------------------------------------------
+
+    def _shrink(self, statements: list[Stmt]) -> list[Stmt]:
+        """Move buffers that only one parallel loop touches into it, without the axis that the loop runs along."""
+        made = list(statements)
+        for alloc in [s for s in made if isinstance(s, AllocBuffer)]:
+            buffer = alloc.buffer
+            users = [s for s in made if s is not alloc and buffer in summarize(s).accesses]
+            if len(users) != 1 or buffer in self.roots or not isinstance(users[0], For):
+                continue
+            (loop,) = users
+            if loop.kind != ForKind.PARALLEL and "tile.reduce" not in loop.annotations:
+                continue
+            if summarize(loop).opaque or is_total(buffer) or is_global(buffer):
+                continue
+            axis = shared_axis(summarize(loop).accesses[buffer].indices, loop)
+            if axis is None:
+                continue
+            made[made.index(loop)] = _without_axis(loop, alloc, axis)
+            made.remove(alloc)
+            self.shrunk.add(str(buffer.name))
+        return made
+
+
+def _may_be_one(a: Var, b: Var) -> bool:
+    """May a call pass one tensor for both? They must have the same bytes."""
+    if not (is_global(a) and is_global(b)):
+        return False
+    sizes = []
+    for buffer in (a, b):
+        extents = [constant(size) for size in buffer.shape]
+        if None in extents:
+            return True
+        sizes.append(prod(extents) * DType(dtype_of(buffer)).bits)  # type: ignore[arg-type]
+    return sizes[0] == sizes[1]
+
+
+def _has_inner_loop(loop: For) -> bool:
+    return any(is_candidate(inner) for inner in collect(loop.body, For))
+
+
+def _can_move_up(statement: Stmt, over: Summary) -> bool:
+    """May a simple statement run before the statement that ``over`` describes?"""
+    if isinstance(statement, AllocBuffer):
+        return True
+    own = summarize(statement)
+    if own.opaque:
+        return False
+    for buffer, access in own.accesses.items():
+        other = over.accesses.get(buffer)
+        if other is not None and (other.written or access.written):
+            return False
+    return True
+
+
+def shared_axis(indices: list[list[Any]], loop: For) -> int | None:
+    """An axis that all accesses index by one and the same expression that tells iterations of ``loop`` apart."""
+    inner = {f.loop_var for f in collect(loop.body, For)} | {b.var for b in collect(loop.body, tirx.Bind)}
+    for axis, expression in enumerate(indices[0]):
+        step = coefficient(expression, loop.loop_var)
+        if not isinstance(step, int) or step == 0 or variables(expression) & inner:
+            continue
+        if collect(expression, TensorLoad):
+            continue
+        if all(structural_equal(other[axis], expression) for other in indices[1:]):
+            return axis
+    return None
+
+
+def _without_axis(loop: For, alloc: AllocBuffer, axis: int) -> For:
+    """``loop`` with the buffer allocated inside it, one element long along ``axis``."""
+    old = alloc.buffer
+    shape = list(old.shape)
+    shape[axis] = IntImm("int32", 1)
+    new = tirx.decl_buffer(shape, str(old.dtype), str(old.name), scope=str(old.scope()), layout=None)
+    zero = IntImm("int32", 0)
+
+    def moved(indices: Any) -> list[Any]:
+        made = list(indices)
+        made[axis] = zero
+        return made
+
+    def change(node: Any) -> Any:
+        if isinstance(node, TensorLoad):
+            return BufferLoad(new, moved(node.indices), span=node.span) if node.source.same_as(old) else node
+        return BufferStore(new, node.value, moved(node.indices), span=node.span) if node.buffer.same_as(old) else node
+
+    body = structural_map(loop.body, ((TensorLoad, BufferStore), change))
+    inside = seq([AllocBuffer(new, span=alloc.span), *statements_of(body)])
+    return with_body(loop, inside)
+
+
+FUSE_LOOPS = Pass("fuse_loops", fuse_loops)

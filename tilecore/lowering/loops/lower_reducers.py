@@ -1,0 +1,188 @@
+"""Makes reductions of the accumulations into T.alloc_reducer buffers that T.Parallel iterations do together.
+
+In a nest over i and j whose body does ``r[i] = r[i] + x``, the axes that the reducer's index names go outside, and the
+others become a loop that accumulates into a scalar; the scalar is joined with ``r[i]`` after it. A nest that is not of
+this form runs as plain loops, one iteration after the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.affine import coefficient
+from tilecore.ir.build import cast, const, dtype_of, load, seq, store
+from tilecore.ir.contraction import contract
+from tilecore.ir.nodes import (
+    Add,
+    AllocBuffer,
+    Bind,
+    BufferLoad,
+    BufferStore,
+    Call,
+    For,
+    ForKind,
+    Max,
+    Min,
+    PrimFunc,
+    Stmt,
+    Sub,
+    TensorLoad,
+    Var,
+    structural_equal,
+    structural_map,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.reductions import accumulator, identity, join
+from tilecore.ir.scopes import REDUCE
+from tilecore.ir.tile_ops import hints_of
+from tilecore.ir.visit import collect, variables
+
+_FORMS: dict[str, tuple[type, ...]] = {"sum": (Add, Sub), "max": (Max,), "min": (Min,)}
+
+
+def lower_reducers(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    kinds = reducers_of(func.body)
+    if not kinds:
+        return func
+
+    def nest(node: For, mutator: Any) -> Any:
+        if node.kind != ForKind.PARALLEL or not _touches(node, kinds):
+            return mutator.default_mutate(node)
+        return _Nest(node, kinds).lowered()
+
+    return func.with_body(structural_mutate(func.body, [(For, nest)]))
+
+
+def reducers_of(body: Stmt) -> dict[Var, str]:
+    """The buffers that T.alloc_reducer made, each with its operation."""
+    return {call.rest[0].source: str(call.rest[1].value) for call in hints_of(body, "reducer")}
+
+
+def _touches(node: Stmt, kinds: dict[Var, str]) -> bool:
+    return any(s.buffer in kinds for s in collect(node, BufferStore))
+
+
+def accumulated(node: BufferStore, kind: str) -> Any:
+    """x of ``r[i] = r[i] op x`` (for a difference, -x), or None when the store is of another form."""
+    value: Any = node.value
+    if type(value) not in _FORMS[kind]:
+        return None
+    if _is_target(value.a, node):
+        return -value.b if isinstance(value, Sub) else value.b
+    return value.a if _is_target(value.b, node) and not isinstance(value, Sub) else None
+
+
+def _is_target(value: Any, node: BufferStore) -> bool:
+    return isinstance(value, TensorLoad) and value.source.same_as(node.buffer) and _same_element(value, node)
+
+
+def _same_element(a: Any, b: Any) -> bool:
+    """Do two accesses of one buffer name the same element, in the same way?"""
+    return all(structural_equal(x, y, map_free_vars=False) for x, y in zip(a.indices, b.indices, strict=True))
+
+
+class _Nest:
+    """One T.Parallel nest that accumulates into reducers."""
+
+    def __init__(self, node: For, kinds: dict[Var, str]) -> None:
+        self.node = node
+        self.kinds = kinds
+        self.axes, self.body = _perfect(node)
+        self.updates = [s for s in collect(self.body, BufferStore) if s.buffer in kinds]
+
+    def lowered(self) -> Stmt:
+        named = self._named_axes()
+        if named is None:
+            return _in_sequence(self.node)
+        outer = [axis for axis in self.axes if axis.loop_var in named]
+        inner = [axis for axis in self.axes if axis.loop_var not in named]
+        own = all(self._is_own(update, named) for update in self.updates)
+        if not inner:
+            return self.node if own else _in_sequence(self.node)
+        kind = ForKind.PARALLEL if own else ForKind.SERIAL
+        made = self._reduction(inner)
+        for axis in reversed(outer):
+            made = _loop(axis, kind, made)
+        return made
+
+    def _named_axes(self) -> set[Var] | None:
+        """The axes that the indices of the updates name; None when the nest is not of the form of a reduction."""
+        if any(accumulated(update, self.kinds[update.buffer]) is None for update in self.updates):
+            return None
+        reads = [r for r in collect(self.body, TensorLoad) if r.source in self.kinds]
+        inside = {f.loop_var for f in collect(self.body, For)} | {b.var for b in collect(self.body, Bind)}
+        indices = [index for update in self.updates for index in update.indices]
+        if len(reads) != len(self.updates) or any(collect(index, TensorLoad, Call) for index in indices):
+            return None
+        names = {var for index in indices for var in variables(index)}
+        if any(not _same_element(a, b) for a in self.updates for b in self.updates if a.buffer.same_as(b.buffer)):
+            return None
+        return None if names & inside else names & {axis.loop_var for axis in self.axes}
+
+    def _is_own(self, update: BufferStore, named: set[Var]) -> bool:
+        """Does every combination of the named axes update another element? (For one axis, or one each.)"""
+        found = {}
+        for position, index in enumerate(update.indices):
+            moving = variables(index) & named
+            if len(moving) == 1:
+                (var,) = moving
+                step = coefficient(index, var)
+                if isinstance(step, int) and step != 0:
+                    found[var] = position
+        return set(found) == named
+
+    def _reduction(self, inner: list[For]) -> Stmt:
+        """The inner axes as loops that accumulate into scalars, which are joined with the reducers after them."""
+        zero = const(0, "int32")
+        totals: dict[Var, Var] = {}
+        before: list[Stmt] = []
+        after: list[Stmt] = []
+        for update in self.updates:
+            if update.buffer in totals:
+                continue
+            kind, dtype = self.kinds[update.buffer], dtype_of(update.buffer)
+            total = tirx.decl_buffer([1], accumulator(dtype), "total", scope=REDUCE + kind, layout=None)
+            totals[update.buffer] = total
+            before += [AllocBuffer(total), store(total, identity(kind, dtype_of(total)), [zero], update.span)]
+            old = cast(load(update.buffer, update.indices, update.span), dtype_of(total))
+            joined = cast(join(kind, old, BufferLoad(total, [zero])), dtype)
+            after.append(store(update.buffer, joined, list(update.indices), update.span))
+
+        def into_scalar(update: BufferStore) -> BufferStore:
+            total = totals.get(update.buffer)
+            if total is None:
+                return update
+            kind = self.kinds[update.buffer]
+            value = contract(join(kind, BufferLoad(total, [zero]), accumulated(update, kind)))
+            return BufferStore(total, value, [zero], span=update.span)
+
+        made: Stmt = structural_map(self.body, (BufferStore, into_scalar))
+        for number, axis in enumerate(reversed(inner)):
+            made = _loop(axis, ForKind.SERIAL, made, {"tile.reduce": "sum"} if number == 0 else None)
+        return seq([*before, made, *after])
+
+
+def _perfect(node: For) -> tuple[list[For], Stmt]:
+    """The loops of a perfect T.Parallel nest, and its body."""
+    axes = [node]
+    while isinstance(axes[-1].body, For) and axes[-1].body.kind == ForKind.PARALLEL:
+        axes.append(axes[-1].body)
+    return axes, axes[-1].body
+
+
+def _loop(axis: For, kind: int, body: Stmt, notes: dict[str, Any] | None = None) -> For:
+    return For(axis.loop_var, axis.min, axis.extent, kind, body, annotations=notes, span=axis.span)
+
+
+def _in_sequence(node: For) -> Stmt:
+    """The nest as plain loops."""
+
+    def plain(loop: For) -> For:
+        return _loop(loop, ForKind.SERIAL, loop.body) if loop.kind == ForKind.PARALLEL else loop
+
+    return structural_map(node, (For, plain))
+
+
+LOWER_REDUCERS = Pass("lower_reducers", lower_reducers)

@@ -1,0 +1,143 @@
+"""Replaces every tile operation by the statement of the implementation that was chosen for it.
+
+Implementations may want operands laid out in their own way. A layout that an implementation cannot do without is
+granted only if nobody else needs another one for the same buffer; otherwise the implementation declines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilecore.contract.implementation import Choice, TileOpImpl, choose
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.dtypes import dtype as DType
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import dtype_of
+from tilecore.ir.layout import BufferLayout
+from tilecore.ir.nodes import Evaluate, PrimFunc, TensorRegion, Var, structural_map
+from tilecore.ir.scopes import is_global
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect
+from tilecore.ir.written_layouts import run_of
+
+# what stays in the IR for the code generator, but for prints of whole buffers
+KEPT = ("device_assert", "assume", "atomic_element")
+ASKED = "asked_layouts"  # the fact: {buffer: the layout that the kernel asks for}
+PIECE = 16  # bytes that an instruction for tiles may take at once
+
+
+def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
+    choices = choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
+    lowered: dict[Evaluate, Any] = {}
+    for node, choice in zip(nodes, choices, strict=True):  # not in TVM's walk, where an error loses its cause
+        env.note("tile_ops", describe(choice))
+        lowered[node] = choice.impl.lower(choice.call, env)
+    return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
+
+
+def is_lowered(call: TileCall | None) -> bool:
+    """Operations that the code generator does itself stay: prints of values among them, not of whole tiles."""
+    if call is None or call.op.name in KEPT:
+        return False
+    return call.op.name != "print" or any(isinstance(value, TensorRegion) for value in call.rest)
+
+
+def choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[Choice]:
+    """One implementation for each call, such that the layouts that they cannot do without go together."""
+    views = set(memory_roots(func.body))
+    refused: dict[int, list[tuple[str, str]]] = {}
+    while True:
+        choices = [_choose(call, refused.get(i, []), env) for i, call in enumerate(calls)]
+        layouts: dict[Var, BufferLayout] = {}
+        clash = None
+        for number, choice in enumerate(choices):
+            clash = clash or _grant(number, choice, layouts, views, env)
+        if clash is None:
+            break
+        number, reason = clash
+        refused.setdefault(number, []).append((choices[number].impl.name, reason))
+    for choice in choices:
+        if not choice.impl.needs_layouts:
+            for buffer, layout in choice.impl.layouts(choice.call, env).items():
+                if buffer not in views and not is_global(buffer):
+                    layouts.setdefault(buffer, layout)
+    env.facts["layouts"] = _with_asked(layouts, choices, env)
+    return choices
+
+
+def _with_asked(layouts: dict[Var, BufferLayout], choices: Sequence[Choice], env: PassEnv) -> dict[Var, BufferLayout]:
+    """``layouts`` and what the kernel asks for: that wins, unless an operation cannot do with it."""
+    made = dict(layouts)
+    for buffer, asked in env.facts.get(ASKED, {}).items():
+        shape = [int(size) for size in buffer.shape]
+        run = run_of(asked, shape)
+        reason = None
+        for choice in choices:
+            needed = _run_needed(choice, buffer, layouts.get(buffer), env)
+            if needed is None or needed > run:
+                reason = f"{choice.impl.name} " + (
+                    "has its own" if needed is None else f"takes {needed} neighbours at once"
+                )
+        if reason is None:
+            made[buffer] = asked
+        else:
+            not_taken(env, buffer, reason)
+    return made
+
+
+def not_taken(env: PassEnv, buffer: Var, reason: str) -> None:
+    """Say in the report, once, that the layout that the kernel asks for is not what the buffer has."""
+    row = {"buffer": str(buffer.name), "layout": f"not as annotated: {reason}"}
+    if row not in env.report.get("layouts", ()):  # choices may be made again
+        env.note("layouts", row)
+
+
+def _run_needed(choice: Choice, buffer: Var, layout: BufferLayout | None, env: PassEnv) -> int | None:
+    """How many neighbours the operation must find side by side in a buffer; None: it needs its own layout."""
+    if not choice.impl.late or buffer not in [region.source for region in choice.call.regions]:
+        return 1
+    if choice.impl.needs_layouts and buffer in choice.impl.layouts(choice.call, env):
+        return None
+    whole = max(1, PIECE // DType(dtype_of(buffer)).bytes)
+    return min(whole, run_of(layout, [int(size) for size in buffer.shape]))
+
+
+def _choose(call: TileCall, refused: list[tuple[str, str]], env: PassEnv) -> Choice:
+    names = {name for name, _ in refused}
+    candidates: list[TileOpImpl] = [i for i in env.implementations if i.op != call.op.name or i.name not in names]
+    choice = choose(call, candidates, env)
+    return replace(choice, declined=(*refused, *choice.declined))
+
+
+def _grant(
+    number: int, choice: Choice, layouts: dict[Var, BufferLayout], views: set[Var], env: PassEnv
+) -> tuple[int, str] | None:
+    """Note the layouts that a choice needs; (its number, why) when one cannot be had."""
+    if not choice.impl.needs_layouts:
+        return None
+    for buffer, layout in choice.impl.layouts(choice.call, env).items():
+        if is_global(buffer):
+            return number, f"{buffer.name} is in global memory"
+        if buffer in views:
+            return number, f"{buffer.name} has views"
+        if layouts.setdefault(buffer, layout) != layout:
+            return number, f"another operation needs {buffer.name} as {layouts[buffer].name}"
+    return None
+
+
+def describe(choice: Choice) -> dict[str, Any]:
+    """The choice as plain data for ``kernel.explain()``."""
+    place = location_of_span(choice.call.span)
+    return {
+        "op": choice.call.op.name,
+        "line": place.line if place else None,
+        "implementation": choice.impl.name,
+        "declined": [list(pair) for pair in choice.declined],
+    }
+
+
+LOWER_TILE_OPS = Pass("lower_tile_ops", lower_tile_ops)

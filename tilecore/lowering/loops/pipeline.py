@@ -1,0 +1,48 @@
+"""The loops family: targets that run a block as plain (vector) loops on one core."""
+
+from __future__ import annotations
+
+from tilecore.contract.passes import Gap, Pass
+from tilecore.lowering.buffers.apply_layouts import APPLY_LAYOUTS
+from tilecore.lowering.buffers.flatten_buffers import FLATTEN_BUFFERS
+from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
+from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
+from tilecore.lowering.buffers.unpack_int4 import UNPACK_INT4
+from tilecore.lowering.loops.fold_clears import FOLD_CLEARS
+from tilecore.lowering.loops.fuse_loops import FUSE_LOOPS
+from tilecore.lowering.loops.lower_reducers import LOWER_REDUCERS
+from tilecore.lowering.loops.lower_tile_ops import LOWER_TILE_OPS
+from tilecore.lowering.loops.plan_prefetches import PLAN_PREFETCHES
+from tilecore.lowering.loops.thread_loops import THREAD_LOOPS
+from tilecore.lowering.loops.unroll_loops import UNROLL_LOOPS
+from tilecore.lowering.loops.vectorize_loops import VECTORIZE_LOOPS
+from tilecore.lowering.normalize.check_threads import CHECK_THREADS
+from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPS
+from tilecore.lowering.normalize.inline_binds import INLINE_BINDS
+from tilecore.lowering.normalize.privatize_scratch import PRIVATIZE_SCRATCH
+from tilecore.lowering.normalize.separate_overlaps import SEPARATE_OVERLAPS
+
+STEPS: tuple[Pass | Gap, ...] = (
+    INLINE_BINDS,
+    HIDE_WRAPS,
+    PRIVATIZE_SCRATCH,
+    CHECK_THREADS,
+    LOWER_REDUCERS,
+    Gap("before_tile_ops"),
+    FOLD_CLEARS,
+    SEPARATE_OVERLAPS,
+    PLAN_PREFETCHES,
+    LOWER_TILE_OPS,
+    APPLY_LAYOUTS,
+    THREAD_LOOPS,
+    Gap("after_tile_ops"),
+    UNPACK_INT4,
+    GUARD_BOUNDS,
+    FUSE_LOOPS,
+    FLATTEN_BUFFERS,
+    Gap("before_vectorize"),
+    VECTORIZE_LOOPS,
+    UNROLL_LOOPS,
+    Gap("before_outline"),
+    OUTLINE_KERNELS,
+)

@@ -1,0 +1,188 @@
+"""Which statements of a thread may not run before others of another thread: conflicts over memory that threads share.
+
+Two accesses of one buffer conflict when one of them writes, unless every thread provably stays within elements of its
+own: all accesses index some axes by the same expressions, and these give every thread another place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.nodes import (
+    Add,
+    Bind,
+    BufferStore,
+    Call,
+    Cast,
+    Expr,
+    FloorDiv,
+    FloorMod,
+    For,
+    Mul,
+    Stmt,
+    Sub,
+    TensorLoad,
+    Var,
+    While,
+    structural_equal,
+)
+from tilecore.ir.scopes import is_private
+from tilecore.ir.visit import collect, variables
+from tilecore.lowering.analysis.kernels import Threads
+from tilecore.lowering.analysis.uniformity import Uniformity
+
+
+@dataclass
+class Access:
+    """All accesses of one buffer: their indices, and whether something writes."""
+
+    indices: list[list[Any]] = field(default_factory=list)
+    written: bool = False
+
+    def joined(self, other: Access) -> Access:
+        return Access([*self.indices, *other.indices], self.written or other.written)
+
+
+class Footprint:
+    """The memory that statements touch and threads share, by buffer (for views: the buffer whose memory it is).
+
+    inner: variables whose value changes while the statements run: of loops inside, and bound in them.
+    """
+
+    def __init__(self, nodes: Iterable[Stmt], uniformity: Uniformity) -> None:
+        self.accesses: dict[Var, Access] = {}
+        self.inner: set[Var] = set()
+        self.viewed: set[Var] = set()
+        self.uniformity = uniformity
+        for node in nodes:
+            self.add(node)
+
+    def add(self, node: Stmt) -> None:
+        atomics = [call.args[0] for call in collect(node, Call) if op_name(call) == "tile.atomic_element"]
+        for access in [*collect(node, TensorLoad, BufferStore), *atomics]:
+            self._touch(access, isinstance(access, BufferStore) or any(access is a for a in atomics))
+        for loop in collect(node, For, While):
+            self.inner |= {bind.var for bind in collect(loop.body, Bind)}
+            if isinstance(loop, For):
+                self.inner.add(loop.loop_var)
+
+    def _touch(self, access: Any, writes: bool) -> None:
+        buffer = access.source if isinstance(access, TensorLoad) else access.buffer
+        root = self.uniformity.root(buffer)
+        if is_private(root) and root in self.uniformity.varying:
+            return
+        entry = self.accesses.setdefault(root, Access())
+        entry.indices.append(list(access.indices))
+        entry.written |= writes
+        if root is not buffer and not root.same_as(buffer):
+            self.viewed.add(root)
+
+    def conflicts_with(self, other: Footprint) -> bool:
+        """Must all threads have done with one before a thread begins the other?"""
+        for root, mine in self.accesses.items():
+            theirs = other.accesses.get(root)
+            if theirs is None or not (mine.written or theirs.written):
+                continue
+            if root in self.viewed | other.viewed:
+                return True
+            if not owned(mine.joined(theirs), self.inner | other.inner, self.uniformity):
+                return True
+        return False
+
+    def conflicts_with_itself(self) -> bool:
+        """Run again by a loop: may one thread be an iteration ahead of another?"""
+        for root, access in self.accesses.items():
+            if not access.written or (len(access.indices) == 1 and root not in self.viewed):
+                continue
+            if root in self.viewed or not owned(access, self.inner, self.uniformity):
+                return True
+        return False
+
+    def is_independent(self) -> bool:
+        """Does no thread touch an element that another one writes?"""
+        return not any(
+            access.written and (root in self.viewed or not owned(access, self.inner, self.uniformity))
+            for root, access in self.accesses.items()
+        )
+
+
+def owned(access: Access, inner: set[Var], uniformity: Uniformity) -> bool:
+    """Does every thread stay within elements of its own?"""
+    places = []
+    first = access.indices[0]
+    for axis, expression in enumerate(first):
+        if not all(structural_equal(indices[axis], expression) for indices in access.indices[1:]):
+            continue
+        place = _place(expression, inner, uniformity)
+        if place is not None:
+            places.append(place)
+    if not places:
+        return uniformity.threads.count == 1
+    return np.unique(np.stack(places), axis=1).shape[1] == uniformity.threads.count
+
+
+def _place(index: Any, inner: set[Var], uniformity: Uniformity) -> np.ndarray | None:
+    """What of ``index`` depends on the thread, for each thread in turn; None when it cannot be told.
+
+    Terms that are the same in all threads are left out.
+    """
+    axes = {axis.var for axis in uniformity.threads.active}
+
+    def value(node: Expr) -> np.ndarray | None:
+        if not variables(node) & axes:
+            known = constant(node)
+            return None if known is None else np.int64(known)  # type: ignore[return-value]
+        if isinstance(node, Var):
+            return _indices(uniformity.threads)[node]
+        if isinstance(node, Cast) and dtype_of(node).startswith("int"):
+            return value(node.value)
+        if isinstance(node, (Add, Sub, Mul, FloorDiv, FloorMod)):
+            a, b = value(node.a), value(node.b)
+            if a is None or b is None or (isinstance(node, (FloorDiv, FloorMod)) and np.any(b == 0)):
+                return None
+            return _OPERATIONS[type(node)](a, b)
+        return None
+
+    total: Any = np.zeros(uniformity.threads.count, np.int64)
+    for sign, term in _terms(index):
+        if variables(term) & axes:
+            part = value(term)
+            if part is None:
+                return None
+            total = total + sign * part
+        elif variables(term) & inner or uniformity.varies(term) or collect(term, TensorLoad, Call):
+            return None
+    return total
+
+
+_OPERATIONS: dict[type, Any] = {
+    Add: np.add,
+    Sub: np.subtract,
+    Mul: np.multiply,
+    FloorDiv: np.floor_divide,
+    FloorMod: np.mod,
+}
+
+
+def _terms(node: Any, sign: int = 1) -> list[tuple[int, Any]]:
+    """The terms of a sum."""
+    if isinstance(node, Add):
+        return _terms(node.a, sign) + _terms(node.b, sign)
+    if isinstance(node, Sub):
+        return _terms(node.a, sign) + _terms(node.b, -sign)
+    return [(sign, node)]
+
+
+def _indices(threads: Threads) -> dict[Var, np.ndarray]:
+    """The index of every thread along each axis; threads are numbered with x fastest."""
+    flat = np.arange(threads.count, dtype=np.int64)
+    found = {}
+    for axis in threads.axes:
+        found[axis.var] = flat % axis.extent
+        flat = flat // axis.extent
+    return found

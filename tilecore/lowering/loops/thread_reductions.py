@@ -1,0 +1,128 @@
+"""Values of many threads joined into one (tile.allreduce): each thread leaves its value in memory, the block joins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilecore.errors import UnsupportedError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.build import cast, const, dtype_of, load, loop, op_name, seq, store
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    BufferLoad,
+    BufferStore,
+    Call,
+    For,
+    IfThenElse,
+    Stmt,
+    Var,
+    While,
+    structural_map,
+    tirx,
+)
+from tilecore.ir.reductions import accumulator, element, identity, join, joiner
+from tilecore.ir.scopes import REDUCE
+from tilecore.ir.thread_groups import ThreadGroups
+from tilecore.ir.visit import collect
+from tilecore.lowering.analysis.kernels import Threads
+
+
+@dataclass
+class Join:
+    """``results[g]`` = the values of the threads of group g, joined. values: one for each thread, by its number."""
+
+    values: Var
+    results: Var
+    kind: str
+    groups: ThreadGroups
+    span: Any
+
+    def statement(self) -> Stmt:
+        groups = const(self.groups.count, "int32")
+        return loop(groups, self._joined, name="group", span=self.span)
+
+    def _joined(self, group: Any) -> Stmt:
+        dtype = dtype_of(self.values)
+        total_dtype, zero = accumulator(dtype), const(0, "int32")
+        total = tirx.decl_buffer([1], total_dtype, "total", scope=REDUCE + joiner(self.kind), layout=None)
+        current = load(total, [zero], self.span)
+
+        def step(position: Any) -> Stmt:
+            place = self.groups.member(group, position)
+            value = element(self.kind, cast(load(self.values, [place], self.span), total_dtype))
+            return store(total, join(self.kind, current, value), [zero], self.span)
+
+        return seq(
+            [
+                AllocBuffer(total),
+                store(total, identity(self.kind, total_dtype), [zero], self.span),
+                loop(self._size(group), step, name="r", span=self.span, notes={"tile.reduce": self.kind}),
+                store(self.results, cast(current, dtype), [group], self.span),
+            ]
+        )
+
+    def _size(self, group: Any) -> Any:
+        """Threads of a group; the last one may have fewer."""
+        size = const(self.groups.extent, "int32")
+        if self.groups.threads % (self.groups.extent * self.groups.stride) == 0:
+            return size
+        return tirx.min(size, self.groups.threads - group * self.groups.extent)
+
+
+def has_join(node: Any) -> bool:
+    return any(op_name(call) == "tile.allreduce" for call in collect(node, Call))
+
+
+def groups_of(call: Call, threads: Threads) -> ThreadGroups:
+    """The groups of threads that an allreduce joins."""
+    return ThreadGroups.of(threads.count, int(call.args[2]), int(call.args[3]))
+
+
+def extract_joins(statement: Stmt, threads: Threads) -> list[Any]:
+    """``statement`` with every allreduce replaced by a load of its result, after what makes the result: memory, a
+    store of each thread's value, and a :class:`Join`. Joins inside loops and branches stay for when they are cut."""
+    if isinstance(statement, (For, While)):
+        bounds = [statement.condition] if isinstance(statement, While) else [statement.min, statement.extent]
+        if any(has_join(bound) for bound in bounds):
+            raise UnsupportedError(
+                "values of threads are joined in the condition or bounds of a loop",
+                location=location_of_span(statement.span),
+                hint="keep the result in a T.alloc_var before the loop",
+            )
+        return [statement]
+    if isinstance(statement, IfThenElse) and has_join(statement.condition):
+        before, condition = _extracted(statement.condition, threads, statement.span)
+        return [*before, IfThenElse(condition, statement.then_case, statement.else_case, span=statement.span)]
+    if isinstance(statement, IfThenElse) or hasattr(statement, "body") or not has_join(statement):
+        return [statement]
+    before, made = _extracted(statement, threads, statement.span)
+    return [*before, made]
+
+
+def _extracted(node: Any, threads: Threads, span: Any) -> tuple[list[Any], Any]:
+    before: list[Any] = []
+
+    def replace(call: Call) -> Any:
+        if op_name(call) != "tile.allreduce":
+            return call
+        groups, dtype = groups_of(call, threads), dtype_of(call)
+        values = _buffer("value_of", threads.count, dtype)
+        results = _buffer("joined", groups.count, dtype)
+        before.extend([AllocBuffer(values), AllocBuffer(results)])
+        before.append(BufferStore(values, cast(call.args[0], dtype), [threads.number()], span=span))
+        before.append(Join(values, results, str(call.args[1].value), groups, span))
+        group = const(0, "int32") if groups.is_whole_block else groups.group(threads.number())
+        return BufferLoad(results, [group], span=span)
+
+    made = structural_map(node, (Call, replace))
+    return before, made
+
+
+def _buffer(name: str, count: int, dtype: str) -> Var:
+    return tirx.decl_buffer([count], dtype, name, scope="shared", layout=None)
+
+
+def guard_buffer(threads: Threads) -> Var:
+    """One bool for each thread: does it take part?"""
+    return _buffer("takes_part", threads.count, "bool")

@@ -1,0 +1,118 @@
+"""Turns the body of one loop into vector form: every lane is one iteration, and ``if`` becomes a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tilecore.ir.build import dtype_of, op_name, seq
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Bind,
+    BufferLoad,
+    BufferStore,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    PrimType,
+    Select,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    tirx,
+)
+from tilecore.ir.visit import collect
+from tilecore.lowering.loops.lane_ops import masked_store
+from tilecore.lowering.loops.vectorize_expressions import CannotVectorizeError, LaneExpressions, lanes_of
+
+
+class Lanes(LaneExpressions):
+    """Vector form of a loop body."""
+
+    def statement(self, node: Stmt) -> Stmt:
+        handler = _STATEMENTS.get(type(node))
+        if handler is None:
+            raise CannotVectorizeError(f"{type(node).__name__} in the body")
+        return handler(self, node)
+
+    def _seq(self, node: SeqStmt) -> Stmt:
+        return seq([self.statement(part) for part in node.seq])
+
+    def _bind(self, node: Bind) -> Stmt:
+        value = self.expr(node.value)
+        if lanes_of(value) == 1:
+            return Bind(node.var, value, span=node.span)
+        made = Var(str(node.var.name), PrimType(dtype_of(value)))
+        self.vectors[node.var] = made
+        self.varying.add(node.var)
+        return Bind(made, value, span=node.span)
+
+    def _alloc(self, node: AllocBuffer) -> Stmt:
+        old = node.buffer
+        made = tirx.decl_buffer(list(old.shape), f"{old.dtype}x{self.count}", str(old.name), scope="local", layout=None)
+        self.buffers[old] = (made, 0)
+        self.varying.add(old)
+        return AllocBuffer(made, span=node.span)
+
+    def _store(self, node: BufferStore) -> Stmt:
+        if node.buffer in self.buffers:
+            return self._store_private(node)
+        value = self.vector(self.expr(node.value))
+        index = self._index(node.buffer, node.indices)
+        if lanes_of(index) == 1:
+            raise CannotVectorizeError(f"every iteration writes {node.buffer.name} at one place")
+        if self.mask is not None:
+            return masked_store(node.buffer, index, value, self.mask, node.span)
+        return BufferStore(node.buffer, value, [index], span=node.span)
+
+    def _store_private(self, node: BufferStore) -> Stmt:
+        buffer, slot = self.buffers[node.buffer]
+        index = self.expr(node.indices[0])
+        if lanes_of(index) != 1:
+            raise CannotVectorizeError(f"{node.buffer.name} is private to an iteration and indexed by its number")
+        value = self.vector(self.expr(node.value))
+        where = [index + slot]
+        if self.mask is not None:
+            value = Select(self.mask, value, BufferLoad(buffer, where))
+        return BufferStore(buffer, value, where, span=node.span)
+
+    def _if(self, node: IfThenElse) -> Stmt:
+        condition = self.expr(node.condition)
+        if lanes_of(condition) == 1:
+            other = None if node.else_case is None else self.statement(node.else_case)
+            return IfThenElse(condition, self.statement(node.then_case), other, span=node.span)
+        parts: list[Stmt] = []
+        if collect(condition, TensorLoad):  # the branches may write what it reads
+            mask = Var("mask", PrimType(dtype_of(condition)))
+            parts.append(Bind(mask, condition, span=node.span))
+            condition = mask
+        parts.append(self._masked(condition, lambda: self.statement(node.then_case)))
+        if node.else_case is not None:
+            parts.append(self._masked(tirx.Not(condition), lambda: self.statement(node.else_case)))
+        return seq(parts)
+
+    def _for(self, node: For) -> Stmt:
+        start, extent = self.expr(node.min), self.expr(node.extent)
+        if lanes_of(start) != 1 or lanes_of(extent) != 1:
+            raise CannotVectorizeError("an inner loop has other bounds in every iteration")
+        kind = ForKind.UNROLLED if node.kind == ForKind.UNROLLED else ForKind.SERIAL
+        return For(node.loop_var, start, extent, kind, self.statement(node.body), span=node.span)
+
+    def _evaluate(self, node: Evaluate) -> Stmt:
+        name = op_name(node.value)
+        if name in ("tile.assume", ""):
+            return seq([])
+        raise CannotVectorizeError(f"{name.removeprefix('tile.')} runs element by element")
+
+
+_STATEMENTS: dict[type, Callable[[Lanes, Any], Stmt]] = {
+    SeqStmt: Lanes._seq,
+    Bind: Lanes._bind,
+    AllocBuffer: Lanes._alloc,
+    BufferStore: Lanes._store,
+    IfThenElse: Lanes._if,
+    For: Lanes._for,
+    Evaluate: Lanes._evaluate,
+}

@@ -1,0 +1,72 @@
+"""Whether the target has what a kernel needs: element types, memory scopes, tile operations, features.
+
+Where a target says nothing (an empty set of capabilities), nothing is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tilecore.contract.passes import PassEnv
+from tilecore.dtypes import nearest_types
+from tilecore.errors import UnsupportedError
+from tilecore.ir.nodes import PrimFunc
+from tilecore.lowering.analysis.needs import CONVERSION, FEATURE, OPERATION, SCOPE, TYPE, Need, needs
+from tilecore.lowering.tile_ops.alternatives import instead_of, instead_of_feature
+
+
+def check_capabilities(func: PrimFunc, env: PassEnv) -> None:
+    """Refuse every buffer and operation that the target does not have."""
+    places, types = set(), set()  # of operations and types that are refused: what follows from them says nothing more
+    for need in needs(func):
+        follows = (need.kind == FEATURE and need.where in places) or (need.subject == CONVERSION and need.name in types)
+        if follows or need.is_met(env.capabilities):
+            continue
+        if need.kind == OPERATION:
+            places.add(need.where)
+        elif need.kind == TYPE:
+            types.add(need.name)
+        env.refuse(_refusal(need, env))
+
+
+def _refusal(need: Need, env: PassEnv) -> UnsupportedError:
+    target, known = f"target {env.target.kind}", need.declared(env.capabilities)
+    message, hint = {TYPE: _type, SCOPE: _scope, OPERATION: _operation, FEATURE: _feature}[need.kind](
+        need, target, known
+    )
+    return UnsupportedError(message, location=need.where(), found=need.name, expected=_words(known), hint=hint)
+
+
+def _type(need: Need, target: str, known: Collection[str]) -> tuple[str, str | None]:
+    near = nearest_types(need.name, known)
+    hint = f"the nearest: {', '.join(near)}; T.copy converts" if near else None
+    return f"{need.subject} {need.name}, which {target} does not have", hint
+
+
+def _scope(need: Need, target: str, known: Collection[str]) -> tuple[str, str | None]:
+    return (
+        f"{need.subject} is in memory of scope {need.name!r}, which {target} does not have",
+        _other_scope(need.name, known),
+    )
+
+
+def _operation(need: Need, target: str, known: Collection[str]) -> tuple[str, str | None]:
+    return f"{need.subject} is not among the tile operations of {target}", instead_of(need.name)
+
+
+def _feature(need: Need, target: str, known: Collection[str]) -> tuple[str, str | None]:
+    what = {
+        "dynamic_shapes": f"{need.subject} has sizes of the call, and {target} compiles kernels of fixed sizes",
+        "source": f"{need.subject} is for targets that compile source text, which {target} does not",
+    }
+    return what.get(need.name, f"{need.subject} is nothing that {target} can do"), instead_of_feature(need.name)
+
+
+def _other_scope(scope: str, scopes: Collection[str]) -> str | None:
+    makers = {"shared": "T.alloc_shared", "local.fragment": "T.alloc_fragment", "local": "T.alloc_local"}
+    others = [maker for name, maker in makers.items() if name in scopes and not scope.startswith(name)]
+    return f"allocate it with {' or '.join(others)}" if others else "read and write the tensors themselves"
+
+
+def _words(names: Collection[str]) -> str:
+    return "one of " + ", ".join(sorted(names))

@@ -1,0 +1,107 @@
+"""What a kernel does with fragments, apart for the code of each range of its threads (ir/thread_ranges.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
+from tilecore.errors import LanguageError
+from tilecore.frontend.source import location_of_span
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, Evaluate, For, IfThenElse, SeqStmt, Stmt, Var, While
+from tilecore.ir.scopes import is_fragment
+from tilecore.ir.thread_ranges import ThreadRange, range_of
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect, variables
+from tilecore.lowering.simt.analysis.parallel_nests import Nest, accesses_of, is_parallel
+from tilecore.lowering.simt.choose_tile_ops import HINT, chosen
+
+
+def kernel_parts(body: Stmt, threads: int, env: PassEnv) -> list[KernelPart]:
+    """The kernel's own code, and that of each range of its ``threads``; each fragment belongs to the one that uses it.
+    Raises LanguageError where two do."""
+    whole = ThreadRange(0, threads)
+    ranges = dict.fromkeys([whole, *(r for node in collect(body, AttrStmt) if (r := range_of(node)) is not None)])
+    parts = [KernelPart(body, each, each == whole, env) for each in ranges]
+    owners: dict[Var, KernelPart] = {}
+    for part in parts:
+        for buffer, span in part.used.items():
+            other = owners.setdefault(buffer, part)
+            if other is not part:
+                raise LanguageError(
+                    f"{buffer.name} is held in registers of {other.threads} and used by {part.threads}",
+                    location=location_of_span(span),
+                    expected="a fragment for each range of threads",
+                    hint="allocate one where it is used, and hand values on in shared memory",
+                )
+    for part in parts:
+        part.buffers = [buffer for buffer in part.buffers if owners.get(buffer, parts[0]) is part]
+    return parts
+
+
+class KernelPart:
+    """The code of one range of threads.
+
+    nests: of parallel loops. calls: operations that are still there, each with its implementation. buffers: the
+    fragments that are the part's. loose: fragments touched outside of nests and operations. viewed: fragments with
+    views, and these: a thread's registers have no other shape. used: the fragments in it, each with a place.
+    """
+
+    def __init__(self, body: Stmt, threads: ThreadRange, inside: bool, env: PassEnv) -> None:
+        self.threads, self.env = threads, env
+        self.nests: list[Nest] = []
+        self.calls: list[tuple[TileCall, TileOpImpl]] = []
+        self.loose: set[Var] = set()
+        self.used: dict[Var, Any] = {}
+        self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
+        self._roots = memory_roots(body)
+        self._known = set(self.buffers)
+        self.viewed = [buffer for buffer in self._roots if is_fragment(buffer)]
+        self._gather(body, inside)
+
+    def _gather(self, node: Stmt, inside: bool) -> None:
+        """inside: is the statement in code of these threads?"""
+        threads = range_of(node)
+        if threads is not None:
+            self._gather(node.body, threads == self.threads)
+            return
+        parts = None if is_parallel(node) else _parts(node)
+        if parts is None:
+            if inside:
+                self._simple(node)
+            return
+        for part in parts:
+            if isinstance(part, Stmt):
+                self._gather(part, inside)
+            elif inside:
+                self._use(part, node.span)
+                self.loose |= {a.buffer for a in accesses_of(part) if is_fragment(a.buffer)}
+
+    def _simple(self, node: Any) -> None:
+        if not isinstance(node, AllocBuffer):
+            self._use(node, node.span)
+        call = as_tile_call(node) if isinstance(node, Evaluate) else None
+        if is_parallel(node):
+            self.nests.append(Nest(node, self._roots))
+        elif call is not None and HINT in call.hints:
+            self.calls.append((call, chosen(call, self.env)))
+        else:
+            self.loose |= {a.buffer for a in accesses_of(node) if is_fragment(a.buffer)}
+
+    def _use(self, node: Any, span: Any) -> None:
+        for buffer in sorted(variables(node) & self._known, key=lambda v: str(v.name)):
+            self.used.setdefault(buffer, span)
+
+
+def _parts(node: Stmt) -> list[Any] | None:
+    """The statements (and conditions) inside a compound statement; None for a simple one."""
+    if isinstance(node, SeqStmt):
+        return list(node.seq)
+    if isinstance(node, (For, AttrStmt)):
+        return [node.min, node.extent, node.body] if isinstance(node, For) else [node.body]
+    if isinstance(node, While):
+        return [node.condition, node.body]
+    if isinstance(node, IfThenElse):
+        return [node.condition, node.then_case, *([] if node.else_case is None else [node.else_case])]
+    return None

@@ -1,0 +1,57 @@
+"""The error for kernels whose buffers need more shared memory than a block has, and what would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tilecore.contract.passes import PassEnv
+from tilecore.errors import LimitError, Location
+from tilecore.ir.nodes import Var
+
+Placed = Mapping[Var, tuple[int, int]]  # offset and size by buffer
+
+
+def too_much_shared(
+    placed: Placed,
+    total: int,
+    needed: Callable[[Mapping[Var, int]], int],
+    place: Location | None,
+    env: PassEnv,
+) -> LimitError:
+    """needed: bytes of a block if buffers had other sizes. place: of the largest buffer."""
+    limit = env.capabilities.shared_bytes
+    largest = sorted(placed, key=lambda b: -placed[b][1])
+    return LimitError(
+        f"the kernel needs {total} bytes of shared memory",
+        location=place,
+        found=", ".join(f"{b.name} {placed[b][1]}" for b in largest[:6]),
+        expected=f"at most {limit} bytes on {env.target.kind}: {total - limit} less",
+        hint=_fewer_stages(placed, needed, limit, env) or _smaller(placed, needed, limit, largest[0]),
+    )
+
+
+def _fewer_stages(placed: Placed, needed: Callable[[Mapping[Var, int]], int], limit: int, env: PassEnv) -> str | None:
+    """The most stages of the kernel's deepest pipeline with which it fits."""
+    rows = [row for row in env.report.get("pipelines", ()) if row.get("stages", 1) > 1]
+    for row in sorted(rows, key=lambda row: -int(row["stages"])):
+        names, stages = str(row["tiles"]).split(", "), int(row["stages"])
+        sizes = {b: size for b, (_, size) in placed.items()}
+        for fewer in range(stages - 1, 0, -1):
+            less = {b: size // stages * fewer for b, size in sizes.items() if str(b.name) in names}
+            bytes_then = needed({**sizes, **less})
+            if bytes_then <= limit:
+                return f"num_stages={fewer} needs {bytes_then} bytes, which fits; or use smaller tiles"
+    return None
+
+
+def _smaller(placed: Placed, needed: Callable[[Mapping[Var, int]], int], limit: int, largest: Var) -> str:
+    """How far all tiles must shrink, by halves; fewer stages alone are not enough."""
+    sizes = {b: size for b, (_, size) in placed.items()}
+    part = 2
+    while needed({b: max(1, size // part) for b, size in sizes.items()}) > limit and part < 1 << 20:
+        part *= 2
+    rest = {b: size for b, size in sizes.items() if b is not largest}
+    spare = limit - needed(rest)
+    alone = f"; {largest.name} alone may have {spare} bytes beside the others" if spare > 0 and rest else ""
+    words = "half" if part == 2 else f"1/{part} of"
+    return f"tiles of {words} this size fit: smaller sides, or narrower element types{alone}"

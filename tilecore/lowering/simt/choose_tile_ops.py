@@ -1,0 +1,69 @@
+"""Chooses an implementation for every tile operation; those that need no layouts become parallel loops at once.
+
+The others stay, with the hint ``implementation``, until threads are bound: what they ask of their operands takes part
+in the inference of layouts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilecore.contract.implementation import Choice, TileOpImpl
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.build import const, is_nothing
+from tilecore.ir.nodes import Evaluate, For, ForKind, PrimFunc, Var, structural_map
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.visit import collect
+from tilecore.lowering.analysis.assumptions import DIVISORS, assumed_divisors
+from tilecore.lowering.analysis.kernels import threads_in
+from tilecore.lowering.loops.lower_reducers import reducers_of
+from tilecore.lowering.loops.lower_tile_ops import choose_all, describe, is_lowered
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC
+from tilecore.lowering.simt.analysis.parallel_nests import LOOP_HINTS, PRIVATE
+from tilecore.lowering.simt.tile_ops import reducers
+from tilecore.lowering.simt.tile_ops.reduce_to_shared import reduce_beside
+
+HINT = "implementation"
+UNCHOSEN = "before_choice"  # the fact: the function as it was, for another choice
+
+
+def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    func = reduce_beside(func)
+    env.facts[UNCHOSEN] = func
+    env.facts[DIVISORS] = assumed_divisors(func)
+    env.facts["threads"] = threads_in(func.body)
+    env.facts[reducers.FACT] = reducers_of(func.body)
+    nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
+    choices = choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
+    lowered: dict[Evaluate, Any] = {}
+    for node, choice in zip(nodes, choices, strict=True):
+        env.note("tile_ops", describe(choice))
+        if choice.impl.late:
+            lowered[node] = choice.call.rebuilt(hints={**choice.call.hints, HINT: choice.impl.name})
+        else:
+            lowered[node] = _early(choice, env)
+    return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
+
+
+def _early(choice: Choice, env: PassEnv) -> Any:
+    made = choice.impl.lower(choice.call, env)
+    if is_nothing(made):
+        return made
+    if not isinstance(made, For):  # one element: a nest all the same, that one thread does
+        one = Var("i", "int32")
+        made = For(one, const(0, "int32"), const(1, "int32"), ForKind.PARALLEL, made, span=choice.call.span)
+    notes = dict(made.annotations) | {key: choice.call.hints[key] for key in LOOP_HINTS if key in choice.call.hints}
+    if ASYNC in choice.call.hints:
+        notes[ASYNC] = 1
+    if any(str(region.source.scope()) == "local" for region in choice.call.regions):
+        notes[PRIVATE] = 1
+    return For(made.loop_var, made.min, made.extent, made.kind, made.body, annotations=notes, span=made.span)
+
+
+def chosen(call: TileCall, env: PassEnv) -> TileOpImpl:
+    """The implementation that this pass chose for an operation that it kept."""
+    name = str(call.hints[HINT])
+    return next(i for i in env.implementations if i.op == call.op.name and i.name == name)
+
+
+CHOOSE_TILE_OPS = Pass("choose_tile_ops", choose_tile_ops)

@@ -1,0 +1,101 @@
+"""The SIMT family's passes and its own implementations of tile operations."""
+
+from __future__ import annotations
+
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import Gap, Pass, PassEnv
+from tilecore.ir.nodes import Evaluate, Stmt
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.buffers.apply_layouts import APPLY_LAYOUTS
+from tilecore.lowering.buffers.flatten_buffers import FLATTEN_BUFFERS
+from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
+from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
+from tilecore.lowering.buffers.unpack_int4 import UNPACK_INT4
+from tilecore.lowering.normalize.check_threads import CHECK_THREADS
+from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPS
+from tilecore.lowering.normalize.inline_binds import INLINE_BINDS
+from tilecore.lowering.normalize.privatize_scratch import PRIVATIZE_SCRATCH
+from tilecore.lowering.normalize.separate_overlaps import SEPARATE_OVERLAPS
+from tilecore.lowering.simt.add_branch_barriers import CLOSE_BRANCHES
+from tilecore.lowering.simt.bind_threads import BIND_THREADS
+from tilecore.lowering.simt.choose_tile_ops import CHOOSE_TILE_OPS
+from tilecore.lowering.simt.describe_hints import DESCRIBE_HINTS, KERNEL_HINTS
+from tilecore.lowering.simt.describe_kernels import DESCRIBE_KERNELS
+from tilecore.lowering.simt.find_ranges import FIND_RANGES
+from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
+from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
+from tilecore.lowering.simt.load_packed_bytes import LOAD_HALVES
+from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
+from tilecore.lowering.simt.lower_shuffles import LOWER_SHUFFLES
+from tilecore.lowering.simt.note_ranges import NOTE_RANGES
+from tilecore.lowering.simt.pipeline_loops import PIPELINE_LOOPS
+from tilecore.lowering.simt.place_ranges import PLACE_RANGES
+from tilecore.lowering.simt.plan_shared import PLAN_SHARED
+from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
+from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
+from tilecore.lowering.simt.share_divisors import SHARE_DIVISORS
+from tilecore.lowering.simt.sink_reductions import DELAY_JOINS
+from tilecore.lowering.simt.tile_ops.gemm import MULTIPLY
+from tilecore.lowering.simt.tile_ops.gemm_elements import MULTIPLY_ELEMENTS
+from tilecore.lowering.simt.tile_ops.reduce import REDUCE
+from tilecore.lowering.simt.tile_ops.reduce_partials import JOIN_PARTIALS
+from tilecore.lowering.simt.tile_ops.reducers import FINALIZE
+from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
+from tilecore.lowering.tile_ops import copies as moves
+from tilecore.lowering.tile_ops import effects, reductions
+
+STEPS: tuple[Pass | Gap, ...] = (
+    INLINE_BINDS,
+    HIDE_WRAPS,
+    PRIVATIZE_SCRATCH,
+    FIND_RANGES,
+    CHECK_THREADS,
+    NOTE_RANGES,
+    SEPARATE_OVERLAPS,
+    READ_LAYOUTS,
+    DELAY_JOINS,
+    PIPELINE_LOOPS,
+    Gap("before_tile_ops"),
+    CHOOSE_TILE_OPS,
+    Gap("before_layouts"),
+    INFER_LAYOUTS,
+    BIND_THREADS,
+    APPLY_LAYOUTS,
+    Gap("after_tile_ops"),
+    UNPACK_INT4,
+    GUARD_BOUNDS,
+    LOWER_ALLREDUCE,
+    LOWER_SHUFFLES,
+    PLAN_SHARED,
+    INSERT_BARRIERS,
+    CLOSE_BRANCHES,
+    LOAD_HALVES,
+    FLATTEN_BUFFERS,
+    Gap("before_vectorize"),
+    VECTORIZE_ACCESSES,
+    SHARE_DIVISORS,
+    PLACE_RANGES,
+    Gap("before_outline"),
+    RASTERIZE_BLOCKS,
+    OUTLINE_KERNELS,
+    DESCRIBE_KERNELS,
+    DESCRIBE_HINTS,
+)
+
+
+def _barrier(call: TileCall, env: PassEnv) -> Stmt:
+    return Evaluate(call.call, span=call.span)
+
+
+IMPLEMENTATIONS = (
+    *moves.IMPLEMENTATIONS,
+    *reductions.IMPLEMENTATIONS,
+    *(i for i in effects.IMPLEMENTATIONS if i.op not in ("sync_threads", "annotate")),
+    KERNEL_HINTS,
+    TileOpImpl("sync_threads", "barrier", _barrier, late=True),
+    MULTIPLY,
+    MULTIPLY_ELEMENTS,
+    REDUCE,
+    JOIN_PARTIALS,
+    FINALIZE,
+)

@@ -1,0 +1,263 @@
+"""gemm by plain multiply-adds: every thread has a tile of C in registers, and reuses what it loads of A and B.
+
+A block's threads stand in a grid over C, 4 x 8 of each 32 side by side. A step loads for each thread a few columns of
+its rows of A and a few rows of its columns of B, as many along memory as one move takes, and multiplies them: R x C
+elements of a thread cost R + C loads. Rows that run along K are padded to an odd number of moves, so that threads that
+read neighbouring rows find them in different banks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import cast, const, dtype_of, load, loop, seq, store, where
+from tilecore.ir.contraction import multiplied_into
+from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout
+from tilecore.ir.layout import padded_rows
+from tilecore.ir.nodes import AllocBuffer, Expr, For, ForKind, Stmt, TensorRegion, Var, tirx
+from tilecore.ir.reductions import accumulator
+from tilecore.ir.regions import element_indices
+from tilecore.ir.scopes import is_fragment, is_global, is_shared
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.loops.gemm import gemm_sizes, needs_constant_sizes
+from tilecore.lowering.simt.analysis.partition import MOVE
+from tilecore.lowering.simt.infer_layouts import SHARED
+from tilecore.lowering.simt.tile_ops.accumulators import Sums, is_held
+
+STEP = 4  # elements along K of a step, and neighbours across it
+WARP_ROWS, WARP_COLUMNS = 4, 8
+UNROLLED_PRODUCTS = 2048  # of a thread's code
+
+
+class Grid(NamedTuple):
+    """How the threads share C. rows, columns: of threads; down, across: neighbouring rows and columns of one thread;
+    more_down, more_across: how often that repeats."""
+
+    rows: int
+    columns: int
+    down: int
+    across: int
+    more_down: int
+    more_across: int
+
+    @property
+    def height(self) -> int:
+        """Rows of C that a thread has."""
+        return self.down * self.more_down
+
+    @property
+    def width(self) -> int:
+        return self.across * self.more_across
+
+
+def grid_of(call: TileCall, threads: int) -> Grid:
+    """The grid in which threads have least to do, then least to load."""
+    m, n, _ = gemm_sizes(call)
+    down = _neighbours(call.a, m) if call.transpose_a else 1
+    across = 1 if call.transpose_b else _neighbours(call.b, n)
+
+    def grid(rows: int, columns: int) -> Grid:
+        return Grid(rows, columns, down, across, -(-m // (rows * down)), -(-n // (columns * across)))
+
+    sides = [i for i in range(1, threads + 1) if threads % i == 0]
+    grids = [grid(i, j) for i in sides for j in sides if threads % (i * j) == 0]
+    return min(grids, key=lambda g: (g.height * g.width, g.height + g.width, g.rows * g.columns, g.rows))
+
+
+def _neighbours(region: TensorRegion, size: int) -> int:
+    """Elements of a row that one move takes, where ``size`` is a multiple of them."""
+    most = _move(region)
+    return next(c for c in (4, 2, 1) if c <= most and size % c == 0)
+
+
+def _move(region: TensorRegion) -> int:
+    return max(1, min(STEP, MOVE * 8 // DType(dtype_of(region.source)).bits))
+
+
+def layout_of(grid: Grid, m: int, n: int, threads: int) -> FragmentLayout:
+    """The layout of C."""
+    low_columns = WARP_COLUMNS if grid.columns % WARP_COLUMNS == 0 and grid.rows % WARP_ROWS == 0 else grid.columns
+    low_rows = WARP_ROWS if low_columns == WARP_COLUMNS and grid.rows % WARP_ROWS == 0 else grid.rows
+    more_columns, more_rows = grid.columns // low_columns, grid.rows // low_rows
+    warp = low_columns * low_rows
+    width = grid.width
+    digits = (
+        Digit(1, 1, grid.across, REGISTER, 1),
+        Digit(1, grid.across, low_columns, THREAD, 1),
+        Digit(1, grid.across * low_columns, more_columns, THREAD, warp),
+        Digit(1, grid.across * grid.columns, grid.more_across, REGISTER, grid.across),
+        Digit(0, 1, grid.down, REGISTER, width),
+        Digit(0, grid.down, low_rows, THREAD, low_columns),
+        Digit(0, grid.down * low_rows, more_rows, THREAD, warp * more_columns),
+        Digit(0, grid.down * grid.rows, grid.more_down, REGISTER, width * grid.down),
+    )
+    return FragmentLayout((m, n), threads, digits)
+
+
+def matches(call: TileCall, env: PassEnv) -> str | None:
+    reason = needs_constant_sizes(call, env)
+    if reason is not None:
+        return reason
+    for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
+        buffer = region.source
+        if not (is_global(buffer) or is_shared(buffer) or is_fragment(buffer)):
+            return f"{name} is in {buffer.scope()} memory, which every thread has for itself"
+        if DType(dtype_of(buffer)).bits % 8:
+            return f"{name} has elements of {DType(dtype_of(buffer)).bits} bits"
+    return None
+
+
+def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
+    wanted = {}
+    for region, along_k in ((call.a, not call.transpose_a), (call.b, bool(call.transpose_b))):
+        buffer = region.source
+        if along_k and is_shared(buffer) and len(buffer.shape) > 1:
+            move = _move(region)
+            columns = (-(-int(buffer.shape[-1]) // move) | 1) * move
+            if columns != int(buffer.shape[-1]):
+                wanted[buffer] = padded_rows([int(s) for s in buffer.shape], columns)
+    return wanted
+
+
+def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
+    found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
+    if is_held(call.c) and not any(r.source.same_as(call.c.source) for r in (call.a, call.b)):
+        m, n, _ = gemm_sizes(call)
+        found[call.c.source] = layout_of(grid_of(call, threads), m, n, threads)
+    return found
+
+
+def lower(call: TileCall, env: PassEnv) -> Stmt:
+    return _Multiply(call, env).run()
+
+
+class _Operand(NamedTuple):
+    """One of A and B, as a thread sees it. along_k: do its rows run along K? start: the thread's first place across K;
+    together: neighbours there; times: how often, ``apart`` from each other; size: the end, where parts reach past.
+    """
+
+    region: TensorRegion
+    registers: Var
+    along_k: bool
+    start: Any
+    together: int
+    times: int
+    apart: int
+    size: int | None
+
+    @property
+    def places(self) -> int:
+        """Places across K."""
+        return self.together * self.times
+
+    def inside(self, number: Any) -> list[Expr]:
+        """The condition that the thread's place of this number exists, where it may not."""
+        if self.size is None:
+            return []
+        return [self.start + number // self.together * self.apart + number % self.together < const(self.size, "int32")]
+
+    def register(self, across: Any, along: Any, steps: int) -> list[Any]:
+        return [across * steps + along] if self.along_k else [along * self.places + across]
+
+
+class _Multiply:
+    def __init__(self, call: TileCall, env: PassEnv) -> None:
+        self.call, binding = call, env.facts["binding"]
+        self.m, self.n, self.k = gemm_sizes(call)
+        self.total = accumulator(dtype_of(call.c.source))
+        self.grid = g = grid_of(call, binding.threads)
+        layout = layout_of(g, self.m, self.n, binding.threads)
+        held = binding.registers[call.c.source] if is_fragment(call.c.source) else None
+        self.sums = Sums(call, layout, binding.thread, held, self.total)
+        row, column = layout.indices(binding.thread, [const(0, "int32")] * len(layout.register_digits))
+        self.step = min(_move(call.a), _move(call.b))
+        past_m = self.m if g.rows * g.height > self.m else None
+        past_n = self.n if g.columns * g.width > self.n else None
+        a, b = (
+            tirx.decl_buffer([size * self.step], dtype_of(region.source), name, scope="local", layout=None)
+            for name, region, size in (("a", call.a, g.height), ("b", call.b, g.width))
+        )
+        self.a = _Operand(call.a, a, not call.transpose_a, row, g.down, g.more_down, g.down * g.rows, past_m)
+        self.b = _Operand(
+            call.b, b, bool(call.transpose_b), column, g.across, g.more_across, g.across * g.columns, past_n
+        )
+
+    def run(self) -> Stmt:
+        whole, rest = divmod(self.k, self.step)
+        products = self.grid.height * self.grid.width * self.k
+        kind = ForKind.UNROLLED if products <= UNROLLED_PRODUCTS else ForKind.SERIAL
+        made = [*self.sums.before(), AllocBuffer(self.a.registers), AllocBuffer(self.b.registers)]
+        if whole:
+            made.append(
+                loop(const(whole, "int32"), lambda k: self._step(k * self.step, self.step), name="k", kind=kind)
+            )
+        if rest:
+            made.append(self._step(const(whole * self.step, "int32"), rest))
+        return seq([*made, *self.sums.after()])
+
+    def _step(self, k: Any, count: int) -> Stmt:
+        return seq([self._load(self.a, k, count), self._load(self.b, k, count), self._products(count)])
+
+    def _load(self, operand: _Operand, k: Any, count: int) -> Stmt:
+        """``count`` elements along K of all of a thread's places."""
+
+        def element(time: Any, near: Any, along: Any) -> Stmt:
+            across = time * operand.together + near
+            place = operand.start + time * operand.apart + near
+            value = self._element(operand, place, k + along)
+            return store(operand.registers, value, operand.register(across, along, self.step), self.call.span)
+
+        times, together = operand.times, operand.together
+        if operand.along_k:
+            return _unrolled(times, lambda t: _unrolled(together, lambda v: _vector(count, lambda e: element(t, v, e))))
+        return _unrolled(count, lambda e: _unrolled(times, lambda t: _vector(together, lambda v: element(t, v, e))))
+
+    def _element(self, operand: _Operand, across: Any, along: Any) -> Expr:
+        at = (across, along) if operand.along_k else (along, across)
+        value = load(operand.region.source, element_indices(operand.region, *at), self.call.span)
+        if operand.size is None:
+            return value
+        inside = across < const(operand.size, "int32")
+        return tirx.if_then_else(inside, value, tirx.const(0, dtype_of(value)))
+
+    def _products(self, count: int) -> Stmt:
+        def product(e: Any, i: Any, j: Any) -> Stmt:
+            a = cast(load(self.a.registers, self.a.register(i, e, self.step)), self.total)
+            b = cast(load(self.b.registers, self.b.register(j, e, self.step)), self.total)
+            place = [i * self.grid.width + j]
+            total = multiplied_into(load(self.sums.registers, place), a, b)
+            made = store(self.sums.registers, total, place, self.call.span)
+            return where([*self.a.inside(i), *self.b.inside(j)], made)
+
+        return _unrolled(
+            count,
+            lambda e: _unrolled(self.grid.height, lambda i: _unrolled(self.grid.width, lambda j: product(e, i, j))),
+        )
+
+
+def _unrolled(count: int, body: Any) -> Stmt:
+    return loop(const(count, "int32"), body, kind=ForKind.UNROLLED)
+
+
+def _vector(count: int, body: Any) -> Stmt:
+    """Neighbours in memory, that move together."""
+    if count == 1:
+        return body(const(0, "int32"))
+    var = Var("e", "int32")
+    return For(var, const(0, "int32"), const(count, "int32"), ForKind.VECTORIZED, body(var))
+
+
+MULTIPLY = TileOpImpl(
+    "gemm",
+    "multiply-adds",
+    lower,
+    matches,
+    priority=10,
+    late=True,
+    layouts=layouts,
+    fragments=fragments,
+    last_resort=True,
+)
