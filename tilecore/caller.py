@@ -20,7 +20,7 @@ _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 def building() -> bool:
     """Is a kernel being built in this thread? Its builder knows the place then. Imports no TVM."""
-    builder = sys.modules.get("tilecore.frontend.builder")
+    builder = sys.modules.get("tilecore.tracing.builder")
     return builder is not None and builder.active() is not None
 
 

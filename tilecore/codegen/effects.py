@@ -10,8 +10,8 @@ from tilecore.codegen.calls import memory_order
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import cast
 from tilecore.dtypes import FACTS
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.spans import location_of_span
 
 if TYPE_CHECKING:
     from tilecore.codegen.statements import Statements

@@ -13,9 +13,9 @@ from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import PRIMARY, SUM, UNARY, Text, within
 from tilecore.dtypes import FACTS
 from tilecore.errors import LoweringError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, TensorLoad, Var
+from tilecore.ir.spans import location_of_span
 
 _AFFINE = ("Add", "Sub", "Mul", "Cast")
 

@@ -6,8 +6,8 @@ from typing import Any, NoReturn
 
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name
+from tilecore.ir.spans import location_of_span
 
 _LONGEST = 100  # characters of the node's text
 

@@ -16,7 +16,6 @@ from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import ORDER, SUM, Text, binary, within
 from tilecore.dtypes import FACTS
 from tilecore.errors import TilecoreError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of, is_nothing, op_name
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -39,6 +38,7 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.ranges import known_range
+from tilecore.ir.spans import location_of_span
 
 UNROLL_FACTOR = "unroll_factor"  # annotation of a loop: T.unroll(unroll_factor=)
 _OWN = ("local", "reduce.")  # memory of a thread; partial results of reductions on targets without threads

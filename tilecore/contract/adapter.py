@@ -107,7 +107,7 @@ class KernelAdapter(ABC):
 
         A call whose tensors are numpy arrays gets arrays on the host, unless an adapter has this method of its own.
         """
-        from tilecore.runtime.tensors import device_problem, empty
+        from tilecore.tensors.views import device_problem, empty
 
         device = self.torch_device(device_index)
         try:

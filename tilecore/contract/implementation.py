@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tilecore.contract.alternatives import instead_of
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
-from tilecore.lowering.tile_ops.alternatives import instead_of
+from tilecore.ir.spans import location_of_span
 
 if TYPE_CHECKING:
     from tilecore.contract.passes import PassEnv

@@ -7,13 +7,13 @@ from types import FrameType
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import Builder, Frame
 from tilecore.frontend.python_content import MISSING, PLAIN, same_plain
 from tilecore.frontend.python_state import Watch
 from tilecore.ir.nodes import IfThenElse
 from tilecore.language.buffers import LocalVar
 from tilecore.language.conditions import as_condition
 from tilecore.language.values import is_kernel_value
+from tilecore.tracing.builder import Builder, Frame
 
 # names whose values flow out of, or around, a statement, with what reads them; all names that it assigns; and those of
 # the first that are read after it

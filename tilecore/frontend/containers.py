@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import current
 from tilecore.frontend.python_content import CONTAINERS
 from tilecore.frontend.python_state import check_advance, check_change
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.conditions import logical_and, logical_not, logical_or
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.tracing.builder import current
 
 _MEMBERS: tuple[type[Collection[Any]], ...] = (list, tuple, set, frozenset, dict, type({}.keys()), type({}.values()))
 _MOST_COMPARED = 256

@@ -10,23 +10,22 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, Location, TilecoreError
 from tilecore.frontend import hooks
-from tilecore.frontend.builder import Builder, building, current
 from tilecore.frontend.python_errors import explained, foreign_hint
 from tilecore.frontend.rewrite import rewrite
 from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
 from tilecore.frontend.signature import annotations_as_written, check_parameters, definition_of, place_of_argument
-from tilecore.frontend.source import span_at
 from tilecore.interrupts import held_back
-from tilecore.ir.nodes import PrimFunc, Var, tirx
+from tilecore.ir.nodes import PrimFunc, Var
+from tilecore.ir.spans import span_at
 from tilecore.language.annotations import PtrType, Ref, TensorType
 from tilecore.language.arithmetic import NoPythonNumberError
 from tilecore.language.buffers import BufferHandle, reference
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.pointers import Pointer
-from tilecore.language.symbols import ConstDim
-from tilecore.language.values import as_expr
+from tilecore.language.tensor_variables import tensor_var
 from tilecore.signatures import signature_of
+from tilecore.tracing.builder import Builder, building, current
 
 _NOT_RUN = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 
@@ -87,22 +86,6 @@ def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Po
         found=repr(annotation)[:80],
         expected="T.Tensor(shape, dtype), T.StridedTensor(shape, strides, dtype), or an element type such as T.int32",
     )
-
-
-def tensor_var(name: str, kind: TensorType) -> Var:
-    """A buffer variable for a tensor type."""
-    shape = [_size(s) for s in kind.shape]
-    strides = None if kind.strides is None else [_size(s) for s in kind.strides]
-    return tirx.decl_buffer(shape, ir_dtype(kind.dtype), name, strides=strides, scope=kind.scope, layout=None)
-
-
-def _size(size: Any) -> Any:
-    if isinstance(size, ConstDim):
-        size = size.value
-    value = as_expr(size)
-    if not str(value.ty.dtype).startswith(("int", "uint")):
-        raise LanguageError("a size is not an integer", found=f"{value} of {value.ty.dtype}")
-    return value
 
 
 def run(builder: Builder, function: FunctionType, values: list[Any], named: dict[str, Any] | None = None) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
 from tilecore.frontend.branches import Branches, Probe, Staged
-from tilecore.frontend.builder import active, current
 from tilecore.frontend.containers import (  # noqa: F401  hooks too
     attribute_to_update,
     contains,
@@ -29,7 +28,6 @@ from tilecore.frontend.containers import (  # noqa: F401  hooks too
     store_attribute,
 )
 from tilecore.frontend.jumps import break_, caught, continue_, finally_, of_user  # noqa: F401  hooks too
-from tilecore.frontend.loops import LoopSpec, open_loop
 from tilecore.frontend.operands import (  # noqa: F401  hooks too
     Calling,
     and_,
@@ -44,11 +42,13 @@ from tilecore.frontend.operands import (  # noqa: F401  hooks too
     or_operand,
 )
 from tilecore.frontend.rounds import no_else, unrolled, while_, while_steps  # noqa: F401  hooks too
-from tilecore.frontend.source import SpanTable
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Evaluate, Expr
+from tilecore.ir.spans import SpanTable
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.tracing.builder import active, current
+from tilecore.tracing.loops import LoopSpec, open_loop
 
 
 def at(spans: SpanTable, index: int) -> None:

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import Builder, Frame, current
 from tilecore.ir.nodes import Break, Continue
+from tilecore.tracing.builder import Builder, Frame, current
 
 
 def break_(in_finally: bool) -> bool:

@@ -9,15 +9,15 @@ from typing import Any
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import Builder, current
 from tilecore.frontend.containers import contains, lacks
-from tilecore.frontend.held import without_binds
 from tilecore.frontend.python_state import Watch
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import Bind
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import logical_and, logical_not, logical_or, select
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.tracing.builder import Builder, current
+from tilecore.tracing.held_values import without_binds
 
 
 def and_(value: Any, *parts: Callable[[], Any]) -> Any:

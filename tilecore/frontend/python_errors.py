@@ -15,12 +15,12 @@ from typing import Any
 
 from tilecore.caller import is_own, without_types
 from tilecore.errors import LanguageError, Location, TilecoreError
-from tilecore.frontend.builder import Builder
 from tilecore.ir.nodes import Expr, TensorRegion
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.dialects import blamed
 from tilecore.language.known_elsewhere import written_here
 from tilecore.language.values import KernelValue, is_kernel_value
+from tilecore.tracing.builder import Builder
 
 _OF_ARGUMENTS = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError, ZeroDivisionError)
 _CALL = re.compile(r"^([\w.<>]+)\(\) (takes|missing|got|expected)\b")
@@ -313,8 +313,8 @@ def _word_of(value: Any) -> str:
 
 
 def _kinds() -> list[tuple[type, str]]:
-    from tilecore.frontend.loops import LoopSpec
     from tilecore.language.kernel import Kernel
+    from tilecore.tracing.loops import LoopSpec
 
     return [
         *((BufferHandle, "a buffer of the kernel"), (TensorRegion, "a slice of a buffer")),

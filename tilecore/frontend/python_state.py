@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import Builder
 from tilecore.frontend.python_content import (
     MISSING,
     PLAIN,
@@ -24,6 +23,7 @@ from tilecore.frontend.python_content import (
     same_content,
     same_plain,
 )
+from tilecore.tracing.builder import Builder
 
 # methods that change a container; calls of these names are looked at before they are made
 MUTATING = frozenset(

@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 from types import CellType, CodeType, FunctionType
 
-from tilecore.frontend.source import SpanTable, parse_function
+from tilecore.frontend.source import parse_function
 from tilecore.frontend.syntax import HOOKS, SPANS, Rewriter
+from tilecore.ir.spans import SpanTable
 
 # By the identity of the original's code, which is kept: code objects of different files, and of one file before and
 # after an edit, compare equal when they differ only in annotations of the body, which have no bytecode.

@@ -8,12 +8,12 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.branches import Probe, Staged
-from tilecore.frontend.builder import Builder, Frame, current
-from tilecore.frontend.held import without_binds
 from tilecore.frontend.python_state import check_advance
 from tilecore.ir.nodes import Bind, Break, Expr, IfThenElse, While
 from tilecore.language.conditions import as_condition, logical_not
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.tracing.builder import Builder, Frame, current
+from tilecore.tracing.held_values import without_binds
 
 MOST_ROUNDS = 20_000
 

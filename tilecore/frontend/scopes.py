@@ -6,8 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.held import Readings
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -22,7 +20,9 @@ from tilecore.ir.nodes import (
     While,
     is_buffer_var,
 )
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect
+from tilecore.tracing.held_values import Readings
 
 
 def check_scopes(body: Stmt, readings: Readings) -> None:

@@ -1,4 +1,4 @@
-"""Puts held values (:mod:`tilecore.frontend.held`) back where they are used, where that means the same.
+"""Puts held values (:mod:`tilecore.tracing.held_values`) back where they are used, where that means the same.
 
 A held value stays a variable of its own where memory that it reads may have been written between the place at which
 Python read it and a place at which it is used: by a statement in between, or by the body of a loop that the use is in
@@ -11,9 +11,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilecore.frontend.builder import Builder
 from tilecore.frontend.memory_writes import EVERYTHING, SHARED, written_by
-from tilecore.frontend.vectors import find_lanes
 from tilecore.ir.build import is_nothing, seq
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -31,6 +29,8 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_own
 from tilecore.ir.visit import collect, substitute
+from tilecore.tracing.builder import Builder
+from tilecore.tracing.vectors import find_lanes
 
 
 def settle(body: Stmt, builder: Builder) -> Stmt:

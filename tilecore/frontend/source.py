@@ -1,19 +1,14 @@
-"""The source of a user's function: its syntax tree with the file's own line numbers, and its spans."""
+"""The source of a user's function: its syntax tree with the file's own line numbers."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-import linecache
 import textwrap
-import tokenize
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError, Location
-
-if TYPE_CHECKING:
-    from tilecore.ir.nodes import Span
+from tilecore.ir.spans import shift_columns
 
 
 def parse_function(function: FunctionType) -> tuple[str, ast.FunctionDef | ast.Lambda]:
@@ -34,7 +29,7 @@ def parse_function(function: FunctionType) -> tuple[str, ast.FunctionDef | ast.L
     tree = ast.parse(dedented)
     ast.increment_lineno(tree, first - 1)
     if margin:
-        _shift_columns(tree, margin)
+        shift_columns(tree, margin)
     definition = tree.body[0]
     if not isinstance(definition, ast.FunctionDef):
         raise LanguageError(
@@ -43,92 +38,3 @@ def parse_function(function: FunctionType) -> tuple[str, ast.FunctionDef | ast.L
             expected="def name(...): ...",
         )
     return file, definition
-
-
-def _shift_columns(tree: ast.AST, margin: int) -> None:
-    node: Any
-    for node in ast.walk(tree):
-        if hasattr(node, "col_offset"):
-            node.col_offset += margin
-            if getattr(node, "end_col_offset", None) is not None:
-                node.end_col_offset += margin
-
-
-def place_of_parameter(span: Any, name: str) -> Location | None:
-    """Where a parameter is declared: in the definition that begins at ``span``, else that definition's first line."""
-    definition = location_of_span(span)
-    if definition is None:
-        return None
-    lines = linecache.getlines(definition.file)[definition.line - 1 :]
-    if not lines:  # the text is gone, or shorter by now
-        return definition
-    try:
-        block = inspect.getblock(lines)
-        tree = ast.parse(textwrap.dedent("".join(block)))
-    except (SyntaxError, tokenize.TokenError):
-        return definition
-    if not block:  # the file is not there, or is another by now
-        return definition
-    ast.increment_lineno(tree, definition.line - 1)
-    _shift_columns(tree, len(block[0]) - len(block[0].lstrip()))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.arg):
-            known = node.arg
-        elif isinstance(node, ast.AnnAssign):
-            known = getattr(node.target, "id", "")
-        elif isinstance(node, ast.Assign):
-            known = getattr(node.targets[0], "id", "")
-        else:
-            continue
-        if known == name:
-            return Location(definition.file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
-    return definition
-
-
-def span_at(place: Location) -> Span:
-    """The TVM span of a place that is known by its line."""
-    from tilecore.ir.nodes import SourceName, Span
-
-    return Span(SourceName(place.file), place.line, place.line, place.column + 1, place.column + 1)
-
-
-class SpanTable:
-    """The statements of one rewritten function by number: their locations, and TVM spans made on demand."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.places: list[tuple[int, int, int, int]] = []
-        self._spans: dict[int, object] = {}
-
-    def add(self, node: ast.stmt | ast.expr) -> int:
-        end_line = node.end_lineno or node.lineno
-        end_column = node.end_col_offset or node.col_offset
-        if isinstance(node, (ast.For, ast.While, ast.If, ast.With)):  # a compound statement: its first line
-            end_line, end_column = node.lineno, len(linecache.getline(self.file, node.lineno).rstrip())
-        self.places.append((node.lineno, node.col_offset, end_line, end_column))
-        return len(self.places) - 1
-
-    def location(self, index: int) -> Location:
-        line, column, end_line, end_column = self.places[index]
-        return Location(self.file, line, column, end_line, end_column)
-
-    def span(self, index: int):
-        """The TVM span of statement ``index``: lines and columns 1-based."""
-        span = self._spans.get(index)
-        if span is None:
-            from tilecore.ir.nodes import SourceName, Span
-
-            line, column, end_line, end_column = self.places[index]
-            span = Span(SourceName(self.file), line, end_line, column + 1, end_column + 1)
-            self._spans[index] = span
-        return span
-
-
-def location_of_span(span: object | None) -> Location | None:
-    """The user's place that a node's span stands for."""
-    if span is None:
-        return None
-    name = getattr(getattr(span, "source_name", None), "name", None)
-    if not name:
-        return None
-    return Location(str(name), int(span.line), int(span.column) - 1, int(span.end_line), int(span.end_column) - 1)  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from tilecore.errors import LanguageError, Location
 from tilecore.frontend.assigned_names import names_bound_twice, target_names
 from tilecore.frontend.liveness import assigned_in, carried_names, stores_of
 from tilecore.frontend.python_state import MUTATING
-from tilecore.frontend.source import SpanTable
+from tilecore.ir.spans import SpanTable
 
 HOOKS = "__tc"
 SPANS = "__tc_spans"

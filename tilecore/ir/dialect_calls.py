@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.names import CALLED, DIALECT
 from tilecore.ir.nodes import AttrStmt, Call, Stmt
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import THREADS, has_ranges
 from tilecore.ir.visit import children, collect
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LanguageError, LoweringError, TilecoreError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -26,6 +25,7 @@ from tilecore.ir.nodes import (
     structural_walk,
     tirx,
 )
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import ArgumentError, LanguageError, Location
-from tilecore.frontend.builder import Builder, current
 from tilecore.frontend.elaborate import finish, parameter_of, run, tensor_var
 from tilecore.ir.nodes import Var, is_prim_expr
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall
@@ -17,6 +16,7 @@ from tilecore.language.annotations import TensorType
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.symbols import ConstDim, DerivedDim
 from tilecore.language.values import KernelValue
+from tilecore.tracing.builder import Builder, current
 
 
 class _Undeclared(KernelValue):

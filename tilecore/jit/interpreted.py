@@ -19,9 +19,9 @@ from tilecore.compiler import CompileOptions, checked_out_idx, params_of
 from tilecore.contract.adapter import INTERPRETED, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Backend, Presence
 from tilecore.dtypes import dtype as DType
-from tilecore.runtime.dlpack import HOST
 from tilecore.runtime.slots import CallReader, ScalarSlot, TensorSlot, storage
 from tilecore.target import Target
+from tilecore.tensors.dlpack import HOST
 
 if TYPE_CHECKING:
     from tilecore.interpreter import Program

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.nodes import Stmt
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect
 
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import active, current
 from tilecore.ir.nodes import Expr, ExprOperand, ExprOperator, FloatImm, IntImm, Var, tirx
 from tilecore.language.conversions import convert, unify
 from tilecore.language.values import as_expr
+from tilecore.tracing.builder import active, current
 
 SIGNS = {
     "add": "+",

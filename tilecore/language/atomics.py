@@ -6,7 +6,6 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import current
 from tilecore.ir.build import load
 from tilecore.ir.nodes import Evaluate, Expr, For, ForKind, IntImm, TensorLoad, Var
 from tilecore.ir.reductions import has_meaning
@@ -15,6 +14,7 @@ from tilecore.language.buffers import BufferHandle, Element, VariableRead, as_lo
 from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
 from tilecore.language.regions import check_same_shape, kind_of, region_of, region_pair
+from tilecore.tracing.builder import current
 
 _ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import Builder, active, current
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import (
     BufferLoad,
@@ -28,6 +27,7 @@ from tilecore.language.conversions import convert
 from tilecore.language.operators import Arithmetic
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import KernelValue, as_expr, is_kernel_value
+from tilecore.tracing.builder import Builder, active, current
 
 
 def _is_element(value: Any, buffer: Var, where: list[Any]) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.frontend.builder import active
 from tilecore.ir.nodes import Expr, tirx
 from tilecore.language.conversions import unify
 from tilecore.language.values import as_expr
+from tilecore.tracing.builder import active
 
 
 def as_condition(value: Any) -> Expr:

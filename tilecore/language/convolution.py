@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import current
-from tilecore.frontend.loops import open_loop
 from tilecore.ir.build import constant
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import logical_and
@@ -15,6 +13,8 @@ from tilecore.language.loops import Parallel
 from tilecore.language.numeric import if_then_else
 from tilecore.language.regions import describe, region_of
 from tilecore.language.values import as_expr
+from tilecore.tracing.builder import current
+from tilecore.tracing.loops import open_loop
 
 
 def im2col(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import current
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.conversions import convert
 from tilecore.language.layouts import layout_hint
-from tilecore.language.plain_values import plain_values
 from tilecore.language.regions import describe, extents, kind_of, region_of, region_pair, same_size, tile_shape
 from tilecore.language.values import is_kernel_value
+from tilecore.tracing.builder import current
+from tilecore.tracing.plain_values import plain_values
 
 
 def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None) -> None:

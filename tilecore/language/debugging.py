@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.frontend.builder import current
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.thread_ranges import ARRIVALS
 from tilecore.language.buffers import BufferHandle
@@ -12,6 +11,7 @@ from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
 from tilecore.language.regions import region_of
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.tracing.builder import current
 
 
 def print(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int = 0) -> None:

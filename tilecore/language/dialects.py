@@ -70,9 +70,9 @@ def dialect_hints(kind: str, called: str, hints: Mapping[str, Any] | None = None
 
 def emit_call(kind: str, called: str, name: str, args: Sequence[Any]) -> None:
     """Append the statement ``name(args)``, a call of the backend's own, which every thread that comes to it does."""
-    from tilecore.frontend.builder import current
     from tilecore.ir.nodes import Call, Evaluate
     from tilecore.language.kernel import open_kernel
+    from tilecore.tracing.builder import current
 
     open_kernel(called)
     builder = current(called)

@@ -7,8 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.builder import current
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name, seq
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
@@ -22,8 +20,10 @@ from tilecore.ir.nodes import (
     is_buffer_var,
 )
 from tilecore.ir.scopes import is_global
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, substitute
 from tilecore.language.kernel import open_kernel
+from tilecore.tracing.builder import current
 
 _CUTS = "grid_syncs"  # fact of the kernel's frame: how many statements stand before each T.sync_grid
 _ONCE = ("prelude", "import_source")  # hints that are not repeated

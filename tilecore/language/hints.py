@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilecore.errors import LanguageError, TargetError
-from tilecore.frontend.builder import current
 from tilecore.ir.nodes import BufferLoad, IntImm
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
 from tilecore.language.layouts import Layout
 from tilecore.language.values import as_expr
+from tilecore.tracing.builder import current
 from tilecore.transform import checked_pass_configs
 
 

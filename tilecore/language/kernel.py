@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import Frame, between, current
-from tilecore.frontend.loops import Axis
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
 from tilecore.ir.visit import substitute
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.tracing.builder import Frame, between, current
+from tilecore.tracing.loops import Axis
 
 _LETTERS = "xyz"
 DEFAULT_THREADS = 128

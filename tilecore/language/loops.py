@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import current
-from tilecore.frontend.loops import Axis, LoopSpec
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import IntImm, tirx
 from tilecore.language.conditions import logical_and
 from tilecore.language.integers import ceildiv, whole_number
 from tilecore.language.layouts import layout_hint
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.tracing.builder import current
+from tilecore.tracing.loops import Axis, LoopSpec
 
 
 def _extent(value: Any) -> Any:

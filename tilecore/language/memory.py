@@ -7,12 +7,12 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.frontend.builder import current
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.values import as_expr
+from tilecore.tracing.builder import current
 
 _STEMS = {"shared.dyn": "shared", "shared": "shared", "local.fragment": "fragment", "local": "local"}
 

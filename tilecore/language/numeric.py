@@ -10,8 +10,6 @@ from typing import Any
 from tilecore.caller import placed
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import current
-from tilecore.frontend.vectors import lane_of
 from tilecore.ir.contraction import FUSED
 from tilecore.ir.contraction import fma as fused
 from tilecore.ir.nodes import Call, Expr, tirx
@@ -21,6 +19,8 @@ from tilecore.language.conditions import as_condition, select
 from tilecore.language.conversions import convert, ir_dtype, unify
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.tracing.builder import current
+from tilecore.tracing.vectors import lane_of
 
 
 def _kind(expression: Expr) -> DType:

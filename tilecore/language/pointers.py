@@ -7,7 +7,6 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.frontend.builder import current
 from tilecore.ir.build import load
 from tilecore.ir.intrinsics import address
 from tilecore.ir.nodes import Expr
@@ -15,7 +14,9 @@ from tilecore.ir.scopes import is_fragment
 from tilecore.language.annotations import PtrType, TensorType
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.regions import region_of
+from tilecore.language.tensor_variables import tensor_var
 from tilecore.language.values import as_expr
+from tilecore.tracing.builder import current
 
 
 class Pointer:
@@ -42,8 +43,6 @@ def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = Non
 
     strides: of its axes, in elements; None for row-major without gaps.
     """
-    from tilecore.frontend.elaborate import tensor_var
-
     builder = current("T.make_tensor")
     if not isinstance(ptr, Pointer):
         raise LanguageError(

@@ -7,7 +7,6 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import current
 from tilecore.ir.nodes import TensorRegion, tirx
 from tilecore.ir.reductions import KINDS, accumulator, has_meaning, identity
 from tilecore.language.buffers import BufferHandle, as_load
@@ -18,6 +17,7 @@ from tilecore.language.kernel import open_kernel
 from tilecore.language.known_elsewhere import written_here
 from tilecore.language.memory import allocate
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
+from tilecore.tracing.builder import current
 
 
 def reduce(

@@ -11,7 +11,6 @@ from typing import Any
 from tilecore import dtypes as dtypes
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.frontend.builder import current
 from tilecore.ir.build import op_name
 from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import Expr, StringImm, tirx
@@ -21,6 +20,7 @@ from tilecore.language.conversions import ir_dtype
 from tilecore.language.hints import annotate
 from tilecore.language.threads import CommReducer, ReduceScope
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.tracing.builder import current
 
 PrimExpr = Expr  # for annotations
 tir = tirx

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import active
 from tilecore.ir.nodes import IntImm, TensorRegion
 from tilecore.language.arithmetic import SIGNS
 from tilecore.language.symbols import ConstDim
+from tilecore.tracing.builder import active
 
 
 def slice_text(region: TensorRegion) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.frontend.builder import current
 from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
 from tilecore.ir.tile_ops import tile_call
 from tilecore.language.buffers import as_load
@@ -21,6 +20,7 @@ from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
 from tilecore.language.kernel import Kernel, open_kernel
 from tilecore.language.values import as_expr, is_kernel_value
+from tilecore.tracing.builder import current
 
 WARP_SIZE = 32
 

@@ -94,7 +94,7 @@ def _guard_truth() -> None:
         plain = kind.__bool__
 
         def truth(self: Any, plain: Any = plain) -> bool:
-            from tilecore.frontend.builder import active
+            from tilecore.tracing.builder import active
 
             builder = active()
             if builder is None:
@@ -115,7 +115,7 @@ def _guard_hash() -> None:
         plain = kind.__hash__
 
         def hashed(self: Any, plain: Any = plain) -> int:
-            from tilecore.frontend.builder import active
+            from tilecore.tracing.builder import active
 
             builder = active()
             if builder is not None and is_users_code(sys._getframe(1)):
@@ -154,7 +154,7 @@ def _show_in_place() -> None:
     plain = Expr.__repr__
 
     def shown(self: Any) -> str:
-        from tilecore.frontend.builder import active
+        from tilecore.tracing.builder import active
 
         builder = active()
         return plain(self if builder is None else builder.in_place(self))

@@ -11,7 +11,7 @@ from tilecore.plugins.answers import check_fields, obeys, record
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, shown, wrong
 from tilecore.plugins.guard import PASS, Origin, blame, calling, guarded
 from tilecore.plugins.guarded_kernel import GuardedTimer, guard_loaded
-from tilecore.runtime.tensors import is_tensor
+from tilecore.tensors.views import is_tensor
 
 # What the methods return that have a rule of one line.
 RESULTS = {

@@ -12,7 +12,7 @@ from tilecore.contract.adapter import LoadedKernel
 from tilecore.plugins.answers import WORDS, check_fields, guarded_by
 from tilecore.plugins.checking import FLAG, Rule, is_int, shown, takes, wrong
 from tilecore.plugins.guard import Origin, guarded
-from tilecore.runtime.dlpack import capsule_address
+from tilecore.tensors.dlpack import capsule_address
 
 CODES = range(-(2**31), 2**31)
 CODE = Rule(

@@ -26,12 +26,12 @@ from tilecore.runtime.arguments import bind, by_position, makes_arrays
 from tilecore.artifact.records import TensorParam
 from tilecore.runtime.call_plan import make_plan, storage_dtypes
 from tilecore.artifact.dim_program import compile_dim
-from tilecore.runtime.dlpack import HOST, HOST_KINDS
+from tilecore.tensors.dlpack import HOST, HOST_KINDS
 from tilecore.runtime.launch_failure import launch_failure
 from tilecore.runtime.launcher_py import GIL_KEPT as _GIL_KEPT
 from tilecore.runtime.launcher_py import overrides_streams
 from tilecore.runtime.scalars import integer_range
-from tilecore.runtime.tensors import empty_array
+from tilecore.tensors.views import empty_array
 from tilecore.runtime.workspaces import Workspaces
 
 INTERFACE = 4  # of call_plan.py, when this was written

@@ -10,10 +10,10 @@ from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError, LaunchError, PluginError
 from tilecore.plugins.guard import Origin, remedy, title
 from tilecore.runtime.call_plan import CallPlan
-from tilecore.runtime.dlpack import contiguous_strides
 from tilecore.runtime.scalars import UnfitScalar
 from tilecore.runtime.size_text import shape_text, storage_text, tuple_text
-from tilecore.runtime.tensors import TensorView, UnreadableTensor
+from tilecore.tensors.dlpack import contiguous_strides
+from tilecore.tensors.views import TensorView, UnreadableTensor
 
 
 def count(plan: CallPlan, given: int) -> ArgumentError:

@@ -16,13 +16,14 @@ from tilecore.artifact.records import TensorParam
 from tilecore.contract.adapter import KernelAdapter
 from tilecore.errors import ArgumentError
 from tilecore.runtime import argument_errors as errors
-from tilecore.runtime import size_errors, torch_state
+from tilecore.runtime import size_errors
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
-from tilecore.runtime.dlpack import HOST, HOST_KINDS
-from tilecore.runtime.memory_overlap import overlap, overlapping_axis
 from tilecore.runtime.scalars import UnfitScalar, slot_of
-from tilecore.runtime.tensors import TensorView, UnreadableTensor, empty_array, is_array, is_tensor, view
 from tilecore.runtime.workspaces import Workspaces
+from tilecore.tensors import torch_state
+from tilecore.tensors.dlpack import HOST, HOST_KINDS
+from tilecore.tensors.memory_overlap import overlap, overlapping_axis
+from tilecore.tensors.views import TensorView, UnreadableTensor, empty_array, is_array, is_tensor, view
 
 WORD = range(-(2**63), 2**63)
 _NUMBERS = (bool, int, float)

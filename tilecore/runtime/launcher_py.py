@@ -9,10 +9,10 @@ from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.runtime.arguments import BoundCall, bind, by_position
 from tilecore.runtime.call_plan import make_plan
-from tilecore.runtime.dlpack import capsule_address
 from tilecore.runtime.launch_failure import launch_failure
-from tilecore.runtime.torch_state import note_writes
 from tilecore.runtime.workspaces import Workspaces
+from tilecore.tensors.dlpack import capsule_address
+from tilecore.tensors.torch_state import note_writes
 
 GIL_KEPT = 5_000  # nanoseconds; kernels that are surely no longer keep other Python threads waiting
 

@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from tilecore.dtypes import FACTS
-from tilecore.runtime import torch_state
+from tilecore.tensors import torch_state
 
 _FLOAT_FORMATS = {"float64": "<d", "float32": "<f", "tfloat32": "<f", "float16": "<e"}
 

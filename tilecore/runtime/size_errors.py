@@ -18,7 +18,7 @@ from tilecore.runtime.size_text import (
     tuple_text,
     where_text,
 )
-from tilecore.runtime.tensors import TensorView
+from tilecore.tensors.views import TensorView
 
 
 def not_linear(plan: CallPlan, symbol: BoundSymbol, size: int) -> ArgumentError:

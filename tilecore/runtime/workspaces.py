@@ -9,7 +9,7 @@ from typing import Any
 from tilecore.artifact.dims import evaluate
 from tilecore.artifact.records import Workspace
 from tilecore.contract.adapter import KernelAdapter
-from tilecore.runtime.tensors import view
+from tilecore.tensors.views import view
 
 _KEPT = 8  # sets of static workspaces a thread keeps, one per device and stream
 _Set = tuple[tuple[int, ...], list[Any]]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.records import Backend
 from tilecore.errors import Location
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Evaluate, For, TensorRegion
 from tilecore.ir.scopes import is_global
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, stores
 from tilecore.lowering.analysis.kernels import is_axis

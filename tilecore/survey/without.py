@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import Location
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import const, dtype_of, is_nothing, nothing
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -19,6 +18,7 @@ from tilecore.ir.nodes import (
     Stmt,
     structural_map,
 )
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import tile_op_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import is_axis

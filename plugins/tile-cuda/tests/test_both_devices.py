@@ -16,8 +16,8 @@ from tile_cuda.launch.tensor_maps import TensorMap
 
 from tilecore.artifact.records import Artifact
 from tilecore.errors import ArgumentError
-from tilecore.runtime import dlpack
 from tilecore.runtime.launcher import Launcher
+from tilecore.tensors import dlpack
 
 GPU = 2  # DLPack's type
 STREAMS = 0x5000

@@ -166,7 +166,7 @@ def native_call(loaded):
     """``call(slots, grids, device, stream)`` of a loaded kernel, whichever form it has."""
     if callable(loaded.launch):
         return loaded.launch
-    from tilecore.runtime.dlpack import capsule_address
+    from tilecore.tensors.dlpack import capsule_address
 
     pointer, number = ctypes.c_void_p, ctypes.c_int
     native = ctypes.CFUNCTYPE(number, pointer, pointer, pointer, number, pointer)(

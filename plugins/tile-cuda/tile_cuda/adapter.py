@@ -117,7 +117,7 @@ class DriverAdapter(KernelAdapter):
         )
 
     def empty(self, shape: tuple[int, ...], dtype: str, device_index: int = 0) -> Any:
-        from tilecore.runtime.tensors import empty
+        from tilecore.tensors.views import empty
 
         return empty(shape, dtype, self.torch_device(device_index))
 

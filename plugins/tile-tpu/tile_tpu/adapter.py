@@ -28,8 +28,8 @@ from tilecore.artifact.records import Artifact, ScalarParam, TensorParam, Worksp
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError, ToolchainError, UnsupportedError
-from tilecore.runtime.dlpack import HOST
 from tilecore.target import Target
+from tilecore.tensors.dlpack import HOST
 
 CMODEL, FIRMWARE = "cmodel", "firmware"  # formats of binaries
 

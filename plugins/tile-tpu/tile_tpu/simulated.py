@@ -11,8 +11,8 @@ from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.errors import ToolchainError
-from tilecore.runtime.dlpack import HOST
 from tilecore.target import Target
+from tilecore.tensors.dlpack import HOST
 
 
 class SimulatorAdapter(KernelAdapter):

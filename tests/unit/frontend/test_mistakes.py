@@ -732,7 +732,7 @@ def test_a_parameter_of_a_file_that_is_gone(module, tmp_path):
     """Its place is the function's first line."""
     import linecache
 
-    from tilecore.frontend.source import location_of_span, place_of_parameter
+    from tilecore.ir.spans import location_of_span, place_of_parameter
 
     definition = "@T.prim_func\ndef kernel(X: T.Tensor((4,), 'float32')):\n    pass\n"
     found = module(f"import tilecore.language as T\n\n{definition}")

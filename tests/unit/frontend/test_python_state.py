@@ -544,7 +544,7 @@ def test_building_ends(statements, monkeypatch):
 
 
 def test_a_kernel_of_too_many_statements(monkeypatch):
-    monkeypatch.setattr("tilecore.frontend.builder.MOST_STATEMENTS", 300)
+    monkeypatch.setattr("tilecore.tracing.builder.MOST_STATEMENTS", 300)
 
     def statements(X, Y, bx):
         for k in list(range(200)):

@@ -14,11 +14,11 @@ from tilecore.dtypes import FACTS
 from tilecore.element_values import cast as interpreted_cast
 from tilecore.element_values import value_type
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import Builder, building
 from tilecore.ir.nodes import Cast, FloatImm, IntImm, Var, tirx
 from tilecore.language.conditions import as_condition
 from tilecore.language.conversions import convert, promoted, unify
 from tilecore.language.values import as_expr
+from tilecore.tracing.builder import Builder, building
 
 from .kit import in_kernel, kind
 

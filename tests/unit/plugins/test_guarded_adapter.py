@@ -68,7 +68,7 @@ def test_a_method_set_on_the_instance_counts():
 
 def test_base_methods_use_the_guarded_ones(monkeypatch):
     """``empty`` of the base asks ``torch_device``, which is the plugin's."""
-    from tilecore.runtime import tensors
+    from tilecore.tensors import views as tensors
 
     monkeypatch.setattr(tensors, "empty", lambda shape, dtype, device: (shape, dtype, device))
     assert guard_adapter(ORIGIN, Streams()).empty((2, 3), "float32", 1) == ((2, 3), "float32", "acme:1")

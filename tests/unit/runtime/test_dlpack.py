@@ -4,7 +4,7 @@ import numpy
 import pytest
 from launch_kit import pointer_of, torch
 
-from tilecore.runtime import dlpack
+from tilecore.tensors import dlpack
 
 
 class Exporter:

@@ -9,7 +9,7 @@ from launch_kit import HostAdapter, Recorder, _launcher, expr, kernel, native, t
 from tilecore.artifact.records import Symbol, TensorParam
 from tilecore.contract.adapter import LoadedKernel
 from tilecore.errors import ArgumentError
-from tilecore.runtime import dlpack
+from tilecore.tensors import dlpack
 
 pytestmark = pytest.mark.skipif(_launcher is None, reason="the extension is not built")
 

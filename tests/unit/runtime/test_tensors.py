@@ -8,7 +8,7 @@ from launch_kit import torch
 from test_dlpack import Exporter
 
 from tilecore.dtypes import FACTS, dtype
-from tilecore.runtime.tensors import UnreadableTensor, empty, is_tensor, view
+from tilecore.tensors.views import UnreadableTensor, empty, is_tensor, view
 
 TORCH = sorted({facts.torch for facts in FACTS.values()})
 
@@ -133,5 +133,5 @@ def test_empty_makes_aligned_numpy_arrays_where_torch_is_missing(monkeypatch):
 
 
 def test_importing_it_imports_no_tensor_library():
-    code = "import sys, tilecore.runtime.tensors; print([m for m in ('torch', 'numpy', 'tvm') if m in sys.modules])"
+    code = "import sys, tilecore.tensors.views; print([m for m in ('torch', 'numpy', 'tvm') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

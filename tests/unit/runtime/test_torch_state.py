@@ -16,7 +16,8 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.errors import ArgumentError, LaunchError
-from tilecore.runtime import launcher, launcher_py, torch_state
+from tilecore.runtime import launcher, launcher_py
+from tilecore.tensors import torch_state
 
 torch = pytest.importorskip("torch")
 
@@ -258,7 +259,7 @@ def test_the_built_launcher_knows_this_torch():
 
 FALLBACK = """
 import torch
-from tilecore.runtime import torch_state
+from tilecore.tensors import torch_state
 torch_state.native_state = lambda: None
 import pytest, sys
 some = "built and (version or gradient or negated or vmap or real)"

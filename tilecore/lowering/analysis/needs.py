@@ -13,7 +13,6 @@ from typing import Any
 from tilecore.contract.records import Capabilities
 from tilecore.dtypes import FACTS
 from tilecore.errors import Location
-from tilecore.frontend.source import location_of_span, place_of_parameter
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.ir.nodes import (
@@ -33,6 +32,7 @@ from tilecore.ir.nodes import (
     is_buffer_var,
 )
 from tilecore.ir.sizes import symbols_in
+from tilecore.ir.spans import location_of_span, place_of_parameter
 from tilecore.ir.tile_ops import as_tile_call, name_in_language
 from tilecore.ir.visit import collect
 

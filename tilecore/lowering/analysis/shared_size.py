@@ -8,10 +8,10 @@ from __future__ import annotations
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LimitError, UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import AllocBuffer, PrimFunc, Var
 from tilecore.ir.scopes import is_shared
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect
 
 

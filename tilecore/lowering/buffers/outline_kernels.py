@@ -12,11 +12,11 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import const, constant, seq, statements_of
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, DeclBuffer, IntImm, IRModule, PrimFunc, Stmt, Var, is_buffer_var
 from tilecore.ir.scopes import is_global
 from tilecore.ir.sizes import symbols_in
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import variables
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis
 

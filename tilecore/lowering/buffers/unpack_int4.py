@@ -12,7 +12,6 @@ from typing import Any
 from tilecore.contract.passes import DEFINITION, Pass, PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span, place_of_parameter
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, load, op_name, seq, store
@@ -37,6 +36,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import is_global
+from tilecore.ir.spans import location_of_span, place_of_parameter
 from tilecore.ir.tile_ops import tile_call
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.analysis.kernels import is_axis

@@ -13,11 +13,11 @@ from typing import Any
 from tilecore.contract.implementation import Choice, TileOpImpl, choose
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import dtype_of
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Evaluate, PrimFunc, TensorRegion, Var, structural_map
 from tilecore.ir.scopes import is_global
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect

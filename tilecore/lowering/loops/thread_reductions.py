@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import cast, const, dtype_of, load, loop, op_name, seq, store
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -23,6 +22,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.reductions import accumulator, element, identity, join, joiner
 from tilecore.ir.scopes import REDUCE
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import Threads

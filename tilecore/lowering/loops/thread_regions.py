@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name, statements_of
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -33,6 +32,7 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.scopes import is_private
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children, collect, variables
 from tilecore.lowering.analysis.kernels import Threads
 from tilecore.lowering.analysis.uniformity import Uniformity, is_parallel

@@ -6,7 +6,6 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import lane_step
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, seq
@@ -32,6 +31,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.reductions import identity, join
 from tilecore.ir.scopes import REDUCE, is_total
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children, collect, loads, stores, substitute
 from tilecore.lowering.loops.gemm import vector_bits
 from tilecore.lowering.loops.interleave_rows import interleaving_copy

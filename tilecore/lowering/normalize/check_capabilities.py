@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from tilecore.contract.alternatives import instead_of, instead_of_feature
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import nearest_types
 from tilecore.errors import UnsupportedError
 from tilecore.ir.nodes import PrimFunc
 from tilecore.lowering.analysis.needs import CONVERSION, FEATURE, OPERATION, SCOPE, TYPE, Need, needs
-from tilecore.lowering.tile_ops.alternatives import instead_of, instead_of_feature
 
 
 def check_capabilities(func: PrimFunc, env: PassEnv) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import LanguageError, LimitError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -22,6 +21,7 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.scopes import is_private
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables

@@ -9,7 +9,6 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, seq
 from tilecore.ir.nodes import (
@@ -26,6 +25,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import FRAGMENT, is_private
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
 from tilecore.ir.views import memory_roots
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LoweringError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule, PrimFunc
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.visit import collect
 from tilecore.lowering.race_check.effects import Hear, effects_of

@@ -13,7 +13,6 @@ from typing import Any
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, store, where, with_body
@@ -45,6 +44,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import is_own
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, number_in, range_of
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, loads, substitute, variables

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import nothing
 from tilecore.ir.nodes import IRModule, Stmt
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, last_hint
 from tilecore.lowering.analysis.kernels import kernels_of
 from tilecore.lowering.analysis.needs import SOURCE_HINTS

@@ -11,7 +11,6 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import LanguageError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, constant, dtype_of, seq, where, with_body
 from tilecore.ir.dialect_calls import dialect_calls
@@ -31,6 +30,7 @@ from tilecore.ir.nodes import (
     structural_map,
     tirx,
 )
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables

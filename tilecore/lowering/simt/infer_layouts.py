@@ -14,12 +14,12 @@ from math import prod
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import DeclBuffer, For, PrimFunc, Stmt, Var, tirx
 from tilecore.ir.scopes import is_fragment, is_private
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, variables
 from tilecore.ir.written_layouts import fragment_layout
 from tilecore.lowering.analysis.assumptions import DIVISORS

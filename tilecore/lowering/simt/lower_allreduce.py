@@ -10,7 +10,6 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import const, constant, dtype_of, load, loop, op_name, seq, store
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -33,6 +32,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.reductions import join
 from tilecore.ir.register_call import register_call
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.thread_ranges import number_in, range_of
 from tilecore.ir.visit import collect

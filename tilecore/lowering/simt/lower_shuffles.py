@@ -6,10 +6,10 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, PrimFunc, StringImm, structural_mutate
 from tilecore.ir.register_call import register_call
+from tilecore.ir.spans import location_of_span
 from tilecore.lowering.simt.lower_allreduce import SHUFFLE
 
 WARP = 32

@@ -11,9 +11,9 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import LanguageError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import seq, with_body
 from tilecore.ir.nodes import AttrStmt, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, Var, While
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ARRIVALS, ThreadRange, for_threads, has_ranges, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, threads_in

@@ -6,12 +6,12 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, op_name, seq
 from tilecore.ir.nodes import AttrStmt, Bind, Call, Evaluate, IfThenElse, PrimFunc, Stmt, structural_mutate
 from tilecore.ir.ranges import within
 from tilecore.ir.register_call import register_call
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
 from tilecore.ir.visit import variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel

@@ -7,7 +7,6 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import Location
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import dtype_of, nothing
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -23,6 +22,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import is_shared
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import has_ranges, range_of
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables

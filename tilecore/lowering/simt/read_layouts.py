@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import LanguageError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, nothing
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Evaluate, PrimFunc, Stmt, Var, structural_map
 from tilecore.ir.scopes import is_fragment, is_shared
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded, slotted

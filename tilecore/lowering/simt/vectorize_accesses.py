@@ -12,7 +12,6 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store
@@ -38,6 +37,7 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.scopes import is_global, is_own, is_shared
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, reads_variable, stores, substitute
 from tilecore.lowering.analysis.assumptions import DIVISORS, is_multiple
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST, COPY

@@ -7,9 +7,9 @@ from typing import Any
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import cast, dtype_of, load, nest, nothing
 from tilecore.ir.nodes import Evaluate, ForKind, Stmt, TensorRegion
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, tile_call, tile_statement
 from tilecore.lowering.analysis.needs import SOURCE_HINTS
 from tilecore.lowering.tile_ops.copies import axes_of, indices_of

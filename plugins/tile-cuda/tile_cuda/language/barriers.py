@@ -14,7 +14,6 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.operations import BARRIER_HINT, KIND
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import current
 from tilecore.ir.build import const
 from tilecore.ir.nodes import BufferLoad, Expr, IntImm, StringImm
 from tilecore.language.buffers import BufferHandle, as_load
@@ -23,6 +22,7 @@ from tilecore.language.dialects import dialect_hints, emit_call
 from tilecore.language.hints import annotate
 from tilecore.language.kernel import open_kernel
 from tilecore.language.memory import allocate
+from tilecore.tracing.builder import current
 
 MOST_ARRIVALS = (1 << 20) - 1  # PTX ISA, "mbarrier.init"
 

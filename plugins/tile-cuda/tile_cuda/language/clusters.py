@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tile_cuda import instructions
 from tile_cuda.operations import KIND
-from tilecore.frontend.builder import current
 from tilecore.ir.nodes import Call, Expr, StringImm
 from tilecore.language.dialects import dialect_hints, emit_call
 from tilecore.language.kernel import open_kernel
+from tilecore.tracing.builder import current
 
 
 def cluster_arrive() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilecore.dtypes import FACTS, dtype
-from tilecore.runtime.dlpack import Device, ElementType, Managed, Tensor
+from tilecore.tensors.dlpack import Device, ElementType, Managed, Tensor
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)

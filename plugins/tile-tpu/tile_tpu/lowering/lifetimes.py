@@ -13,9 +13,9 @@ from tile_tpu.ir.instructions import CONTROL, DMA, instruction_of
 from tile_tpu.ir.touches import Touch, aliases_of, heads, is_leaf, touches_of
 from tile_tpu.ir.views import LOCAL
 from tile_tpu.lowering.carried import Carried
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, For, Stmt, Var, While
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children
 
 UNKNOWN_TRIPS = 16  # of a loop whose extent is not known when compiling

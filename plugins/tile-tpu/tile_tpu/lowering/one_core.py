@@ -16,9 +16,9 @@ from tile_tpu.ir.overlaps import covers
 from tile_tpu.ir.touches import Touch, aliases_of, by_memory, heads, is_leaf, touches_of
 from tile_tpu.ir.views import View
 from tilecore.contract.passes import PassEnv
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Bind, For, PrimFunc, Stmt, Var, structural_equal
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children, substitute, variables
 
 ONE_CORE = "tpu.one_core"  # fact: what a lowering says makes it necessary, a list of texts

@@ -29,7 +29,6 @@ from tile_tpu.lowering.slots import Slots, on_slot, simplified, slots_of, withou
 from tile_tpu.lowering.stages import Stages, plan_stages
 from tile_tpu.lowering.units import Unit
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import (
@@ -45,6 +44,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, substitute
 
 STAGES = "num_stages"

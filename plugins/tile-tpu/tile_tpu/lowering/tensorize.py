@@ -19,7 +19,6 @@ from tile_tpu.lowering.nests import Layouts, Nest, frames, is_parallel, nest_of
 from tile_tpu.lowering.overwrites import overwrites_of
 from tile_tpu.lowering.statements import Body
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of, with_body
 from tilecore.ir.lasting import branch_scope
@@ -36,6 +35,7 @@ from tilecore.ir.nodes import (
     Var,
     structural_mutate,
 )
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.views import memory_roots
 from tilecore.lowering.buffers.guard_bounds import sizes_of
 from tilecore.transform import PassConfigKey

@@ -9,7 +9,6 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.frontend.builder import current
 from tilecore.interpreter.program import Program
 from tilecore.ir.build import constant, op_name
 from tilecore.ir.nodes import AttrStmt, Evaluate, IfThenElse
@@ -17,6 +16,7 @@ from tilecore.ir.thread_ranges import ThreadRange, for_threads, has_ranges, rang
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.note_ranges import HINT
+from tilecore.tracing.builder import current
 
 from .kit import calls, lowered
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.backends.cpu.llvm.function import Memory
 from tilecore.backends.cpu.llvm.narrow import widen
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_float, is_narrow, is_signed, stored
-from tilecore.frontend.source import location_of_span
+from tilecore.ir.spans import location_of_span
 
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions

@@ -11,7 +11,6 @@ from tilecore.backends.cpu.llvm.function import Function, Memory
 from tilecore.backends.cpu.llvm.refusal import refuse
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, is_float, literal, split
 from tilecore.errors import TilecoreError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.build import constant, dtype_of, is_nothing
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -31,6 +30,7 @@ from tilecore.ir.nodes import (
     Stmt,
     While,
 )
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect
 from tilecore.lowering.loops.lane_ops import MASKED_STORE
 

@@ -7,9 +7,9 @@ from typing import Any
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.errors import LanguageError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Evaluate, For, IfThenElse, SeqStmt, Stmt, Var, While
 from tilecore.ir.scopes import is_fragment
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.errors import LoweringError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of
 from tilecore.ir.fragments import FragmentLayout
@@ -25,6 +24,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.ranges import binding_loops
 from tilecore.ir.scopes import is_fragment, is_total
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import variables
 from tilecore.lowering.simt.infer_layouts import Inferred
 

@@ -13,11 +13,11 @@ from tile_cuda.operations import BARRIER_HINT, KIND, TMA_COPY
 from tile_cuda.target import architecture_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
-from tilecore.frontend.source import location_of_span
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, load, nothing, seq
 from tilecore.ir.dialect_calls import has_dialect_calls, refuse_dialects
 from tilecore.ir.nodes import EQ, AllocBuffer, Evaluate, For, IfThenElse, PrimFunc, Stmt, Var, structural_map
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import as_tile_call, hints_of, tile_statement
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, kernels_of

@@ -13,13 +13,13 @@ from typing import Any
 
 from tilecore.caller import place_of_caller
 from tilecore.errors import LanguageError, Location, UnsupportedError
-from tilecore.frontend.held import Readings, reads_memory
-from tilecore.frontend.source import SpanTable
-from tilecore.frontend.vectors import find_lanes, held, over_lanes
 from tilecore.interrupts import safe_point
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import AllocBuffer, Bind, DeclBuffer, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.scopes import PRIVATE
+from tilecore.ir.spans import SpanTable
+from tilecore.tracing.held_values import Readings, reads_memory
+from tilecore.tracing.vectors import find_lanes, held, over_lanes
 
 _active = threading.local()
 OF_KERNEL = ("kernel", "loop", "branch")  # blocks that run in the kernel; the others are Python's

@@ -8,7 +8,6 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import tvm_ffi
-from tilecore.language.layouts import Layout
 
 
 def plain_values(values: Mapping[Any, Any] | None) -> dict[str, Any]:
@@ -18,7 +17,7 @@ def plain_values(values: Mapping[Any, Any] | None) -> dict[str, Any]:
 
 
 def _plain(key: str, value: Any) -> Any:
-    if isinstance(value, Layout):
+    if hasattr(value, "to_ir"):  # a layout of tilecore.language.layouts
         return value.to_ir()
     if isinstance(value, numbers.Integral):
         return int(value)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.builder import Builder, Frame
 from tilecore.ir.nodes import For, ForKind, IntImm, Var, is_prim_expr
-from tilecore.language.plain_values import plain_values
+from tilecore.tracing.builder import Builder, Frame
+from tilecore.tracing.plain_values import plain_values
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from tilecore.ir.nodes import Bind, Expr, Stmt, TensorLoad, Var, structural_map
 from tilecore.ir.visit import collect
 
 if TYPE_CHECKING:
-    from tilecore.frontend.builder import Frame
+    from tilecore.tracing.builder import Frame
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Vectors written by hand. ``T.Ramp(base, stride, lanes)`` is ``base + stride * lane``, where ``lane`` is a variable of
 the builder's; the store in which it stands becomes a loop over the lanes, whose iterations may run as one move.
 
-A vector that was read from memory is held as other values are (:mod:`tilecore.frontend.held`). Where it is stored
+A vector that was read from memory is held as other values are (:mod:`tilecore.tracing.held_values`). Where it is stored
 before anything else may have been written, the load stands in the loop; else the vector is copied to thread memory
 where it was read."""
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
-from tilecore.frontend.held import Reading, replaced
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import loop
 from tilecore.ir.nodes import (
@@ -28,9 +27,10 @@ from tilecore.ir.nodes import (
     tirx,
 )
 from tilecore.ir.visit import collect, loads, transform
+from tilecore.tracing.held_values import Reading, replaced
 
 if TYPE_CHECKING:
-    from tilecore.frontend.builder import Builder, Frame
+    from tilecore.tracing.builder import Builder, Frame
 
 
 def lane_of(builder: Builder, lanes: int) -> Var:

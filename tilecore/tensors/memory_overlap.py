@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.runtime.tensors import TensorView
+from tilecore.tensors.views import TensorView
 
 _EFFORT = 100_000  # steps that the exact search may take; plain strided layouts need few
 

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from tilecore.dtypes import FACTS
-from tilecore.runtime import dlpack, torch_state
+from tilecore.tensors import dlpack, torch_state
 
 UNKNOWN = (255, 0, 0)  # an element type without a DLPack code, such as numpy's strings
 
