@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -122,4 +123,17 @@ def _version() -> str:
         return _FALLBACK_VERSION
 
 
+class _FormerNames:
+    """The last place where the import system looks: modules of tilecore under names that they no longer have."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if not name.startswith("tilecore."):
+            return None
+        from tilecore.plugins.former_names import spec_of
+
+        return spec_of(name)
+
+
+sys.meta_path.append(_FormerNames)  # type: ignore[arg-type]
 sys.modules[__name__].__class__ = _Package

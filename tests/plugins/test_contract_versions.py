@@ -44,14 +44,14 @@ TUNES = """
 """
 # what the tilecore of tomorrow has: (file, text of today, text of tomorrow)
 TOMORROW = [
-    ("plugins/backend.py", f"CONTRACT_VERSION = {CONTRACT_VERSION}\n", f"CONTRACT_VERSION = {NEXT}\n"),
-    ("plugins/backend.py", "    register: Callable[[], None]\n",
+    ("contract/records.py", f"CONTRACT_VERSION = {CONTRACT_VERSION}\n", f"CONTRACT_VERSION = {NEXT}\n"),
+    ("contract/records.py", "    register: Callable[[], None]\n",
      "    register: Callable[[], None]\n    dialects: tuple[str, ...] = ()\n"),
-    ("plugins/backend.py", "@dataclass(frozen=True)\nclass Codegen:",
+    ("contract/records.py", "@dataclass(frozen=True)\nclass Codegen:",
      "@dataclass(frozen=True)\nclass Tuning:\n    name: str\n\n\n@dataclass(frozen=True)\nclass Codegen:"),
     ("plugins/checking.py", '"register": takes(0)}', '"register": takes(0), "dialects": SEQUENCE}'),
     ("plugins/loader.py", 'OPTIONAL = ("tilecore_toolchain",)', 'OPTIONAL = ("tilecore_toolchain", "tilecore_tuning")'),
-    ("runtime/adapter.py", "    def largest_run(self)",
+    ("contract/adapter.py", "    def largest_run(self)",
      "    def prefetch(self, device_index: int = 0) -> int:\n        return 7\n\n    def largest_run(self)"),
 ]  # fmt: skip
 HOOK = '\n\n@hookspec(firstresult=True)\ndef tilecore_tuning() -> "Tuning":\n    """What it can be tuned by."""\n'
@@ -66,7 +66,7 @@ def make_tomorrow(folder: Path) -> None:
         path = folder / file
         assert path.read_text().count(today) == 1, (file, today)
         path.write_text(path.read_text().replace(today, tomorrow))
-    hooks = folder / "plugins/hookspecs.py"
+    hooks = folder / "contract/hookspecs.py"
     hooks.write_text(hooks.read_text() + HOOK)
 
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from tilecore.contract.origin import Origin
 from tilecore.plugins.checking import is_int, shown, wrong
-from tilecore.plugins.guard import Origin
 
 EXPECTED = 'the source text, or a dict of two texts, "source" and "entries"'
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tilecore.ir.nodes import Stmt
     from tilecore.ir.tile_ops import TileCall
 
+SHARED = "shared"  # instead of a layout: the operand must be in shared memory
+
 
 @dataclass(frozen=True)
 class TileOpImpl:

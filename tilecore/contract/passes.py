@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tilecore.errors import PluginError, TilecoreError
+from tilecore.errors import TilecoreError
 from tilecore.target import Target
 
 if TYPE_CHECKING:
     from tilecore.contract.implementation import TileOpImpl
     from tilecore.contract.records import Capabilities
     from tilecore.ir.nodes import PrimFunc
-    from tilecore.plugins.guard import Origin
 
 
 DEFINITION = "definition"  # the fact: the span of the user's function
@@ -68,47 +66,11 @@ class PassEdit:
     """One change of a family's pipeline.
 
     action: "insert" (``at`` names a gap, or a pass to go "before" or "after"), "replace" or "remove" (``at`` names a
-    pass). where: "before" or "after", for an insertion at a pass.
+    pass). where: "before" or "after", for an insertion at a pass. Passes that are inserted at one place run in the
+    order in which the edits are written. (Under contract 1, those after a place ran in the reverse order.)
     """
 
     action: str
     at: str
     step: Pass | None = None
     where: str = "after"
-
-
-def edited(steps: Sequence[Pass | Gap], edits: Sequence[PassEdit], owner: Origin) -> list[Pass]:
-    """The pipeline with a backend's edits, one after the other; gaps that nothing fills vanish.
-
-    ``owner`` is blamed when an edit is wrong.
-    """
-    pipeline: list[Pass | Gap] = list(steps)
-    for edit in edits:
-        at = _place(pipeline, edit, owner)
-        if edit.action == "insert" and edit.step is not None:
-            pipeline.insert(at if edit.where == "before" else at + 1, edit.step)
-        elif edit.action == "replace" and edit.step is not None and isinstance(pipeline[at], Pass):
-            pipeline[at] = edit.step
-        elif edit.action == "remove" and edit.step is None and isinstance(pipeline[at], Pass):
-            del pipeline[at]
-        else:
-            expected = "a pass to insert at a gap or a pass, one to replace a pass by, or the name of one to remove"
-            raise _wrong(owner, "it makes a pipeline edit that means nothing", str(edit), expected)
-    return [step for step in pipeline if isinstance(step, Pass)]
-
-
-def _place(pipeline: Sequence[Pass | Gap], edit: PassEdit, owner: Origin) -> int:
-    names = [step.name for step in pipeline]
-    if edit.at in names:
-        return names.index(edit.at)
-    close = difflib.get_close_matches(edit.at, names, 1)
-    expected = f"{close[0]!r}, or another of " if close else "one of "
-    raise _wrong(
-        owner, f"it edits the pipeline at {edit.at!r}, which is not there", repr(edit.at), expected + ", ".join(names)
-    )
-
-
-def _wrong(owner: Origin, message: str, found: str, expected: str) -> PluginError:
-    from tilecore.plugins.checking import wrong  # not with the module, which the guard imports
-
-    return wrong(owner, f"Lowering.edits: {message}", found, expected)

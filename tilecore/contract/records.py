@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tilecore.contract.implementation import TileOpImpl
     from tilecore.contract.passes import PassEdit
 
-CONTRACT_VERSION = 1
+CONTRACT_VERSION = 2
 SUPPORTED_CONTRACTS = (CONTRACT_VERSION - 1, CONTRACT_VERSION)
 
 

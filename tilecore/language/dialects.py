@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from types import CodeType
 from typing import Any
 
+from tilecore.contract.origin import Origin
 from tilecore.errors import LanguageError, PluginError
 from tilecore.plugins import manager
 from tilecore.plugins.checking import wrong
-from tilecore.plugins.guard import Origin, blame, calling
+from tilecore.plugins.guard import blame, calling
 
 _handed_out: dict[CodeType, tuple[Origin, str]] = {}  # functions of backends: whose, and under which name
 

@@ -8,12 +8,13 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
-from tilecore.contract.passes import DEFINITION, Gap, Pass, PassEnv, edited
+from tilecore.contract.passes import DEFINITION, Gap, Pass, PassEnv
 from tilecore.errors import LoweringError, TilecoreError
 from tilecore.interrupts import safe_point
 from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import IRModule
 from tilecore.ir.verify import Verifier
+from tilecore.lowering.edits import edited
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
 from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
 from tilecore.plugins.checking import wrong
@@ -43,7 +44,8 @@ def family_steps(name: str) -> Sequence[Pass | Gap]:
 def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     """Tile IR to target IR, by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
     family = family_steps(backend.lowering.family)
-    steps = [CONTRACT_SUMS, *edited(family, backend.lowering.edits, backend)]  # of every family, and not to be edited
+    edits = edited(family, backend.lowering.edits, backend, backend.target.contract)
+    steps = [CONTRACT_SUMS, *edits]  # the first is of every family, and not to be edited
     before_outline = list(takewhile(lambda step: step.name != "outline_kernels", family))
     verifier = Verifier() if debug.check_enabled() else None
     if verifier:

@@ -8,9 +8,10 @@ from dataclasses import fields
 from numbers import Real
 from typing import Any
 
+from tilecore.contract.origin import Origin
 from tilecore.contract.records import Capabilities, Found, Presence
 from tilecore.plugins.checking import FLAG, Rule, is_int, is_text, mapping, shown, wrong
-from tilecore.plugins.guard import Origin, guarded
+from tilecore.plugins.guard import guarded
 
 NAMES = Rule("a frozenset of names", lambda value: isinstance(value, AbstractSet) and all(map(is_text, value)))
 COUNT = Rule("an int, 0 or more", lambda value: is_int(value) and value >= 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from tilecore.contract.origin import remedy, title
 from tilecore.contract.records import AttributeSpec, Backend
 from tilecore.errors import PluginError, TargetError
-from tilecore.plugins.guard import remedy, title
 from tilecore.target import Attribute, Target
 
 

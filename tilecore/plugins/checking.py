@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.contract.origin import Origin, remedy, title
 from tilecore.contract.records import (
     SUPPORTED_CONTRACTS,
     AttributeSpec,
@@ -17,7 +18,6 @@ from tilecore.contract.records import (
     Toolchain,
 )
 from tilecore.errors import PluginError
-from tilecore.plugins.guard import Origin, remedy, title
 from tilecore.signatures import signature_of
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")

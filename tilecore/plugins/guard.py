@@ -15,26 +15,14 @@ import importlib
 import os
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
-from pluggy import PluginValidationError
-
+from tilecore.contract.origin import Origin, remedy, title
 from tilecore.errors import PluginError, TilecoreError
 
 _MACHINERY = ("<frozen ", os.path.dirname(importlib.__file__), os.path.dirname(__file__))
 # What the guard lets through as it is.
 PASS = (TilecoreError, KeyboardInterrupt, GeneratorExit, MemoryError)
-
-
-class Origin(Protocol):
-    """Who to blame: a Backend or a discovery Entry."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def package(self) -> str: ...
-    @property
-    def version(self) -> str: ...
 
 
 class calling:
@@ -87,11 +75,6 @@ def blame(origin: Origin, what: str, error: BaseException) -> PluginError:
     )
 
 
-def title(origin: Origin) -> str:
-    version = f" {origin.version}" if origin.version else ""
-    return f'target "{origin.kind}" (package {origin.package}{version})'
-
-
 def describe(error: BaseException) -> str:
     """Type and first line of the message; a plugin's __str__ may itself be broken."""
     try:
@@ -100,27 +83,6 @@ def describe(error: BaseException) -> str:
         text = "(its message cannot be printed)"
     first = str(text).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
-
-
-def remedy(origin: Origin, error: BaseException | None = None) -> str:
-    """What the user can do."""
-    steps = []
-    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("tilecore"):
-        steps.append(f"install what provides the module {error.name!r}")
-    if error is not None and _asks_for_more(error):
-        steps.append("the package may be written for a newer tilecore (pip install --upgrade tilecore)")
-    steps.append(f"upgrade it (pip install --upgrade {origin.package})")
-    if origin.package != "tilecore":
-        steps.append(f"or remove it (pip uninstall {origin.package})")
-    return ", ".join(steps) + "; other targets are not affected; `tilecore doctor` shows more"
-
-
-def _asks_for_more(error: BaseException) -> bool:
-    """Does it look as if the plugin uses what this tilecore does not have: a field, a module or a name in one?"""
-    if isinstance(error, TypeError):
-        return "unexpected keyword argument" in str(error)
-    of_tilecore = isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "tilecore"
-    return of_tilecore or (isinstance(error, PluginValidationError) and "unknown hook" in str(error))
 
 
 def _last_frame(error: BaseException) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
+from tilecore.contract.origin import Origin
 from tilecore.contract.records import Presence
 from tilecore.plugins.answers import check_fields, obeys, record
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, shown, wrong
-from tilecore.plugins.guard import PASS, Origin, blame, calling, guarded
+from tilecore.plugins.guard import PASS, blame, calling, guarded
 from tilecore.plugins.guarded_kernel import GuardedTimer, guard_loaded
 from tilecore.tensors.views import is_tensor
 

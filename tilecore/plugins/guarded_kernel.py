@@ -9,9 +9,10 @@ from typing import Any
 
 from tilecore.artifact.dims import DimExpr
 from tilecore.contract.adapter import LoadedKernel
+from tilecore.contract.origin import Origin
 from tilecore.plugins.answers import WORDS, check_fields, guarded_by
 from tilecore.plugins.checking import FLAG, Rule, is_int, shown, takes, wrong
-from tilecore.plugins.guard import Origin, guarded
+from tilecore.plugins.guard import guarded
 from tilecore.tensors.dlpack import capsule_address
 
 CODES = range(-(2**31), 2**31)

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.origin import Origin
 from tilecore.contract.passes import Pass, PassEdit
 from tilecore.contract.records import Lowering
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.plugins.answers import check_fields, guarded_by, obeys
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, is_text, shown, takes, wrong
-from tilecore.plugins.guard import Origin, guarded
+from tilecore.plugins.guard import guarded
 
 PLACES = ("before", "after")
 EDIT = {
@@ -101,8 +102,8 @@ def _buffer_layouts() -> Rule:
 
 
 def _fragment_layouts() -> Rule:
+    from tilecore.contract.implementation import SHARED
     from tilecore.ir.fragments import FragmentLayout
-    from tilecore.lowering.simt.infer_layouts import SHARED
 
     words = "a dict of buffers to their FragmentLayouts, or to SHARED"
     return _table(words, lambda layout: isinstance(layout, FragmentLayout) or layout == SHARED)

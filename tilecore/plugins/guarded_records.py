@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from tilecore.contract.origin import Origin
 from tilecore.contract.records import (
     Capabilities,
     Codegen,
@@ -19,7 +20,7 @@ from tilecore.contract.records import (
 from tilecore.errors import ToolchainError
 from tilecore.plugins.answers import FACTS, REASONS, WORDS, check_built, check_found, guarded_by, record
 from tilecore.plugins.checking import TEXT, Rule, is_int, shown, wrong
-from tilecore.plugins.guard import Origin, guarded
+from tilecore.plugins.guard import guarded
 from tilecore.target import Target
 
 TARGET = Rule("a Target", lambda value: isinstance(value, Target))

@@ -15,11 +15,12 @@ import pluggy
 
 from tilecore.contract import hookspecs
 from tilecore.contract.adapter import KernelAdapter
+from tilecore.contract.origin import remedy, title
 from tilecore.contract.records import Backend, Codegen, Lowering, TargetSpec, Toolchain
 from tilecore.errors import PluginError
 from tilecore.plugins.checking import check_record, wrong
 from tilecore.plugins.discovery import Entry
-from tilecore.plugins.guard import calling, remedy, title
+from tilecore.plugins.guard import calling
 from tilecore.plugins.guarded_adapter import check_adapter, guard_adapter
 from tilecore.plugins.guarded_lowering import guard_lowering
 from tilecore.plugins.guarded_records import guard_codegen, guard_target, guard_toolchain, no_toolchain

@@ -8,12 +8,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tilecore.errors import ArgumentError
-from tilecore.jit.kernel import JITKernel
 from tilecore.profiler.clocks import Clock, clock_for
 from tilecore.profiler.warning import warn_of_simulator
+
+if TYPE_CHECKING:
+    from tilecore.jit.kernel import JITKernel
 
 # On the host one measurement lasts at least this long (reading the clock takes 0.05 to 0.1 us).
 SHORTEST_MS = 0.01

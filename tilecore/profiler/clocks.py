@@ -6,13 +6,16 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.adapter import KernelAdapter
 from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import ArgumentError, UnsupportedError
-from tilecore.jit.kernel import JITKernel
 from tilecore.profiler.flush import device_flush, host_flush
+from tilecore.runtime.launcher import Launcher
+
+if TYPE_CHECKING:
+    from tilecore.jit.kernel import JITKernel
 
 HOST = 1  # DLPack's device type of host memory
 
@@ -69,18 +72,18 @@ def adapter_clock(adapter: KernelAdapter, device_type: int, index: int, backend:
 
 def kernels_of(fn: Any) -> Iterator[JITKernel]:
     """The kernels that a function is, binds as an argument, closes over or names."""
-    if isinstance(fn, JITKernel):
+    if isinstance(fn, Launcher):
         yield fn
     elif isinstance(fn, functools.partial):
         yield from kernels_of(fn.func)
-        yield from (value for value in fn.args if isinstance(value, JITKernel))
-    elif hasattr(fn, "__self__") and isinstance(fn.__self__, JITKernel):
+        yield from (value for value in fn.args if isinstance(value, Launcher))
+    elif hasattr(fn, "__self__") and isinstance(fn.__self__, Launcher):
         yield fn.__self__
     elif hasattr(fn, "__code__"):
         values = [cell.cell_contents for cell in fn.__closure__ or () if _is_filled(cell)]
         values += [fn.__globals__[name] for name in fn.__code__.co_names if name in fn.__globals__]
         values += list(fn.__defaults__ or ())
-        yield from (value for value in values if isinstance(value, JITKernel))
+        yield from (value for value in values if isinstance(value, Launcher))
 
 
 def _is_filled(cell: Any) -> bool:

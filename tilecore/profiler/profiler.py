@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import evaluate
 from tilecore.artifact.records import Param
 from tilecore.errors import ArgumentError
-from tilecore.jit.kernel import JITKernel
 from tilecore.profiler.bench import Mode, do_bench
 from tilecore.profiler.clocks import HOST
 from tilecore.profiler.compare import Tolerance, assert_close
@@ -17,6 +16,9 @@ from tilecore.profiler.rotation import rotating
 from tilecore.profiler.runs import check, outputs_of, pairs, run
 from tilecore.profiler.supply import TensorSupplyType, known_sizes, sizes_of, supply
 from tilecore.runtime.params import KernelParam
+
+if TYPE_CHECKING:
+    from tilecore.jit.kernel import JITKernel
 
 Constraints = Mapping[str, int] | None
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from tilecore.artifact.records import Param, TensorParam
 from tilecore.contract.adapter import KernelAdapter
+from tilecore.contract.origin import Origin, remedy, title
 from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError, LaunchError, PluginError
-from tilecore.plugins.guard import Origin, remedy, title
 from tilecore.runtime.call_plan import CallPlan
 from tilecore.runtime.scalars import UnfitScalar
 from tilecore.runtime.size_text import shape_text, storage_text, tuple_text

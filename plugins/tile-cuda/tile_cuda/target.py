@@ -82,5 +82,5 @@ SPEC = TargetSpec(
     device=DLPACK_CUDA,
     torch_device="cuda",
     language=NAMES,
-    contract=1,
+    contract=2,
 )

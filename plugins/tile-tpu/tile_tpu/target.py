@@ -71,5 +71,5 @@ SPEC = TargetSpec(
     aliases={"sophgo": {}, **{name: {"chip": name} for name in CHIPS}},
     device=DLPACK_EXTENSION,
     torch_device="tpu",
-    contract=1,
+    contract=2,
 )

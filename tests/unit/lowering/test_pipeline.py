@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 import tilecore.language as T
-from tilecore.contract.passes import Gap, Pass, PassEdit, PassEnv, edited
+from tilecore.contract.passes import Gap, Pass, PassEdit, PassEnv
 from tilecore.errors import LoweringError, PluginError, UnsupportedError
 from tilecore.ir.nodes import IRModule
 from tilecore.lowering import pipeline
+from tilecore.lowering.edits import edited
 from tilecore.lowering.loops.pipeline import STEPS
 from tilecore.lowering.pipeline import family_steps, lower
 from tilecore.plugins import manager
@@ -24,8 +25,8 @@ OWNER = SimpleNamespace(kind="acme", package="tile-acme", version="1.5")
 LIST = [step("a"), Gap("gap"), step("b"), Gap("end")]
 
 
-def names(*edits):
-    return "".join(made.name for made in edited(LIST, edits, OWNER))
+def names(*edits, contract=2):
+    return "".join(step.name for step in edited(LIST, edits, OWNER, contract))
 
 
 def test_edits():
@@ -42,12 +43,23 @@ def test_edits():
     assert names(PassEdit("remove", "a"), PassEdit("remove", "b")) == ""
 
 
-def test_edits_are_made_in_order():
-    x, y = step("x"), step("y")
+def test_passes_inserted_at_one_place_run_in_the_order_written():
+    x, y, z = step("x"), step("y"), step("z")
     assert names(PassEdit("insert", "gap", x), PassEdit("insert", "x", y)) == "axyb"
-    assert names(PassEdit("insert", "gap", x), PassEdit("insert", "gap", y)) == "ayxb", "the last is next to the gap"
-    assert names(PassEdit("replace", "a", x), PassEdit("remove", "x")) == "b"
-    assert [s.name for s in LIST] == ["a", "gap", "b", "end"], "the family's own list stays"
+    assert names(PassEdit("insert", "gap", x), PassEdit("insert", "gap", y)) == "axyb"
+    assert names(PassEdit("insert", "b", x, "before"), PassEdit("insert", "b", y, "before")) == "axyb"
+    assert names(*(PassEdit("insert", "gap", s) for s in (x, y, z))) == "axyzb"
+    # y follows x wherever x is, and z comes after both
+    assert names(PassEdit("insert", "gap", x), PassEdit("insert", "x", y), PassEdit("insert", "gap", z)) == "axyzb"
+    assert names(PassEdit("insert", "a", x), PassEdit("insert", "gap", y), PassEdit("insert", "a", z)) == "axzyb"
+    removed = PassEdit("insert", "a", x), PassEdit("remove", "x"), PassEdit("insert", "a", y)
+    assert names(*removed) == "ayb"
+
+
+def test_a_backend_written_for_contract_1_keeps_its_order():
+    x, y = step("x"), step("y")
+    assert names(PassEdit("insert", "gap", x), PassEdit("insert", "gap", y), contract=1) == "ayxb"
+    assert names(PassEdit("insert", "gap", x), PassEdit("insert", "x", y), contract=1) == "axyb"
 
 
 @pytest.mark.parametrize(
@@ -95,10 +107,9 @@ def test_names_are_unique_and_say_where_the_pass_is():
     assert [s.name for s in STEPS if isinstance(s, Gap)] == [
         "before_tile_ops", "after_tile_ops", "before_vectorize", "before_outline",
     ]  # fmt: skip
-    for made in STEPS:
-        if isinstance(made, Pass):
-            module = made.run.__module__
-            assert module.rpartition(".")[2] == made.name or module.startswith("tilecore.lowering.threads."), made.name
+    for step_or_gap in STEPS:
+        if isinstance(step_or_gap, Pass):
+            assert step_or_gap.run.__module__.rpartition(".")[2] == step_or_gap.name
 
 
 @T.prim_func

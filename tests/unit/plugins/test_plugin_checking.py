@@ -85,7 +85,7 @@ def test_alias_of_an_unknown_attribute():
         check_record(ORIGIN, "tilecore_target", spec, TargetSpec)
 
 
-@pytest.mark.parametrize(("contract", "fix"), [(2, "upgrade tilecore"), (-1, "upgrade the package"), ("1", "an int")])
+@pytest.mark.parametrize(("contract", "fix"), [(3, "upgrade tilecore"), (-1, "upgrade the package"), ("1", "an int")])
 def test_contract_messages(contract, fix):
     spec = replace(RECORDS[TargetSpec][1], contract=contract)
     with pytest.raises(PluginError) as error:

@@ -17,14 +17,14 @@ from tilecore.lowering.loops.thread_loops import THREAD_LOOPS
 from tilecore.lowering.loops.unroll_loops import UNROLL_LOOPS
 from tilecore.lowering.loops.vectorize_loops import VECTORIZE_LOOPS
 from tilecore.lowering.normalize.check_threads import CHECK_THREADS
-from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPS
+from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPPING_CASTS
 from tilecore.lowering.normalize.inline_binds import INLINE_BINDS
 from tilecore.lowering.normalize.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.normalize.separate_overlaps import SEPARATE_OVERLAPS
 
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
-    HIDE_WRAPS,
+    HIDE_WRAPPING_CASTS,
     PRIVATIZE_SCRATCH,
     CHECK_THREADS,
     LOWER_REDUCERS,

@@ -34,7 +34,7 @@ from tilecore.lowering.analysis.kernels import is_axis
 _INFINITE = 2**63 - 1  # of TVM's analyzer
 
 
-def hide_wraps(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def hide_wrapping_casts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     analyzer = Analyzer()
 
     def axis(node: AttrStmt, mutator: Any) -> Any:
@@ -95,4 +95,4 @@ def _bits(node: Cast) -> Expr:
     return Call("tirx.reinterpret", [cast(node.value, sibling)], ret_ty=target)
 
 
-HIDE_WRAPS = Pass("hide_wraps", hide_wraps)
+HIDE_WRAPPING_CASTS = Pass("hide_wrapping_casts", hide_wrapping_casts)

@@ -16,7 +16,7 @@ from tilecore.lowering.simt.insert_barriers import collect_barriers, is_barrier
 FEATURE = "closed_branches"
 
 
-def close_branches(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def add_branch_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if FEATURE not in env.capabilities.features:
         return func
 
@@ -35,4 +35,4 @@ def _closed(body: Stmt) -> Stmt:
     return body if is_barrier(statements_of(body)[-1]) else seq([body, barriers[0]])
 
 
-CLOSE_BRANCHES = Pass("close_branches", close_branches)
+ADD_BRANCH_BARRIERS = Pass("add_branch_barriers", add_branch_barriers)

@@ -34,8 +34,6 @@ from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN, choose_tile_ops
 from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS
 from tilecore.lowering.simt.tile_ops.reducers import FACT, everywhere, is_fill
 
-SHARED = "shared"  # instead of a layout: the operand must be in shared memory
-
 
 @dataclass
 class Inferred:

@@ -15,7 +15,7 @@ from tilecore.ir.tile_ops import tile_call
 from tilecore.lowering.buffers.unpack_int4 import HALVES
 
 
-def load_halves(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def load_packed_bytes(func: PrimFunc, env: PassEnv) -> PrimFunc:
     halves = env.facts.get(HALVES)
     if not halves:
         return func
@@ -38,4 +38,4 @@ def load_halves(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(structural_mutate(func.body, [(TensorLoad, load), (Call, call)]))
 
 
-LOAD_HALVES = Pass("load_halves", load_halves)
+LOAD_PACKED_BYTES = Pass("load_packed_bytes", load_packed_bytes)

@@ -12,11 +12,11 @@ from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.buffers.unpack_int4 import UNPACK_INT4
 from tilecore.lowering.normalize.check_threads import CHECK_THREADS
-from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPS
+from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPPING_CASTS
 from tilecore.lowering.normalize.inline_binds import INLINE_BINDS
 from tilecore.lowering.normalize.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.normalize.separate_overlaps import SEPARATE_OVERLAPS
-from tilecore.lowering.simt.add_branch_barriers import CLOSE_BRANCHES
+from tilecore.lowering.simt.add_branch_barriers import ADD_BRANCH_BARRIERS
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose_tile_ops import CHOOSE_TILE_OPS
 from tilecore.lowering.simt.describe_hints import DESCRIBE_HINTS, KERNEL_HINTS
@@ -24,7 +24,7 @@ from tilecore.lowering.simt.describe_kernels import DESCRIBE_KERNELS
 from tilecore.lowering.simt.find_ranges import FIND_RANGES
 from tilecore.lowering.simt.infer_layouts import INFER_LAYOUTS
 from tilecore.lowering.simt.insert_barriers import INSERT_BARRIERS
-from tilecore.lowering.simt.load_packed_bytes import LOAD_HALVES
+from tilecore.lowering.simt.load_packed_bytes import LOAD_PACKED_BYTES
 from tilecore.lowering.simt.lower_allreduce import LOWER_ALLREDUCE
 from tilecore.lowering.simt.lower_shuffles import LOWER_SHUFFLES
 from tilecore.lowering.simt.note_ranges import NOTE_RANGES
@@ -34,7 +34,7 @@ from tilecore.lowering.simt.plan_shared import PLAN_SHARED
 from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
 from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
 from tilecore.lowering.simt.share_divisors import SHARE_DIVISORS
-from tilecore.lowering.simt.sink_reductions import DELAY_JOINS
+from tilecore.lowering.simt.sink_reductions import SINK_REDUCTIONS
 from tilecore.lowering.simt.tile_ops.gemm import MULTIPLY
 from tilecore.lowering.simt.tile_ops.gemm_elements import MULTIPLY_ELEMENTS
 from tilecore.lowering.simt.tile_ops.reduce import REDUCE
@@ -46,14 +46,14 @@ from tilecore.lowering.tile_ops import effects, reductions
 
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
-    HIDE_WRAPS,
+    HIDE_WRAPPING_CASTS,
     PRIVATIZE_SCRATCH,
     FIND_RANGES,
     CHECK_THREADS,
     NOTE_RANGES,
     SEPARATE_OVERLAPS,
     READ_LAYOUTS,
-    DELAY_JOINS,
+    SINK_REDUCTIONS,
     PIPELINE_LOOPS,
     Gap("before_tile_ops"),
     CHOOSE_TILE_OPS,
@@ -68,8 +68,8 @@ STEPS: tuple[Pass | Gap, ...] = (
     LOWER_SHUFFLES,
     PLAN_SHARED,
     INSERT_BARRIERS,
-    CLOSE_BRANCHES,
-    LOAD_HALVES,
+    ADD_BRANCH_BARRIERS,
+    LOAD_PACKED_BYTES,
     FLATTEN_BUFFERS,
     Gap("before_vectorize"),
     VECTORIZE_ACCESSES,

@@ -44,7 +44,7 @@ from tilecore.lowering.simt.tile_ops.reduce import REDUCE
 from tilecore.lowering.simt.tile_ops.reduce_partials import DELAYED, FACT, Partial
 
 
-def delay_joins(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def sink_reductions(func: PrimFunc, env: PassEnv) -> PrimFunc:
     env.facts[FACT] = {}
     if any(impl.op == "reduce" and impl.late and impl is not REDUCE for impl in env.implementations):
         return func  # the backend joins in its own way
@@ -223,4 +223,4 @@ def _is_for(part: Var, total: Var, loop: For, kernel: Stmt) -> bool:
     return len(reads) == len(added) and not others and not stored
 
 
-DELAY_JOINS = Pass("delay_joins", delay_joins)
+SINK_REDUCTIONS = Pass("sink_reductions", sink_reductions)

@@ -62,5 +62,5 @@ SPEC = TargetSpec(
         "local_bytes": AttributeSpec("local memory of a work-group in bytes"),
         "extensions": AttributeSpec("those of " + ", ".join(EXTENSIONS) + " that kernels may use, comma separated"),
     },
-    contract=1,
+    contract=2,
 )

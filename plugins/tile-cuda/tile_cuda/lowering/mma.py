@@ -15,7 +15,7 @@ from tile_cuda.lowering.product import Product, a_is_held, product_of
 from tile_cuda.lowering.schedule_products import GEMM, OPERANDS
 from tile_cuda.lowering.swizzle import swizzled
 from tile_cuda.target import architecture_of
-from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.implementation import SHARED, TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, dtype_of, load, loop, seq
@@ -23,7 +23,6 @@ from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, til
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenElse, Stmt, Var
 from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.simt.infer_layouts import SHARED
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.tile_ops.accumulators import Sums, is_held
 

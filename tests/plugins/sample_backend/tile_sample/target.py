@@ -47,5 +47,5 @@ SPEC = TargetSpec(
         "checked": AttributeSpec("whether accesses are checked", default=False),
     },
     aliases={"sample-wide": {"lanes": 8}},
-    contract=1,
+    contract=2,
 )

@@ -148,7 +148,7 @@ def test_a_branch_with_a_barrier_ends_with_one_where_a_target_needs_that(closed)
                     Y[by, i] = 1
 
     features = CAPABILITIES.features | ({FEATURE} if closed else set())
-    func, _ = lowered(kernel, "close_branches", features=features)
+    func, _ = lowered(kernel, "add_branch_barriers", features=features)
     (branch,) = (node for node in collect(func.body, IfThenElse) if node.else_case is not None)
     last = statements_of(branch.then_case)[-1]
     assert len(collect_barriers(branch.then_case)) == 1 + closed

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.implementation import SHARED, TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, const, dtype_of, load, loop, seq, store, where
@@ -24,7 +24,6 @@ from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.gemm import gemm_sizes, needs_constant_sizes
 from tilecore.lowering.simt.analysis.partition import MOVE
-from tilecore.lowering.simt.infer_layouts import SHARED
 from tilecore.lowering.simt.tile_ops.accumulators import Sums, is_held
 
 STEP = 4  # elements along K of a step, and neighbours across it

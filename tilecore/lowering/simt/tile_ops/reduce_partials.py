@@ -1,4 +1,4 @@
-"""join_partials: threads that share an element of a sum join what each of them has added up (delay_joins.py).
+"""join_partials: threads that share an element of a sum join what each of them has added up (sink_reductions.py).
 
 They have where all fragments that take part lie as the sum does and every reduction into it is spread over the same
 threads; elsewhere the reductions join in each step, and nothing is left to do.

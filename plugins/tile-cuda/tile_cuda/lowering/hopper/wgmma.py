@@ -13,7 +13,7 @@ from tile_cuda import instructions
 from tile_cuda.lowering.hopper.blocks import CODES, PIECE
 from tile_cuda.lowering.hopper.group_product import GROUP, ROWS, GroupProduct, group_product_of, operand_blocks
 from tile_cuda.operations import FENCE_OPERAND, WGMMA_GEMM
-from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.implementation import SHARED, TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import const, constant, load, seq
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Bind, Expr, Stmt, TensorRegion, Var, tirx
@@ -21,7 +21,6 @@ from tilecore.ir.regions import element_indices
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.infer_layouts import SHARED
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.tile_ops.accumulators import Sums, is_held

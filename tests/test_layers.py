@@ -1,0 +1,133 @@
+"""Layers: an import goes down the list, never up; imports inside functions count, those for type checkers do not."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import tilecore
+
+PACKAGE = Path(tilecore.__file__).parent
+# From the bottom to the top. Packages and modules of one line may import one another, without circles.
+LAYERS = """
+errors interrupts settings signatures debug caller progress target transform dtypes element_values
+artifact
+ir tensors
+contract
+runtime
+cache
+plugins
+tracing
+language
+frontend
+lowering
+codegen
+compiler
+simulate backends profiler interpreter pictures
+jit survey autotune
+autotuner env layout math engine
+testing demo scaffold
+commands cli __main__
+"""
+RANK = {name: rank for rank, line in enumerate(LAYERS.strip().splitlines()) for name in line.split()}
+# What still goes up, with the reason; each entry is looked up, so that one that is gone must go here, too.
+STILL_UP = {
+    ("cache", "jit"): "KernelCache, a public name under the module that TileLang has it in, compiles",
+    ("dtypes", "language"): "calling an element type makes a cast, in a kernel",
+}
+DEEPEST = 21  # modules in the longest chain of imports; 12 is wanted
+
+
+def is_for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+@cache
+def modules() -> dict[str, Path]:
+    named = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        if "cases" in parts or "templates" in parts:
+            continue
+        named[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return named
+
+
+@cache
+def imports(module: str) -> list[tuple[str, int, bool]]:
+    """(module of tilecore, line, inside of a function?)"""
+    listed: list[tuple[str, int, bool]] = []
+
+    def visit(node: ast.AST, late: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if is_for_type_checkers(child):
+                continue
+            if isinstance(child, ast.Import):
+                listed.extend((alias.name, child.lineno, late) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom) and child.module:
+                for alias in child.names:
+                    full = f"{child.module}.{alias.name}"
+                    listed.append((full if full in modules() else child.module, child.lineno, late))
+            visit(child, late or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)))
+
+    visit(ast.parse(modules()[module].read_text()), False)
+    return [entry for entry in listed if entry[0] in modules()]
+
+
+def top(module: str) -> str:
+    return (module.split(".") + [""])[1]
+
+
+def edges() -> dict[tuple[str, str], list[str]]:
+    """Imports from one top-level package or module to another; those of tilecore itself (its version) aside."""
+    between: dict[tuple[str, str], list[str]] = {}
+    for module in modules():
+        for imported, line, _ in imports(module):
+            pair = top(module), top(imported)
+            if "" not in pair and pair[0] != pair[1]:
+                between.setdefault(pair, []).append(f"{module}:{line} imports {imported}")
+    return between
+
+
+def test_every_package_has_its_layer():
+    assert {top(module) for module in modules()} - {""} == set(RANK)
+
+
+def test_no_import_goes_up():
+    up = {pair: lines for pair, lines in edges().items() if RANK[pair[0]] < RANK[pair[1]]}
+    assert not up.keys() - STILL_UP.keys(), "\n".join(line for pair in up.keys() - STILL_UP.keys() for line in up[pair])
+    assert not STILL_UP.keys() - up.keys(), "these are mended: take them out of STILL_UP"
+
+
+def test_no_circle_within_a_layer():
+    pairs = [pair for pair in edges() if RANK[pair[0]] == RANK[pair[1]]]
+    left = {name for pair in pairs for name in pair}
+    while True:
+        free = {name for name in left if not any(a == name and b in left for a, b in pairs)}
+        if not free:
+            break
+        left -= free
+    assert not left, [pair for pair in pairs if set(pair) <= left]
+
+
+def test_the_longest_chain_of_imports():
+    """Modules that importing one module imports one after the other; late imports aside."""
+    depths: dict[str, int] = {}
+
+    def depth(module: str, above: frozenset[str]) -> int:
+        if module in above:
+            return 0
+        if module not in depths:
+            under = [name for name, _, late in imports(module) if not late]
+            depths[module] = 1 + max((depth(name, above | {module}) for name in under), default=0)
+        return depths[module]
+
+    assert max(depth(module, frozenset()) for module in modules()) <= DEEPEST
+
+
+@pytest.mark.parametrize("code", ["if TYPE_CHECKING:\n    import a", "if typing.TYPE_CHECKING:\n    import a"])
+def test_imports_for_type_checkers_are_recognised(code):
+    assert is_for_type_checkers(ast.parse(code).body[0])

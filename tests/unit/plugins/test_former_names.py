@@ -1,0 +1,57 @@
+"""Backends that import modules by the names of contract 1 still load, and are told the new names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
+
+import pytest
+
+from tilecore.plugins.former_names import NOW, PACKAGES
+
+
+def run(code: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("former", sorted(NOW))
+def test_a_former_name_is_no_module_and_its_new_name_is_one(former):
+    parent = former.rpartition(".")[0]
+    if parent not in PACKAGES:
+        folder = list(import_module(parent).__path__)
+        assert PathFinder.find_spec(former, folder) is None, "a module that exists would hide the former name"
+    assert find_spec(NOW[former]) is not None
+
+
+def test_it_is_the_same_module():
+    code = """
+import warnings
+warnings.simplefilter("ignore")
+from tilecore.plugins.backend import TargetSpec
+from tilecore.lowering.passes import Pass
+from tilecore.lowering import passes
+import tilecore.lowering.threads.kernels as kernels
+import tilecore.contract.records, tilecore.contract.passes, tilecore.lowering.analysis.kernels
+assert TargetSpec is tilecore.contract.records.TargetSpec
+assert passes is tilecore.contract.passes and Pass is passes.Pass
+assert kernels is tilecore.lowering.analysis.kernels
+assert passes.__name__ == "tilecore.contract.passes" and passes.__spec__.name == "tilecore.contract.passes"
+"""
+    ended = run(code)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_the_warning_names_the_new_module_and_the_line_that_imports():
+    ended = run("import tilecore.runtime.adapter", "-W", "always")
+    assert ended.returncode == 0
+    assert "<string>:1: DeprecationWarning: tilecore.runtime.adapter is tilecore.contract.adapter now" in ended.stderr
+
+
+def test_other_names_are_not_there():
+    ended = run("import tilecore.lowering.no_such_pass")
+    assert "ModuleNotFoundError: No module named 'tilecore.lowering.no_such_pass'" in ended.stderr
+    ended = run("import tilecore, sys; import json; assert 'tilecore.plugins.former_names' not in sys.modules")
+    assert ended.returncode == 0, ended.stderr

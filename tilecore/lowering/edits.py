@@ -1,0 +1,69 @@
+"""A family's pipeline with the edits of a backend."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from tilecore.contract.origin import Origin
+from tilecore.contract.passes import Gap, Pass, PassEdit
+from tilecore.errors import PluginError
+from tilecore.plugins.checking import wrong
+
+IN_ORDER_SINCE = 2  # the contract since which passes inserted after one place run in the order written
+
+
+def edited(steps: Sequence[Pass | Gap], edits: Sequence[PassEdit], owner: Origin, contract: int) -> list[Pass]:
+    """The pipeline with a backend's edits, one after the other; gaps that nothing fills vanish.
+
+    owner: named in the PluginError for an edit that is wrong. contract: the version that the backend was written for.
+    """
+    pipeline = _Pipeline(steps, owner, in_order=contract >= IN_ORDER_SINCE)
+    for edit in edits:
+        pipeline.apply(edit)
+    return [step for step in pipeline.steps if isinstance(step, Pass)]
+
+
+class _Pipeline:
+    def __init__(self, steps: Sequence[Pass | Gap], owner: Origin, in_order: bool) -> None:
+        self.steps, self.owner, self.in_order = list(steps), owner, in_order
+        self.inserted_after: dict[str, list[Pass]] = {}  # by the name of the place, in the order written
+
+    def apply(self, edit: PassEdit) -> None:
+        at = self._index(edit)
+        if edit.action == "insert" and edit.step is not None:
+            self._insert(at, edit.step, edit)
+        elif edit.action == "replace" and edit.step is not None and isinstance(self.steps[at], Pass):
+            self.steps[at] = edit.step
+        elif edit.action == "remove" and edit.step is None and isinstance(self.steps[at], Pass):
+            del self.steps[at]
+        else:
+            expected = "a pass to insert at a gap or a pass, one to replace a pass by, or the name of one to remove"
+            raise self._wrong("it makes a pipeline edit that means nothing", str(edit), expected)
+
+    def _insert(self, at: int, step: Pass, edit: PassEdit) -> None:
+        if edit.where == "before":
+            self.steps.insert(at, step)
+            return
+        self.steps.insert(self._last_after(at) + 1 if self.in_order else at + 1, step)
+        self.inserted_after.setdefault(edit.at, []).append(step)
+
+    def _last_after(self, at: int) -> int:
+        """Index of the last step that was inserted after the step at index ``at``, or after one of those."""
+        last = at
+        for step in self.inserted_after.get(self.steps[at].name, ()):
+            if step in self.steps:
+                last = max(last, self._last_after(self.steps.index(step)))
+        return last
+
+    def _index(self, edit: PassEdit) -> int:
+        names = [step.name for step in self.steps]
+        if edit.at in names:
+            return names.index(edit.at)
+        close = difflib.get_close_matches(edit.at, names, 1)
+        expected = f"{close[0]!r}, or another of " if close else "one of "
+        message = f"it edits the pipeline at {edit.at!r}, which is not there"
+        raise self._wrong(message, repr(edit.at), expected + ", ".join(names))
+
+    def _wrong(self, message: str, found: str, expected: str) -> PluginError:
+        return wrong(self.owner, f"Lowering.edits: {message}", found, expected)
