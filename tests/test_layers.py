@@ -78,7 +78,7 @@ def imports(module: str) -> list[tuple[str, int, bool]]:
 
 
 def top(module: str) -> str:
-    return (module.split(".") + [""])[1]
+    return [*module.split("."), ""][1]
 
 
 def edges() -> dict[tuple[str, str], list[str]]:

@@ -21,7 +21,7 @@ from libc.string cimport memcpy
 import sys
 
 from tilecore.dtypes import FACTS
-from tilecore.runtime import torch_state
+from tilecore.tensors import torch_state
 from tilecore.runtime.arguments import bind, by_position, makes_arrays
 from tilecore.artifact.records import TensorParam
 from tilecore.runtime.call_plan import make_plan, storage_dtypes
