@@ -130,6 +130,15 @@ def _explained(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--svg", metavar="PATH", help="with --layout: write it as a drawing")
 
 
+def _passes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", required=True, help="the target, such as cpu")
+    parser.add_argument("--dump", metavar="FOLDER", help="write the IR of a kernel after every pass there")
+    parser.add_argument("kernel", nargs="?", metavar="FILE[:NAME]", help="with --dump: the kernel")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="with --dump: an argument of the kernel"
+    )
+
+
 def _conformance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", required=True, help="the target, with its attributes")
     parser.add_argument(
@@ -204,6 +213,15 @@ _COMMANDS = (
         "  tilecore conform --target acme\n  tilecore conform --target acme --level 1\n"
         "  tilecore conform --target 'acme -model=2' -k reductions --seed 7 --out acme.json",
         (_conformance, _json),
+    ),
+    _Command(
+        "passes",
+        "list the passes that a kernel goes through on a target, in order\n\n"
+        "Each with the package that it comes from and what it does; extension points, where backends insert passes,\n"
+        "stand in brackets. With --dump, a kernel of a file is compiled, and its IR before the first and after every\n"
+        "pass is written to a folder of its name in FOLDER.",
+        "  tilecore passes --target cpu\n  tilecore passes --target acme --dump ir/ kernel.py:softmax --set rows=64",
+        (_passes, _json),
     ),
     _Command(
         "new-backend",

@@ -18,10 +18,17 @@ def edited(steps: Sequence[Pass | Gap], edits: Sequence[PassEdit], owner: Origin
 
     owner: named in the PluginError for an edit that is wrong. contract: the version that the backend was written for.
     """
+    return [step for step in edited_with_points(steps, edits, owner, contract) if isinstance(step, Pass)]
+
+
+def edited_with_points(
+    steps: Sequence[Pass | Gap], edits: Sequence[PassEdit], owner: Origin, contract: int
+) -> list[Pass | Gap]:
+    """As :func:`edited`, with the family's extension points where they stand."""
     pipeline = _Pipeline(steps, owner, in_order=contract >= IN_ORDER_SINCE)
     for edit in edits:
         pipeline.apply(edit)
-    return [step for step in pipeline.steps if isinstance(step, Pass)]
+    return pipeline.steps
 
 
 class _Pipeline:
