@@ -306,3 +306,9 @@ def test_names_that_are_not_here_are_listed_with_what_to_use_instead():
     listed = [name for names, _ in rows for name in re.findall(r"`T\.(\w+)`", names)]
     assert sorted(listed) == sorted(_REASONS)
     assert not {name for name in listed if hasattr(T, name)}
+
+
+def test_the_lists_of_passes_are_those_of_the_pipelines():
+    from generated_lists import page
+
+    assert TEXTS["docs/passes.md"] == page(), "python -m tests.generated_lists --update"

@@ -9,7 +9,7 @@ import tilecore.language as T
 from tilecore.ir.nodes import For, ForKind
 from tilecore.ir.visit import collect
 
-from .kit import agrees, allocated, loops, lowered, parallel
+from ..kit import agrees, allocated, loops, lowered, parallel
 
 ROWS = np.arange(48, dtype=np.float32).reshape(6, 8)
 

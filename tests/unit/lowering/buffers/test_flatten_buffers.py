@@ -10,7 +10,7 @@ from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import AllocBuffer, BufferStore, TensorLoad, is_buffer_var
 from tilecore.ir.visit import collect
 
-from .kit import accesses, agrees, allocated, lowered
+from ..kit import accesses, agrees, allocated, lowered
 
 M, N = T.dynamic("m, n")
 

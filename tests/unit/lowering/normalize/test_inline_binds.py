@@ -8,7 +8,7 @@ import tilecore.language as T
 from tilecore.ir.nodes import Bind
 from tilecore.ir.visit import collect
 
-from .kit import agrees, lowered
+from ..kit import agrees, lowered
 
 
 def bound(func):

@@ -11,7 +11,7 @@ from tilecore.ir.nodes import AllocBuffer, BufferStore, TensorLoad
 from tilecore.ir.visit import collect
 from tilecore.lowering.buffers.apply_layouts import apply_layouts
 
-from .kit import accesses, agrees, allocated, lowered
+from ..kit import accesses, agrees, allocated, lowered
 
 
 @T.prim_func

@@ -11,7 +11,7 @@ from tilecore.ir.nodes import AttrStmt, IRModule
 from tilecore.ir.visit import collect
 from tilecore.lowering.buffers.outline_kernels import outline_kernels
 
-from .kit import lowered
+from ..kit import lowered
 
 N = T.dynamic("n")
 

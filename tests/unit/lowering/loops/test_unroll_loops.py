@@ -10,7 +10,7 @@ from tilecore.ir.nodes import BufferStore, For
 from tilecore.ir.visit import collect
 from tilecore.lowering.loops.unroll_loops import LIMIT
 
-from .kit import agrees, lowered
+from ..kit import agrees, lowered
 
 
 def unrolled(count, inner=1):

@@ -12,7 +12,7 @@ from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import BufferStore, Call, is_buffer_var, structural_equal
 from tilecore.ir.visit import collect
 
-from .kit import NARROW, lowered, parallel
+from ..kit import NARROW, lowered, parallel
 
 
 def stored(func):

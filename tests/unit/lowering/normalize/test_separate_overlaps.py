@@ -8,7 +8,7 @@ import pytest
 import tilecore.language as T
 from tilecore.errors import UnsupportedError
 
-from .kit import agrees, allocated, lowered, tile_ops
+from ..kit import agrees, allocated, lowered, tile_ops
 
 
 def moved(first, second):

@@ -16,7 +16,7 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.loops.lower_tile_ops import KEPT, lower_tile_ops
 from tilecore.target import Target
 
-from .kit import lowered, tile_ops
+from ..kit import lowered, tile_ops
 
 
 def impl(op, name, priority=0, reason=None, wanted=None, needs=False):

@@ -11,7 +11,7 @@ from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IfThenElse
 from tilecore.ir.visit import collect
 
-from .kit import NARROW, agrees, lowered
+from ..kit import NARROW, agrees, lowered
 
 N = T.dynamic("n")
 

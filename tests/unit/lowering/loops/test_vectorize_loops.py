@@ -13,7 +13,7 @@ from tilecore.interpreter import interpret
 from tilecore.ir.nodes import Bind
 from tilecore.ir.visit import collect
 
-from .kit import NARROW, agrees, lowered
+from ..kit import NARROW, agrees, lowered
 
 N = T.dynamic("n")
 

@@ -8,7 +8,7 @@ import pytest
 import tilecore
 import tilecore.language as T
 
-from .kit import NARROW, agrees, allocated, lowered, parallel
+from ..kit import NARROW, agrees, allocated, lowered, parallel
 
 
 def fused(func):

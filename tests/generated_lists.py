@@ -1,0 +1,55 @@
+"""docs/passes.md, written from the pipelines themselves: ``python -m tests.generated_lists --update`` writes it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tilecore.lowering.listing import ListedStep, family_list, listed_steps
+from tilecore.plugins import manager
+
+PAGE = Path(__file__).parents[1] / "docs" / "passes.md"
+HEAD = """# The passes of every pipeline
+
+Written by `python -m tests.generated_lists --update`; `tilecore passes --target X` prints the list of any installed target, and
+with `--dump FOLDER FILE[:NAME]` it writes a kernel's IR after each pass. Names in brackets are extension points: places where
+backends insert passes ([hooks/lowering.md](hooks/lowering.md)). What the words mean: [glossary.md](glossary.md).
+"""
+FAMILIES = {
+    "simt": "The SIMT family: targets whose blocks are many threads with shared memory",
+    "loops": "The loops family: targets that run a block as loops on one core",
+}
+TARGETS = ("cpu", "cuda", "tpu")
+
+
+def table(steps: list[ListedStep], with_package: bool) -> str:
+    lines = (
+        ["| pass | package | what it does |", "|---|---|---|"]
+        if with_package
+        else ["| pass | what it does |", "|---|---|"]
+    )
+    for step in steps:
+        name = f"[{step.name}]" if step.is_point else f"`{step.name}`"
+        cells = [name, *([step.package] if with_package else []), step.does.replace("|", "\\|")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def page() -> str:
+    parts = [HEAD]
+    parts += [f"## {title}\n\n{table(family_list(name), with_package=False)}\n" for name, title in FAMILIES.items()]
+    for target in TARGETS:
+        backend, _ = manager.resolve(target)
+        family = backend.lowering.family
+        parts.append(f"## Target `{target}` ({family} family)\n\n{table(listed_steps(backend), with_package=True)}\n")
+    return "\n".join(parts)
+
+
+def main() -> None:
+    if sys.argv[1:] != ["--update"]:
+        sys.exit("usage: python -m tests.generated_lists --update")
+    PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()
