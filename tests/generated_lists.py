@@ -11,9 +11,10 @@ from tilecore.plugins import manager
 PAGE = Path(__file__).parents[1] / "docs" / "passes.md"
 HEAD = """# The passes of every pipeline
 
-Written by `python -m tests.generated_lists --update`; `tilecore passes --target X` prints the list of any installed target, and
-with `--dump FOLDER FILE[:NAME]` it writes a kernel's IR after each pass. Names in brackets are extension points: places where
-backends insert passes ([hooks/lowering.md](hooks/lowering.md)). What the words mean: [glossary.md](glossary.md).
+Written by `python -m tests.generated_lists --update`; `tilecore passes --target X` prints the list of any installed
+target, and with `--dump FOLDER FILE[:NAME]` it writes a kernel's IR after each pass. Names in brackets are extension
+points: places where backends insert passes ([hooks/lowering.md](hooks/lowering.md)). What the words mean:
+[glossary.md](glossary.md).
 """
 FAMILIES = {
     "simt": "The SIMT family: targets whose blocks are many threads with shared memory",

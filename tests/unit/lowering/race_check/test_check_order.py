@@ -88,7 +88,8 @@ def _lower_for_simt(func):
 
     from ..simt.kit import CAPABILITIES
 
-    backend = SimpleNamespace(lowering=SimpleNamespace(family="simt", edits=()))
+    target = SimpleNamespace(contract=2)
+    backend = SimpleNamespace(lowering=SimpleNamespace(family="simt", edits=()), target=target)
     return lower(func.ir, backend, PassEnv(Target("imagined"), CAPABILITIES, IMPLEMENTATIONS))
 
 
