@@ -37,7 +37,7 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.thread_ranges import ThreadRange, range_of
-from tilecore.ir.visit import children, collect, substitute, variables
+from tilecore.ir.visit import collect, jumps_out, substitute, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.simt.insert_barriers import BARRIER, NEST, is_barrier
 from tilecore.lowering.simt.touches import apart
@@ -209,7 +209,7 @@ def _is_leaf(node: Stmt) -> bool:
     """A statement that no wait goes into: it issues nothing and releases nothing."""
     if not isinstance(node, (For, While, IfThenElse, AttrStmt)):
         return True
-    if _jumps(node):
+    if jumps_out(node):
         return False
     if isinstance(node, AttrStmt) and node.attr_key == NEST:
         return True
@@ -218,13 +218,6 @@ def _is_leaf(node: Stmt) -> bool:
     if any(instructions.groups_left(inner) is not None for inner in collect(node, Evaluate)):
         return False
     return not any(op_name(call) in (instructions.RELEASE, BARRIER) for call in collect(node, Call))
-
-
-def _jumps(node: Stmt) -> bool:
-    """Is there a ``break`` or ``continue`` in it of a loop around it?"""
-    if isinstance(node, (For, While)):
-        return False
-    return isinstance(node, (Break, Continue)) or any(map(_jumps, children(node)))
 
 
 def _group_of(node: AttrStmt) -> Group:
