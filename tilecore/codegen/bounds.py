@@ -49,7 +49,7 @@ class Bounds:
         low, high = self._range(value)
         if low >= -_LIMIT and high - low < _LIMIT and self._exact(value):
             # no Range: its end, one past the largest value, may not be a number of the type
-            self.analyzer.update(var, ConstIntBound(low, high))
+            self.analyzer.update(var, ConstIntBound(low, high), override=True)
 
     def is_place(self, node: Any) -> bool:
         if isinstance(node, IntImm):

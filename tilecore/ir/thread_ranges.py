@@ -35,6 +35,10 @@ class ThreadRange:
         """Have they threads in common?"""
         return self.first < other.stop and other.first < self.stop
 
+    def divides(self, other: ThreadRange) -> bool:
+        """Are some of the other's threads in it, and some not?"""
+        return self.meets(other) and (other.first < self.first or self.stop < other.stop)
+
     def __str__(self) -> str:
         return f"threads {self.first} to {self.stop - 1}"
 

@@ -8,8 +8,10 @@ from typing import Any
 from tilecore.ir.build import const, dtype_of, op_name
 from tilecore.ir.nodes import (
     Bind,
+    Break,
     BufferStore,
     Call,
+    Continue,
     Expr,
     For,
     IRModule,
@@ -17,6 +19,7 @@ from tilecore.ir.nodes import (
     TensorLoad,
     TensorRegion,
     Var,
+    While,
     structural_map,
     structural_walk,
 )
@@ -86,3 +89,10 @@ def children(statement: Stmt) -> Iterator[Stmt]:
         if isinstance(inner, Stmt):
             yield inner
     yield from getattr(statement, "seq", ())
+
+
+def jumps_out(statement: Stmt) -> bool:
+    """Is there a ``break`` or ``continue`` in it of a loop around it?"""
+    if isinstance(statement, (For, While)):
+        return False
+    return isinstance(statement, (Break, Continue)) or any(map(jumps_out, children(statement)))

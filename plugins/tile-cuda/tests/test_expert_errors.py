@@ -188,6 +188,19 @@ def inside_another_condition(X, Y, tile, sums, bar):
 
 
 @T.macro
+def copy_beside_a_continue(X, Y, tile, sums, bar):
+    """Threads 0 to 127 skip the copy, and with it the barrier that all threads wait at."""
+    tx = T.get_thread_binding()
+    for k in T.serial(4):
+        if tx < 128:
+            T.mbarrier_wait_parity(bar[0], k % 2)
+            T.clear(sums)
+            if X[k, 0] > 0.0:
+                continue
+        T.copy(X[k * 64, 0], tile)  # here
+
+
+@T.macro
 def in_stages(X, Y, tile, sums, bar):
     for k in T.Pipelined(4, num_stages=2):
         T.tma_copy(X[0, k * 64], tile, barrier=bar[0])  # here
@@ -206,6 +219,7 @@ def in_stages(X, Y, tile, sums, bar):
         (half_a_warp, "no range of whole warps"),
         (on_the_other_side, "no range of whole warps"),
         (inside_another_condition, "no range of whole warps"),
+        (copy_beside_a_continue, "reached by some threads of the block only"),
         (in_stages, "T.Pipelined"),
     ],
 )

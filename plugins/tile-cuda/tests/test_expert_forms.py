@@ -92,6 +92,42 @@ def test_conditions_on_the_thread_are_roles_too():
     np.testing.assert_array_equal(y, x + x.sum(1, keepdims=True))
 
 
+@pytest.mark.parametrize("last", [0, 2, 9])
+def test_what_a_role_wrote_before_a_jump(last):
+    """A step that ends early, and one that leaves the loop: the role waits for itself before it reads the rows."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4, 256), "float32"), Last: T.Tensor((1,), "int32"), Y: T.Tensor((5, 256), "float32")):
+        with T.Kernel(1, threads=256):
+            tx = T.get_thread_binding()
+            x, ready = T.alloc_shared((256,), "float32"), T.alloc_barrier(128)
+            for k in T.serial(4):
+                if tx < 128:
+                    T.mbarrier_arrive(ready)
+                    T.mbarrier_wait_parity(ready, k % 2)
+                    T.copy(X[k, :], x)
+                    if Last[0] == k:
+                        break
+                    if k == 1:
+                        continue
+                    for i in T.Parallel(256):
+                        Y[k, i] = x[255 - i]
+                    T.sync_threads()
+            if tx < 128:
+                for i in T.Parallel(256):
+                    Y[4, i] = x[255 - i]
+
+    x = np.random.default_rng(0).integers(-9, 9, (4, 256)).astype(np.float32)
+    y, wanted = np.zeros((5, 256), np.float32), np.zeros((5, 256), np.float32)
+    for k in range(4):
+        if k != 1 and k < last:
+            wanted[k] = x[k, ::-1]
+    wanted[4] = x[min(last, 3), ::-1]
+    for seed in range(3):
+        run(compiled(kernel), [x, np.array([last], np.int32), y], seed=seed)
+        np.testing.assert_array_equal(y, wanted)
+
+
 def test_roles_reduce_and_wait_among_themselves():
     """Each role its own fragments, reductions over its threads, barriers of its own; all threads go on together."""
 

@@ -28,3 +28,14 @@ def test_ranges_that_begin_at_the_least_number_of_the_type(dtype):
     bounds, source, name = Bounds(), Var("source", dtype), Var("name", dtype)
     bounds.bind_value(name, tirx.Min(source, const(5, dtype)))
     assert bounds._range(name) == (LIMITS[dtype][0], 5)
+
+
+def test_a_name_that_is_bound_again():
+    """The code of a range of threads binds a thread's number wherever the range stands."""
+    bounds, source, name = Bounds(), Var("source", "int32"), Var("name", "int32")
+    bounds.bind_range(source, const(0, "int32"), const(256, "int32"))
+    for _ in range(2):
+        bounds.bind_value(name, source)
+        assert bounds._range(name) == (0, 255)
+        bounds.bind_range(name, const(0, "int32"), const(128, "int32"))
+        assert bounds._range(name) == (0, 127)

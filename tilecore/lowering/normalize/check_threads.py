@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
@@ -18,16 +19,18 @@ from tilecore.ir.nodes import (
     PrimFunc,
     SeqStmt,
     Stmt,
+    Var,
     While,
 )
 from tilecore.ir.scopes import is_private
 from tilecore.ir.spans import location_of_span
-from tilecore.ir.thread_ranges import range_of
+from tilecore.ir.thread_ranges import has_ranges, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel, is_axis
 from tilecore.lowering.analysis.uniformity import (
     COLLECTIVE,
+    Division,
     Uniformity,
     is_parallel,
     joins_everyone,
@@ -44,67 +47,97 @@ def check_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
         most = env.capabilities.max_threads
         if most and threads.count > most:
             env.refuse(_too_many(func, threads, most, env))
-        if asks_for_threads(body, threads):
-            _Checker(body, threads).statement(body, None)
+        if asks_for_threads(body, threads) or has_ranges(body):
+            _Checker(body, threads).statement(body)
         return body
 
     each_kernel(func.body, check)
     return func
 
 
+@dataclass(frozen=True)
+class _Fork:
+    """A condition or a loop around a statement, and the threads that part ways in it."""
+
+    node: Stmt
+    division: Division
+
+
 class _Checker:
+    """Checks a kernel's code. threads: that come to the statement that is looked at. forks: around it, the innermost
+    first."""
+
     def __init__(self, body: Stmt, threads: Threads) -> None:
-        self.threads = threads
+        self.block = threads
         self.uniformity = Uniformity(body, threads)
+        self.threads = self.uniformity.block
+        self.forks: tuple[_Fork, ...] = ()
 
-    def statement(self, node: Stmt, apart: Stmt | None) -> None:
-        """Check a statement. apart: the innermost condition or loop around it in which threads part ways."""
+    def statement(self, node: Stmt) -> None:
         if is_parallel(node):
-            self._parallel(node, apart)
-            return
-        if isinstance(node, SeqStmt):
+            self._parallel(node)
+        elif isinstance(node, SeqStmt):
             for part in node.seq:
-                self.statement(part, apart)
-            return
-        call = as_tile_call(node) if isinstance(node, Evaluate) else None
-        if call is not None:
-            self._tile(call, apart)
-        elif not isinstance(node, (For, While, IfThenElse)):
-            self._joins(node, node, apart)
-        if isinstance(node, (For, While, IfThenElse)):
-            inner = node if self.uniformity.is_divergent(node) else apart
-            for name in ("condition", "min", "extent"):
-                if getattr(node, name, None) is not None:
-                    self._joins(getattr(node, name), node, apart)
-            for name in ("body", "then_case", "else_case"):
-                child = getattr(node, name, None)
-                if isinstance(child, Stmt):
-                    self.statement(child, inner)
-        elif isinstance(getattr(node, "body", None), Stmt):
-            if apart is not None and range_of(node) is not None:
-                raise _some_threads("code for some threads together", node, apart)
-            self.statement(node.body, apart)
+                self.statement(part)
+        elif isinstance(node, (For, While, IfThenElse)):
+            self._compound(node)
+        elif range_of(node) is not None:
+            self._ranged(node)
+        else:
+            call = as_tile_call(node) if isinstance(node, Evaluate) else None
+            if call is not None:
+                self._tile(call)
+            else:
+                self._joins(node, node)
+            if isinstance(getattr(node, "body", None), Stmt):
+                self.statement(node.body)
 
-    def _joins(self, part: Any, node: Stmt, apart: Stmt | None) -> None:
-        """An allreduce of the whole block is for all threads."""
-        if apart is None:
+    def _compound(self, node: Any) -> None:
+        around = self.forks
+        for name in ("condition", "min", "extent"):
+            if getattr(node, name, None) is not None:
+                self._joins(getattr(node, name), node)
+        self.forks = (_Fork(node, self.uniformity.parting(node)), *around)
+        for name in ("body", "then_case", "else_case"):
+            child = getattr(node, name, None)
+            if isinstance(child, Stmt):
+                self.statement(child)
+        self.forks = around
+
+    def _ranged(self, node: Any) -> None:
+        around, self.threads = self.threads, range_of(node) or self.threads
+        if self._apart() is not None:
+            raise self._some_threads("code for some threads together", node)
+        self.statement(node.body)
+        self.threads = around
+
+    def _apart(self) -> _Fork | None:
+        """The innermost condition or loop around in which threads part ways that come to the statement together."""
+        return next((fork for fork in self.forks if fork.division.of(self.threads)), None)
+
+    def _joins(self, part: Any, node: Stmt) -> None:
+        """An allreduce of all threads that come to it is for all of them."""
+        if self._apart() is None:
             return
+        threads = self.block
+        if self.threads != self.uniformity.block:
+            threads = Threads((replace(threads.axes[0], extent=self.threads.count),))
         for call in collect(part, Call):
-            if op_name(call) == "tile.allreduce" and joins_everyone(call, self.threads):
-                raise _some_threads("a reduction over all threads", node, apart)
+            if op_name(call) == "tile.allreduce" and joins_everyone(call, threads):
+                raise self._some_threads("a reduction over all threads", node)
 
-    def _tile(self, call: TileCall, apart: Stmt | None) -> None:
+    def _tile(self, call: TileCall) -> None:
         name = call.op.name
         if name == "sync_threads":
-            if apart is not None:
-                raise _some_threads("T.sync_threads", call, apart)
+            if self._apart() is not None:
+                raise self._some_threads("T.sync_threads", call)
             return
         alone = name == "atomic" and all(_is_one(r.extent) for r in call.dst.region)
         if name not in COLLECTIVE or alone or private_operands(call):
             return
-        if apart is not None:
-            raise _some_threads(f"T.{name}", call, apart)
-        if self.uniformity.tile_varies(call):
+        if self._apart() is not None:
+            raise self._some_threads(f"T.{name}", call)
+        if self.uniformity.tile_varies(call, self.threads):
             raise LanguageError(
                 f"an operand of T.{name} differs between threads, and the block does it as one",
                 location=location_of_span(call.span),
@@ -113,13 +146,13 @@ class _Checker:
                 hint="loop over the elements of each thread with T.serial or T.vectorized",
             )
 
-    def _parallel(self, nest: For, apart: Stmt | None) -> None:
-        if apart is not None:
-            raise _some_threads("T.Parallel", nest, apart)
-        own = {axis.var for axis in self.threads.active} & variables(nest)
+    def _parallel(self, nest: For) -> None:
+        if self._apart() is not None:
+            raise self._some_threads("T.Parallel", nest)
+        own = {axis.var for axis in self.block.active} & variables(nest)
         inside = {alloc.buffer for alloc in collect(nest, AllocBuffer)}
         private = any(is_private(s.buffer) and s.buffer not in inside for s in collect(nest, BufferStore))
-        differs = any(self.uniformity.root(load.source) in self.uniformity.varying for load in loads_of(nest))
+        differs = any(self._differs(load.source) for load in loads_of(nest))
         if own or (differs and not private):
             raise LanguageError(
                 "a value that differs between threads stands in T.Parallel, whose iterations belong to no thread",
@@ -133,8 +166,23 @@ class _Checker:
         found = set()
         for part in parts:
             if not isinstance(part, (int, str)):
-                found |= {str(v.name) for v in variables(part) if self.uniformity.root(v) in self.uniformity.varying}
+                found |= {str(v.name) for v in variables(part) if self._differs(v)}
         return ", ".join(sorted(found))
+
+    def _differs(self, var: Var) -> bool:
+        return self.uniformity.varies(var, self.threads)
+
+    def _some_threads(self, what: str, node: Any) -> LanguageError:
+        """For what stands where the threads that must do it together part ways."""
+        fork = self._apart()
+        assert fork is not None
+        jumps = [] if isinstance(fork.node, IfThenElse) else self._jumps_of_some(fork.node)
+        return _reached_by_some(what, node, fork.node, jumps)
+
+    def _jumps_of_some(self, loop: Any) -> list[str]:
+        """Who takes a jump of the loop while others of the threads do not, as words of an error."""
+        ranges = self.uniformity.jumps_apart(loop.body).ranges
+        return [str(some) for some in sorted(ranges, key=lambda r: r.first) if some.divides(self.threads)]
 
 
 def _too_many(func: PrimFunc, threads: Threads, most: int, env: PassEnv) -> LimitError:
@@ -154,15 +202,21 @@ def _is_one(extent: Any) -> bool:
     return str(extent) == "1"
 
 
-def _some_threads(what: str, node: Any, apart: Stmt) -> LanguageError:
+def _reached_by_some(what: str, node: Any, apart: Stmt, jumping: list[str]) -> LanguageError:
+    """apart: where threads part ways. jumping: the ranges of threads that jump there, where it is a loop."""
     place = location_of_span(getattr(apart, "span", None))
     word = "`if`" if isinstance(apart, IfThenElse) else "loop"
+    found = f"it stands in the {word}" + (f" of line {place.line}" if place else "") + ", where threads part ways"
+    if jumping:
+        found += f": {', '.join(jumping)} have a `break` or `continue` of their own"
     return LanguageError(
         f"{what} is reached by some threads of the block only",
         location=location_of_span(getattr(node, "span", None)),
-        found=f"it stands in the {word}" + (f" of line {place.line}" if place else "") + ", where threads part ways",
+        found=found,
         expected="all threads: it is done by the whole block together",
-        hint=f"take it out of the {word} that depends on the thread",
+        hint=f"take it out of the {word}, or let all threads jump together"
+        if jumping
+        else f"take it out of the {word} that depends on the thread",
     )
 
 

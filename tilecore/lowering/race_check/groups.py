@@ -13,7 +13,8 @@ import numpy as np
 
 NONE = 0  # nobody
 FIRST = 1  # the number of thread 0
-MOST_SETS = 40
+MOST_SETS = 40  # of threads that touch something together, beside warps
+MOST_WAITING = 40  # further ones, of threads that wait together
 Array = Any  # numpy's
 
 
@@ -62,21 +63,30 @@ class Groups:
     def all(self, number: int) -> int:
         return self.some(number) + 1
 
-    def set_of(self, members: Array) -> int:
-        """The set's own number; it becomes one that is told apart. Further ones than fit count as the block."""
+    def set_of(self, members: Array, most: int = MOST_SETS + MOST_WAITING) -> int | None:
+        """The set's own number; it becomes one that is told apart. None: there are ``most`` sets already."""
         for number, known in enumerate(self.sets):
             if np.array_equal(known, members):
                 return number
-        if len(self.sets) >= MOST_SETS + self.threads // self.warp:
-            return 0
+        if len(self.sets) > most + -(-self.threads // self.warp):
+            return None
         self._take([*self.sets, members.copy()])  # numbers that exist stay the same: sets are counted up from the end
         return len(self.sets) - 1
 
     def some_of(self, members: Array) -> int:
-        """The number of an access by these threads."""
+        """The number of an access by these threads. Where their set is not told apart, it may be by any of the block,
+        who have not met since."""
         if members.sum() == 1:
             return FIRST + int(np.argmax(members))
-        return self.some(self.set_of(members))
+        number = self.set_of(members, MOST_SETS)
+        return self.some(0 if number is None else number)
+
+    def all_of(self, members: Array) -> int:
+        """The number of what all of these threads have waited for. Where their set is not told apart, nobody has."""
+        if members.all():
+            return NONE
+        number = self.set_of(members)
+        return self.some(0) if number is None else self.all(number)
 
     def all_behind(self, members: Array) -> Array:
         """For each number, have all of these threads waited for it?"""
@@ -86,14 +96,16 @@ class Groups:
         return self._behind[key]
 
     def met(self, members: Array) -> Array:
-        """For each number what it is when these threads have waited for each other."""
+        """For each number what it is when these threads have waited for each other. Where their set is not told apart,
+        it is what it was: as if they had not."""
         number = self.set_of(members)
         after = np.arange(len(self.members), dtype=np.int16)
         if members.all():
             return np.zeros_like(after)
-        inside = ~(self.members & ~members).any(axis=1)
-        inside[NONE] = False
-        after[inside] = self.all(number)
+        if number is not None:
+            inside = ~(self.members & ~members).any(axis=1)
+            inside[NONE] = False
+            after[inside] = self.all(number)
         return after
 
     def warps_met(self, members: Array) -> Array:

@@ -255,8 +255,7 @@ class Memory:
         """These threads wait at a barrier in memory; is there work that tells it?"""
         done = [item for item in self.told if item.barrier == barrier]
         self.told = tuple(item for item in self.told if item.barrier != barrier)
-        whole = bool(threads.all())
-        number = NONE if whole else self.groups.all(self.groups.set_of(threads))
+        number = self.groups.all_of(threads)
         for item in done:
             self._mark(item, 0)
             array, sites = (self.writer, self.write_site) if item.writes else (self.reader, self.read_site)

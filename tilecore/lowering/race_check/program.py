@@ -12,8 +12,10 @@ from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import (
     AllocBuffer,
     Bind,
+    Break,
     BufferStore,
     Call,
+    Continue,
     DeclBuffer,
     Evaluate,
     For,
@@ -47,7 +49,7 @@ class Program:
         self.offsets = {str(name): int(start) for name, start in attrs["simt.shared"].items()}
         self.bytes = int(attrs["simt.shared_bytes"])
         self.roots = memory_roots(func.body)
-        self._flags: dict[int, tuple[Any, bool, bool]] = {}
+        self._flags: dict[int, tuple[Any, bool, bool, bool]] = {}
         self._mark(func.body)
 
     @cached_property
@@ -78,17 +80,23 @@ class Program:
         """Is there a barrier in it, or asynchronous work?"""
         return self._flags[node.__chandle__()][2]
 
-    def _mark(self, node: Stmt) -> tuple[bool, bool]:
+    def jumps(self, node: Any) -> bool:
+        """Is there a ``break`` or ``continue`` in it of a loop around it?"""
+        return self._flags[node.__chandle__()][3]
+
+    def _mark(self, node: Stmt) -> tuple[bool, bool, bool]:
         inner = list(children(node))
         if inner:
             found = [self._mark(child) for child in inner]
             heads = (getattr(node, name, None) for name in ("condition", "min", "extent"))
-            touches = any(t for t, _ in found) or any(h is not None and self._loads(h) for h in heads)
-            orders = any(o for _, o in found)
+            touches = any(t for t, _, _ in found) or any(h is not None and self._loads(h) for h in heads)
+            orders = any(o for _, o, _ in found)
+            jumps = any(j for _, _, j in found) and not isinstance(node, (For, While))
         else:
             touches, orders = self._simple(node)
-        self._flags[node.__chandle__()] = node, touches, orders
-        return touches, orders
+            jumps = isinstance(node, (Break, Continue))
+        self._flags[node.__chandle__()] = node, touches, orders, jumps
+        return touches, orders, jumps
 
     def _loads(self, node: Any) -> bool:
         return any(self.start_of(load.source) is not None for load in collect(node, TensorLoad))

@@ -36,9 +36,11 @@ from tilecore.lowering.race_check.program import NEST, Program, is_scalar
 from tilecore.lowering.race_check.values import UNKNOWN, Expressions, Value
 
 STEPS = 48  # of a loop whose end is not known, or that does not repeat itself
+JUMPING_STEPS = 512  # of a loop with jumps that are looked at one by one: each may be the one that jumps
 PERIODS = range(1, 9)  # steps after which a loop may repeat itself
 MOST = 1 << 19  # values that are looked at in one go
 State = Memory | None  # None: no thread comes here
+Way = tuple[Memory, dict[Any, Value]]  # what is open at a place, and the values of names there
 
 
 class Walk(Asynchronous):
@@ -57,7 +59,9 @@ class Walk(Asynchronous):
         self.trace = 0
         self.nest = 0
         self.before: Memory | None = None
-        self.jumps: tuple[list[Memory], list[Memory]] = [], []
+        self.jumps: tuple[list[Way], list[Way]] = [], []  # out of the innermost loop, and to the end of its step
+        self.may_jump = False  # does the step stand for others, of which any may take a jump that it does not take?
+        self.has_forked = False  # have there been ways of which some threads or some steps take only one?
         self.in_role = False
         self.everybody = np.ones(self.groups.threads, bool)
 
@@ -83,10 +87,10 @@ class Walk(Asynchronous):
         if isinstance(node, SeqStmt):
             return self._sequence(_flat(node), state, mask, span)
         if isinstance(node, (Break, Continue)):
-            self.jumps[isinstance(node, Continue)].append(state)
+            self.jumps[isinstance(node, Continue)].append(self._way(state))
             return None
-        if not self.program.touches(node):
-            self._assign(node)
+        if not self.program.touches(node) and not self.program.jumps(node):
+            self._assign(node, mask)
             return state
         if isinstance(node, For):
             return self._for(node, state, mask, span)
@@ -97,8 +101,21 @@ class Walk(Asynchronous):
         if isinstance(node, AttrStmt):
             return self._attribute(node, state, mask, span)
         self.touch(node, node, state, mask, span)
-        self._assign(node)
+        self._assign(node, mask)
         return state
+
+    def _way(self, state: Memory) -> Way:
+        """What is known here, as it stays while other threads go on."""
+        return state.copy(), dict(self.names)
+
+    def _met(self, ways: Sequence[Way]) -> State:
+        """The state where ways meet; names keep the values that they have on all of them."""
+        if ways:
+            first = ways[0][1]
+            others = [names for _, names in ways[1:]]
+            keys = set(first).union(*others)
+            self.names = {key: _one_value([way.get(key, UNKNOWN) for way in (first, *others)]) for key in keys}
+        return _joined([memory for memory, _ in ways])
 
     def _attribute(self, node: AttrStmt, state: Memory, mask: Value, span: Any) -> State:
         if node.attr_key != NEST or self.nest:
@@ -111,14 +128,15 @@ class Walk(Asynchronous):
     def _scatters(self, node: AttrStmt) -> bool:
         return any(self.program.start_of(store.buffer) is not None for store in collect(node, BufferStore))
 
-    def _assign(self, node: Stmt) -> None:
-        """What it gives the names that matter."""
+    def _assign(self, node: Stmt, mask: Value) -> None:
+        """What it gives the names that matter, in the threads that come to it."""
         if isinstance(node, Bind):
             if node.var in self.program.needed:
                 self.names[node.var] = self.expressions.value(node.value, self.names)
         elif isinstance(node, BufferStore):
             if node.buffer in self.program.needed and is_scalar(node.buffer):
-                self.names[node.buffer] = self.expressions.value(node.value, self.names)
+                value = self.expressions.value(node.value, self.names)
+                self.names[node.buffer] = _where(mask, value, self.names.get(node.buffer, UNKNOWN))
         else:
             self._forget(node)
 
@@ -172,15 +190,16 @@ class Walk(Asynchronous):
 
     def _role(self, node: Stmt, mask: Value, state: Memory, span: Any) -> State:
         """Roles run at the same time: each begins with what was open before the first."""
-        names, outer = dict(self.names), self.in_role
-        self.in_role = True
+        outer, self.in_role = self.in_role, True
         end = self.statement(node, state.copy(), mask, span)
-        self.in_role, self.names = outer, names
+        self.in_role = outer
         return end
 
     def _branch(self, node: IfThenElse, state: Memory, mask: Value, span: Any) -> State:
         self.touch(node.condition, node, state, mask, span)
         chosen = self.expressions.value(node.condition, self.names)
+        if self.may_jump and self.program.jumps(node) and np.ndim(chosen) == 0:
+            chosen = UNKNOWN
         if chosen is not UNKNOWN:
             yes, no = np.logical_and(mask, chosen), np.logical_and(mask, np.logical_not(chosen))
             sides = [(node.then_case, yes), (node.else_case, no)]
@@ -199,13 +218,17 @@ class Walk(Asynchronous):
                     state = self.statement(side, state, mask, span) or state
             self._forget(node)
             return state
-        ends, names = [], dict(self.names)
+        self.has_forked = True
+        ways: list[Way] = []
+        names = self.names
         for side in (node.then_case, node.else_case):
             self.names = dict(names)
-            ends.append(state.copy() if side is None else self.statement(side, state.copy(), mask, span))
-        self.names = names
-        self._forget(node)
-        return _joined(ends)
+            end: State = state.copy()
+            if side is not None:
+                end = self.statement(side, state.copy(), mask, span)
+            if end is not None:
+                ways.append((end, self.names))
+        return self._met(ways)
 
     # -- loops ----------------------------------------------------------------------------------------------------
 
@@ -221,33 +244,58 @@ class Walk(Asynchronous):
         if first is UNKNOWN:
             first = 0 if constant(node.min) is None else constant(node.min)
 
+        left: list[Way] = []
+
         def step(number: int, at: Memory) -> State:
+            if count is UNKNOWN:
+                left.append(self._way(at))
             self.names[node.loop_var] = first + number
             return self.statement(node.body, at, mask, span)
 
-        return self._steps(step, None if count is UNKNOWN else int(count), state)
+        return self._steps(step, None if count is UNKNOWN else int(count), state, node.body, left)
 
     def _at_once(self, node: For, first: Value, count: Value, state: Memory, mask: Value, span: Any) -> State:
         """A loop in which nobody waits: all of its steps, or one by one where they are too many or count on."""
-        outer, self.jumps = self.jumps, ([], [])
-        known = self._is_counted(node)
-        if first is UNKNOWN or known:
-            self._forget(node.body)
-            self.names[node.loop_var] = UNKNOWN
-            end = self.statement(node.body, state, mask, span)
-        else:
+
+        def steps(entered: Memory) -> State:
+            if first is UNKNOWN or self._is_counted(node):
+                self._forget(node.body)
+                self.names[node.loop_var] = UNKNOWN
+                return self.statement(node.body, entered, mask, span)
             total = STEPS * 8 if count is UNKNOWN else int(count)
             width = max(1, MOST // (self._width() * 4))
-            end = state
+            end: State = entered
             for start in range(0, total, width):
                 numbers = first + np.arange(start, min(total, start + width))
                 self.names[node.loop_var] = numbers.reshape(-1, *[1] * self.axes)
                 self.axes += 1
-                end = self.statement(node.body, state, mask, span)
+                end = self.statement(node.body, entered if end is None else end, mask, span)
                 self.axes -= 1
+            return end
+
+        after = self._unordered(steps, state)
+        self._forget(node.body)
         self.names[node.loop_var] = UNKNOWN
-        self.jumps = outer
-        return state if end is None else end
+        return after
+
+    def _unordered(self, steps: Callable[[Memory], State], state: Memory) -> State:
+        """Behind a loop in which nobody waits. Where its steps go different ways, threads may be on any of them at the
+        same time: what is open on one is held against all others."""
+        outer, self.jumps = self.jumps, ([], [])
+        forked, self.has_forked = self.has_forked, False
+        after = self._behind(steps(state), state)
+        if self.has_forked or any(self.jumps):
+            after = self._behind(steps(after), after)
+        self.jumps, self.has_forked = outer, self.has_forked or forked
+        return after
+
+    def _behind(self, after: State, before: Memory) -> Memory:
+        """All that is open where a step ends, where a jump leaves it, or where there was none."""
+        jumped = [memory for ways in self.jumps for memory, _ in ways]
+        found = before if after is None or after is before else before.joined(after)
+        for memory in jumped:
+            found = found.joined(memory)
+        return found
 
     def _is_counted(self, node: For) -> bool:
         """Do its steps change something that places depend on?"""
@@ -259,51 +307,76 @@ class Walk(Asynchronous):
 
     def _while(self, node: While, state: Memory, mask: Value, span: Any) -> State:
         if not self.program.orders(node.body):
+
+            def steps(entered: Memory) -> State:
+                self._forget(node.body)
+                self.touch(node.condition, node, entered, mask, span)
+                return self.statement(node.body, entered, mask, span)
+
+            after = self._unordered(steps, state)
             self._forget(node.body)
-            outer, self.jumps = self.jumps, ([], [])
-            self.touch(node.condition, node, state, mask, span)
-            end = self.statement(node.body, state, mask, span)
-            self.jumps = outer
-            return state if end is None else end
-        left: list[Memory] = []
+            return after
+        left: list[Way] = []
 
         def step(number: int, at: Memory) -> State:
             self.touch(node.condition, node, at, mask, span)
             goes_on = self.expressions.value(node.condition, self.names)
             if goes_on is UNKNOWN or not np.all(goes_on):
-                left.append(at.copy())
+                left.append(self._way(at))
             if goes_on is not UNKNOWN and not np.any(goes_on):
                 return None
             return self.statement(node.body, at, mask, span)
 
-        self._steps(step, None, state)
-        return _joined(left)
+        return self._steps(step, None, state, node.body, left)
 
-    def _steps(self, step: Callable[[int, Memory], State], count: int | None, state: Memory) -> State:
-        """Step by step; count: None where it is not known. When steps repeat themselves, the last ones remain."""
+    def _steps(
+        self, step: Callable[[int, Memory], State], count: int | None, state: Memory, body: Stmt, ends: list[Way]
+    ) -> State:
+        """Step by step; count: None where it is not known. When steps repeat themselves, the last ones remain. ends:
+        where the loop is left."""
         outer, self.jumps = self.jumps, ([], [])
-        ends: list[State] = [state.copy()] if count is None else []
         current: State = state
         seen: list[int] = []
         number, most = 0, STEPS if count is None else count
+        jumps = self.program.jumps(body)
         while number < most and current is not None:
             trace, self.trace = self.trace, current.digest()
-            self.jumps[1].clear()
-            current = _joined([step(number, current), *self.jumps[1]])
+            current = self._step(step, number, current)
             seen.append(self.trace)
             self.trace = crc32(b"step", trace ^ self.trace)
             number += 1
-            if count is None and current is not None:
-                ends.append(current.copy())
-            period = _period(seen)
+            period = 0 if jumps and number < JUMPING_STEPS else _period(seen)
             if period and count is None:
                 break
             if period and count is not None and count - number > 2 * period + 2:
                 number = count - 2 - (count - 2 - number) % period - period
                 seen.clear()
-        ends += [*self.jumps[0], *([current] if count is not None else [])]
+                current = self._any_steps(step, number, period, current) if jumps else current
+        if current is not None and count is None:  # further steps are like these, but for what they count
+            current = self._any_steps(step, number, 1, current) if jumps else current
+            self._forget(body)
+        if current is not None:
+            ends.append((current, self.names))
+        ends += self.jumps[0]
         self.jumps = outer
-        return _joined(ends)
+        return self._met(ends)
+
+    def _any_steps(self, step: Callable[[int, Memory], State], number: int, count: int, entered: Memory) -> State:
+        """Some steps in the place of all that are like them, of which each may jump."""
+        outer, self.may_jump = self.may_jump, True
+        current: State = entered
+        for before in range(count, 0, -1):
+            if current is not None:
+                current = self._step(step, number - before, current)
+        self.may_jump = outer
+        return current
+
+    def _step(self, step: Callable[[int, Memory], State], number: int, entered: Memory) -> State:
+        """A step of a loop, and what is open where the next one begins."""
+        self.jumps[1].clear()
+        end = step(number, entered)
+        ways = [*self.jumps[1], *([] if end is None else [(end, self.names)])]
+        return self._met(ways)
 
 
 def _flat(node: SeqStmt) -> list[Stmt]:
@@ -330,3 +403,19 @@ def _joined(states: Sequence[State]) -> State:
         if state is not None:
             found = state if found is None else found.joined(state)
     return found
+
+
+def _one_value(values: list[Value]) -> Value:
+    """The value that all of these are; UNKNOWN where they differ."""
+    first = values[0]
+    same = all(
+        v is first or (v is not UNKNOWN and first is not UNKNOWN and np.array_equal(v, first)) for v in values[1:]
+    )
+    return first if same else UNKNOWN
+
+
+def _where(mask: Value, value: Value, otherwise: Value) -> Value:
+    """``value`` in the threads of the mask, in others what it was."""
+    if np.all(mask):
+        return value
+    return UNKNOWN if value is UNKNOWN or otherwise is UNKNOWN else np.where(mask, value, otherwise)

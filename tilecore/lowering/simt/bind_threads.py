@@ -49,7 +49,7 @@ from tilecore.ir.thread_ranges import ThreadRange, for_threads, number_in, range
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, loads, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel, without_unit_axes
-from tilecore.lowering.analysis.uniformity import Uniformity
+from tilecore.lowering.analysis.uniformity import SAME, Division, Uniformity
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC, ASYNC_NEST
 from tilecore.lowering.simt.analysis.parallel_nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
 from tilecore.lowering.simt.analysis.partition import memory_accesses, offset_of
@@ -82,7 +82,8 @@ class _Binder:
         self.reducers: dict[Var, str] = env.facts.get(FACT, {})
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
-        self.divergent = False  # only some threads reach the statement, or not at the same time
+        self.range = self.uniformity.block  # the threads whose code it is
+        self.division = SAME  # between which threads it differs whether, or when, they reach the statement
         self.data = values_of_the_call(body, given)
         self.trips = {loop.loop_var: n for loop in collect(body, For) if (n := constant(loop.extent)) is not None}
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
@@ -116,8 +117,8 @@ class _Binder:
         return self._simple(node)
 
     def _compound(self, node: Any) -> Stmt:
-        outside = self.divergent
-        self.divergent = outside or (self.per_thread and self.uniformity.is_divergent(node))
+        outside = self.division
+        self.division = outside | self._known(self.uniformity.parting(node))
         if isinstance(node, For):
             result: Stmt = with_body(node, self.statement(node.body))
         elif isinstance(node, While):
@@ -125,15 +126,25 @@ class _Binder:
         else:
             other = None if node.else_case is None else self.statement(node.else_case)
             result = IfThenElse(node.condition, self.statement(node.then_case), other, span=node.span)
-        self.divergent = outside
+        self.division = outside
         return result
+
+    def _known(self, division: Division) -> Division:
+        """Where no thread is named, all threads of a range do the same: what one of them computes is told to all."""
+        return division if self.per_thread else Division(ranges=division.ranges)
+
+    def _differs(self, division: Division) -> bool:
+        """Does it differ between the threads whose code this is?"""
+        return self._known(division).of(self.range)
 
     def _for_threads(self, node: AttrStmt, threads: ThreadRange) -> Stmt:
         all_of_them, number = self.binding, number_in(node)
+        around, self.range = self.range, threads
         self.numbers[number] = threads.count
         self._take(replace(all_of_them, thread=number, threads=threads.count))
         made = for_threads(threads, self.statement(node.body), number, node.span)
         self._take(all_of_them)
+        self.range = around
         return made
 
     def _simple(self, node: Stmt) -> Stmt:
@@ -144,7 +155,7 @@ class _Binder:
         if isinstance(node, BufferStore) and node.buffer in self.reducers:
             return self._filled(node) if is_fill(node, self.reducers) else self._once_a_block(node)
         if isinstance(node, BufferStore) and not is_own(node.buffer):
-            varies = self.per_thread and any(self.uniformity.varies(v) for v in (node.value, *node.indices))
+            varies = any(self._differs(self.uniformity.division(v)) for v in (node.value, *node.indices))
             return node if varies else self._once_a_block(node)
         if self.per_thread or not effects_in(node):
             return node
@@ -155,7 +166,7 @@ class _Binder:
 
     def _once_a_block(self, node: Stmt) -> Stmt:
         """One thread does what is the same in all; where only some threads are, each of them does it."""
-        return node if self.divergent else self._once(node)
+        return node if self._differs(self.division) else self._once(node)
 
     def _once(self, node: Stmt) -> Stmt:
         return IfThenElse(tirx.EQ(self.binding.thread, const(0, "int32")), node, None, span=node.span)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
@@ -48,6 +48,7 @@ from tilecore.lowering.simt.analysis.may_alias import FACT as ONE_TENSOR
 from tilecore.lowering.simt.analysis.may_alias import possible_twins
 from tilecore.lowering.simt.analysis.parallel_nests import Access, accesses_of
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
+from tilecore.lowering.simt.reached_barriers import check_reached
 
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known
 NEST = "simt.nest"  # attribute of a statement that was a parallel nest
@@ -62,6 +63,8 @@ def insert_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return body
         inserter = _Inserter(func, body, threads, env)
         made, _ = inserter.statement(body, frozenset())
+        if inserter.is_divided:
+            check_reached(made, inserter.uniformity)
         env.facts.setdefault(ONE_TENSOR, set()).update(inserter.meetings.one_tensor)
         env.note("barriers", {"inserted": len(collect_barriers(made)) - len(collect_barriers(body))})
         return made
@@ -80,13 +83,18 @@ def is_barrier(node: Any) -> bool:
 State = frozenset  # of Touch
 
 
-def no_jumps() -> dict[type, State]:
-    """What is touched when a loop is left, or goes on, by each kind of jump."""
-    return {Break: frozenset(), Continue: frozenset()}
+@dataclass
+class _Step:
+    """A step of a loop. again: what the loop's condition touches when the next step begins. left, ended: what has been
+    touched where a ``break`` leaves the loop, and where a ``continue`` ends the step."""
+
+    again: list[Touch]
+    left: State = frozenset()
+    ended: State = frozenset()
 
 
 class _Inserter:
-    """For the code of one range of threads; ``inside`` is for that of one inside of it."""
+    """For the code of one range of threads; ``inside`` is for that of one inside of it, within the same loops."""
 
     def __init__(self, func: PrimFunc, body: Stmt, threads: Threads, env: PassEnv) -> None:
         self.body, self.threads = body, ThreadRange(0, threads.count)
@@ -101,8 +109,7 @@ class _Inserter:
         self.meetings = Meetings(threads, body, env.facts.get("shared_offsets", {}), twins)
         self.common = {b for b in stored if is_shared(b) or is_global(b)} | set(twins)
         self.touches: dict[Any, list[Touch]] = {}
-        self.jumps = no_jumps()
-        self.again: list[Touch] = []  # what a loop's condition touches when its next step begins
+        self.steps: list[_Step] = []  # of the loops around, the innermost last; one list for all ranges
 
     def root(self, buffer: Var) -> Var:
         return self.roots.get(buffer, buffer)
@@ -135,10 +142,10 @@ class _Inserter:
             return node, frozenset()
         if isinstance(node, Continue):
             made, state = self._before_condition(node, state)
-            self.jumps[Continue] |= state
+            self.steps[-1].ended |= state
             return made, frozenset()  # nothing is behind it
         if isinstance(node, Break):
-            self.jumps[Break] |= state
+            self.steps[-1].left |= state
             return node, frozenset()
         if isinstance(node, (For, While, IfThenElse)) and self._only_reads(node):
             return self._simple(node, state, [left(t, node) for t in self._touched(node)])
@@ -160,8 +167,8 @@ class _Inserter:
         return not any(t.writes for t in self._touched(node)) and not collect_barriers(node)
 
     def _is_one(self, node: Stmt) -> bool:
-        """Threads go through it on their own: no barrier can be in it."""
-        return self.uniformity.is_divergent(node)
+        """Threads go through it on their own: no barrier can be in it. Ranges in it may have barriers of their own."""
+        return self.uniformity.is_divergent(node, self.threads) and not self._has_ranges(node)
 
     def _sequence(self, node: SeqStmt, state: State) -> tuple[Stmt, State]:
         parts = []
@@ -233,16 +240,15 @@ class _Inserter:
 
     def _round(self, node: Any, state: State) -> tuple[Stmt, State, State]:
         """A step of a loop: (its code, what is touched when the next one begins, what is when a ``break`` ends it)."""
-        outer, self.jumps = self.jumps, no_jumps()
-        around, self.again = self.again, self._touched(node.condition) if isinstance(node, While) else []
+        self.steps.append(_Step(self._touched(node.condition) if isinstance(node, While) else []))
         body, after = self.statement(node.body, state)
         body, after = self._before_condition(body, after, at_end=True)
-        mine, self.jumps, self.again = self.jumps, outer, around
-        return body, after | mine[Continue], mine[Break]
+        step = self.steps.pop()
+        return body, after | step.ended, step.left
 
     def _before_condition(self, node: Stmt, state: State, at_end: bool = False) -> tuple[Stmt, State]:
         """A step ends at ``node``, or behind it: with a barrier where the loop's condition reads what it wrote."""
-        if not self._meets(state, self.again):
+        if not self._meets(state, self.steps[-1].again):
             return node, state
         barrier = tile_statement("sync_threads", [])
         return seq([node, barrier] if at_end else [barrier, node]), frozenset()
@@ -306,7 +312,7 @@ class _Inserter:
     def _is_one_slot(self, index: Any, inside: set[Var]) -> bool:
         """Is the index the same for all threads, and does it keep its value until a loop goes on? Then indices can be
         told apart by their text alone. inside: variables that change in the statement of the access."""
-        return not (loads(index) or variables(index) & inside or self.uniformity.varies(index))
+        return not (loads(index) or variables(index) & inside or self.uniformity.varies(index, self.threads))
 
     def _is_dealt(self, node: Any) -> bool:
         """A nest whose copies are there when it ends, or what one thread does."""

@@ -37,7 +37,7 @@ from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.thread_ranges import number_in, range_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
-from tilecore.lowering.analysis.uniformity import Uniformity
+from tilecore.lowering.analysis.uniformity import Division, Uniformity
 
 ALLREDUCE = "tile.allreduce"
 UNIFORM = "uniform"  # the fact: buffers of a thread that hold the same in all threads, though it is not plain to see
@@ -56,24 +56,25 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def change(body: Stmt, threads: Threads) -> Stmt:
         uniformity = Uniformity(body, threads)
-        apart: list[Any] = []  # loops and conditions around that threads go through on their own
+        partings: list[Division] = []  # of the loops and conditions around: who goes through them apart from others
 
         def around(node: Any, mutator: Any) -> Any:
-            if not uniformity.is_divergent(node):
-                return mutator.default_mutate(node)
-            apart.append(node)
+            partings.append(uniformity.parting(node))
             made = mutator.default_mutate(node)
-            apart.pop()
+            partings.pop()
             return made
 
         groups = [threads]  # that join: those of the block, or of the range around
+        ranges = [uniformity.block]
 
         def ranged(node: AttrStmt, mutator: Any) -> Any:
             some = range_of(node)
             if some is None:
                 return mutator.default_mutate(node)
             groups.append(Threads((ThreadAxis("x", number_in(node), some.count),)))
+            ranges.append(some)
             made = mutator.default_mutate(node)
+            ranges.pop()
             groups.pop()
             return made
 
@@ -83,7 +84,7 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
                 return made
             joins = _Joins(groups[-1], warp, uniform)
             result = joins.statement(made)
-            if joins.over_memory and apart:
+            if joins.over_memory and any(parting.of(ranges[-1]) for parting in partings):
                 raise _cannot_meet(node, warp)
             return result
 

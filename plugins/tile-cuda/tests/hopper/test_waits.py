@@ -206,3 +206,74 @@ def test_sums_that_nobody_reads(threads, steps):
 
     args = [small(HALF, (rows, 64)), small(HALF, (192, 64), 1), np.zeros((5 * rows, 64), np.float32)]
     as_interpreted(unread, built(unread), *args)
+
+
+@pytest.mark.parametrize("jump", ["break", "continue"])
+@pytest.mark.parametrize("last", [0, 3])
+def test_a_product_that_runs_where_a_step_is_left(jump, last):
+    """Its sums are stored behind the loop, or its tiles are written there: the wait of the step was not reached."""
+
+    @T.prim_func
+    def func(
+        A: T.Tensor((64, 256), HALF),
+        B: T.Tensor((256, 64), HALF),
+        F: T.Tensor((4,), "int32"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((64, 64), HALF), T.alloc_shared((64, 64), HALF)
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            T.copy(A[:, 0:64], a)
+            T.copy(B[0:64, :], b)
+            for k in T.serial(4):
+                T.gemm(a, b, c)
+                if F[k] > 0:
+                    if jump == "break":
+                        break
+                    else:
+                        continue
+                T.copy(A[:, k * 64 : k * 64 + 64], a)
+                T.copy(B[k * 64 : k * 64 + 64, :], b)
+            T.copy(c, C)
+
+    flags = np.zeros(4, np.int32)
+    flags[last] = 1
+    kernel = built(func)
+    assert events(kernel)[-1] == "done"  # behind the loop
+    assert body(kernel).count("tc_warpgroup_wait<0>") == (2 if jump == "break" else 3)
+    as_interpreted(func, kernel, small(HALF, (64, 256)), small(HALF, (256, 64)), flags, np.zeros((64, 64), np.float32))
+
+
+@pytest.mark.parametrize("jump", ["break", "continue"])
+def test_tiles_that_are_written_where_a_step_is_left_are_fenced(jump):
+    """The fence of the step stands behind the jump; the product behind the loop reads what was written before it."""
+
+    @T.prim_func
+    def func(
+        A: T.Tensor((64, 256), HALF),
+        B: T.Tensor((64, 64), HALF),
+        F: T.Tensor((4,), "int32"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((64, 64), HALF), T.alloc_shared((64, 64), HALF)
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(B, b)
+            T.sync_threads()
+            for k in T.serial(4):
+                T.copy(A[:, k * 64 : k * 64 + 64], a)
+                if F[k] > 0:
+                    if jump == "break":
+                        break
+                    else:
+                        continue
+                T.sync_threads()
+            T.gemm(a, b, c, clear_accum=True)
+            T.copy(c, C)
+
+    kernel = built(func)
+    behind = body(kernel).rsplit("tc_warpgroup_begin", 1)[0]
+    assert behind.rindex("tc_fence_async") > behind.rindex(f"{jump};")
+    flags = np.array([0, 0, 0, 1], np.int32)
+    as_interpreted(func, kernel, small(HALF, (64, 256)), small(HALF, (64, 64)), flags, np.zeros((64, 64), np.float32))

@@ -15,8 +15,22 @@ from tile_cuda.lowering.hopper.wgmma import PRODUCTS
 from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name, seq, with_body
-from tilecore.ir.nodes import AttrStmt, Call, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, TensorLoad, Var, While
-from tilecore.ir.visit import collect, variables
+from tilecore.ir.nodes import (
+    AttrStmt,
+    Break,
+    Call,
+    Continue,
+    Evaluate,
+    For,
+    IfThenElse,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    While,
+)
+from tilecore.ir.visit import collect, jumps_out, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.insert_barriers import BARRIER
 
@@ -47,6 +61,7 @@ class _Fences:
 
     def __init__(self, tiles: set[Var]) -> None:
         self.tiles = tiles
+        self.jumps: list[dict[type, bool]] = []  # of the loops around, the innermost last: is it so at each kind?
 
     def statement(self, node: Stmt, dirty: bool) -> tuple[Stmt, bool]:
         if isinstance(node, SeqStmt):
@@ -57,17 +72,20 @@ class _Fences:
             return seq(parts), dirty
         if isinstance(node, Evaluate) and _is_barrier(node.value):
             return (seq([instructions.fence_async(), node]) if dirty else node), False
-        if not any(map(_is_barrier, collect(node, Call))):
+        if isinstance(node, (Break, Continue)):
+            self.jumps[-1][type(node)] |= dirty
+            return node, False  # nothing is behind it
+        if not any(map(_is_barrier, collect(node, Call))) and not jumps_out(node):
             return node, dirty or self._writes(node)
         return self._compound(node, dirty)
 
     def _compound(self, node: Any, dirty: bool) -> tuple[Stmt, bool]:
         if isinstance(node, (For, While)):
-            body, after = self.statement(node.body, dirty)
+            body, after, left = self._step(node.body, dirty)
             if after and not dirty:  # the next step begins so
-                body, after = self.statement(node.body, True)
+                body, after, left = self._step(node.body, True)
             made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
-            return made, dirty or after
+            return made, dirty or after or left
         if isinstance(node, IfThenElse):
             then, after = self.statement(node.then_case, dirty)
             other, after_other = None, dirty
@@ -76,6 +94,13 @@ class _Fences:
             return IfThenElse(node.condition, then, other, span=node.span), after or after_other
         body, dirty = self.statement(node.body, dirty)
         return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), dirty
+
+    def _step(self, body: Stmt, dirty: bool) -> tuple[Stmt, bool, bool]:
+        """A step of a loop: (its code, was something written when the next one begins, was it when a break ends it)."""
+        self.jumps.append({Break: False, Continue: False})
+        made, after = self.statement(body, dirty)
+        jumps = self.jumps.pop()
+        return made, after or jumps[Continue], jumps[Break]
 
     def _writes(self, node: Stmt) -> bool:
         return bool(written_by_threads(node) & self.tiles & variables(node))

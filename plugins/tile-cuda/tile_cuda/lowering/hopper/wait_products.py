@@ -23,8 +23,10 @@ from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
     Bind,
+    Break,
     BufferStore,
     Call,
+    Continue,
     Evaluate,
     For,
     IfThenElse,
@@ -36,7 +38,7 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.thread_ranges import ThreadRange, range_of
-from tilecore.ir.visit import collect, substitute, variables
+from tilecore.ir.visit import collect, jumps_out, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.analysis.accesses import apart
 from tilecore.lowering.simt.insert_barriers import BARRIER, NEST, is_barrier
@@ -89,6 +91,7 @@ class _Waits:
     def __init__(self, body: Stmt) -> None:
         self.written = written_by_threads(body)
         self.threads: ThreadRange | None = None  # whose code it is
+        self.jumps: list[dict[type, State]] = []  # of the loops around, the innermost last: what runs at each kind
         self.in_scope: frozenset[Var] = frozenset()  # registers that are allocated here or around
 
     def statement(self, node: Stmt, state: State) -> tuple[Stmt, State]:
@@ -98,6 +101,10 @@ class _Waits:
             return self._issue(node, state)
         if range_of(node) is not None:
             return self._ranged(node, state)
+        if isinstance(node, (Break, Continue)):
+            kind = type(node)
+            self.jumps[-1][kind] = _merged(self.jumps[-1][kind], state)
+            return node, ()  # nothing is behind it
         left = instructions.groups_left(node)
         if left is not None:
             return seq([node, *self._settled(state, left)]), state[:left]
@@ -166,14 +173,18 @@ class _Waits:
         waits, state = self.wait(state, age), state[:age]
         entered, rounds = state, 0
         while True:
+            self.jumps.append({Break: (), Continue: ()})
             body, after = self.statement(node.body, entered)
+            jumps = self.jumps.pop()
+            after = _merged(after, jumps[Continue])
             back = tuple(_carried(group, node, rounds > ROUNDS) for group in after)
             merged = _merged(entered, back)
             if [g.key for g in merged] == [g.key for g in entered]:
                 break
             entered, rounds = merged, rounds + 1
         made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
-        return seq([*waits, made]), _merged(state, tuple(_left(group, node) for group in after))
+        ended = _merged(state, tuple(_left(group, node) for group in after))
+        return seq([*waits, made]), _merged(ended, tuple(_carried(group, node, True) for group in jumps[Break]))
 
     def wait(self, state: State, age: int) -> list[Stmt]:
         """Statements after which only the ``age`` youngest groups run."""
@@ -198,6 +209,8 @@ def _is_leaf(node: Stmt) -> bool:
     """A statement that no wait goes into: it issues nothing and releases nothing."""
     if not isinstance(node, (For, While, IfThenElse, AttrStmt)):
         return True
+    if jumps_out(node):
+        return False
     if isinstance(node, AttrStmt) and node.attr_key == NEST:
         return True
     if any(inner.attr_key == PRODUCTS or range_of(inner) is not None for inner in collect(node, AttrStmt)):
