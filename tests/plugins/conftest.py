@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from broken_packages import BrokenPackage
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -32,8 +33,13 @@ class Site:
             (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
 
     def add_module(self, source: Path, name: str | None = None) -> None:
-        """Copy a module (a file that is no Python ends in .py.txt)."""
-        (self.folder / (name or source.name.removesuffix(".txt"))).write_bytes(source.read_bytes())
+        """Copy a module."""
+        (self.folder / (name or source.name)).write_bytes(source.read_bytes())
+
+    def add_broken(self, package: BrokenPackage, version: str) -> None:
+        """Install a package of the tables of broken ones."""
+        (self.folder / f"{package.kind}.py").write_text(package.text())
+        self.install(package.package, version, package.kind, f"{package.kind}:plugin")
 
     def run(self, *words: str, timeout: float = 60, **environment: str) -> subprocess.CompletedProcess[str]:
         """``python *words`` with this site and tilecore on its path."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import time
 from pathlib import Path
 
 import pytest
+from broken_violent import PACKAGES as VIOLENT
 
-FOLDER = Path(__file__).parent / "broken"
-VIOLENT = {file.stem: file for file in sorted((FOLDER / "violent").glob("*.py"))}
+FOLDER = Path(__file__).parent / "packages"
 
 PRESENT = """
 import os
@@ -33,9 +32,8 @@ def violent(make_site):
     site = make_site("asking")
     site.add_module(FOLDER / "tile_healthy.py")
     site.install("tile-healthy", "1.0", "healthy", "tile_healthy:plugin")
-    for kind, file in VIOLENT.items():
-        site.add_module(file)
-        site.install(f"tile-{kind}", "0.1", kind, f"{kind}:plugin")
+    for package in VIOLENT:
+        site.add_broken(package, "0.1")
     (site.folder / "zz_here.py").write_text(PRESENT)
     (site.folder / "zz_here.py.device").touch()
     site.install("tile-zz-here", "1.0", "zz_here", "zz_here:plugin")
@@ -47,7 +45,7 @@ def run(site, code: str, cache: Path, **environment: str):
     start = time.monotonic()
     text = (
         "import sys\nfrom tilecore.plugins import asking, manager\nasking.ASK_SECONDS = 4.0\n"
-        f"{code}\nprint('violent', sorted(set(sys.modules) & set({sorted(VIOLENT)})))"
+        f"{code}\nprint('violent', sorted(set(sys.modules) & set({sorted(p.kind for p in VIOLENT)})))"
     )
     ended = site.run("-c", text, timeout=120, TILECORE_CACHE_DIR=str(cache), **environment)
     assert ended.returncode == 0, (ended.returncode, ended.stderr)
@@ -71,10 +69,9 @@ def test_violent_plugins_are_survived(violent, use, tmp_path):
     assert lines[-1].startswith(expected), lines
     assert seconds < 60
     if use == "auto":
-        for kind, file in VIOLENT.items():
-            words = ast.get_docstring(ast.parse(file.read_text())).split("says: ")[1].splitlines()[0]
-            assert f'target "auto" passes over {kind}: package tile-{kind} ' in errors
-            assert words in errors
+        for package in VIOLENT:
+            assert f'target "auto" passes over {package.kind}: package {package.package} ' in errors
+            assert package.says in errors
 
 
 def test_the_hanging_are_waited_for_once(violent, tmp_path):

@@ -1,35 +1,23 @@
 """Every way we could think of in which a backend package can be broken, all installed at once.
 
-Each file of broken/ is a package with one fault; its docstring says which step fails and with what words. The other
+The tables broken_*.py have packages with one fault each, and say which step fails and with what words. The other
 packages, the healthy one and tilecore itself must not notice.
 """
 
 from __future__ import annotations
 
-import ast
 import json
 import time
 from pathlib import Path
 
 import pytest
+from broken_adapters import PACKAGES as ADAPTERS
+from broken_hooks import PACKAGES as HOOKS
+from broken_modules import PACKAGES as MODULES
+from broken_violent import PACKAGES as VIOLENT
 
-FOLDER = Path(__file__).parent / "broken"
-SUPPORT = ("tile_healthy.py", "use_all.py")
-
-
-def expectations(file: Path) -> dict[str, str]:
-    """The "key: value" lines of a file's docstring."""
-    text = file.read_text()
-    doc = text.split('"""')[1] if file.suffix == ".txt" else ast.get_docstring(ast.parse(text))
-    pairs = (line.strip().partition(": ") for line in doc.splitlines()[1:])
-    return {key: value for key, colon, value in pairs if colon}
-
-
-CASES = {
-    file.name.split(".")[0]: file for file in sorted(FOLDER.iterdir()) if file.is_file() and file.name not in SUPPORT
-}
-VIOLENT = {file.stem: file for file in sorted((FOLDER / "violent").glob("*.py"))}
-EXPECTED = {kind: expectations(file) for kind, file in CASES.items()}
+FOLDER = Path(__file__).parent / "packages"
+PACKAGES = {package.kind: package for package in (*HOOKS, *ADAPTERS, *MODULES)}
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +26,8 @@ def broken(make_site):
     site = make_site("broken")
     site.add_module(FOLDER / "tile_healthy.py")
     site.install("tile-healthy", "1.0", "healthy", "tile_healthy:plugin")
-    for kind, file in CASES.items():
-        site.add_module(file)
-        site.install(f"tile-{kind.replace('_', '-')}", "2.5", kind, f"{kind}:plugin")
+    for package in PACKAGES.values():
+        site.add_broken(package, "2.5")
     return site
 
 
@@ -61,26 +48,25 @@ def doctor(broken):
 @pytest.fixture(scope="module")
 def used(broken):
     """What happened when each was used, in one process, the healthy one last."""
-    ended = broken.run(str(FOLDER / "use_all.py"), *CASES, "healthy")
+    ended = broken.run(str(FOLDER / "use_all.py"), *PACKAGES, "healthy")
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout) | {"stderr": ended.stderr}
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", PACKAGES)
 def test_use_fails_at_the_right_step_and_says_why(used, kind):
-    outcome, expected = used[kind], EXPECTED[kind]
-    assert outcome["step"] == expected["step"], outcome
-    if expected["step"] == "none" or kind == "refuses":
+    outcome, expected = used[kind], PACKAGES[kind]
+    assert outcome["step"] == expected.step, outcome
+    if expected.step == "none" or kind == "refuses":
         return
-    package = f"tile-{kind.replace('_', '-')}"
     assert outcome["type"] == "PluginError"
-    assert expected["says"] in outcome["says"]
-    assert f"package {package} 2.5" in outcome["says"]
-    assert package in outcome["hint"]
+    assert expected.says in outcome["says"]
+    assert f"package {expected.package} 2.5" in outcome["says"]
+    assert expected.package in outcome["hint"]
     assert outcome["again"] == outcome["says"], "a second use says the same"
 
 
-@pytest.mark.parametrize("kind", [kind for kind in CASES if "raise" in kind])
+@pytest.mark.parametrize("kind", [kind for kind in PACKAGES if "raise" in kind])
 def test_the_cause_is_kept(used, kind):
     assert used[kind]["cause"] in ("RuntimeError", "ZeroDivisionError", "OSError")
     assert f"{kind}.py:" in used[kind]["text"], "the error points at the plugin's line"
@@ -88,24 +74,24 @@ def test_the_cause_is_kept(used, kind):
 
 def test_own_errors_pass_through_the_guard(used):
     assert used["refuses"]["type"] == "ToolchainError"
-    assert used["refuses"]["says"] == EXPECTED["refuses"]["says"]
+    assert used["refuses"]["says"] == PACKAGES["refuses"].says
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", PACKAGES)
 def test_targets_lists_it(targets, kind):
-    target, expected = targets[kind], EXPECTED[kind]
-    assert target["state"] == expected.get("targets", "ok"), target
+    target, expected = targets[kind], PACKAGES[kind]
+    assert target["state"] == expected.targets, target
     if target["state"] == "broken":
-        assert expected["says"] in target["reason"]
-        assert f"tile-{kind.replace('_', '-')}" in target["fix"]
+        assert expected.says in target["reason"]
+        assert expected.package in target["fix"]
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", PACKAGES)
 def test_doctor_finds_what_it_can_without_a_kernel(doctor, kind):
     """Doctor also asks the toolchain and the adapters; what fails only with a kernel, it cannot see."""
-    expected = EXPECTED[kind]
+    expected = PACKAGES[kind]
     seen = ("resolve", "detect", "find", "version", "available")
-    state = "broken" if expected["step"] in seen else expected.get("targets", "ok")
+    state = "broken" if expected.step in seen else expected.targets
     assert doctor[kind]["state"] == state, doctor[kind]
 
 
@@ -154,19 +140,18 @@ def test_violent_plugins_are_survived(make_site, command):
     site = make_site("violent")
     site.add_module(FOLDER / "tile_healthy.py")
     site.install("tile-healthy", "1.0", "healthy", "tile_healthy:plugin")
-    for kind, file in VIOLENT.items():
-        site.add_module(file)
-        site.install(f"tile-{kind}", "0.1", kind, f"{kind}:plugin")
+    for package in VIOLENT:
+        site.add_broken(package, "0.1")
     start = time.monotonic()
     facts = site.cli(command, "--timeout", "2.5")
     assert time.monotonic() - start < 20
     found = {target["kind"]: target for target in facts["targets"]}
     assert found["healthy"]["state"] == "ok"
-    for kind, file in VIOLENT.items():
-        expected = expectations(file)
-        assert found[kind]["state"] == expected["targets"], found[kind]
-        assert expected["says"] in found[kind]["reason"]
-        assert f"tile-{kind}" in found[kind]["fix"]
+    for package in VIOLENT:
+        target = found[package.kind]
+        assert target["state"] == package.targets, target
+        assert package.says in target["reason"]
+        assert package.package in target["fix"]
 
 
 def test_two_packages_for_one_kind(site):

@@ -16,7 +16,7 @@ import pytest
 
 from tilecore.contract.records import CONTRACT_VERSION, SUPPORTED_CONTRACTS
 
-FOLDER = Path(__file__).parent / "broken"
+FOLDER = Path(__file__).parent / "packages"
 NEXT = CONTRACT_VERSION + 1
 PACKAGE = """
 from dataclasses import replace

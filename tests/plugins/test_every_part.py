@@ -1,7 +1,7 @@
 """Every function of the contract has a case in which it raises and one in which it returns nonsense.
 
-The functions are read off the records, KernelAdapter and the hooks. A case is a file of broken/, or a test elsewhere:
-"folder/file.py::test", with the parameter's id in brackets where there is one.
+The functions are read off the records, KernelAdapter and the hooks. A case is a package of the tables broken_*.py, or
+a test elsewhere: "folder/file.py::test", with the parameter's id in brackets where there is one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from broken_adapters import PACKAGES as ADAPTERS
+from broken_hooks import PACKAGES as FAULTY_HOOKS
+from broken_modules import PACKAGES as MODULES
 
 from tilecore.contract import records as backend
 from tilecore.contract.adapter import LoadedKernel
@@ -22,7 +25,7 @@ from tilecore.plugins.guarded_adapter import METHODS
 from tilecore.plugins.loader import HOOKS
 
 TESTS = Path(__file__).parents[1]
-BROKEN = TESTS / "plugins" / "broken"
+BROKEN = {package.kind for package in (*FAULTY_HOOKS, *ADAPTERS, *MODULES)}
 PASSES = "unit/plugins/test_plugin_passes.py"
 CODEGEN = "unit/plugins/test_plugin_codegen.py::test_a_broken_code_generator"
 LANGUAGE = "unit/language/test_dialects.py"
@@ -111,11 +114,11 @@ def test_every_field_of_a_loaded_kernel_has_a_case():
 
 
 @pytest.mark.parametrize("place", sorted({p for pair in CASES.values() for p in pair} | set(FIELDS.values())))
-def test_the_file_of_a_case_is_there(place):
+def test_the_package_or_file_of_a_case_is_there(place):
     if "::" in place:
         assert (TESTS / place.partition("::")[0]).is_file()
     elif place != NOTHING:
-        assert (BROKEN / f"{place}.py").is_file()
+        assert place in BROKEN
 
 
 def test_the_tests_that_are_named_are_there():

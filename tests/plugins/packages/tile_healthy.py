@@ -1,10 +1,4 @@
-"""A backend that works: the neighbour that must not be disturbed, and the base of the broken ones.
-
-A broken plugin is a subclass with one thing wrong; its file's docstring says what, and which message is expected:
-
-    step: the first step of use_all.py that fails ("none": all work)
-    says: what the error says            targets: its status in `tilecore targets` (ok when left out)
-"""
+"""A backend that works: the neighbour that must not be disturbed, and the base of the broken ones."""
 
 from __future__ import annotations
 
