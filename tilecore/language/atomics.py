@@ -8,6 +8,7 @@ from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.builder import current
 from tilecore.ir.build import load
+from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import Evaluate, Expr, For, ForKind, IntImm, TensorLoad, Var
 from tilecore.ir.reductions import has_meaning
 from tilecore.ir.tile_ops import tile_call, tile_statement
@@ -172,7 +173,8 @@ def _vector_add(lanes: int) -> Any:
         lane = Var("lane", "int32")
         to = load(target.source, [*target.indices[:-1], target.indices[-1] + lane])
         value = load(source.source, [*source.indices[:-1], source.indices[-1] + lane])
-        call = tile_call("atomic_element", [to, convert(value, dtype), "add", "relaxed"], dtype=str(dtype))
+        hints = {CALLED: f"T.atomic_addx{lanes}"}
+        call = tile_call("atomic_element", [to, convert(value, dtype), "add", "relaxed"], dtype=str(dtype), hints=hints)
         zero, count = IntImm("int32", 0), IntImm("int32", lanes)
         body = Evaluate(call, span=builder.span)
         builder.emit(For(lane, zero, count, ForKind.VECTORIZED, body, span=builder.span))

@@ -13,6 +13,7 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.frontend.builder import current
+from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
 from tilecore.ir.tile_ops import tile_call
 from tilecore.language.buffers import as_load
@@ -80,7 +81,8 @@ def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, what: str
         raise LanguageError(f"{what} of {dtype}", expected="integers or bool")
     if kind == "sum" and dtype == "bool":
         expression, dtype = convert(expression, "int32"), "int32"
-    return current(what).bind("joined", tile_call("allreduce", [expression, kind, extent, stride], dtype=dtype))
+    operands = [expression, kind, extent, stride]
+    return current(what).bind("joined", tile_call("allreduce", operands, dtype=dtype, hints={CALLED: what}))
 
 
 def _warp_reduce(kind: str, doc: str) -> Callable[[Any], Expr]:

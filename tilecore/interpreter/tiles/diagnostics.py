@@ -37,7 +37,7 @@ def compile_print(scope: Scope, call: TileCall) -> Statement:
 
 def _print_tile(scope: Scope, name: str, region: Region) -> Statement:
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (region,), "print of a buffer")
+        lanes = acting_lanes(state, (region,), "T.print of a buffer")
         tile = region.tile(state, lanes)
         places = [np.broadcast_to(index, tile.shape) for index in tile.indices]
         values = tile.read()
@@ -107,7 +107,7 @@ def compile_sync(scope: Scope, call: TileCall) -> Statement:
 
     def run(state: State) -> None:
         if state.lanes:
-            require_block(state, site, "sync_threads")
+            require_block(state, site, "T.sync_threads")
 
     return run
 

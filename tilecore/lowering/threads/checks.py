@@ -22,7 +22,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_private
 from tilecore.ir.thread_ranges import range_of
-from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.passes import Pass, PassEnv
 from tilecore.lowering.threads.kernels import Threads, asks_for_threads, each_kernel, is_axis
@@ -103,10 +103,10 @@ class _Checker:
         if name not in COLLECTIVE or alone or private_operands(call):
             return
         if apart is not None:
-            raise _some_threads(f"T.{name}", call, apart)
+            raise _some_threads(name_in_language(call), call, apart)
         if self.uniformity.tile_varies(call):
             raise LanguageError(
-                f"an operand of T.{name} differs between threads, and the block does it as one",
+                f"an operand of {name_in_language(call)} differs between threads, and the block does it as one",
                 location=location_of_span(call.span),
                 found=self._varying_names(list(call.args.values())),
                 expected="the same operands in all threads, or memory of each thread (T.alloc_local) on one side",
