@@ -25,6 +25,7 @@ from tilecore.ir.nodes import (
     SeqStmt,
     Stmt,
     TensorLoad,
+    TensorRegion,
     Var,
     While,
 )
@@ -43,13 +44,15 @@ class Uniformity:
     """What varies in the code of one kernel, in tile IR or lowered to loops.
 
     varying: variables, and buffers that are no views. roots: for a view, the buffer whose memory it is. uniform:
-    buffers that are known to hold the same in all threads.
+    buffers that are known to hold the same in all threads. of_each: variables made of memory of the threads' own,
+    though it may hold the same in all of them.
     """
 
     def __init__(self, body: Stmt, threads: Threads, uniform: Iterable[Var] = ()) -> None:
         self.threads, self.uniform = threads, set(uniform)
         self.roots = memory_roots(body)
         self.varying: set[Var] = {axis.var for axis in threads.active}
+        self.of_each: set[Var] = set()
         known = -1
         while known < len(self.varying):
             known = len(self.varying)
@@ -106,6 +109,8 @@ class Uniformity:
         elif isinstance(node, Bind):
             if self.varies(node.value):
                 self.varying.add(node.var)
+            if self._of_each(node.value):
+                self.of_each.add(node.var)
         elif isinstance(node, BufferStore):
             if node.buffer in self.uniform:
                 return
@@ -148,6 +153,16 @@ class Uniformity:
 
     def tile_varies(self, call: TileCall) -> bool:
         return any(self.varies(value) for value in call.args.values() if not isinstance(value, (int, str)))
+
+    def each_prints(self, call: TileCall) -> bool:
+        """Does each thread that comes to this T.print print? Values that may differ are printed by each, and so is
+        memory of the threads' own; anything else once for the block, where all threads come to it."""
+        return any(self.varies(value) or self._of_each(value) for value in call.rest)
+
+    def _of_each(self, value: Any) -> bool:
+        """Is it made of memory of the threads' own?"""
+        buffers = {load.source for load in loads_of(value)} | {region.source for region in collect(value, TensorRegion)}
+        return any(map(is_private, buffers)) or bool(variables(value) & self.of_each)
 
 
 def joins_everyone(call: Call, threads: Threads) -> bool:
