@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import frexp
 from typing import Any
 
 from tilecore.ir.build import dtype_of, with_body
@@ -52,7 +53,7 @@ def _shared(node: For, roots: Mapping[Var, Var]) -> For:
         return all(is_fma(call) for call in collect(value, Call))
 
     def divide(n: Any) -> Any:
-        if dtype_of(n) != "float32" or isinstance(n.b, FloatImm) or not stays(n.b):
+        if dtype_of(n) != "float32" or _is_power_of_two(n.b) or not stays(n.b):
             return n
         return Call(QUOTIENT, [n.a, n.b], ret_ty="float32", span=n.span)
 
@@ -60,6 +61,11 @@ def _shared(node: For, roots: Mapping[Var, Var]) -> For:
         if not stays(bind.value):
             changing.add(bind.var)
     return with_body(node, structural_map(node.body, (Div, divide)))
+
+
+def _is_power_of_two(divisor: Any) -> bool:
+    """Is it a constant whose reciprocal is exact? Compilers multiply by that."""
+    return isinstance(divisor, FloatImm) and frexp(abs(float(divisor.value)))[0] == 0.5
 
 
 SHARE_DIVISORS = Pass("share_divisors", share_divisors)

@@ -24,6 +24,11 @@ def a_constant(x, view, divisors, i):
 
 
 @T.macro
+def a_power_of_two(x, view, divisors, i):
+    x[i] = x[i] / -0.125
+
+
+@T.macro
 def each_its_own(x, view, divisors, i):
     x[i] = x[i] / divisors[i]
 
@@ -75,11 +80,12 @@ def marked(statement):
     return sum(op_name(call) == QUOTIENT for call in collect(func.body, Call))
 
 
-def test_a_divisor_that_stays_is_shared():
-    assert marked(nothing_else) == 1
+@pytest.mark.parametrize("statement", [nothing_else, a_constant], ids=["of memory", "a constant"])
+def test_a_divisor_that_stays_is_shared(statement):
+    assert marked(statement) == 1
 
 
-@pytest.mark.parametrize("statement", [a_constant, each_its_own], ids=["a constant", "each its own"])
+@pytest.mark.parametrize("statement", [a_power_of_two, each_its_own], ids=["a power of two", "each its own"])
 def test_others_are_not(statement):
     assert marked(statement) == 0
 
