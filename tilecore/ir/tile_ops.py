@@ -115,10 +115,17 @@ def register_tile_op(op: TileOp) -> TileOp:
     return op
 
 
-def tile_call(name: str, args: Sequence[Any], *, dtype: str = "void", hints: dict[str, Any] | None = None) -> Call:
+def tile_call(
+    name: str,
+    args: Sequence[Any],
+    *,
+    dtype: str = "void",
+    hints: dict[str, Any] | None = None,
+    span: Span | None = None,
+) -> Call:
     """A call of tile op ``name``; Python ints and strings become immediates. ``hints`` are kept as call attributes."""
     op = TILE_OPS[name]
-    return Call(op.full_name, [_operand(arg) for arg in args], attrs=hints or None, ret_ty=dtype)
+    return Call(op.full_name, [_operand(arg) for arg in args], attrs=hints or None, ret_ty=dtype, span=span)
 
 
 def tile_statement(

@@ -7,6 +7,7 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.ir.build import load
+from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import Evaluate, Expr, For, ForKind, IntImm, TensorLoad, Var
 from tilecore.ir.reductions import has_meaning
 from tilecore.ir.tile_ops import tile_call, tile_statement
@@ -38,7 +39,9 @@ def _atomic(kind: str, dst: Any, value: Any, order: str | None, return_prev: boo
 def _element(kind: str, element: TensorLoad, value: Any, order: str, return_prev: bool) -> Expr | None:
     builder = current(f"T.atomic_{kind}")
     dtype = DType(str(element.source.dtype))
-    call = tile_call("atomic_element", [element, convert(value, dtype), kind, order], dtype=str(dtype))
+    call = tile_call(
+        "atomic_element", [element, convert(value, dtype), kind, order], dtype=str(dtype), span=builder.span
+    )
     if return_prev:
         return builder.bind("previous", call)
     builder.emit(Evaluate(call, span=builder.span))
@@ -131,7 +134,7 @@ def atomic_cas(dst: Any, compare: Any, value: Any, memory_order: str | None = No
         )
     builder = current(what)
     operands = [element, convert(value, dtype), "cas", _order(memory_order, what), convert(compare, dtype)]
-    return builder.bind("previous", tile_call("atomic_element", operands, dtype=str(dtype)))
+    return builder.bind("previous", tile_call("atomic_element", operands, dtype=str(dtype), span=builder.span))
 
 
 def _order(memory_order: str | None, what: str) -> str:
@@ -172,7 +175,9 @@ def _vector_add(lanes: int) -> Any:
         lane = Var("lane", "int32")
         to = load(target.source, [*target.indices[:-1], target.indices[-1] + lane])
         value = load(source.source, [*source.indices[:-1], source.indices[-1] + lane])
-        call = tile_call("atomic_element", [to, convert(value, dtype), "add", "relaxed"], dtype=str(dtype))
+        hints = {CALLED: f"T.atomic_addx{lanes}"}
+        operands = [to, convert(value, dtype), "add", "relaxed"]
+        call = tile_call("atomic_element", operands, dtype=str(dtype), hints=hints, span=builder.span)
         zero, count = IntImm("int32", 0), IntImm("int32", lanes)
         body = Evaluate(call, span=builder.span)
         builder.emit(For(lane, zero, count, ForKind.VECTORIZED, body, span=builder.span))

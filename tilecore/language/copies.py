@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LanguageError
+from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
@@ -16,13 +17,15 @@ from tilecore.tracing.builder import current
 from tilecore.tracing.plain_values import plain_values
 
 
-def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None) -> None:
-    """Append tile operation ``name`` at the current place."""
-    builder = current(f"T.{name}")
+def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None, called: str = "") -> None:
+    """Append tile operation ``name`` at the current place. called: such as "T.clear", where that is another name."""
+    what = called or f"T.{name if name not in _STEMS else f'{_STEMS[name]}{args[2]}'}"
+    builder = current(what)
     if builder.enclosing("kernel") is None:
-        raise LanguageError(f"T.{name} outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+        raise LanguageError(f"{what} outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
     if name not in _FOR_ONE_ITERATION:
-        require_block(name if name not in ("reduce", "scan") else f"{_STEMS[name]}{args[2]}")
+        require_block(what.removeprefix("T."))
+    hints = {**(hints or {}), CALLED: called} if called else hints
     builder.emit(tile_statement(name, args, hints=plain_values(hints) or None, span=builder.span))
 
 
@@ -83,18 +86,22 @@ def write_region(region: TensorRegion, value: Any) -> None:
 
 def fill(buffer: Any, value: Any, annotations: dict[str, Any] | None = None) -> None:
     """Set every element of a buffer or slice to ``value``."""
+    _fill(buffer, value, annotations)
+
+
+def _fill(buffer: Any, value: Any, annotations: dict[str, Any] | None, called: str = "") -> None:
     if isinstance(buffer, (LocalVar, VariableRead)):
         (buffer.variable if isinstance(buffer, VariableRead) else buffer).store(value)
         return
-    target = region_of(buffer, "T.fill")
+    target = region_of(buffer, called or "T.fill")
     if is_kernel_value(value) and isinstance(value, (BufferHandle, TensorRegion)):
         raise LanguageError("T.fill takes one value", hint="T.copy copies a tile")
-    emit("fill", [target, convert(value, kind_of(target))], annotations)
+    emit("fill", [target, convert(value, kind_of(target))], annotations, called)
 
 
 def clear(buffer: Any, annotations: dict[str, Any] | None = None) -> None:
     """Set every element of a buffer or slice to 0."""
-    fill(buffer, 0, annotations)
+    _fill(buffer, 0, annotations, "T.clear")
 
 
 def transpose(src: Any, dst: Any) -> None:

@@ -216,7 +216,7 @@ def reducer_init(reducer: Any, value: Any = None) -> None:
     op = _operation(target.source, "T.reducer_init")
     if value is None:
         value = identity(op, kind_of(target))
-    emit("fill", [target, convert(value, kind_of(target))])
+    emit("fill", [target, convert(value, kind_of(target))], called="T.reducer_init")
 
 
 def reducer_update(target: Any, value: Any) -> None:

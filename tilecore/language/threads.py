@@ -12,6 +12,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
 from tilecore.ir.tile_ops import tile_call
 from tilecore.language.buffers import as_load
@@ -80,7 +81,10 @@ def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, what: str
         raise LanguageError(f"{what} of {dtype}", expected="integers or bool")
     if kind == "sum" and dtype == "bool":
         expression, dtype = convert(expression, "int32"), "int32"
-    return current(what).bind("joined", tile_call("allreduce", [expression, kind, extent, stride], dtype=dtype))
+    operands = [expression, kind, extent, stride]
+    builder = current(what)
+    call = tile_call("allreduce", operands, dtype=dtype, hints={CALLED: what}, span=builder.span)
+    return builder.bind("joined", call)
 
 
 def _warp_reduce(kind: str, doc: str) -> Callable[[Any], Expr]:
@@ -141,8 +145,9 @@ def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, what: str)
     bits = DType(dtype).bits
     carried = convert(expression, "float32" if "float" in dtype else "int32") if bits < 16 else expression
     kind_of = str(carried.ty.dtype)
-    call = tile_call("shuffle", [carried, convert(lane, "int32"), kind, width], dtype=kind_of)
-    return convert(current(what).bind("shuffled", call), dtype)
+    builder, operands = current(what), [carried, convert(lane, "int32"), kind, width]
+    call = tile_call("shuffle", operands, dtype=kind_of, span=builder.span)
+    return convert(builder.bind("shuffled", call), dtype)
 
 
 def shfl_sync(value: Any, src_lane: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
@@ -173,8 +178,8 @@ def ballot(condition: Any, mask: Any = None) -> Expr:
     _check_mask(mask, "T.ballot")
     if prod(kernel.threads) % WARP_SIZE:
         raise LanguageError(f"T.ballot in a block of {prod(kernel.threads)} threads", expected="whole warps")
-    call = tile_call("ballot", [as_condition(condition)], dtype="uint32")
-    return current("T.ballot").bind("votes", call)
+    builder = current("T.ballot")
+    return builder.bind("votes", tile_call("ballot", [as_condition(condition)], dtype="uint32", span=builder.span))
 
 
 ballot_sync = ballot

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
 from tilecore.contract.passes import DEFINITION, Gap, Pass, PassEnv
-from tilecore.errors import LoweringError, TilecoreError
+from tilecore.errors import LanguageError, LimitError, LoweringError, TilecoreError, UnsupportedError
 from tilecore.interrupts import safe_point
 from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import IRModule
+from tilecore.ir.spans import location_of_span
 from tilecore.ir.verify import Verifier
 from tilecore.lowering.edits import edited
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
@@ -63,6 +64,9 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
             raise wrong(backend, f"pass {step.name} takes a whole function", found, "a PrimFunc")
         try:
             current = step.run(current, env)
+        except (LanguageError, LimitError, UnsupportedError) as error:
+            error.at(location_of_span(func.span))  # at least which kernel it is
+            raise
         except TilecoreError:
             raise
         except Exception as error:

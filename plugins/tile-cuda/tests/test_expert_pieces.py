@@ -254,6 +254,39 @@ def test_roles_without_anything_else(target):
     assert "tc_named_barrier(2, 128)" in source
 
 
+@pytest.mark.parametrize("form", ["one after the other", "in a loop", "nested", "with another between"])
+@pytest.mark.parametrize("target", ["cuda -arch=sm_80", TARGET])
+def test_a_role_that_stands_twice(target, form):
+    """Each time that a warpgroup is named, its threads are numbered anew."""
+
+    @T.macro
+    def turn(source, to):
+        for i in T.Parallel(128):
+            to[i] = source[127 - i] + 1
+
+    @T.prim_func
+    def kernel(X: T.Tensor((128,), "int32"), Y: T.Tensor((128,), "int32")):
+        with T.Kernel(1, threads=256):
+            s = T.alloc_shared((128,), "int32")
+            for _ in T.serial(3) if form == "in a loop" else range(1):
+                with T.ws(1):
+                    turn(X, s)
+                    if form == "nested":
+                        with T.ws(1):
+                            turn(s, Y)
+                if form == "with another between":
+                    T.sync_threads()
+                    with T.ws(0):
+                        turn(s, Y)
+                    T.sync_threads()
+                if form != "nested":
+                    with T.ws(1):
+                        turn(s, Y)
+
+    x = numbers((128,), "int32")
+    check(kernel, x, wanted=x + 2, target=target)
+
+
 @pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn", "int8"])
 def test_other_types(kind):
     import ml_dtypes

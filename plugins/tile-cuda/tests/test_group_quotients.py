@@ -75,3 +75,42 @@ def test_others_stay(statement, alone):
     source = emitted(statement)
     assert "tc_quotients<" not in source
     assert source.count("tc_quotient(") == alone
+
+
+@T.macro
+def of_another_element(x, y, d, i):
+    x[i // 2, i % 2] = x[(7 - i) // 2, (7 - i) % 2] / d
+
+
+@T.macro
+def of_a_view(x, y, d, i):
+    x[i // 2, i % 2] = y[7 - i] / d
+
+
+@T.macro
+def after_an_atomic(x, y, d, i):
+    y[i] = T.atomic_add(y[7], 1, return_prev=True) + y[i] / d
+
+
+@pytest.mark.parametrize(
+    "statement", [of_another_element, of_a_view, after_an_atomic], ids=lambda macro: macro.__name__
+)
+def test_dividends_that_the_loop_changes_stay(statement):
+    @T.prim_func
+    def kernel(X: T.Tensor((32, 8), "float32"), D: T.Tensor((1,), "float32"), Y: T.Tensor((32, 8), "float32")):
+        with T.Kernel(1, threads=32):
+            tx = T.get_thread_binding()
+            d = T.alloc_var("float32")
+            d = D[0]
+            x = T.alloc_local((8,), "float32")
+            view = T.view(x, (4, 2))
+            for i in T.serial(8):
+                x[i] = X[tx, i]
+            for i in T.unroll(8):
+                statement(view, x, d, i)
+            for i in T.serial(8):
+                Y[tx, i] = x[i]
+
+    source = tilecore.lower(kernel, target="cuda -arch=sm_80").kernel_source
+    assert "tc_quotients<" not in source
+    assert "tc_quotient(" in source

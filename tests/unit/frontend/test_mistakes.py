@@ -394,7 +394,7 @@ MISTAKES = {
         """
         T.clear(Y)  #!
         """,
-        "T.fill outside T.Kernel",
+        "T.clear outside T.Kernel",
         "with T.Kernel(...)",
     ),
     "kernel in a kernel": (

@@ -58,6 +58,22 @@ def test_values_of_threads_are_printed_one_by_one():
     assert printed(kernel, np.int32([1, 5, 2, 9])) == ["all: 7", "mine: 51", "mine: 93"]
 
 
+def test_each_thread_that_comes_prints_where_not_all_do():
+    @T.prim_func
+    def kernel(A: T.Tensor((4,), "int32")):
+        with T.Kernel(1, threads=4):
+            s = T.alloc_shared((1,), "int32")
+            T.fill(s, 3)
+            if T.get_thread_binding() >= 2:
+                T.print(A[0], "some")
+                T.print(s, "tile")
+            for _ in T.Parallel(3):
+                T.print(A[0], "iteration")
+
+    lines = printed(kernel, np.int32([7, 5, 2, 9]))
+    assert lines == ["some: 7"] * 2 + ["tile[0]: 3"] * 2 + ["iteration: 7"] * 3
+
+
 def test_values_of_iterations_are_printed_one_by_one():
     @T.prim_func
     def kernel(A: T.Tensor((2, 2), "int32")):

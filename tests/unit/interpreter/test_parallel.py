@@ -346,7 +346,7 @@ def test_block_memory_is_not_allocated_inside():
 @pytest.mark.parametrize("name", ["sync_threads"])
 def test_block_operations_do_not_stand_inside(name):
     i = Var("i", "int32")
-    with pytest.raises(LanguageError, match=r"tile\.sync_threads stands inside"):
+    with pytest.raises(LanguageError, match=r"T\.sync_threads stands inside"):
         interpret(function([], launch(parallel(i, 4, tile_statement(name, [])), 1)))
 
 

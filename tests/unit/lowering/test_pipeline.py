@@ -148,8 +148,9 @@ def test_a_failing_pass_is_named_and_errors_of_tilecore_pass(monkeypatch):
     with pytest.raises(LoweringError, match="pass bad failed on kernel: ZeroDivisionError: by nothing") as caught:
         run(monkeypatch, [step("good"), Pass("bad", fails)])
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    with pytest.raises(UnsupportedError, match="not here"):
+    with pytest.raises(UnsupportedError, match="not here") as refused:
         run(monkeypatch, [Pass("bad", refuses)])
+    assert refused.value.location.file == __file__, "a refusal without a place is at the kernel"
 
 
 def test_the_last_pass_may_make_a_module(monkeypatch):

@@ -16,7 +16,7 @@ from tilecore.interpreter.state import Mask, State
 from tilecore.interpreter.tiles.joins import ATOMICS, Join
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, without_units
 from tilecore.ir.nodes import TensorLoad, TensorRegion
-from tilecore.ir.tile_ops import TileCall
+from tilecore.ir.tile_ops import TileCall, name_in_language
 
 _REPLACING = ("exchange", "store")
 
@@ -137,7 +137,7 @@ def _whole_tile(scope: Scope, call: TileCall, target: Region) -> Statement:
     regions = [target, *([source] if source else [])]
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, regions, "an atomic of a tile")
+        lanes = acting_lanes(state, regions, name_in_language(call))
         dst = target.tile(state, lanes)
         offset, reached = dst.place()
         if reached is False:
@@ -145,7 +145,7 @@ def _whole_tile(scope: Scope, call: TileCall, target: Region) -> Statement:
         if source is not None:
             src = source.tile(state, lanes)
             if without_units(src.extents) != without_units(dst.extents):
-                src.require_shape(dst.extents, "atomic")
+                src.require_shape(dst.extents, name_in_language(call))
             needed = None if reached is None else np.broadcast_to(reached, dst.shape).reshape(src.shape)
             value = src.read(needed).reshape(dst.shape)
         else:

@@ -10,7 +10,7 @@ from tilecore.interpreter.scope import Scope, Statement, type_of
 from tilecore.interpreter.state import State
 from tilecore.interpreter.tails import filler_of, mark_filler
 from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes, without_units
-from tilecore.ir.tile_ops import TileCall
+from tilecore.ir.tile_ops import TileCall, name_in_language
 
 
 def compile_copy(scope: Scope, call: TileCall) -> Statement:
@@ -18,7 +18,7 @@ def compile_copy(scope: Scope, call: TileCall) -> Statement:
     source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (source, target), "a copy")
+        lanes = acting_lanes(state, (source, target), name_in_language(call))
         src, dst = source.tile(state, lanes), target.tile(state, lanes)
         if without_units(src.extents) != without_units(dst.extents):
             raise _shapes_differ(state, src, dst)
@@ -39,15 +39,15 @@ def compile_transpose(scope: Scope, call: TileCall) -> Statement:
     source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (source, target), "a transpose")
+        lanes = acting_lanes(state, (source, target), name_in_language(call))
         src, dst = source.tile(state, lanes), target.tile(state, lanes)
-        if src.matrix("transpose") != dst.matrix("transpose")[::-1]:
+        if src.matrix("T.transpose") != dst.matrix("T.transpose")[::-1]:
             raise _shapes_differ(state, src, dst)
-        turned = np.swapaxes(src.read_matrix("transpose"), -1, -2)
+        turned = np.swapaxes(src.read_matrix("T.transpose"), -1, -2)
         filler = filler_of(src)
         dst.write(cast(source.kind, target.kind, turned).reshape(dst.shape))
         if filler is not None:
-            rows_and_columns = filler.reshape(src.lanes + src.matrix("transpose"))
+            rows_and_columns = filler.reshape(src.lanes + src.matrix("T.transpose"))
             mark_filler(dst, np.swapaxes(rows_and_columns, -1, -2).reshape(dst.shape))
 
     return run
@@ -69,7 +69,7 @@ def compile_fill(scope: Scope, call: TileCall) -> Statement:
     value = scope.expression(call.value)
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (target,), "a fill")
+        lanes = acting_lanes(state, (target,), name_in_language(call))
         dst = target.tile(state, lanes)
         given = cast(kind, target.kind, value(state))
         if lanes and np.ndim(given):

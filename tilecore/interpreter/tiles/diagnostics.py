@@ -16,17 +16,20 @@ from tilecore.ir.tile_ops import TileCall
 
 
 def compile_print(scope: Scope, call: TileCall) -> Statement:
-    """``message: values`` for the block, or for each lane when the values differ between lanes. Floats are printed as
-    by C's %g, bool as 1 and 0; a tile element by element, each with its indices on a line of its own."""
+    """``message: values`` for the block; for each lane that is here when the values differ between lanes, or where not
+    all lanes need come. Floats are printed as by C's %g, bool as 1 and 0; a tile element by element, each with its
+    indices on a line of its own."""
     message = str(call.message)
     if len(call.rest) == 1 and isinstance(call.rest[0], TensorRegion):
         return _print_tile(scope, message, Region.of(scope, call.rest[0]))
+    in_parallel = scope.lanes == "parallel"
     readers = [_reader(scope, value) for value in call.rest]
 
     def run(state: State) -> None:
         values = [read(state) for read in readers]
         show = state.options.print_hook
-        if not any(isinstance(value, np.ndarray) and value.ndim for value in values):
+        differ = any(isinstance(value, np.ndarray) and value.ndim for value in values)
+        if not (differ or in_parallel or state.mask is not None):
             show(_line(message, values))
             return
         for lane in _active(state):
@@ -36,8 +39,11 @@ def compile_print(scope: Scope, call: TileCall) -> Statement:
 
 
 def _print_tile(scope: Scope, name: str, region: Region) -> Statement:
+    in_parallel = scope.lanes == "parallel"
+
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (region,), "print of a buffer")
+        each = in_parallel or state.mask is not None
+        lanes = state.lanes if each else acting_lanes(state, (region,), "T.print of a buffer")
         tile = region.tile(state, lanes)
         places = [np.broadcast_to(index, tile.shape) for index in tile.indices]
         values = tile.read()
@@ -107,7 +113,7 @@ def compile_sync(scope: Scope, call: TileCall) -> Statement:
 
     def run(state: State) -> None:
         if state.lanes:
-            require_block(state, site, "sync_threads")
+            require_block(state, site, "T.sync_threads")
 
     return run
 

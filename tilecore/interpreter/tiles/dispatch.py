@@ -20,7 +20,7 @@ from tilecore.interpreter.tiles.gemm import compile_gemm
 from tilecore.interpreter.tiles.reduce import compile_allreduce, compile_finalize, compile_reduce, compile_scan
 from tilecore.interpreter.tiles.warps import compile_ballot, compile_shuffle
 from tilecore.ir.nodes import Call
-from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 
 
 def _discard(compiler: Callable[[Scope, TileCall], Expression]) -> Callable[[Scope, TileCall], Statement]:
@@ -68,10 +68,10 @@ _FOR_ONE_ITERATION = ("atomic", "print", "device_assert", "assume", "annotate", 
 def compile_tile_statement(scope: Scope, call: TileCall) -> Statement:
     """A tile operation that stands as a statement."""
     name = call.op.name
-    _check_place(scope, name)
+    _check_place(scope, call)
     compiler = _STATEMENTS.get(name)
     if compiler is None:
-        raise scope.error(UnsupportedError, f"the interpreter does not know tile.{name}")
+        raise scope.error(UnsupportedError, f"the interpreter does not know {name_in_language(call)}")
     return compiler(scope, call)
 
 
@@ -81,16 +81,16 @@ def compile_tile_expression(scope: Scope, node: Call) -> Expression:
     assert call is not None
     compiler = _EXPRESSIONS.get(call.op.name)
     if compiler is None:
-        raise scope.error(LanguageError, f"tile.{call.op.name} is a statement and has no value")
-    _check_place(scope, call.op.name)
+        raise scope.error(LanguageError, f"{name_in_language(call)} is a statement and has no value")
+    _check_place(scope, call)
     return compiler(scope, call)
 
 
-def _check_place(scope: Scope, name: str) -> None:
-    if scope.lanes == "parallel" and name not in _FOR_ONE_ITERATION:
+def _check_place(scope: Scope, call: TileCall) -> None:
+    if scope.lanes == "parallel" and call.op.name not in _FOR_ONE_ITERATION:
         raise scope.error(
             LanguageError,
-            f"tile.{name} stands inside T.Parallel",
+            f"{name_in_language(call)} stands inside T.Parallel",
             expected="element by element code there",
             hint="the whole block does it together: move it out of the loop",
         )

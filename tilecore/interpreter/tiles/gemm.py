@@ -27,34 +27,34 @@ def compile_gemm(scope: Scope, call: TileCall) -> Statement:
     if (a_kind.is_float or b_kind.is_float) and not c_kind.is_float:
         raise scope.error(
             LanguageError,
-            "gemm of floats accumulates into an integer",
+            "T.gemm of floats accumulates into an integer",
             found=f"{a_kind.name} @ {b_kind.name} into {c_kind.name}",
             expected="a float accumulator",
         )
     clear = scope.expression(call.clear_accum)
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, regions, "a gemm")
+        lanes = acting_lanes(state, regions, "T.gemm")
         a, b, c = (region.tile(state, lanes) for region in regions)
-        left, right = a.read_matrix("gemm"), b.read_matrix("gemm")
+        left, right = a.read_matrix("T.gemm"), b.read_matrix("T.gemm")
         left = np.swapaxes(left, -1, -2) if call.transpose_a else left
         right = np.swapaxes(right, -1, -2) if call.transpose_b else right
         _check_shapes(state, (a, b, c), left.shape[-2:], right.shape[-2:])
         product = _product(left, right)
         forget = bool(c.access.site.uniform(state, clear(state), "clear_accum of a gemm"))
-        c.write(_accumulate(c_kind, None if forget else c.read_matrix("gemm"), product).reshape(c.shape))
+        c.write(_accumulate(c_kind, None if forget else c.read_matrix("T.gemm"), product).reshape(c.shape))
 
     return run
 
 
 def _check_shapes(state: State, tiles: tuple[Tile, Tile, Tile], left: tuple[int, ...], right: tuple[int, ...]) -> None:
     a, b, c = tiles
-    if left[1] != right[0] or c.matrix("gemm") != (left[0], right[1]):
+    if left[1] != right[0] or c.matrix("T.gemm") != (left[0], right[1]):
         raise c.access.site.error(
             state,
             LanguageError,
             "the shapes of a gemm do not fit",
-            found=f"op({a.view.name}) {left}, op({b.view.name}) {right}, {c.view.name} {c.matrix('gemm')}",
+            found=f"op({a.view.name}) {left}, op({b.view.name}) {right}, {c.view.name} {c.matrix('T.gemm')}",
             expected="(M, K), (K, N) and (M, N)",
         )
 

@@ -12,7 +12,7 @@ from tilecore.interpreter.tails import check_reduction, mark_filler
 from tilecore.interpreter.tiles.joins import PROPAGATING, REDUCTIONS, Join
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
 from tilecore.ir.thread_groups import ThreadGroups
-from tilecore.ir.tile_ops import TileCall
+from tilecore.ir.tile_ops import TileCall, name_in_language
 
 
 def _join(scope: Scope, name: str, kind: ValueType, propagate: bool = False) -> Join:
@@ -40,12 +40,12 @@ def compile_reduce(scope: Scope, call: TileCall) -> Statement:
         raise scope.error(LanguageError, f"{source.name} has no axis {call.dim} to reduce")
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (source, target), "a reduction")
+        lanes = acting_lanes(state, (source, target), name_in_language(call))
         src, dst = source.tile(state, lanes), target.tile(state, lanes)
         left = src.extents[:axis] + src.extents[axis + 1 :]
         kept = (*src.extents[:axis], 1, *src.extents[axis + 1 :])
         if dst.extents not in (left, kept, left or (1,)):
-            dst.require_shape(left or (1,), "reduce")
+            dst.require_shape(left or (1,), name_in_language(call))
         value = _prepared(source.kind, kind, name, src.read())
         filler = check_reduction(src, join, name, axis, value, dst)
         result = join.finish(kind, join.reduce(kind, value, axis + len(lanes))).reshape(dst.shape)
@@ -75,9 +75,9 @@ def compile_scan(scope: Scope, call: TileCall) -> Statement:
     reverse = bool(call.reverse)
 
     def run(state: State) -> None:
-        lanes = acting_lanes(state, (source, target), "a scan")
+        lanes = acting_lanes(state, (source, target), name_in_language(call))
         src, dst = source.tile(state, lanes), target.tile(state, lanes)
-        dst.require_shape(src.extents, "scan")
+        dst.require_shape(src.extents, name_in_language(call))
         along = axis + len(lanes)
         value = cast(source.kind, kind, src.read())
         value = np.flip(value, along) if reverse else value
@@ -92,7 +92,7 @@ def compile_finalize(scope: Scope, call: TileCall) -> Statement:
     region = Region.of(scope, call.buffer)
 
     def run(state: State) -> None:
-        region.tile(state, acting_lanes(state, (region,), "finalize_reducer")).read()
+        region.tile(state, acting_lanes(state, (region,), name_in_language(call))).read()
 
     return run
 
@@ -103,14 +103,16 @@ def compile_allreduce(scope: Scope, call: TileCall) -> Expression:
     join, value = _join(scope, call.kind, kind), scope.expression(call.value)
     absolute = call.kind.startswith("abs")
     if scope.lanes == "single":
-        raise scope.error(LanguageError, "allreduce joins the threads of a block", expected="a call in T.Kernel")
+        raise scope.error(
+            LanguageError, f"{name_in_language(call)} joins the threads of a block", expected="a call in T.Kernel"
+        )
 
     def run(state: State) -> Value:
         values = np.broadcast_to(value(state), state.lanes)
         values = wrap(kind, np.abs(values)) if absolute else values
         groups = ThreadGroups.of(values.size, call.extent, call.stride)
         if groups.is_whole_block:
-            require_block(state, site, "allreduce")
+            require_block(state, site, name_in_language(call))
             return join.finish(kind, join.reduce(kind, values, None))
         numbers = groups.group(np.arange(values.size))
         require_groups(state, site, numbers, groups)

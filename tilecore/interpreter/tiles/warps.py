@@ -10,7 +10,7 @@ from tilecore.interpreter.scope import Expression, Scope
 from tilecore.interpreter.state import State
 from tilecore.interpreter.tiles.reduce import require_groups
 from tilecore.ir.thread_groups import ThreadGroups
-from tilecore.ir.tile_ops import TileCall
+from tilecore.ir.tile_ops import TileCall, name_in_language
 
 WARP = 32
 
@@ -19,7 +19,7 @@ def compile_shuffle(scope: Scope, call: TileCall) -> Expression:
     """The value of another thread of one's part of ``width`` threads; where there is none, one's own."""
     value, lane = scope.expression(call.value), scope.expression(call.lane)
     site, width, kind = scope.site, call.width, call.kind
-    _in_threads(scope, "shuffle")
+    _in_threads(scope, name_in_language(call))
 
     def run(state: State) -> Value:
         values = np.broadcast_to(value(state), state.lanes)
@@ -50,7 +50,7 @@ def compile_shuffle(scope: Scope, call: TileCall) -> Expression:
 def compile_ballot(scope: Scope, call: TileCall) -> Expression:
     """Bit t of the result: does the predicate hold in thread t of the warp?"""
     predicate, site = scope.expression(call.predicate), scope.site
-    _in_threads(scope, "ballot")
+    _in_threads(scope, name_in_language(call))
 
     def run(state: State) -> Value:
         held = np.broadcast_to(predicate(state), state.lanes).astype(np.uint32)

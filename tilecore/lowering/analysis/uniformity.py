@@ -30,6 +30,7 @@ from tilecore.ir.nodes import (
     SeqStmt,
     Stmt,
     TensorLoad,
+    TensorRegion,
     Var,
     While,
 )
@@ -68,8 +69,9 @@ class Uniformity:
     """What varies in the code of one kernel, in tile IR or lowered to loops.
 
     varying: variables, and buffers that are no views. divided: the same, with the ranges of threads that alone gave
-    them a value. roots: for a view, the buffer whose memory it is. uniform: buffers that are known to hold the same in
-    all threads. Questions are about the threads of a range, or of the block.
+    them a value. of_each: variables made of memory of the threads' own, though it may hold the same in all of them.
+    roots: for a view, the buffer whose memory it is. uniform: buffers that are known to hold the same in all threads.
+    Questions are about the threads of a range, or of the block.
     """
 
     def __init__(self, body: Stmt, threads: Threads, uniform: Iterable[Var] = ()) -> None:
@@ -77,6 +79,7 @@ class Uniformity:
         self.block = ThreadRange(0, threads.count)
         self.roots = memory_roots(body)
         self.varying: set[Var] = {axis.var for axis in threads.active}
+        self.of_each: set[Var] = set()
         self.divided: dict[Var, frozenset[ThreadRange]] = {}
         known = -1
         while known < self._size():
@@ -84,7 +87,7 @@ class Uniformity:
             self._statement(body, SAME)
 
     def _size(self) -> int:
-        return len(self.varying) + sum(map(len, self.divided.values()))
+        return len(self.varying) + sum(map(len, self.divided.values())) + len(self.of_each)
 
     def root(self, buffer: Var) -> Var:
         return self.roots.get(buffer, buffer)
@@ -161,6 +164,8 @@ class Uniformity:
                 self._statement(part, around)
         elif isinstance(node, Bind):
             self._add(node.var, self.division(node.value))
+            if self._of_each(node.value):
+                self.of_each.add(node.var)
         elif isinstance(node, BufferStore):
             if node.buffer not in self.uniform and is_private(node.buffer):
                 for part in (node.value, *node.indices):
@@ -207,6 +212,16 @@ class Uniformity:
 
     def tile_varies(self, call: TileCall, threads: ThreadRange | None = None) -> bool:
         return any(self.varies(value, threads) for value in _operands(call))
+
+    def each_prints(self, call: TileCall) -> bool:
+        """Does each thread that comes to this T.print print? Values that may differ are printed by each, and so is
+        memory of the threads' own; anything else once for the block, where all threads come to it."""
+        return any(self.varies(value) or self._of_each(value) for value in call.rest)
+
+    def _of_each(self, value: Any) -> bool:
+        """Is it made of memory of the threads' own?"""
+        buffers = {load.source for load in loads_of(value)} | {region.source for region in collect(value, TensorRegion)}
+        return any(map(is_private, buffers)) or bool(variables(value) & self.of_each)
 
 
 def _operands(call: TileCall) -> list[Any]:

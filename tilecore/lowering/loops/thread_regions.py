@@ -33,6 +33,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_private
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import children, collect, variables
 from tilecore.lowering.analysis.kernels import Threads
 from tilecore.lowering.analysis.uniformity import Uniformity, is_parallel
@@ -145,9 +146,11 @@ class Cutter:
         if isinstance(node, (AllocBuffer, DeclBuffer)):
             return "home" if self.uniformity.root(node.buffer) in self.uniformity.varying else "allocation"
         if not isinstance(node, (For, While, IfThenElse, AttrStmt, SeqStmt)):
-            return "thread" if guarded or self._names_varying(node) or _is_atomic(node) else "block"
+            by_each = self._names_varying(node) or _is_atomic(node) or self._each_prints(node)
+            return "thread" if guarded or by_each else "block"
         if not has_join(node):
-            if not guarded and not self._names_varying(node) and not _atomics_outside_parallel(node):
+            by_each = self._names_varying(node) or _atomics_outside_parallel(node) or self._each_prints(node)
+            if not guarded and not by_each:
                 return "block"
             if guarded or is_parallel(node) or self.uniformity.is_divergent(node):
                 return "thread"
@@ -165,6 +168,15 @@ class Cutter:
     def _names_varying(self, node: Stmt) -> bool:
         """Does a name of something that varies stand in a statement?"""
         return any(self.uniformity.root(var) in self.uniformity.varying for var in variables(node))
+
+    def _each_prints(self, node: Any) -> bool:
+        """Is there a T.print outside of T.Parallel that each thread does?"""
+        if is_parallel(node):
+            return False
+        call = as_tile_call(node) if isinstance(node, Evaluate) else None
+        if call is not None and call.op.name == "print":
+            return self.uniformity.each_prints(call)
+        return any(self._each_prints(part) for part in children(node))
 
     def _must_be_cut(self, node: Any) -> bool:
         """Does a statement that all threads go through together have parts that one thread cannot do by itself?"""

@@ -25,7 +25,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_private
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import has_ranges, range_of
-from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel, is_axis
 from tilecore.lowering.analysis.uniformity import (
@@ -136,10 +136,10 @@ class _Checker:
         if name not in COLLECTIVE or alone or private_operands(call):
             return
         if self._apart() is not None:
-            raise self._some_threads(f"T.{name}", call)
+            raise self._some_threads(name_in_language(call), call)
         if self.uniformity.tile_varies(call, self.threads):
             raise LanguageError(
-                f"an operand of T.{name} differs between threads, and the block does it as one",
+                f"an operand of {name_in_language(call)} differs between threads, and the block does it as one",
                 location=location_of_span(call.span),
                 found=self._varying_names(list(call.args.values())),
                 expected="the same operands in all threads, or memory of each thread (T.alloc_local) on one side",

@@ -26,7 +26,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import FRAGMENT, is_private
 from tilecore.ir.spans import location_of_span
-from tilecore.ir.tile_ops import TileCall, as_tile_call, tile_statement
+from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language, tile_statement
 from tilecore.ir.views import memory_roots
 
 # operations that read and write element by element: one and the same region as source and destination is harmless
@@ -77,7 +77,7 @@ def _copied(call: TileCall, region: TensorRegion) -> tuple[list[Any], TensorRegi
     extents = [constant(r.extent) for r in region.region]
     if None in extents:
         raise UnsupportedError(
-            f"T.{call.op.name} reads and writes one buffer, and its size is known only at the call",
+            f"{name_in_language(call)} reads and writes one buffer, and its size is known only at the call",
             location=location_of_span(call.span),
             hint="copy the source to another buffer first",
         )

@@ -157,6 +157,8 @@ class _Binder:
         if isinstance(node, BufferStore) and not is_own(node.buffer):
             varies = any(self._differs(self.uniformity.division(v)) for v in (node.value, *node.indices))
             return node if varies else self._once_a_block(node)
+        if call is not None and call.op.name == "print" and self.per_thread:
+            return node if self.uniformity.each_prints(call) else self._once_a_block(node)
         if self.per_thread or not effects_in(node):
             return node
         return self._once(node) if isinstance(node, Evaluate) else self._told(node)

@@ -14,7 +14,6 @@ from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, constant, dtype_of, seq, where, with_body
 from tilecore.ir.dialect_calls import dialect_calls
-from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import (
     AttrStmt,
     Call,
@@ -32,7 +31,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, range_of
-from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.analysis.uniformity import COLLECTIVE, is_parallel
@@ -146,7 +145,7 @@ class _Ranges:
             for inner in [] if side is None else collect(side, Evaluate):
                 call = as_tile_call(inner)
                 if call is not None and _is_own(call):
-                    what = call.hints.get(CALLED, call.op.name)
+                    what = name_in_language(call)
                     raise LanguageError(
                         f"{what} is reached by threads that are no range of whole warps",
                         location=location_of_span(call.span),

@@ -10,6 +10,7 @@ from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, PrimFunc, StringImm, structural_mutate
 from tilecore.ir.register_call import register_call
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.tile_ops import as_tile_call, name_in_language
 from tilecore.lowering.simt.lower_allreduce import SHUFFLE
 
 WARP = 32
@@ -23,8 +24,10 @@ def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:
         if name not in ("tile.shuffle", "tile.ballot"):
             return made
         if env.capabilities.warp != WARP:
+            call = as_tile_call(made)
+            what = name if call is None else name_in_language(call)
             raise UnsupportedError(
-                f"{name} on a target whose warps have {env.capabilities.warp} threads",
+                f"{what} on a target whose warps have {env.capabilities.warp} threads",
                 location=location_of_span(node.span),
                 found=f"warps of {env.capabilities.warp}",
                 expected=f"warps of {WARP}",

@@ -8,12 +8,12 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, op_name, seq
-from tilecore.ir.nodes import AttrStmt, Bind, Call, Evaluate, IfThenElse, PrimFunc, Stmt, structural_mutate
+from tilecore.ir.nodes import AttrStmt, Bind, Call, Evaluate, IfThenElse, PrimFunc, Stmt, Var, structural_mutate
 from tilecore.ir.ranges import within
 from tilecore.ir.register_call import register_call
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
-from tilecore.ir.visit import variables
+from tilecore.ir.visit import substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.insert_barriers import BARRIER
 
@@ -44,9 +44,12 @@ class _Places:
         self.around.append(threads)
         body = mutator.mutate(node.body)
         self.around.pop()
-        if number_in(node) in variables(body):
+        shared = number_in(node)
+        if shared in variables(body):
+            number = Var(str(shared.name), shared.ty)  # code of the same threads may stand elsewhere, too
             value = Analyzer().simplify(self.number - const(threads.first, "int32"))
-            body = seq([Bind(number_in(node), value), within(number_in(node), node.node.dom.extent), body])
+            known = within(number, node.node.dom.extent)
+            body = seq([Bind(number, value), known, substitute(body, {shared: number})])
         return IfThenElse(all_of(self._conditions(threads)), body, None, span=node.span)
 
     def _conditions(self, threads: ThreadRange) -> list[Any]:

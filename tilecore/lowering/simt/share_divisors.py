@@ -5,50 +5,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import frexp
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.ir.build import constant, dtype_of, with_body
+from tilecore.ir.build import dtype_of, with_body
 from tilecore.ir.contraction import is_fma
 from tilecore.ir.nodes import (
-    BufferStore,
+    Bind,
     Call,
     Div,
+    FloatImm,
     For,
     ForKind,
     PrimFunc,
-    TensorLoad,
+    Var,
     structural_map,
     structural_mutate,
 )
 from tilecore.ir.register_call import register_call
-from tilecore.ir.visit import collect, reads_variable
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect, variables
+from tilecore.ir.written_memory import reads_any, written_memory
 
 QUOTIENT = register_call("simt.quotient", pure=True)
 
 
 def share_divisors(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    roots = memory_roots(func.body)
+
     def loop(node: For, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        return _shared(made) if made.kind == ForKind.UNROLLED else made
+        changed = mutator.default_mutate(node)
+        return _shared(changed, roots) if changed.kind == ForKind.UNROLLED else changed
 
     return func.with_body(structural_mutate(func.body, [(For, loop)]))
 
 
-def _shared(node: For) -> For:
+def _shared(node: For, roots: Mapping[Var, Var]) -> For:
     """The loop with the divisions whose divisor stays the same."""
-    written = {s.buffer for s in collect(node.body, BufferStore)}
+    written = written_memory(node.body, roots)
+    changing = {node.loop_var}
+
+    def stays(value: Any) -> bool:
+        if variables(value) & changing or reads_any(value, written, roots):
+            return False
+        return all(is_fma(call) for call in collect(value, Call))
 
     def divide(n: Any) -> Any:
-        if dtype_of(n) != "float32" or constant(n.b) is not None or reads_variable(n.b, node.loop_var):
+        if dtype_of(n) != "float32" or _is_power_of_two(n.b) or not stays(n.b):
             return n
-        if any(load.source in written for load in collect(n.b, TensorLoad)) or any(
-            not is_fma(c) for c in collect(n.b, Call)
-        ):
-            return n
-        return Call(QUOTIENT, [n.a, n.b], ret_ty="float32")
+        return Call(QUOTIENT, [n.a, n.b], ret_ty="float32", span=n.span)
 
+    for bind in collect(node.body, Bind):
+        if not stays(bind.value):
+            changing.add(bind.var)
     return with_body(node, structural_map(node.body, (Div, divide)))
+
+
+def _is_power_of_two(divisor: Any) -> bool:
+    """Is it a constant whose reciprocal is exact? Compilers multiply by that."""
+    return isinstance(divisor, FloatImm) and frexp(abs(float(divisor.value)))[0] == 0.5
 
 
 SHARE_DIVISORS = Pass("share_divisors", share_divisors)

@@ -7,12 +7,14 @@ the dividends may not depend on what the loop stores. What it costs otherwise: d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tile_cuda import instructions
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, load, op_name, seq, store, with_body
+from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
     AllocBuffer,
     BufferStore,
@@ -28,6 +30,7 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, reads_variable, substitute
 from tilecore.lowering.simt.share_divisors import QUOTIENT
 
@@ -37,19 +40,19 @@ _MOST = 64  # elements: an array of more would not stay in registers
 def group_quotients(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if not any(op_name(call) == QUOTIENT for call in collect(func.body, Call)):
         return func
-    analyzer = Analyzer()
+    analyzer, roots = Analyzer(), memory_roots(func.body)
 
     def loop(node: For, mutator: Any) -> Any:
         changed = mutator.default_mutate(node)
         size = constant(changed.extent)
         if changed.kind != ForKind.UNROLLED or constant(changed.min) != 0 or size is None or not 1 < size <= _MOST:
             return changed
-        return _grouped(changed, size, analyzer)
+        return _grouped(changed, size, analyzer, roots)
 
     return func.with_body(structural_mutate(func.body, [(For, loop)]))
 
 
-def _grouped(node: For, size: int, analyzer: Analyzer) -> Stmt:
+def _grouped(node: For, size: int, analyzer: Analyzer, roots: Mapping[Var, Var]) -> Stmt:
     body = node.body
     if not isinstance(body, BufferStore):
         return node
@@ -58,7 +61,9 @@ def _grouped(node: For, size: int, analyzer: Analyzer) -> Stmt:
     if len(quotients) != 1 or any(op_name(call) == "if_then_else" for call in calls):
         return node  # a dividend may be read where its condition does not hold
     dividend, divisor = quotients[0].args
-    if not reads_variable(dividend, node.loop_var) or not _is_independent(dividend, body, node.loop_var, analyzer):
+    if not reads_variable(dividend, node.loop_var) or effect_in(body.value):
+        return node
+    if not _is_independent(dividend, body, node.loop_var, analyzer, roots):
         return node
     array = tirx.decl_buffer([size], "float32", "quotients", scope="local", layout=None)
     first = Var(str(node.loop_var.name), node.loop_var.ty)
@@ -72,15 +77,16 @@ def _grouped(node: For, size: int, analyzer: Analyzer) -> Stmt:
     return seq([AllocBuffer(array), filled, divided, rest])
 
 
-def _is_independent(dividend: Any, body: BufferStore, var: Var, analyzer: Analyzer) -> bool:
+def _is_independent(dividend: Any, body: BufferStore, var: Var, analyzer: Analyzer, roots: Mapping[Var, Var]) -> bool:
     """Does the dividend read nothing that an earlier iteration has stored? It may read the element that its own
     iteration stores, where each iteration has one of its own."""
-    reads = [read for read in collect(dividend, TensorLoad) if read.source == body.buffer]
+    memory = roots.get(body.buffer, body.buffer)
+    reads = [read for read in collect(dividend, TensorLoad) if roots.get(read.source, read.source) == memory]
     if not reads:
         return True
     (index,) = body.indices
     step = constant(analyzer.simplify(substitute(index, {var: var + const(1, str(var.ty.dtype))}) - index))
-    return bool(step) and all(structural_equal(read.indices[0], index) for read in reads)
+    return bool(step) and all(read.source == body.buffer and structural_equal(read.indices[0], index) for read in reads)
 
 
 GROUP_QUOTIENTS = Pass("group_quotients", group_quotients)

@@ -84,6 +84,22 @@ def test_a_view_and_its_source_meet():
     assert array.tolist() == [0, 1, *range(8), *range(10, 16)]
 
 
+@pytest.mark.parametrize("name", ["atomic_add", "cumsum"])
+def test_the_refusal_names_the_operation_as_the_language_does(name):
+    M = T.dynamic("M")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((M, 4), "int32")):
+        with T.Kernel(1):
+            if name == "cumsum":
+                T.cumsum(A[0 : M - 1, :], A[1:M, :], dim=0)
+            else:
+                T.atomic_add(A[1:M, :], A[0 : M - 1, :])
+
+    with pytest.raises(UnsupportedError, match=rf"T\.{name} reads and writes one buffer"):
+        lowered(kernel, "separate_overlaps")
+
+
 def test_a_size_of_the_call_is_refused():
     M = T.dynamic("M")
 

@@ -11,7 +11,7 @@ import tilecore.language as T
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.interpreter.program import Program
 from tilecore.ir.build import constant, op_name
-from tilecore.ir.nodes import AttrStmt, Evaluate, IfThenElse
+from tilecore.ir.nodes import AttrStmt, Bind, Evaluate, IfThenElse
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, has_ranges, range_of
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
@@ -240,3 +240,25 @@ def test_a_barrier_of_more_threads_than_the_role_has():
 
     with pytest.raises(LanguageError, match=r"T\.sync_threads for 128 threads in the code of 64"):
         lowered(kernel, "note_ranges")
+
+
+@pytest.mark.parametrize("in_a_loop", [False, True])
+def test_code_of_the_same_threads_twice_has_a_number_of_its_own_each_time(in_a_loop):
+    """A variable is bound once in a kernel."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((128,), "int32"), Y: T.Tensor((128,), "int32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((128,), "int32")
+            for _ in T.serial(2) if in_a_loop else range(1):
+                with some(64, 64):
+                    for i in T.Parallel(128):
+                        s[i] = X[i]
+                with some(64, 64):
+                    for i in T.Parallel(128):
+                        Y[i] = s[127 - i]
+
+    module, _ = lowered(kernel)
+    (func,) = module.functions.values()
+    bound = [bind.var for bind in collect(func.body, Bind)]
+    assert len(bound) == len(set(bound)) >= 2

@@ -1,4 +1,5 @@
-"""Division of integers: all signs, the lowest integer by -1, and by 0, which must not end the process."""
+"""Division of integers: all signs, the lowest integer by -1, and by 0, which must not end the process.
+Of floats: by memory that the loop changes, and of it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import pytest
 
 import tilecore.language as T
 
-from .kit import INTEGERS, check, compiled, element, same, zeros
+from .kit import INTEGERS, check, compiled, element, same, sample, zeros
 
 
 def pairs(dtype):
@@ -139,3 +140,51 @@ def test_a_named_value_of_any_type_is_cast_and_divided(target, dtype):
 
     x = (np.arange(n) % 5).astype(dtype)
     check(kernel, target, x, zeros("int32", (2, n)))
+
+
+def by_its_own_memory(form):
+    """A loop that changes, by another name, the memory that it divides by or divides."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((32, 8), "float32"), D: T.Tensor((8,), "float32"), Y: T.Tensor((32, 8), "float32")):
+        with T.Kernel(1, threads=32):
+            tx = T.get_thread_binding()
+            values = T.alloc_local((8,), "float32")
+            view = T.view(values, (4, 2))
+            for i in T.serial(8):
+                values[i] = D[i]
+            for i in T.unroll(8):
+                if form == "divisor":
+                    view[i // 2, i % 2] = X[tx, i] / values[0]
+                elif form == "divisor's view":
+                    values[i] = X[tx, i] / view[0, 0]
+                else:
+                    view[i // 2, i % 2] = values[7 - i] / D[1]
+            for i in T.serial(8):
+                Y[tx, i] = values[i]
+
+    return kernel
+
+
+@pytest.mark.parametrize("form", ["divisor", "divisor's view", "dividend"])
+def test_of_memory_that_the_loop_changes_by_another_name(target, form):
+    x, d = np.abs(sample("float32", (32, 8))) + 1, np.abs(sample("float32", 8, 1)) + 1
+    want = np.tile(d, (32, 1))
+    for i in range(8):
+        want[:, i] = want[:, 7 - i] / d[1] if form == "dividend" else x[:, i] / want[:, 0]
+    y = zeros("float32", (32, 8))
+    compiled(by_its_own_memory(form), target)(x, d, y)
+    same(y, want)
+
+
+def test_by_what_an_atomic_changes(target):
+    @T.prim_func
+    def kernel(X: T.Tensor((8,), "float32"), D: T.Tensor((1,), "float32"), Y: T.Tensor((8,), "float32")):
+        with T.Kernel(1, threads=1):
+            for i in T.unroll(8):
+                Y[i] = X[i] / D[0]
+                T.atomic_add(D[0], 1)
+
+    x, y = sample("float32", 8), zeros("float32", 8)
+    compiled(kernel, target)(x, np.ones(1, np.float32), y)
+    same(y, x / np.arange(1, 9, dtype=np.float32))

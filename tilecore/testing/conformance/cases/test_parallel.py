@@ -421,3 +421,22 @@ def test_a_row_that_lies_outside_in_part_or_as_a_whole(target, size, offset, blo
     want = np.zeros(size, np.int32)
     want[places[inside]] = x[inside]
     np.testing.assert_array_equal(z, want)
+
+
+@pytest.mark.parametrize("wide", ["rows", "columns", "both"])
+@pytest.mark.parametrize("shape", [(19, 21), (16, 21), (19, 24)])
+def test_a_transpose_with_axes_of_int64(target, shape, wide):
+    """With what whole blocks leave over on either side."""
+    m, n = shape
+    rows = T.int64(m) if wide != "columns" else m
+    columns = T.int64(n) if wide != "rows" else n
+
+    @T.prim_func
+    def kernel(X: T.Tensor((m, n), "float32"), Y: T.Tensor((n, m), "float32")):
+        with T.Kernel(1):
+            for i, j in T.Parallel(rows, columns):
+                Y[j, i] = X[i, j]
+
+    x, y = sample("float32", shape), zeros("float32", (n, m))
+    compiled(kernel, target)(x, y)
+    same(y, x.T)

@@ -474,6 +474,30 @@ def test_block_operations_are_for_all_threads(target):
         assert "threads part ways" in error.found
 
 
+@pytest.mark.parametrize("name", ["fill", "clear", "atomic_add", "reduce_max", "cumsum", "transpose"])
+def test_what_is_refused_has_the_name_that_was_written(target, name):
+    @T.prim_func
+    def kernel(Y: T.Tensor((8, 8), "int32")):
+        with T.Kernel(1, threads=32):
+            s, row = T.alloc_shared((8, 8), "int32"), T.alloc_shared((8,), "int32")
+            T.copy(Y, s)
+            if T.get_thread_binding() < 3:
+                if name == "fill":
+                    T.fill(s, 0)
+                elif name == "clear":
+                    T.clear(s)
+                elif name == "atomic_add":
+                    T.atomic_add(Y, s)
+                elif name == "reduce_max":
+                    T.reduce_max(s, row, dim=1)
+                elif name == "cumsum":
+                    T.cumsum(s)
+                else:
+                    T.transpose(s, s)
+
+    refused(kernel, target, rf"^T\.{name} is reached by some threads of the block only")
+
+
 def test_operands_of_block_operations_do_not_depend_on_the_thread(target):
     @T.prim_func
     def copies(A: T.Tensor((8, 4), "int32"), Y: T.Tensor((4,), "int32")):
