@@ -1,4 +1,8 @@
-"""Does a piece of code read elements of a buffer before it has written them?"""
+"""Does a piece of code read elements of a buffer before it has written them?
+
+Here a write counts only where it is sure to happen, and to which element: stores alone. What *may* be written is
+asked of :mod:`tilecore.ir.memory_writes`.
+"""
 
 from __future__ import annotations
 
