@@ -190,6 +190,37 @@ def test_an_atomic_in_front_of_a_pipelined_product_runs_once(target):
     np.testing.assert_array_equal(y, a.astype(np.float32) @ b.astype(np.float32))
 
 
+def test_a_product_that_is_read_through_a_view_once_it_is_stored(target):
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((64, 256), "float16"),
+        B: T.Tensor((256, 64), "float16"),
+        C: T.Tensor((64, 64), "float16"),
+        Y: T.Tensor((64, 64), "float16"),
+    ):
+        with T.Kernel(1, threads=128):
+            a, b = T.alloc_shared((64, 64), "float16"), T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            row = T.view(C, (4096,))
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[0, k * 64], a)
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+            for i, j in T.Parallel(64, 64):
+                Y[i, j] = row[4095 - (i * 64 + j)]
+
+    numbers = np.random.default_rng(0)
+    a = numbers.integers(-3, 4, (64, 256)).astype(np.float16)
+    b = numbers.integers(-3, 4, (256, 64)).astype(np.float16)
+    c, y = zeros("float16", (64, 64)), zeros("float16", (64, 64))
+    compiled(kernel, target)(a, b, c, y)
+    want = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16)
+    np.testing.assert_array_equal(c, want)
+    np.testing.assert_array_equal(y.reshape(-1), want.reshape(-1)[::-1])
+
+
 def test_a_function_of_the_users_own_writes(target):
     """What was read before the call is what was there before it, though it is used after it."""
     source = "TC_FN void add_to(int* p, int n) { *p += n; }"
