@@ -11,13 +11,12 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilecore.frontend.memory_writes import EVERYTHING, SHARED, written_by
 from tilecore.ir.build import is_nothing, seq
+from tilecore.ir.memory_writes import Memory, Writes, writes_of
 from tilecore.ir.nodes import (
     AttrStmt,
     Bind,
     BufferStore,
-    DeclBuffer,
     Expr,
     For,
     IfThenElse,
@@ -27,7 +26,6 @@ from tilecore.ir.nodes import (
     Var,
     While,
 )
-from tilecore.ir.scopes import is_own
 from tilecore.ir.visit import collect, substitute
 from tilecore.tracing.builder import Builder
 from tilecore.tracing.vectors import find_lanes
@@ -37,7 +35,7 @@ def settle(body: Stmt, builder: Builder) -> Stmt:
     """The body of a function without held values whose memory is not written before their use."""
     if not builder.readings.known:
         return body
-    order = _Order(builder)
+    order = _Order(builder, Memory(body))
     order.visit(body)
     values = _values(order, builder)
     return _rebuilt(body, values, {reading.var for reading in builder.readings.known.values()})
@@ -61,20 +59,16 @@ class _Held:
 class _Order:
     """The statements of a function numbered as they stand, with the reads, the uses and the writes among them."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: Builder, memory: Memory) -> None:
+        self.memory = memory
         self.readings = builder.readings
         self.vectors = {r.var for r in self.readings.known.values() if find_lanes(builder, r.var) is not None}
         self.time = 0
         self.open: tuple[int, ...] = ()
         self.loops: list[tuple[int, int]] = []  # first and last time
         self.held: dict[Var, _Held] = {}
-        self.writes: dict[Any, list[int]] = {}  # by buffer, EVERYTHING or SHARED: the times, ascending
-        self.roots: dict[Var, Var] = {}
-
-    def root(self, buffer: Var) -> Var:
-        while buffer in self.roots:
-            buffer = self.roots[buffer]
-        return buffer
+        self.writes: dict[Writes, list[int]] = {}  # by what is written: the times, ascending
+        self.writers: dict[Var, list[Writes]] = {}  # by buffer: those of self.writes that may write it
 
     def visit(self, node: Stmt) -> None:
         self.time += 1
@@ -110,11 +104,9 @@ class _Order:
         self.open = outer
 
     def _leaf(self, node: Stmt) -> None:
-        if isinstance(node, DeclBuffer):
-            self.roots[node.buffer] = node.data.args[0]
-        for target in written_by(node):
-            key = self.root(target) if isinstance(target, Var) else target
-            self.writes.setdefault(key, []).append(self.time)
+        writes = writes_of(node)
+        if writes != Writes():
+            self.writes.setdefault(writes, []).append(self.time)
         if not isinstance(node, BufferStore):
             self.time += 1  # it may write element by element, and evaluate what it is given for each
         self._use(node)
@@ -126,8 +118,9 @@ class _Order:
 
     def written(self, buffer: Var, first: int, last: int) -> bool:
         """May the buffer be written after ``first`` and before ``last``?"""
-        keys = [self.root(buffer), EVERYTHING, *(() if is_own(buffer) else (SHARED,))]
-        return any(_any_between(self.writes.get(key, ()), first, last) for key in keys)
+        if buffer not in self.writers:
+            self.writers[buffer] = [writes for writes in self.writes if self.memory.may_change(writes, buffer)]
+        return any(_any_between(self.writes[writes], first, last) for writes in self.writers[buffer])
 
     def is_stale(self, held: _Held, use: _Use, buffer: Var) -> bool:
         """May the buffer hold something else at the use than when the value was read?"""

@@ -17,10 +17,14 @@ _CALLS = {
 }
 
 
+def has_effect(call: Call) -> bool:
+    """Does the call itself, whatever is in its operands, do something besides giving a value?"""
+    return op_name(call) in _CALLS
+
+
 def effect_in(node: Any) -> str | None:
     """The name of a call with an effect inside ``node`` (``atomic_element``, ``allreduce``, ...), or None."""
     for call in collect(node, Call):
-        name = op_name(call)
-        if name in _CALLS:
-            return name.removeprefix(PREFIX)
+        if has_effect(call):
+            return op_name(call).removeprefix(PREFIX)
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tile_cuda import nvcc
 from tile_cuda.toolchain import INCLUDE
@@ -41,3 +42,32 @@ def test_sources_with_atomics_say_so_and_compile(atomic, arch):
         pytest.skip(str(error))
     binary, said = compiler.compile(source, INCLUDE, [f"--gpu-architecture={arch}", "--std=c++17"], "kernel")
     assert binary, said
+
+
+def test_what_was_read_before_an_acquire_is_not_read_after_it(monkeypatch):
+    """Nor is a condition believed: the other block has written by then."""
+    monkeypatch.setenv("TILECORE_SIMULATE", "1")
+
+    @T.prim_func
+    def kernel(P: T.Tensor((4,), "int32"), F: T.Tensor((2,), "uint32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(2, threads=32) as b:
+            if T.get_thread_binding() == 0:
+                if b == 0:
+                    if P[0] < 64 and P[0] >= 0:
+                        before = [P[0]]
+                        T.atomic_store(F[0], 1, "release")
+                        while T.atomic_load(F[1], "acquire") == 0:
+                            pass
+                        Y[0] = before[0]
+                        Y[P[0]] = 1
+                else:
+                    while T.atomic_load(F[0], "acquire") == 0:
+                        pass
+                    P[0] = 70
+                    T.atomic_store(F[1], 1, "release")
+
+    index, flags = np.array([8, 0, 0, 0], np.int32), np.zeros(2, np.uint32)
+    values = np.zeros(64, np.float32)
+    tilecore.compile(kernel, target="cuda -arch=sm_80")(index, flags, values)
+    assert index[0] == 70
+    assert values.tolist() == [8.0] + [0.0] * 63

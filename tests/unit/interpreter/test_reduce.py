@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import tilecore.language as T
 from tilecore.errors import LanguageError, UninitialisedReadError
 from tilecore.interpreter import interpret
+from tilecore.interpreter.tiles.unordered import with_errors
 from tilecore.ir.nodes import AllocBuffer, BufferRegion, BufferStore, Evaluate, IfThenElse, IntImm, Range, SeqStmt, Var
 from tilecore.ir.tile_ops import tile_call, tile_statement
 from tilecore.language.reductions import reduce as T_reduce
@@ -241,3 +242,12 @@ def test_finalize_reducer_needs_an_initialised_buffer():
     body = SeqStmt([AllocBuffer(r), tile_statement("finalize_reducer", [whole(r)])])
     with pytest.raises(UninitialisedReadError, match=r"r\[0\]"):
         interpret(function([], launch(body, 1)))
+
+
+def test_sums_with_errors():
+    """The error of a sum is told the sum of the absolute values; extremes and sums of integers have none."""
+    with with_errors(lambda absolute: absolute / 8):
+        assert reduce_row("sum", [8.0, -4.0, 4.0], "float32") == 10.0
+        assert reduce_row("max", [8.0, -4.0, 4.0], "float32") == 8.0
+        assert reduce_row("sum", [8, -4, 4], "int32") == 8
+    assert reduce_row("sum", [8.0, -4.0, 4.0], "float32") == 8.0

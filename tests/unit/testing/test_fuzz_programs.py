@@ -17,6 +17,7 @@ from tilecore.testing.fuzz.inputs import make_inputs, tensors_of, values_of
 from tilecore.testing.fuzz.oracle import Reference, _bound, _largest, difference, load_kernel, reference_of, sort_of
 from tilecore.testing.fuzz.printing import lines_of, source_of
 from tilecore.testing.fuzz.program import (
+    Alloc,
     Assign,
     Buffer,
     Kernel,
@@ -282,6 +283,32 @@ def test_the_text_is_a_kernel(seed):
     program = generate(seed)
     function = load_kernel(source_of(program))
     assert [str(param.name) for param in function.ir.params][: len(program.params)] == [b.name for b in program.params]
+
+
+def test_partial_sums_are_rounded_too_though_the_interpreter_rounds_once():
+    """Of sums of 32 numbers, 64 times as large, only those are seen that come to nearly nothing."""
+    tile, total = (Buffer(name, ("M", "N"), "float32", "fragment", 640.0) for name in ("t", "c"))
+    at = (Name("i"), Name("j"))
+    seen = Op("clamp", (Op("*", (Load("c", at), Num(64))), Num(-8), Num(8)))
+    body = (
+        Alloc(tile),
+        Alloc(total),
+        Tile("copy", (Name("X"), Name("t"))),
+        Tile("cumsum", (Name("t"), Name("c"))),
+        Loop("Parallel", ("i", "j"), (Name("M"), Name("N")), (Assign(Load("Y", at), seen),)),
+    )
+    tensors = tuple(Buffer(name, ("M", "N"), "float32", "global", cap) for name, cap in (("X", 20.0), ("Y", 8.0)))
+    kernel = Kernel(("b",), (Num(1),), 32, body)
+    program = Program(5, False, (("M", 32), ("N", 16)), (), tensors, (), (kernel,))
+    meant = reference_of(program)
+    assert isinstance(meant, Reference)
+    x = make_inputs(tensors_of(program), program.seed, values_of(program))[0]
+    pairs = x.reshape(16, 2, 16).sum(1, dtype=np.float32)  # of rows, for every other row of a scan by pairs
+    for sums, rows in ((np.cumsum(x, 0, dtype=np.float32), slice(None)), (np.cumsum(pairs, 0), slice(1, None, 2))):
+        got = meant.outputs[1].copy()
+        got[rows] = np.clip(sums * np.float32(64), -8, 8)
+        assert not difference(got, meant.outputs[1], meant.bounds[1])
+    assert meant.bounds[1] < 0.05, "no more than a few roundings of the largest partial sums"
 
 
 def test_a_small_sum_of_large_numbers_may_be_off_by_units_of_those():

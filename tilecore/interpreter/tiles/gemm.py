@@ -11,6 +11,7 @@ from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Scope, Statement
 from tilecore.interpreter.state import State
 from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes
+from tilecore.interpreter.tiles.unordered import moved
 from tilecore.ir.tile_ops import TileCall
 
 _EXACT = float(2**53)
@@ -66,7 +67,8 @@ def _product(left: np.ndarray, right: np.ndarray) -> Any:
         if largest[0] * largest[1] * left.shape[-1] >= _EXACT:
             return left.astype(np.int64) @ right.astype(np.int64)
         return _matmul(left.astype(np.float64), right.astype(np.float64)).astype(np.int64)
-    return _matmul(left.astype(np.float64), right.astype(np.float64))
+    left, right = left.astype(np.float64), right.astype(np.float64)
+    return moved(_matmul(left, right), lambda: _matmul(np.abs(left), np.abs(right)))
 
 
 def _matmul(left: np.ndarray, right: np.ndarray) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilecore.element_values import Value, ValueType, quiet, round_to, wrap
+from tilecore.interpreter.tiles.unordered import moved
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,16 @@ class Join:
         """``value`` joined along ``axis``, starting from the identity, in the working type."""
         work = self.working(kind)
         first = work.type(self.identity(kind))
-        return self.ufunc(kind).reduce(self.ready(kind, value), axis=axis, dtype=work, initial=first)
+        ready = self.ready(kind, value)
+        made = self.ufunc(kind).reduce(ready, axis=axis, dtype=work, initial=first)
+        return moved(made, lambda: np.abs(ready).sum(axis=axis)) if self._is_rounded_sum(kind) else made
 
     def accumulate(self, kind: ValueType, value: Any, axis: int) -> Any:
         """The running joins along ``axis``, each starting from the identity, in the working type."""
         work = self.working(kind)
-        join = self.ufunc(kind)
-        return join(join.accumulate(self.ready(kind, value), axis=axis, dtype=work), work.type(self.identity(kind)))
+        join, ready = self.ufunc(kind), self.ready(kind, value)
+        made = join(join.accumulate(ready, axis=axis, dtype=work), work.type(self.identity(kind)))
+        return moved(made, lambda: np.abs(ready).cumsum(axis=axis)) if self._is_rounded_sum(kind) else made
 
     def pair(self, kind: ValueType, left: Value, right: Value) -> Value:
         return self.finish(kind, self.ufunc(kind)(self.ready(kind, left), self.ready(kind, right)))
@@ -61,7 +65,12 @@ class Join:
     def by_group(self, kind: ValueType, value: np.ndarray, starts: np.ndarray) -> Any:
         """Runs of ``value`` that begin at ``starts``, joined, in the working type."""
         work = self.working(kind)
-        return self.ufunc(kind).reduceat(self.ready(kind, value), starts, dtype=work)
+        ready = self.ready(kind, value)
+        made = self.ufunc(kind).reduceat(ready, starts, dtype=work)
+        return moved(made, lambda: np.add.reduceat(np.abs(ready), starts)) if self._is_rounded_sum(kind) else made
+
+    def _is_rounded_sum(self, kind: ValueType) -> bool:
+        return self.floats is np.add and kind.is_float
 
 
 def _nothing(kind: ValueType) -> Any:

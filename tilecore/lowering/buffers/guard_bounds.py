@@ -11,7 +11,8 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, dtype_of, op_name
 from tilecore.ir.intrinsics import address, as_address
-from tilecore.ir.lasting import branch_scope
+from tilecore.ir.lasting import branch_scope, value_scope
+from tilecore.ir.memory_writes import Memory
 from tilecore.ir.nodes import (
     AttrStmt,
     BufferStore,
@@ -31,7 +32,6 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.ranges import binding_loops, known_range
 from tilecore.ir.scopes import is_global
-from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import variables
 from tilecore.lowering.analysis.kernels import is_axis
 from tilecore.lowering.loops.prefetch import PREFETCH
@@ -45,7 +45,7 @@ class _Guard:
     def __init__(self, func: PrimFunc, env: PassEnv) -> None:
         self.safe_values = env.facts.get("safe_values", {})
         self.analyzer = Analyzer()
-        self.roots = memory_roots(func.body)
+        self.memory = Memory(func.body)
         for symbol in sizes_of(func):
             self.analyzer.bind(
                 symbol, Range.from_min_extent(const(0, dtype_of(symbol)), const(2**31 - 1, dtype_of(symbol)))
@@ -77,7 +77,7 @@ class _Guard:
 
     def branch(self, node: IfThenElse, mutator: Any) -> Any:
         condition = mutator.mutate(node.condition)
-        with branch_scope(self.analyzer, node, self.roots):
+        with branch_scope(self.analyzer, node, self.memory):
             then = mutator.mutate(node.then_case)
         other = None if node.else_case is None else mutator.mutate(node.else_case)
         return IfThenElse(condition, then, other, span=node.span)
@@ -95,7 +95,7 @@ class _Guard:
             return mutator.default_mutate(node)
         condition, then, other = node.args
         made = mutator.mutate(condition)
-        with self.analyzer.constraint_scope(condition):
+        with value_scope(self.analyzer, condition, then, self.memory):
             then = mutator.mutate(then)
         return tirx.if_then_else(made, then, mutator.mutate(other))
 

@@ -9,14 +9,13 @@ may pass one tensor for count as one buffer.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
 from tilecore.ir.effects import effect_in
+from tilecore.ir.memory_writes import may_be_one
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -181,7 +180,7 @@ class _Fuser:
                     continue
                 if buffer in self.roots and other in self.roots and self.roots[buffer].same_as(self.roots[other]):
                     return True
-                if _may_be_one(buffer, other):
+                if may_be_one(buffer, other):
                     alike = loop is not None and structural_equal(buffer.shape, other.shape)
                     if not alike or shared_axis([*access.indices, *seen.indices], loop) is None:
                         return True
@@ -209,19 +208,6 @@ class _Fuser:
             made.remove(alloc)
             self.shrunk.add(str(buffer.name))
         return made
-
-
-def _may_be_one(a: Var, b: Var) -> bool:
-    """May a call pass one tensor for both? They must have the same bytes."""
-    if not (is_global(a) and is_global(b)):
-        return False
-    sizes = []
-    for buffer in (a, b):
-        extents = [constant(size) for size in buffer.shape]
-        if None in extents:
-            return True
-        sizes.append(prod(extents) * DType(dtype_of(buffer)).bits)  # type: ignore[arg-type]
-    return sizes[0] == sizes[1]
 
 
 def _has_inner_loop(loop: For) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.intrinsics import as_address
 from tilecore.ir.nodes import (
     Add,
     Bind,
@@ -66,6 +67,11 @@ class Footprint:
         atomics = [call.args[0] for call in collect(node, Call) if op_name(call) == "tile.atomic_element"]
         for access in [*collect(node, TensorLoad, BufferStore), *atomics]:
             self._touch(access, isinstance(access, BufferStore) or any(access is a for a in atomics))
+        for call in collect(node, Call):
+            pointer = as_address(call)
+            if pointer is not None and "w" in pointer[1]:  # where a function writes from there on is not known
+                self._touch(pointer[0], writes=True)
+                self.viewed.add(self.uniformity.root(pointer[0].source))
         for loop in collect(node, For, While):
             self.inner |= {bind.var for bind in collect(loop.body, Bind)}
             if isinstance(loop, For):

@@ -11,6 +11,7 @@ from typing import Any
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, nothing, op_name, seq, where
+from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import (
     Bind,
     BufferLoad,
@@ -43,6 +44,7 @@ STAGES = "num_stages"
 
 def pipeline_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     aliased = {d.data.args[0] for d in collect(func.body, DeclBuffer)}
+    memory = Memory(func.body)
     slots: dict[Var, Var] = {}
 
     def loop(node: For, mutator: Any) -> Any:
@@ -50,7 +52,7 @@ def pipeline_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
         stages = int(node.annotations.get(STAGES, 0))
         if stages < 2:
             return made
-        return _Pipeline(made, stages, aliased, func, slots, env).run()
+        return _Pipeline(made, stages, aliased, memory, slots, env).run()
 
     body = structural_mutate(func.body, [(For, loop)])
     return func.with_body(with_buffers(body, slots) if slots else body)
@@ -58,23 +60,28 @@ def pipeline_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 class _Pipeline:
     def __init__(
-        self, node: For, stages: int, aliased: set[Var], func: PrimFunc, slots: dict[Var, Var], env: PassEnv
+        self, node: For, stages: int, aliased: set[Var], memory: Memory, slots: dict[Var, Var], env: PassEnv
     ) -> None:
         self.node, self.stages, self.slots, self.env = node, stages, slots, env
         parts = list(node.body.seq) if isinstance(node.body, SeqStmt) else [node.body]
         calls = [as_tile_call(p) if isinstance(p, Evaluate) else None for p in parts]
         inside = {id(p): variables(p) for p in parts}
-        outside = _uses_outside(func, node)
+        outside = _uses_outside(memory.body, node)
+        writes = [writes_of(p) for p in parts]
         values = _values(parts)
         self.ahead: list[Stmt] = []
         self.rest: list[Stmt] = []
         tiles: list[Var] = []
         for number, (part, call) in enumerate(zip(parts, calls, strict=True)):
-            if call is not None and _runs_ahead(call, node, values) and call.dst.source not in aliased | outside:
+            if (
+                call is not None
+                and _runs_ahead(call, node, values, memory)
+                and call.dst.source not in aliased | outside
+            ):
                 tile = call.dst.source
                 used_before = any(tile in inside[id(p)] for p in parts[:number])
-                written_again = any(writes(p, tile) for p in parts if p is not part)
-                depends = any(writes(p, call.src.source) for p in parts)
+                written_again = any(memory.are_of(writes[n], tile) for n in range(len(parts)) if n != number)
+                depends = any(memory.may_change(w, call.src.source, in_place=False) for w in writes)
                 if not (used_before or written_again or depends or tile in slots):
                     self.ahead.append(substitute(part, values))
                     tiles.append(tile)
@@ -148,7 +155,7 @@ def _values(parts: list[Stmt]) -> dict[Var, Any]:
     return values
 
 
-def _runs_ahead(call: TileCall, node: For, values: dict[Var, Any]) -> bool:
+def _runs_ahead(call: TileCall, node: For, values: dict[Var, Any], memory: Memory) -> bool:
     """A copy of a piece of global memory into all of a shared tile, whose place nothing in the loop decides: it may be
     read from memory that the loop does not write."""
     if call.op.name != "copy" or not is_global(call.src.source) or not is_shared(call.dst.source):
@@ -157,32 +164,22 @@ def _runs_ahead(call: TileCall, node: For, values: dict[Var, Any]) -> bool:
     if any(op_name(c) != "if_then_else" for c in collect(places, Call)):
         return False
     sources = {n.source for n in collect(places, TensorLoad)}
-    if not all(is_global(s) or is_private(s) for s in sources) or any(writes(node.body, s) for s in sources):
+    changes = writes_of(node.body)
+    if any(not (is_global(s) or is_private(s)) or memory.may_change(changes, s, in_place=False) for s in sources):
         return False
     bound = {n.loop_var for n in collect(node.body, For)} | {n.var for n in collect(node.body, Bind)}
     return is_whole(call.dst) and not any(variables(place) & bound for place in places)
 
 
-def _uses_outside(func: PrimFunc, node: For) -> set[Var]:
+def _uses_outside(body: Stmt, node: For) -> set[Var]:
     """Buffers that code outside of the loop touches."""
 
     def loop(n: For, mutator: Any) -> Any:
         return nothing() if n.loop_var.same_as(node.loop_var) else mutator.default_mutate(n)
 
-    outside = structural_mutate(func.body, [(For, loop)])
+    outside = structural_mutate(body, [(For, loop)])
     accesses = collect(outside, TensorLoad, TensorRegion, BufferStore)
     return {n.buffer if isinstance(n, BufferStore) else n.source for n in accesses}
-
-
-def writes(part: Stmt, buffer: Var) -> bool:
-    """Does a statement of tile IR write the buffer?"""
-    if any(s.buffer.same_as(buffer) for s in collect(part, BufferStore)):
-        return True
-    for node in collect(part, Evaluate):
-        call = as_tile_call(node)
-        if call is not None and any(call.args[name].source.same_as(buffer) for name in call.op.writes):
-            return True
-    return False
 
 
 def on_slot(part: Stmt, slots: dict[Var, Var], tiles: list[Var], slot: Any) -> Stmt:

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import frexp
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import dtype_of, with_body
 from tilecore.ir.contraction import is_fma
+from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import (
     Bind,
     Call,
@@ -20,35 +20,32 @@ from tilecore.ir.nodes import (
     For,
     ForKind,
     PrimFunc,
-    Var,
     structural_map,
     structural_mutate,
 )
 from tilecore.ir.register_call import register_call
-from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import collect, variables
-from tilecore.ir.written_memory import reads_any, written_memory
+from tilecore.ir.visit import collect, loads, variables
 
 QUOTIENT = register_call("simt.quotient", pure=True)
 
 
 def share_divisors(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    roots = memory_roots(func.body)
+    memory = Memory(func.body)
 
     def loop(node: For, mutator: Any) -> Any:
         changed = mutator.default_mutate(node)
-        return _shared(changed, roots) if changed.kind == ForKind.UNROLLED else changed
+        return _shared(changed, memory) if changed.kind == ForKind.UNROLLED else changed
 
     return func.with_body(structural_mutate(func.body, [(For, loop)]))
 
 
-def _shared(node: For, roots: Mapping[Var, Var]) -> For:
+def _shared(node: For, memory: Memory) -> For:
     """The loop with the divisions whose divisor stays the same."""
-    written = written_memory(node.body, roots)
+    writes = writes_of(node.body)
     changing = {node.loop_var}
 
     def stays(value: Any) -> bool:
-        if variables(value) & changing or reads_any(value, written, roots):
+        if variables(value) & changing or any(memory.may_change(writes, load.source) for load in loads(value)):
             return False
         return all(is_fma(call) for call in collect(value, Call))
 

@@ -20,6 +20,7 @@ from tilecore.testing.fuzz.program import Program
 if TYPE_CHECKING:
     import numpy
 
+ROUNDINGS = 16  # how many times as far as one rounding of each value led others may be from it
 _REFUSALS = (UnsupportedError, LanguageError, TargetError)
 
 
@@ -94,9 +95,41 @@ def _of_one_call(program: Program) -> Reference | Verdict:
         widely = exactly
     around = _largest(exactly)
     bounds = [_bound(a, b, program.exact, around) for a, b in zip(exactly, widely, strict=True)]
+    if not program.exact:
+        bounds = [max(pair) for pair in zip(bounds, _of_sums(program, widely), strict=True)]
     if program.exact and any(bounds):
         return Verdict("inexact")
     return Reference(exactly, bounds)
+
+
+def _of_sums(program: Program, widely: list[Any]) -> list[float]:
+    """How far another order of the additions in sums may lead. The interpreter rounds a sum once, a device each partial
+    sum, and each is at most the sum of the absolute values: so this is several times as far as one such rounding of
+    every sum leads, up or down."""
+    import numpy
+
+    from tilecore.interpreter.tiles.unordered import with_errors
+
+    rng, met = numpy.random.default_rng(program.seed), False
+
+    def rounding(absolute: Any) -> Any:
+        nonlocal met
+        met = True
+        return absolute * 2.0**-24 * rng.choice((-1.0, 1.0), numpy.shape(absolute))
+
+    with with_errors(rounding):
+        moved = _interpreted(program, wide=True)
+    return [_times_of_roundings(a, b) if met else 0.0 for a, b in zip(moved, widely, strict=True)]
+
+
+def _times_of_roundings(moved: Any, wide: Any) -> float:
+    import numpy
+
+    if not isinstance(moved, numpy.ndarray):
+        return 0.0
+    with numpy.errstate(all="ignore"):
+        apart = numpy.abs(moved.astype(numpy.float64) - wide.astype(numpy.float64))
+    return ROUNDINGS * float(apart[numpy.isfinite(apart)].max(initial=0.0))
 
 
 def _has_floats(program: Program) -> bool:
@@ -152,7 +185,7 @@ def _bound(narrow: Any, wide: Any, exact: bool, around: float) -> float:
         spread, scale = float(numpy.abs(a - b)[finite].max()), float(numpy.abs(a)[finite].max())
     unit = 2.0**-facts.significand if facts.kind == "float" else 0.0
     near = min(around, 64 * scale) if facts.kind == "float" else 0.0  # else one large input would hide all
-    return 16 * spread + 8 * scale * max(unit, 2.0**-23) + 8 * near * 2.0**-23
+    return ROUNDINGS * spread + 8 * scale * max(unit, 2.0**-23) + 8 * near * 2.0**-23
 
 
 def judge(program: Program, reference: Reference, target: str, backend: str | None) -> Verdict:

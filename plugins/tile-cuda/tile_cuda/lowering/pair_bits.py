@@ -16,6 +16,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, op_name, seq, statements_of, with_body
+from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import (
     Bind,
     BufferStore,
@@ -50,16 +51,18 @@ class _Bits:
 
 
 def pair_bits(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    memory = Memory(func.body)
+
     def loop(node: For, mutator: Any) -> Any:
         made = mutator.default_mutate(node)
         if made.kind != ForKind.UNROLLED or constant(made.min) != 0 or constant(made.extent) != 2:
             return made
-        return _paired(made)
+        return _paired(made, memory)
 
     return func.with_body(structural_mutate(func.body, [(For, loop)]))
 
 
-def _paired(node: For) -> Any:
+def _paired(node: For, memory: Memory) -> Any:
     """The loop, and in front of it the pairs whose halves it uses."""
     parts = statements_of(node.body)
     if not all(isinstance(part, Bind | BufferStore) for part in parts):
@@ -68,14 +71,14 @@ def _paired(node: For) -> Any:
     for part in parts:
         if isinstance(part, Bind):
             values[part.var] = substitute(part.value, values)
-    written = {store.buffer for store in collect(node.body, BufferStore)}
+    writes = writes_of(node.body)
     pairs: list[Bind] = []
 
     def half(call: Call) -> Any:
         if op_name(call) != "reinterpret" or dtype_of(call) not in _HALVES:
             return call
         found = _bits(substitute(call.args[0], values), node.loop_var)
-        if found is None or any(load.source in written for load in loads(found.x)):
+        if found is None or any(memory.may_change(writes, load.source) for load in loads(found.x)):
             return call
         pairs.append(Bind(Var("pair", "uint32"), found.pair()))
         bits = instructions.half_of_pair(pairs[-1].var, node.loop_var)

@@ -4,6 +4,7 @@ Each statement of a nest is done for all iterations before the next one, and a v
 is a view of the memory itself. The iteration means what it held at that moment. So a name, or the condition of an
 ``if``, has to be a copy where a later statement writes to memory that it reads, and a statement after that (or the next
 step of a loop inside) uses it again. This one analysis decides it for both; everything else is read where it is used.
+Stores are all that can write here: nests with other effects are left to the control core.
 """
 
 from __future__ import annotations

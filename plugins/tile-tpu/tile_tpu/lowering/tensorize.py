@@ -22,6 +22,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of, with_body
 from tilecore.ir.lasting import branch_scope
+from tilecore.ir.memory_writes import Memory
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -32,11 +33,9 @@ from tilecore.ir.nodes import (
     PrimFunc,
     Range,
     Stmt,
-    Var,
     structural_mutate,
 )
 from tilecore.ir.spans import location_of_span
-from tilecore.ir.views import memory_roots
 from tilecore.lowering.buffers.guard_bounds import sizes_of
 from tilecore.transform import PassConfigKey
 
@@ -45,10 +44,10 @@ GUARDED = "tpu.guarded"  # the local buffers that commands use under a condition
 
 
 def tensorize(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    sizes = sizes_of(func)
+    sizes, memory = sizes_of(func), Memory(func.body)
 
     def change(kernel: AttrStmt) -> AttrStmt:
-        work = _Tensorizer(env, chip_of(env.target), sizes)
+        work = _Tensorizer(env, chip_of(env.target), sizes, memory)
         made = work.run(kernel)
         tables = [s for name, view in work.tables.items() for s in (AllocBuffer(view.buffer), _load(view, name))]
         return with_first(made, tables)
@@ -61,19 +60,18 @@ def _load(view: View, function: str) -> Stmt:
 
 
 class _Tensorizer:
-    def __init__(self, env: PassEnv, chip: Chip, sizes: Any) -> None:
+    def __init__(self, env: PassEnv, chip: Chip, sizes: Any, memory: Memory) -> None:
         self.env = env
+        self.memory = memory
         self.chip = chip
         self.layouts: Layouts = env.facts[LAYOUTS]
         self.tables: dict[str, View] = {}
         self.analyzer = Analyzer()
-        self.roots: dict[Var, Var] = {}  # for a view, the buffer whose memory it is
         for symbol in sizes:
             kind = dtype_of(symbol)
             self.analyzer.bind(symbol, Range.from_min_extent(const(0, kind), const(2**31 - 1, kind)))
 
     def run(self, body: Stmt) -> Stmt:
-        self.roots = memory_roots(body)
         return structural_mutate(body, [(AttrStmt, self.attr), (For, self.loop), (IfThenElse, self.branch)])
 
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
@@ -82,7 +80,7 @@ class _Tensorizer:
         return mutator.default_mutate(node)
 
     def branch(self, node: IfThenElse, mutator: Any) -> Any:
-        with branch_scope(self.analyzer, node, self.roots):
+        with branch_scope(self.analyzer, node, self.memory):
             then = mutator.mutate(node.then_case)
         other = None if node.else_case is None else mutator.mutate(node.else_case)
         return IfThenElse(node.condition, then, other, span=node.span)

@@ -203,6 +203,21 @@ def test_loops_with_effects_are_serial():
     assert [entry["loops"] for entry in lowered(kernel)[2]] == ["serial"]
 
 
+@pytest.mark.parametrize(("access", "regions"), [("w", 2), ("r", 1)])
+def test_what_a_function_writes_is_written_when_others_read_it(access, regions):
+    """It may write further elements than the one whose address it gets."""
+
+    @T.prim_func
+    def kernel(Y: T.Tensor((8,), "int32")):
+        with T.Kernel(1, threads=8):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((8,), "int32")
+            T.call_extern("handle", "f", T.access_ptr(s[tx], access))
+            Y[tx] = s[tx]
+
+    assert len(lowered(kernel)[2]) == regions
+
+
 # -- against plain enumeration ---------------------------------------------------------------------------------
 
 terms = st.recursive(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tilecore.language as T
-from tilecore.errors import UnsupportedError
+from tilecore.errors import LimitError, UnsupportedError
 from tilecore.ir.build import statements_of
 from tilecore.ir.nodes import IfThenElse
 from tilecore.ir.visit import collect
@@ -154,3 +154,56 @@ def test_a_branch_with_a_barrier_ends_with_one_where_a_target_needs_that(closed)
     assert len(collect_barriers(branch.then_case)) == 1 + closed
     assert (len(collect_barriers(last)) == 1) == closed
     assert not collect_barriers(branch.else_case)
+
+
+def refused(kernel):
+    with pytest.raises(LimitError) as caught:
+        lowered(kernel)
+    return str(caught.value.hint)
+
+
+def test_what_does_not_fit_however_small_is_not_said_to_fit():
+    """Each buffer begins at an aligned place: a great number of small ones needs more than a block has."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((16,), "float32"), Y: T.Tensor((16,), "float32")):
+        with T.Kernel(1, threads=32):
+            tiles = [T.alloc_shared((16,), "float32") for _ in range(1400)]
+            for tile in tiles:
+                T.copy(X, tile)
+            for i in T.Parallel(16):
+                for tile in tiles:
+                    Y[i] = tile[15 - i]
+
+    hint = refused(kernel)
+    assert "fit" not in hint
+    assert hint.startswith("fewer buffers: 1400 of one byte each would need 179")
+
+
+def test_stages_are_those_of_a_loop_that_is_named_where_there_are_several():
+    @T.prim_func
+    def kernel(X: T.Tensor((32, 4096), "float32"), Y: T.Tensor((4096,), "float32")):
+        with T.Kernel(1, threads=128):
+            few, many = T.alloc_shared((4096,), "float32"), T.alloc_shared((4096,), "float32")
+            for k in T.Pipelined(8, num_stages=2):
+                T.copy(X[k, 0], few)
+                for i in T.Parallel(4096):
+                    Y[i] = few[4095 - i]
+                for j in T.Pipelined(4, num_stages=12):
+                    T.copy(X[k * 4 + j, 0], many)
+                    for i in T.Parallel(4096):
+                        Y[i] = many[4095 - i]
+
+    assert "num_stages=8 in the loop that fills many needs 163840 bytes, which fits" in refused(kernel)
+
+
+def test_fragments_that_are_kept_in_shared_memory_are_named_with_the_reason():
+    @T.prim_func
+    def kernel(X: T.Tensor((256, 256), "float32"), Y: T.Tensor((256, 256), "float32")):
+        with T.Kernel(1, threads=64):
+            large = T.alloc_fragment((256, 256), "float32")
+            T.copy(X, large)
+            for i, j in T.Parallel(256, 256):
+                Y[i, j] = large[j, 255 - i]
+
+    assert "; large is a fragment, kept in shared memory: " in refused(kernel)

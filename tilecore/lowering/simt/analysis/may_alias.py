@@ -11,7 +11,10 @@ FACT = "one_tensor"  # names of parameters between which a barrier stands for th
 
 
 def possible_twins(func: PrimFunc, touched: Set[Var], written: Set[Var]) -> dict[Var, set[Var]]:
-    """For each parameter that is only read the written ones of its element type and shape, and the other way round."""
+    """For each parameter that is only read the written ones of its element type and shape, and the other way round.
+
+    A call may give one tensor for others too (:func:`tilecore.ir.memory_writes.may_be_one`). Those need no barriers: it
+    is right only where each element is read before the same iteration writes it, and so by the same thread."""
     params = [p for p in func.params if is_buffer_var(p)]
     stored = [p for p in params if p in written]
     loaded = [p for p in params if p in touched and p not in written]

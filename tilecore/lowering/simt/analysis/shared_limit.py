@@ -26,13 +26,16 @@ def too_much_shared(
         location=place,
         found=", ".join(f"{b.name} {placed[b][1]}" for b in largest[:6]),
         expected=f"at most {limit} bytes on {env.target.kind}: {total - limit} less",
-        hint=_fewer_stages(placed, needed, limit, env) or _smaller(placed, needed, limit, largest[0]),
+        hint=(_fewer_stages(placed, needed, limit, env) or _smaller(placed, needed, limit, largest[0]))
+        + _not_asked_for({b: placed[b] for b in largest[:6]}, env),
     )
 
 
 def _fewer_stages(placed: Placed, needed: Callable[[Mapping[Var, int]], int], limit: int, env: PassEnv) -> str | None:
     """The most stages of the kernel's deepest pipeline with which it fits."""
+    tiles = {str(b.name) for b in placed}
     rows = [row for row in env.report.get("pipelines", ()) if row.get("stages", 1) > 1]
+    rows = [row for row in rows if tiles & set(str(row["tiles"]).split(", "))]
     for row in sorted(rows, key=lambda row: -int(row["stages"])):
         names, stages = str(row["tiles"]).split(", "), int(row["stages"])
         sizes = {b: size for b, (_, size) in placed.items()}
@@ -40,18 +43,29 @@ def _fewer_stages(placed: Placed, needed: Callable[[Mapping[Var, int]], int], li
             less = {b: size // stages * fewer for b, size in sizes.items() if str(b.name) in names}
             bytes_then = needed({**sizes, **less})
             if bytes_then <= limit:
-                return f"num_stages={fewer} needs {bytes_then} bytes, which fits; or use smaller tiles"
+                which = f" in the loop that fills {row['tiles']}" if len(rows) > 1 else ""
+                return f"num_stages={fewer}{which} needs {bytes_then} bytes, which fits; or use smaller tiles"
     return None
 
 
 def _smaller(placed: Placed, needed: Callable[[Mapping[Var, int]], int], limit: int, largest: Var) -> str:
     """How far all tiles must shrink, by halves; fewer stages alone are not enough."""
     sizes = {b: size for b, (_, size) in placed.items()}
+    least = needed(dict.fromkeys(sizes, 1))
+    if least > limit:  # each begins at a place that is aligned
+        return f"fewer buffers: {len(sizes)} of one byte each would need {least} bytes, aligned"
     part = 2
-    while needed({b: max(1, size // part) for b, size in sizes.items()}) > limit and part < 1 << 20:
+    while needed({b: max(1, size // part) for b, size in sizes.items()}) > limit:
         part *= 2
     rest = {b: size for b, size in sizes.items() if b is not largest}
     spare = limit - needed(rest)
     alone = f"; {largest.name} alone may have {spare} bytes beside the others" if spare > 0 and rest else ""
     words = "half" if part == 2 else f"1/{part} of"
     return f"tiles of {words} this size fit: smaller sides, or narrower element types{alone}"
+
+
+def _not_asked_for(placed: Placed, env: PassEnv) -> str:
+    """Of the buffers, those that the kernel allocates as fragments, and why they are here."""
+    kept = {str(row["buffer"]): str(row["layout"]) for row in env.report.get("layouts", ())}
+    reasons = {str(b.name): kept.get(str(b.name), "").partition("shared memory: ")[2] for b in placed}
+    return "".join(f"; {name} is a fragment, kept in shared memory: {why}" for name, why in reasons.items() if why)

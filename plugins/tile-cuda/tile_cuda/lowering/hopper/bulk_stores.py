@@ -42,6 +42,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment, is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.assumptions import DIVISORS
 from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN
@@ -206,10 +207,11 @@ def _tiling(call: TileCall, p: GroupProduct, row: Any, column: Any, env: PassEnv
 
 def _read_elsewhere(tensor: Var, env: PassEnv) -> bool:
     body = env.facts[UNCHOSEN].body
-    if any(read.source.same_as(tensor) for read in collect(body, TensorLoad)):
-        return True
+    roots = memory_roots(body)
+    read = {load.source for load in collect(body, TensorLoad)}
     calls = (as_tile_call(node) for node in collect(body, Evaluate))
-    return any(c.args[name].source.same_as(tensor) for c in calls if c is not None for name in c.op.reads)
+    read |= {c.args[name].source for c in calls if c is not None for name in c.op.reads}
+    return any(roots.get(buffer, buffer).same_as(tensor) for buffer in read)
 
 
 BULK_STORE = TileOpImpl("copy", "tensor store", lower, matches, priority=40, late=True, fragments=fragments)

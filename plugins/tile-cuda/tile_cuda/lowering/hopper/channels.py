@@ -18,10 +18,10 @@ from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of_part
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, statements_of
+from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
-    BufferStore,
     DeclBuffer,
     Evaluate,
     For,
@@ -36,7 +36,7 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.simt.pipeline_loops import STAGES, writes
+from tilecore.lowering.simt.pipeline_loops import STAGES
 
 PART = "a part of it is filled"
 SLOT = 128  # bytes: where a tensor map may put a tile
@@ -153,11 +153,7 @@ class _Scan:
         self.fills: dict[Var, list[Fill]] = {}
         self.copies = 0
         self.refused: dict[Var, str] = {}
-        self.written = {store.buffer for store in collect(body, BufferStore)}
-        for node in collect(body, Evaluate):
-            call = as_tile_call(node)
-            if call is not None:
-                self.written |= {call.args[name].source for name in call.op.writes}
+        self.memory = Memory(body)
         self.allocated = {alloc.buffer for alloc in collect(body, AllocBuffer)}
         self.views = {decl.data.args[0] for decl in collect(body, DeclBuffer)}
 
@@ -211,8 +207,9 @@ class _Scan:
             inner = [statement.body]
         if not inner:
             touched = {v for v in variables(statement) if v in self.allocated and is_shared(v)}
+            written = writes_of(statement)
             for tile in touched:
-                if not isinstance(statement, AllocBuffer) and writes(statement, tile):
+                if self.memory.are_of(written, tile):
                     self._refuse(tile, "threads write it too")
             return touched if not isinstance(statement, AllocBuffer) else set()
         before = {tile: len(fills) for tile, fills in self.fills.items()}
@@ -245,12 +242,14 @@ class _Scan:
             return "its element type is not the tensor's"
         if call.src.source not in self.tensors:
             return f"{call.src.source.name} is a view"
-        if call.src.source in self.written:
+        if call.src.source in self.memory.written:
             return f"the kernel writes {call.src.source.name}"
-        if any(
-            not is_global(load.source) for r in call.src.region for load in collect(r.min, TensorLoad, TensorRegion)
-        ):
+        places = [load.source for r in call.src.region for load in collect(r.min, TensorLoad, TensorRegion)]
+        if not all(map(is_global, places)):
             return "where it comes from is known to threads only"
+        changed = [source for source in places if source in self.memory.written]
+        if changed:
+            return f"the kernel writes {changed[0].name}, which says where it comes from"
         found = tiling_of_fill(call, self.divisors)
         return found if isinstance(found, str) else None
 

@@ -18,6 +18,8 @@ from tile_cuda.lowering.hopper.pair_blocks import BLOCKS
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, is_nothing, load, seq, statements_of, store, with_body
+from tilecore.ir.effects import effect_in
+from tilecore.ir.memory_writes import Memory
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -172,8 +174,8 @@ class Producer:
     def __init__(self, rings: list[Ring], body: Stmt) -> None:
         self.turns = Turns(rings, body)
         self.events = _events(rings, last=True)
-        self.dropped: set[Var] = set()
-        self.body = body
+        self.dropped: dict[Var, str] = {}  # names that it does without, and why
+        self.body, self.memory = body, Memory(body)
 
     def run(self) -> Stmt:
         return seq([*self.turns.start(), *self._block(self.body)])
@@ -188,8 +190,9 @@ class Producer:
         if node in self.events:
             return self._fill(*self.events[node])
         if isinstance(node, Bind):
-            if self._fault(node.value):
-                self.dropped.add(node.var)
+            reason = self._fault(node.value)
+            if reason is not None:
+                self.dropped[node.var] = reason
                 return []
             return [node]
         if isinstance(node, AttrStmt) and known_range(node) is not None:
@@ -230,13 +233,20 @@ class Producer:
                 made.append(moved.rebuilt(hints={**moved.hints, **how}))
         return made
 
-    def _fault(self, value: Any) -> bool:
-        own = any(not is_global(read.source) for read in collect(value, TensorLoad))
-        return own or bool(variables(value) & self.dropped)
+    def _fault(self, value: Any) -> str | None:
+        """Why the warp that fills cannot work the value out itself, ahead of the others."""
+        reads = {read.source for read in collect(value, TensorLoad)}
+        changed = [buffer for buffer in reads if is_global(buffer) and buffer in self.memory.written]
+        if changed:
+            return f"depends on {changed[0].name}, which the kernel writes"
+        if effect_in(value) is not None or not all(map(is_global, reads)):
+            return "is known to threads only"
+        return next((self.dropped[var] for var in variables(value) if var in self.dropped), None)
 
     def _check(self, value: Any, what: str) -> None:
-        if value is not None and self._fault(value):
-            raise Declined(f"{what} is known to threads only")
+        reason = None if value is None else self._fault(value)
+        if reason is not None:
+            raise Declined(f"{what} {reason}")
 
 
 class Consumer:

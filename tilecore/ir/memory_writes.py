@@ -1,0 +1,153 @@
+"""Which memory a piece of code may write: too much rather than too little. Whoever asks whether a value is still the
+one that was read, or a condition still holds, asks here.
+
+Beside stores, operations on tiles and atomics there are calls of functions that nobody here has read. Such a function
+reaches what it is given and whatever address the kernel hands out for writing, at any time. At a barrier, and at an
+atomic operation that acquires, other threads' writes become visible: of all memory that threads share and the kernel
+writes anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.effects import has_effect
+from tilecore.ir.intrinsics import ADDRESS, as_address
+from tilecore.ir.nodes import AllocBuffer, BufferStore, Call, Evaluate, TensorRegion, Var, is_buffer_var
+from tilecore.ir.scopes import is_global, is_own
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect, loads, regions, variables
+
+_NO_EFFECT_ON_MEMORY = ("assume", "annotate", "print", "device_assert", "shuffle", "ballot", "allreduce")
+_ACQUIRING = ("consume", "acquire", "acq_rel", "seq_cst")
+
+
+@dataclass(frozen=True)
+class Writes:
+    """What code may write. buffers: as they are named in it. foreign: it calls functions that nobody here has read.
+    others: what other threads have written shows from there on."""
+
+    buffers: frozenset[Var] = frozenset()
+    foreign: bool = False
+    others: bool = False
+
+    def __or__(self, other: Writes) -> Writes:
+        return Writes(self.buffers | other.buffers, self.foreign or other.foreign, self.others or other.others)
+
+
+def writes_of(node: Any) -> Writes:
+    """Of a statement with all that is in it, or of an expression."""
+    found = Writes(frozenset(store.buffer for store in collect(node, BufferStore)))
+    evaluated = [statement.value for statement in collect(node, Evaluate)]
+    for call in collect(node, Call):
+        found |= _of_call(call, any(call.same_as(value) for value in evaluated))
+    return found
+
+
+def _of_call(call: Call, stands_alone: bool) -> Writes:
+    pointer = as_address(call)
+    if pointer is not None:
+        element, access = pointer
+        return Writes(frozenset([element.source])) if "w" in access else Writes()
+    tile = as_tile_call(call)
+    if tile is not None:
+        return _of_tile_op(tile)
+    if not stands_alone and not has_effect(call):
+        return Writes()
+    return Writes(frozenset(_given(call)), foreign=True, others=True)
+
+
+def _of_tile_op(tile: TileCall) -> Writes:
+    if tile.op.name in _NO_EFFECT_ON_MEMORY:
+        return Writes()
+    if tile.op.name == "atomic_element":
+        written = frozenset() if tile.kind == "load" else frozenset([tile.dst.source])
+        return Writes(written, others=tile.order in _ACQUIRING)
+    operands = [tile.args[name] for name in tile.op.writes]
+    written = [operand.source for operand in operands if isinstance(operand, TensorRegion)]
+    is_own_work = 0 < len(written) == len(operands) and "." not in tile.op.name
+    # else a barrier, or a backend's own operation, which may be one
+    return Writes(frozenset(written), others=not is_own_work or tile.args.get("order") in _ACQUIRING)
+
+
+def _given(call: Call) -> Iterator[Var]:
+    """The buffers that a call is given, in whatever form."""
+    for arg in call.args:
+        if op_name(arg) == ADDRESS:
+            continue  # it says itself what is written through it
+        yield from (load.source for load in loads(arg))
+        yield from (region.source for region in regions(arg))
+        yield from (var for var in variables(arg) if is_buffer_var(var))
+
+
+class Memory:
+    """The memory of a function, by its body: which buffers are one, and what may write each."""
+
+    def __init__(self, body: Any) -> None:
+        self.body = body
+        self.roots = memory_roots(body)
+
+    def root(self, buffer: Var) -> Var:
+        """The buffer whose memory it is, for views."""
+        return self.roots.get(buffer, buffer)
+
+    def may_change(self, writes: Writes, buffer: Var, in_place: bool = True) -> bool:
+        """May the buffer hold something else after these writes? in_place: also in a call that gives one tensor for two
+        parameters. Such a call is right only where an element is read before the same iteration writes it, so that
+        whoever reads earlier still than the kernel does may leave it out."""
+        if self.are_of(writes, buffer) or (writes.others and self.is_changed_by_others(buffer, in_place)):
+            return True
+        return in_place and any(self.may_be_one(self.root(buffer), self.root(other)) for other in writes.buffers)
+
+    def are_of(self, writes: Writes, buffer: Var) -> bool:
+        """Are some of them of the buffer, as the code itself names it?"""
+        root = self.root(buffer)
+        return any(self.root(other) == root for other in writes.buffers) or (writes.foreign and root in self.handed_out)
+
+    def is_changed_by_others(self, buffer: Var, in_place: bool = True) -> bool:
+        """Is it memory that threads share, and does the kernel write it?"""
+        root = self.root(buffer)
+        if is_own(root):
+            return False
+        return root in self.written or (in_place and any(self.may_be_one(root, other) for other in self.written))
+
+    def may_be_one(self, a: Var, b: Var) -> bool:
+        """May a call give one tensor for these two? One that is written for two that are written it may not."""
+        if a in self.allocated or b in self.allocated or (a in self.written and b in self.written):
+            return False
+        return may_be_one(a, b)
+
+    @cached_property
+    def written(self) -> set[Var]:
+        """What the kernel writes."""
+        return {self.root(buffer) for buffer in writes_of(self.body).buffers}
+
+    @cached_property
+    def handed_out(self) -> set[Var]:
+        """What the kernel hands the address out of, for writing."""
+        addresses = [pointer for call in collect(self.body, Call) if (pointer := as_address(call)) is not None]
+        return {self.root(element.source) for element, access in addresses if "w" in access}
+
+    @cached_property
+    def allocated(self) -> set[Var]:
+        return {alloc.buffer for alloc in collect(self.body, AllocBuffer)}
+
+
+def may_be_one(a: Var, b: Var) -> bool:
+    """May a call give one tensor for these two parameters? They must have the same bytes."""
+    if a.same_as(b) or not (is_global(a) and is_global(b)):
+        return False
+    sizes = []
+    for buffer in (a, b):
+        extents = [constant(size) for size in buffer.shape]
+        if None in extents:
+            return True
+        sizes.append(prod(extents) * DType(dtype_of(buffer)).bits)  # type: ignore[arg-type]
+    return sizes[0] == sizes[1]
