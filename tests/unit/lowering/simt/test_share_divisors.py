@@ -65,13 +65,14 @@ def an_extern_call(x, view, divisors, i):
     T.call_extern("handle", "change", T.address_of(view[0, 0]))
 
 
-def marked(statement):
-    """The number of divisions that are told apart in a loop over ``statement(x, view, divisors, i)``."""
+def marked(statement, divisors=16):
+    """The number of divisions that are told apart in a loop over ``statement(x, view, divisors, i)``. divisors: how many
+    there are; with 8, a call may give one tensor for both parameters."""
 
     @T.prim_func
-    def kernel(X: T.Tensor((8,), "float32"), D: T.Tensor((8,), "float32")):
+    def kernel(X: T.Tensor((8,), "float32"), D: T.Tensor((divisors,), "float32")):
         with T.Kernel(1, threads=32):
-            view = T.view(D, (4, 2))
+            view = T.view(D, (divisors // 2, 2))
             for i in T.unroll(8):
                 statement(X, view, D, i)
 
@@ -104,3 +105,7 @@ def test_others_are_not(statement):
 )
 def test_a_divisor_that_the_loop_may_write_is_not_shared(statement):
     assert marked(statement) == 0
+
+
+def test_a_divisor_that_may_be_what_is_stored_is_not_shared():
+    assert marked(nothing_else, divisors=8) == 0
