@@ -297,7 +297,7 @@ def test_kernels_are_found_in_what_is_timed(monkeypatch):
         def method(self):
             return None
 
-    monkeypatch.setattr(clocks, "JITKernel", Kernel)
+    monkeypatch.setattr(clocks, "Launcher", Kernel)
     kernel = Kernel()
     monkeypatch.setitem(globals(), "global_kernel", kernel)
     found = [
