@@ -56,7 +56,7 @@ from tilecore.lowering.simt.analysis.partition import memory_accesses, offset_of
 from tilecore.lowering.simt.choose_tile_ops import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.tile_ops.reducers import FACT, filled, is_fill
+from tilecore.lowering.simt.tile_ops.reducers import REDUCERS, filled, is_fill
 from tilecore.lowering.simt.tile_ops.thread_elements import is_first, is_there, steps_of
 from tilecore.lowering.simt.tile_ops.thread_registers import Binding, Places, registers_of
 
@@ -71,7 +71,7 @@ def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def bind(body: Stmt, threads: Threads) -> Stmt:
         made = _Binder(body, threads, next(found), env, given).run()
-        return contract_stores(made, env.facts.get(FACT, {}))
+        return contract_stores(made, env.facts.get(REDUCERS, {}))
 
     return func.with_body(each_kernel(func.body, bind))
 
@@ -79,7 +79,7 @@ def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
 class _Binder:
     def __init__(self, body: Stmt, threads: Threads, inferred: Inferred, env: PassEnv, given: set[Var]) -> None:
         self.body, self.threads, self.inferred, self.env = body, threads, inferred, env
-        self.reducers: dict[Var, str] = env.facts.get(FACT, {})
+        self.reducers: dict[Var, str] = env.facts.get(REDUCERS, {})
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
         self.divergent = False  # only some threads reach the statement, or not at the same time

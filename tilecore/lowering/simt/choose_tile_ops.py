@@ -32,7 +32,7 @@ def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     env.facts[UNCHOSEN] = func
     env.facts[DIVISORS] = assumed_divisors(func)
     env.facts["threads"] = threads_in(func.body)
-    env.facts[reducers.FACT] = reducers_of(func.body)
+    env.facts[reducers.REDUCERS] = reducers_of(func.body)
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
     choices = choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
     lowered: dict[Evaluate, Any] = {}

@@ -1,4 +1,4 @@
-"""The error for kernels whose buffers need more shared memory than a block has, and what would fit."""
+"""Builds the error for kernels that need more shared memory than a block has; its hint says what would fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ def too_much_shared(
     place: Location | None,
     env: PassEnv,
 ) -> LimitError:
-    """needed: bytes of a block if buffers had other sizes. place: of the largest buffer."""
+    """The error that says how much shared memory the kernel needs, and which change makes it fit.
+
+    placed: offset and size of each shared buffer, in bytes. total: the bytes that a block needs. needed: the bytes that
+    a block would need with buffers of the given sizes. place: where the largest buffer is allocated.
+    """
     limit = env.capabilities.shared_bytes
     largest = sorted(placed, key=lambda b: -placed[b][1])
     return LimitError(
@@ -31,7 +35,7 @@ def too_much_shared(
 
 
 def _fewer_stages(placed: Placed, needed: Callable[[Mapping[Var, int]], int], limit: int, env: PassEnv) -> str | None:
-    """The most stages of the kernel's deepest pipeline with which it fits."""
+    """A hint with the largest number of stages of the kernel's deepest pipeline that fits; None where none fits."""
     rows = [row for row in env.report.get("pipelines", ()) if row.get("stages", 1) > 1]
     for row in sorted(rows, key=lambda row: -int(row["stages"])):
         names, stages = str(row["tiles"]).split(", "), int(row["stages"])
@@ -40,18 +44,18 @@ def _fewer_stages(placed: Placed, needed: Callable[[Mapping[Var, int]], int], li
             less = {b: size // stages * fewer for b, size in sizes.items() if str(b.name) in names}
             bytes_then = needed({**sizes, **less})
             if bytes_then <= limit:
-                return f"num_stages={fewer} needs {bytes_then} bytes, which fits; or use smaller tiles"
+                return f"use num_stages={fewer}, which needs {bytes_then} bytes, or smaller tiles"
     return None
 
 
 def _smaller(placed: Placed, needed: Callable[[Mapping[Var, int]], int], limit: int, largest: Var) -> str:
-    """How far all tiles must shrink, by halves; fewer stages alone are not enough."""
+    """A hint that says to what fraction all tiles must shrink, where fewer stages alone are not enough."""
     sizes = {b: size for b, (_, size) in placed.items()}
-    part = 2
-    while needed({b: max(1, size // part) for b, size in sizes.items()}) > limit and part < 1 << 20:
-        part *= 2
-    rest = {b: size for b, size in sizes.items() if b is not largest}
-    spare = limit - needed(rest)
-    alone = f"; {largest.name} alone may have {spare} bytes beside the others" if spare > 0 and rest else ""
-    words = "half" if part == 2 else f"1/{part} of"
-    return f"tiles of {words} this size fit: smaller sides, or narrower element types{alone}"
+    divisor = 2
+    while needed({b: max(1, size // divisor) for b, size in sizes.items()}) > limit and divisor < 1 << 20:
+        divisor *= 2
+    others = {b: size for b, size in sizes.items() if b is not largest}
+    spare = limit - needed(others)
+    only_one = f", or make only {largest.name} smaller: at most {spare} bytes" if spare > 0 and others else ""
+    fraction = "half" if divisor == 2 else f"1/{divisor} of"
+    return f"use smaller tiles or narrower element types: tiles of {fraction} this size fit{only_one}"

@@ -17,7 +17,7 @@ from tilecore.ir.reductions import identity, joiner
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.ir.visit import collect
 
-FACT = "reducers"  # {buffer: kind}, noted before the annotations go
+REDUCERS = "reducers"  # {buffer: kind}, noted before the annotations go
 
 
 def everywhere(shape: Sequence[int], threads: int) -> FragmentLayout:
@@ -51,7 +51,7 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
     buffer = call.buffer.source
-    kind = joiner(env.facts[FACT][buffer])
+    kind = joiner(env.facts[REDUCERS][buffer])
 
     def join(position: list[Any]) -> Stmt:
         value = tile_call("allreduce", [load(buffer, position), kind, 0, 1], dtype=dtype_of(buffer))
