@@ -1,7 +1,7 @@
-"""T.Pipelined with stages: copies of global memory into shared tiles run ahead of the computation.
+"""Software-pipelines T.Pipelined loops: copies of global memory into shared tiles run ahead of the computation.
 
-Each such tile gets one slot for every stage. Step k works on slot k % stages while the copies of step k + stages - 1
-are on their way; they are started after the threads agree that step k - 1 is done with the slot.
+Each such tile gets one slot for every stage. Iteration k works on slot k % stages while the copies of iteration
+k + stages - 1 are in flight; they start behind the barrier that ends the use of their slot by iteration k - 1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.buffers.replace_buffers import with_buffers
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC, commit, wait
-from tilecore.lowering.simt.read_layouts import follow
+from tilecore.lowering.simt.read_layouts import transfer_layout
 
 STAGES = "num_stages"
 
@@ -46,101 +46,108 @@ def pipeline_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     slots: dict[Var, Var] = {}
 
     def loop(node: For, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
+        mutated = mutator.default_mutate(node)
         stages = int(node.annotations.get(STAGES, 0))
         if stages < 2:
-            return made
-        return _Pipeline(made, stages, aliased, func, slots, env).run()
+            return mutated
+        return _Pipeline(mutated, stages, aliased, func, slots, env).run()
 
     body = structural_mutate(func.body, [(For, loop)])
     return func.with_body(with_buffers(body, slots) if slots else body)
 
 
 class _Pipeline:
+    """Pipelines one loop.
+
+    aliased: buffers that have views. slots: for each pipelined tile the buffer of all of its slots. copies: the
+    statements that run ahead. computation: the others. tiles: the destinations of the copies.
+    """
+
     def __init__(
         self, node: For, stages: int, aliased: set[Var], func: PrimFunc, slots: dict[Var, Var], env: PassEnv
     ) -> None:
         self.node, self.stages, self.slots, self.env = node, stages, slots, env
         parts = list(node.body.seq) if isinstance(node.body, SeqStmt) else [node.body]
         calls = [as_tile_call(p) if isinstance(p, Evaluate) else None for p in parts]
-        inside = {id(p): variables(p) for p in parts}
-        outside = _uses_outside(func, node)
-        values = _values(parts)
-        self.ahead: list[Stmt] = []
-        self.rest: list[Stmt] = []
+        used = {id(p): variables(p) for p in parts}
+        outside = _buffers_used_outside(func, node)
+        values = _bound_values(parts)
+        self.copies: list[Stmt] = []
+        self.computation: list[Stmt] = []
         tiles: list[Var] = []
-        for number, (part, call) in enumerate(zip(parts, calls, strict=True)):
-            if call is not None and _runs_ahead(call, node, values) and call.dst.source not in aliased | outside:
+        for position, (part, call) in enumerate(zip(parts, calls, strict=True)):
+            if call is not None and _can_run_ahead(call, node, values) and call.dst.source not in aliased | outside:
                 tile = call.dst.source
-                used_before = any(tile in inside[id(p)] for p in parts[:number])
+                used_before = any(tile in used[id(p)] for p in parts[:position])
                 written_again = any(writes(p, tile) for p in parts if p is not part)
                 depends = any(writes(p, call.src.source) for p in parts)
                 if not (used_before or written_again or depends or tile in slots):
-                    self.ahead.append(substitute(part, values))
+                    self.copies.append(substitute(part, values))
                     tiles.append(tile)
                     continue
-            self.rest.append(part)
+            self.computation.append(part)
         self.tiles = tiles
 
     def run(self) -> Stmt:
         node, stages = self.node, self.stages
-        if not self.ahead or not self.rest:
+        if not self.copies or not self.computation:
             return node
         for tile in self.tiles:
             shape = [stages, *(int(constant(s) or 0) for s in tile.shape)]
             scope = str(tile.scope())
             self.slots[tile] = tirx.decl_buffer(shape, dtype_of(tile), str(tile.name), scope=scope, layout=None)
-            follow(self.env, tile, self.slots[tile], stages)
+            transfer_layout(self.env, tile, self.slots[tile], stages)
         names = ", ".join(str(t.name) for t in self.tiles)
         self.env.note("pipelines", {"tiles": names, "stages": stages})
         k, dtype = node.loop_var, dtype_of(node.loop_var)
         first = [self._start(node.min + const(p, dtype), const(p, dtype)) for p in range(stages - 1)]
-        number = _simple(k - node.min)
-        following = k + const(stages - 1, dtype)
+        iteration = _simplified(k - node.min)
+        ahead = k + const(stages - 1, dtype)
         body = seq(
             [
                 wait(stages - 2),
-                self._start(following, _ring(number + const(stages - 1, dtype), stages)),
-                *(on_slot(p, self.slots, self.tiles, _ring(number, stages)) for p in self.rest),
+                self._start(ahead, _slot_of(iteration + const(stages - 1, dtype), stages)),
+                *(on_slot(p, self.slots, self.tiles, _slot_of(iteration, stages)) for p in self.computation),
             ]
         )
-        made = For(k, node.min, node.extent, node.kind, body, annotations=_plain(node), span=node.span)
-        return seq([*first, made, wait(0)])
+        loop = For(k, node.min, node.extent, node.kind, body, annotations=_other_annotations(node), span=node.span)
+        return seq([*first, loop, wait(0)])
 
-    def _start(self, step: Any, slot: Any) -> Stmt:
-        """The copies of a step, if there is such a step, as one group."""
+    def _start(self, loop_value: Any, slot: Any) -> Stmt:
+        """Starts the copies of an iteration as one group; guarded, since the loop may have no such iteration."""
         node = self.node
-        step = _simple(step)
-        inside = _simple(step < node.min + node.extent)
-        there = [_guarded(substitute(p, {node.loop_var: step}), inside) for p in self.ahead]
-        copies = [_marked(on_slot(p, self.slots, self.tiles, slot)) for p in there]
-        return seq([where([] if constant(inside) else [inside], seq(copies)), commit()])
+        loop_value = _simplified(loop_value)
+        exists = _simplified(loop_value < node.min + node.extent)
+        copies = [_with_guarded_loads(substitute(p, {node.loop_var: loop_value}), exists) for p in self.copies]
+        copies = [_with_async_hint(on_slot(p, self.slots, self.tiles, slot)) for p in copies]
+        return seq([where([] if constant(exists) else [exists], seq(copies)), commit()])
 
 
-def _guarded(part: Stmt, inside: Any) -> Stmt:
-    """Without reads of memory for a step that there is not: a copy may work its place out before it asks."""
+def _with_guarded_loads(part: Stmt, exists: Any) -> Stmt:
+    """The copy with its loads under the condition that the iteration exists: a copy may compute its source's indices
+    before its own guard."""
 
     def load(node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        return tirx.if_then_else(inside, made, const(0, dtype_of(made)))
+        mutated = mutator.default_mutate(node)
+        return tirx.if_then_else(exists, mutated, const(0, dtype_of(mutated)))
 
-    return part if constant(inside) else structural_mutate(part, [(TensorLoad, load)])
-
-
-def _ring(number: Any, stages: int) -> Any:
-    return tirx.floormod(number, const(stages, dtype_of(number)))
+    return part if constant(exists) else structural_mutate(part, [(TensorLoad, load)])
 
 
-def _simple(value: Any) -> Any:
+def _slot_of(iteration: Any, stages: int) -> Any:
+    return tirx.floormod(iteration, const(stages, dtype_of(iteration)))
+
+
+def _simplified(value: Any) -> Any:
     return Analyzer().simplify(value)
 
 
-def _plain(node: For) -> dict[str, Any]:
+def _other_annotations(node: For) -> dict[str, Any]:
     return {key: value for key, value in node.annotations.items() if key != STAGES}
 
 
-def _values(parts: list[Stmt]) -> dict[Var, Any]:
-    """What the names stand for that the loop's own statements give to values, such as the page of a table."""
+def _bound_values(parts: list[Stmt]) -> dict[Var, Any]:
+    """The values of the variables that the loop's own statements bind, such as an entry of a page table."""
     values: dict[Var, Any] = {}
     for part in parts:
         if isinstance(part, Bind):
@@ -148,23 +155,23 @@ def _values(parts: list[Stmt]) -> dict[Var, Any]:
     return values
 
 
-def _runs_ahead(call: TileCall, node: For, values: dict[Var, Any]) -> bool:
-    """A copy of a piece of global memory into all of a shared tile, whose place nothing in the loop decides: it may be
-    read from memory that the loop does not write."""
+def _can_run_ahead(call: TileCall, node: For, values: dict[Var, Any]) -> bool:
+    """Is it a copy from global memory into a whole shared tile, whose source region does not depend on what the loop's
+    other statements compute? The region may depend on memory that the loop does not write."""
     if call.op.name != "copy" or not is_global(call.src.source) or not is_shared(call.dst.source):
         return False
-    places = [substitute(r.min, values) for r in call.src.region]
-    if any(op_name(c) != "if_then_else" for c in collect(places, Call)):
+    starts = [substitute(r.min, values) for r in call.src.region]
+    if any(op_name(c) != "if_then_else" for c in collect(starts, Call)):
         return False
-    sources = {n.source for n in collect(places, TensorLoad)}
+    sources = {n.source for n in collect(starts, TensorLoad)}
     if not all(is_global(s) or is_private(s) for s in sources) or any(writes(node.body, s) for s in sources):
         return False
     bound = {n.loop_var for n in collect(node.body, For)} | {n.var for n in collect(node.body, Bind)}
-    return is_whole(call.dst) and not any(variables(place) & bound for place in places)
+    return is_whole(call.dst) and not any(variables(start) & bound for start in starts)
 
 
-def _uses_outside(func: PrimFunc, node: For) -> set[Var]:
-    """Buffers that code outside of the loop touches."""
+def _buffers_used_outside(func: PrimFunc, node: For) -> set[Var]:
+    """The buffers that code outside of the loop accesses."""
 
     def loop(n: For, mutator: Any) -> Any:
         return nothing() if n.loop_var.same_as(node.loop_var) else mutator.default_mutate(n)
@@ -186,42 +193,46 @@ def writes(part: Stmt, buffer: Var) -> bool:
 
 
 def on_slot(part: Stmt, slots: dict[Var, Var], tiles: list[Var], slot: Any) -> Stmt:
-    """``part`` on one slot of the tiles."""
+    """The statement with one slot of each tile in place of the tile.
+
+    slots: for each tile the buffer of all of its slots, with the slot as first axis. slot: the index of the slot.
+    """
 
     def load(node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        if made.source not in tiles:
-            return made
-        return BufferLoad(slots[made.source], [slot, *made.indices], span=node.span)
+        mutated = mutator.default_mutate(node)
+        if mutated.source not in tiles:
+            return mutated
+        return BufferLoad(slots[mutated.source], [slot, *mutated.indices], span=node.span)
 
     def store(node: BufferStore, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        if made.buffer not in tiles:
-            return made
-        return BufferStore(slots[made.buffer], made.value, [slot, *made.indices], span=node.span)
+        mutated = mutator.default_mutate(node)
+        if mutated.buffer not in tiles:
+            return mutated
+        return BufferStore(slots[mutated.buffer], mutated.value, [slot, *mutated.indices], span=node.span)
 
     def region(node: TensorRegion, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        if made.source not in tiles:
-            return made
-        one = Range.from_min_extent(slot, const(1, dtype_of(slot)))
-        return BufferRegion(slots[made.source], [one, *made.region])
+        mutated = mutator.default_mutate(node)
+        if mutated.source not in tiles:
+            return mutated
+        slot_range = Range.from_min_extent(slot, const(1, dtype_of(slot)))
+        return BufferRegion(slots[mutated.source], [slot_range, *mutated.region])
 
     def axis(node: Evaluate, mutator: Any) -> Any:
-        """The slot is an axis in front: a reduction or scan along axis d goes along d + 1 now."""
-        made, call = mutator.default_mutate(node), as_tile_call(node)
+        """The slot is the first axis: a reduction or scan along axis d runs along axis d + 1 now."""
+        mutated, call = mutator.default_mutate(node), as_tile_call(node)
         if call is None or "dim" not in call.args or call.src.source not in tiles:
-            return made
-        at = call.op.operand_names().index("dim")
-        args = list(made.value.args)
-        return as_tile_call(made).rebuilt([*args[:at], const(call.dim + 1, "int32"), *args[at + 1 :]])  # type: ignore[union-attr]
+            return mutated
+        position = call.op.operand_names().index("dim")
+        args = list(mutated.value.args)
+        args[position] = const(call.dim + 1, "int32")
+        return as_tile_call(mutated).rebuilt(args)  # type: ignore[union-attr]
 
     rules = [(TensorLoad, load), (BufferStore, store), (TensorRegion, region), (Evaluate, axis)]
     return structural_mutate(part, rules)
 
 
-def _marked(part: Stmt) -> Stmt:
-    """Its copies may be asynchronous."""
+def _with_async_hint(part: Stmt) -> Stmt:
+    """The statement with the hint that its copies may be asynchronous."""
 
     def mark(node: Evaluate, mutator: Any) -> Any:
         call = as_tile_call(node)
