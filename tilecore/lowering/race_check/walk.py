@@ -85,7 +85,7 @@ class Walk(Asynchronous):
         if isinstance(node, (Break, Continue)):
             self.jumps[isinstance(node, Continue)].append(state)
             return None
-        if not self.program.touches(node):
+        if not self.program.accesses_shared(node):
             self._assign(node)
             return state
         if isinstance(node, For):
@@ -96,7 +96,7 @@ class Walk(Asynchronous):
             return self._branch(node, state, mask, span)
         if isinstance(node, AttrStmt):
             return self._attribute(node, state, mask, span)
-        self.touch(node, node, state, mask, span)
+        self.apply_effects(node, node, state, mask, span)
         self._assign(node)
         return state
 
@@ -179,7 +179,7 @@ class Walk(Asynchronous):
         return end
 
     def _branch(self, node: IfThenElse, state: Memory, mask: Value, span: Any) -> State:
-        self.touch(node.condition, node, state, mask, span)
+        self.apply_effects(node.condition, node, state, mask, span)
         chosen = self.expressions.value(node.condition, self.names)
         if chosen is not UNKNOWN:
             yes, no = np.logical_and(mask, chosen), np.logical_and(mask, np.logical_not(chosen))
@@ -211,7 +211,7 @@ class Walk(Asynchronous):
 
     def _for(self, node: For, state: Memory, mask: Value, span: Any) -> State:
         for head in (node.min, node.extent):
-            self.touch(head, node, state, mask, span)
+            self.apply_effects(head, node, state, mask, span)
         first, count = (self.expressions.value(part, self.names) for part in (node.min, node.extent))
         first = UNKNOWN if np.ndim(first) else first
         if count is not UNKNOWN and np.ndim(count):
@@ -261,14 +261,14 @@ class Walk(Asynchronous):
         if not self.program.orders(node.body):
             self._forget(node.body)
             outer, self.jumps = self.jumps, ([], [])
-            self.touch(node.condition, node, state, mask, span)
+            self.apply_effects(node.condition, node, state, mask, span)
             end = self.statement(node.body, state, mask, span)
             self.jumps = outer
             return state if end is None else end
         left: list[Memory] = []
 
         def step(number: int, at: Memory) -> State:
-            self.touch(node.condition, node, at, mask, span)
+            self.apply_effects(node.condition, node, at, mask, span)
             goes_on = self.expressions.value(node.condition, self.names)
             if goes_on is UNKNOWN or not np.all(goes_on):
                 left.append(at.copy())

@@ -1,8 +1,8 @@
-"""Joins of values over threads: shuffles within a warp, shared memory between warps.
+"""Lowers reductions across threads: shuffles within a warp, shared memory across warps.
 
-A group whose members are ``stride`` divergent: first the members in one warp join by exchanging values (after log2
-steps each has the result), then each warp leaves its result in shared memory and every thread reductions those of the
-warps.
+The members of a group are ``stride`` threads apart. First the members in one warp reduce by a butterfly of shuffles:
+after log2 steps each of them has the result. Then each warp stores its result in shared memory, and every thread
+reduces the results of the warps.
 """
 
 from __future__ import annotations
