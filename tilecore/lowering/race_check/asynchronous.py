@@ -20,7 +20,8 @@ from tilecore.lowering.race_check.effects import (
     bytes_of,
 )
 from tilecore.lowering.race_check.groups import FIRST
-from tilecore.lowering.race_check.memory import AsyncWork, Conflict, Memory, Site
+from tilecore.lowering.race_check.memory import Memory
+from tilecore.lowering.race_check.records import AsyncWork, Conflict, Site
 from tilecore.lowering.race_check.values import UNKNOWN, Value
 
 ATOMICS: dict[str, int] = {}  # the code of each kind of atomic operation

@@ -11,8 +11,8 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.visit import collect
 from tilecore.lowering.race_check.effects import MemoryBarrierWait, effects_of
-from tilecore.lowering.race_check.memory import Conflict, Site
 from tilecore.lowering.race_check.program import Program
+from tilecore.lowering.race_check.records import Conflict, Site
 from tilecore.lowering.race_check.walk import Walk
 
 WARP = 32

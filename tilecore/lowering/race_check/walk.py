@@ -31,8 +31,9 @@ from tilecore.lowering.race_check.accesses import Accesses
 from tilecore.lowering.race_check.asynchronous import Asynchronous
 from tilecore.lowering.race_check.effects import VALUES
 from tilecore.lowering.race_check.groups import Groups
-from tilecore.lowering.race_check.memory import Conflict, Memory, Site
+from tilecore.lowering.race_check.memory import Memory
 from tilecore.lowering.race_check.program import NEST, Program, is_scalar
+from tilecore.lowering.race_check.records import Conflict, Site
 from tilecore.lowering.race_check.values import UNKNOWN, Expressions, Value
 
 STEPS = 48  # of a loop whose end is not known, or that does not repeat itself
