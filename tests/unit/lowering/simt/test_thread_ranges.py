@@ -58,7 +58,7 @@ def ranges_in(body) -> list[ThreadRange]:
     return [r for node in collect(body, AttrStmt) if (r := range_of(node)) is not None]
 
 
-def test_each_role_is_dealt_out_to_its_threads():
+def test_each_role_is_partitioned_over_its_threads():
     func, env = lowered(two_roles(), "bind_threads")
     assert ranges_in(func.body) == [ThreadRange(0, 64), ThreadRange(64, 128)]
     (held,) = [row for row in env.report["layouts"] if row["buffer"] == "f"]
