@@ -64,7 +64,7 @@ def _kernel(symbol: str, func: PrimFunc, dialect: Dialect) -> tuple[str, Emitted
     names = Names(dialect.reserved | {dialect.arena_name, symbol})
     offsets = {str(k): int(v) for k, v in (func.attrs.get("simt.shared") or {}).items()}
     emit = Statements(dialect, names, offsets, MemoryUses(func.body, read_only))
-    shared = {str(name) for name in func.attrs.get("simt.one_tensor") or ()}
+    shared = {str(name) for name in func.attrs.get("simt.may_alias") or ()}
     parameters = [_parameter(emit, param, param in set(read_only), str(param.name) in shared) for param in func.params]
     shared_bytes = int(func.attrs.get("simt.shared_bytes") or 0)
     threads = _three(func.attrs["tile.threads"])

@@ -192,9 +192,10 @@ def tiled(core: FragmentLayout, repeats: Sequence[tuple[int, int, str]], shape: 
 def spread(
     shape: Sequence[int], threads: int, vector: int = 1, fastest: int | None = None, warp: int = 0
 ) -> FragmentLayout:
-    """Elements dealt out to all threads: ``vector`` neighbours along axis ``fastest`` (the last) to each, then thread
-    after thread along it, then along the other axes from the last to the first; what is left over goes to registers.
-    With ``warp``: where axis ``fastest`` takes all threads several times, each warp's elements are one piece of it."""
+    """Elements partitioned over all threads: ``vector`` neighbours along axis ``fastest`` (the last) to each, then
+    thread after thread along it, then along the other axes from the last to the first; what is left over goes to
+    registers. With ``warp``: where axis ``fastest`` takes all threads several times, each warp's elements are one piece
+    of it."""
     axes = list(range(len(shape)))[::-1]
     if fastest is not None:
         axes = [fastest, *(a for a in axes if a != fastest)]

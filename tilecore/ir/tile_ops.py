@@ -79,8 +79,8 @@ TILE_OPS: dict[str, TileOp] = {
         TileOp("atomic_element", ("dst:load", "value:expr", "kind:str", "order:str", "compare:any*")),
         # a reducer buffer becomes an ordinary one: partial results of all threads joined
         TileOp("finalize_reducer", ("buffer:region",), ("buffer",), ("buffer",)),
-        # made by lowering: threads join what each has added up (lowering/simt/sink_reductions.py)
-        TileOp("join_partials", ("buffer:region",), ("buffer",), ("buffer",)),
+        # made by lowering: threads reduce their partial sums (lowering/simt/sink_reductions.py)
+        TileOp("reduce_partials", ("buffer:region",), ("buffer",), ("buffer",)),
         TileOp("sync_threads", ()),
         # expression: the value of another thread of the warp, in parts of width threads; kind: idx xor up down
         # (language/threads.py)

@@ -33,7 +33,8 @@ def elements(layout):
 
 @st.composite
 def layouts(draw):
-    """Random digits: each axis a product of small extents, dealt out to threads and registers with copies between."""
+    """Random digits: each axis a product of small extents, partitioned over threads and registers with copies
+    between."""
     digits, shape, stride = [], [], {THREAD: draw(st.sampled_from([1, 1, 2])), REGISTER: 1}
     for axis in range(draw(st.integers(1, 3))):
         place = 1

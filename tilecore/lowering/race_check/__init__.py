@@ -1,1 +1,1 @@
-"""Proof that barriers order what threads do in shared memory; independent of the passes that put the barriers."""
+"""Proves that a kernel has no race in shared memory; independent of the passes that insert barriers."""

@@ -1,8 +1,9 @@
-"""Cells of a thread that a butterfly of shuffles has made the same in all threads.
+"""Finds private cells that are uniform across the block because a butterfly of shuffles computes them.
 
-In each step the threads t and t ^ d exchange what they have and join it with their own: after a step for every power of
-two below the number of threads all have the same, as both of a pair compute the same (the operation is commutative).
-Before the last step they differ, so a cell that anything else reads by then does not count.
+In each step the threads t and t ^ d exchange their values, and each combines the two. After a step for every power of
+two below the number of threads, all threads have the same value, since both threads of a pair compute the same: the
+operation is commutative. Before the last step the values differ, so a cell that anything else reads by then is not
+uniform.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ SHUFFLE = "simt.shuffle"
 COMMUTATIVE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 
-def joined_cells(body: Stmt, threads: int) -> set[Var]:
-    """The cells that such a butterfly over all threads of the block is the last to write. threads: of the block."""
-    wanted = {1 << bit for bit in range((threads - 1).bit_length())}
+def uniform_cells(body: Stmt, threads: int) -> set[Var]:
+    """The cells that such a butterfly over all ``threads`` of the block is the last to write."""
+    all_distances = {1 << bit for bit in range((threads - 1).bit_length())}
     exchanged = {bind.var: bind.value for bind in collect(body, Bind) if op_name(bind.value) == SHUFFLE}
     steps: dict[Var, list[int]] = {}
-    started: set[Var] = set()
-    broken: set[Var] = set()
+    initialized: set[Var] = set()
+    rejected: set[Var] = set()
     loads: Counter[Var] = Counter()  # so far, in the order of the code
     for node in collect(body, BufferStore, TensorLoad):
         if isinstance(node, TensorLoad):
@@ -33,15 +34,15 @@ def joined_cells(body: Stmt, threads: int) -> set[Var]:
             continue
         cell, distance = node.buffer, _distance(node, exchanged)
         if distance is not None:
-            done = steps.setdefault(cell, [])
-            if loads[cell] != 2 * len(done) + 1:  # two in each step before, and what this one exchanges
-                broken.add(cell)
-            done.append(distance)
-        elif cell in started:
-            broken.add(cell)  # written twice: what is in it depends on the way
+            distances = steps.setdefault(cell, [])
+            if loads[cell] != 2 * len(distances) + 1:  # two in each earlier step, and one of this step's exchange
+                rejected.add(cell)
+            distances.append(distance)
+        elif cell in initialized:
+            rejected.add(cell)  # written twice: its value may depend on the path
         else:
-            started.add(cell)
-    return {cell for cell, distances in steps.items() if wanted <= set(distances) and cell not in broken}
+            initialized.add(cell)
+    return {cell for cell, distances in steps.items() if all_distances <= set(distances) and cell not in rejected}
 
 
 def _distance(store: BufferStore, exchanged: dict[Var, Call]) -> int | None:
@@ -57,6 +58,7 @@ def _distance(store: BufferStore, exchanged: dict[Var, Call]) -> int | None:
 
 
 def _sides(value: Any) -> Iterator[Any]:
+    """The two operands of a commutative operation; nothing for any other expression."""
     if isinstance(value, (Add, Mul, Max, Min)):
         yield from (value.a, value.b)
     elif isinstance(value, Call) and op_name(value) in COMMUTATIVE:

@@ -1,4 +1,4 @@
-"""What calls in thread IR do to shared memory and to the order of threads; backends describe their own."""
+"""The effects of calls in thread IR on shared memory and on the order of threads; backends describe their own calls."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, PrimFunc
 from tilecore.lowering.race_check.values import Compute, Expressions
 
-COPIES = "copies"  # the channel of simt.copy_async
+COPIES = "copies"  # the queue of simt.copy_async: its commits and waits concern these copies only
 
 
 @dataclass(frozen=True)
-class Touch:
-    """Bytes from ``element`` on are read or written. size: in bytes. atomic: the operation, "" for none. lanes: how
-    many threads of each warp, counted from 0, do it; 0: all. element may be of any memory."""
+class Access:
+    """Reads or writes ``size`` bytes from ``element`` on.
+
+    element: a load that names the place, in any memory. atomic: the kind of an atomic operation, "" for none. lanes:
+    the access is by the first ``lanes`` threads of each warp; 0: by all threads.
+    """
 
     element: Any
     size: int
@@ -27,23 +30,26 @@ class Touch:
 
 
 @dataclass(frozen=True)
-class AnyTouch:
-    """Something in the buffer of ``element`` is read or written."""
+class AnyAccess:
+    """Reads or writes any element of the buffer of ``element``."""
 
     element: Any
     writes: bool
 
 
 @dataclass(frozen=True)
-class Start:
-    """Asynchronous work: reads or writes ``size`` bytes from ``element`` on, later. channel: whose commits and waits it
-    belongs to; None: it tells ``barrier``, an element. at: the first byte in the arena, where no element says it;
-    pieces: (byte behind it, size) of each run."""
+class AsyncAccess:
+    """Starts asynchronous work that reads or writes ``size`` bytes from ``element`` on.
+
+    queue: the queue whose commits and waits order the work; None: the work completes on ``barrier``, an element of
+    shared memory. at: an expression of the first byte in the arena, where ``element`` does not give it; it is rounded
+    down to a multiple of ``align``. pieces: (offset from there, size) in bytes of each contiguous run.
+    """
 
     element: Any
     size: int
     writes: bool
-    channel: str | None
+    queue: str | None
     barrier: Any = None
     at: Any = None
     pieces: tuple[tuple[int, int], ...] = ()
@@ -52,73 +58,77 @@ class Start:
 
 @dataclass(frozen=True)
 class Commit:
-    channel: str
+    """Makes one group of the asynchronous work of ``queue`` that the threads have started since the last commit."""
+
+    queue: str
 
 
 @dataclass(frozen=True)
 class Wait:
-    """remaining: an expression, the groups that may go on."""
+    """Waits for all groups of ``queue`` but the last ``remaining``, an expression."""
 
-    channel: str
+    queue: str
     remaining: Any
 
 
 @dataclass(frozen=True)
-class Hear:
-    """Waits at a barrier in memory."""
+class MemoryBarrierWait:
+    """Waits at a barrier in memory (mbarrier)."""
 
     barrier: Any
 
 
 @dataclass(frozen=True)
 class Barrier:
-    """Whoever comes here waits for all others who do. warps: only for those of its warp."""
+    """Each thread that executes the call waits for all others that do. warps: only for those of its own warp."""
 
     warps: bool = False
 
 
-Effect = Touch | AnyTouch | Start | Commit | Wait | Hear | Barrier
+Effect = Access | AnyAccess | AsyncAccess | Commit | Wait | MemoryBarrierWait | Barrier
 Describe = Callable[[Call, PrimFunc], list[Effect]]
-VALUES: dict[str, Callable[[Call, Expressions], Compute]] = {}  # what calls of backends compute
+VALUES: dict[str, Callable[[Call, Expressions], Compute]] = {}  # how to compute the values of backends' calls
 _calls: dict[str, Describe] = {}
 
 
 def describe_calls(calls: Mapping[str, Describe]) -> None:
-    """A backend says what its calls in thread IR do: of each name a function of (the call, the kernel)."""
+    """Registers the effects of a backend's calls in thread IR: for each name a function of (the call, the kernel)."""
     _calls.update(calls)
 
 
 def effects_of(call: Call, func: PrimFunc) -> list[Effect] | None:
-    """What a call does besides its loads; None: it is not known."""
+    """The effects of a call besides those of its arguments; None where the call is not described."""
     describe = _calls.get(op_name(call))
     return None if describe is None else describe(call, func)
 
 
 def bytes_of(element: Any, count: int = 1) -> int:
+    """The size in bytes of ``count`` elements of the buffer of ``element``, rounded up."""
     return -(-DType(dtype_of(element.source)).bits * count // 8)
 
 
 def nothing(call: Call, func: PrimFunc) -> list[Effect]:
+    """The description of calls without effects on shared memory."""
     return []
 
 
 def _copy(call: Call, func: PrimFunc) -> list[Effect]:
     to, source, size = call.args[0], call.args[1], int(constant(call.args[2]) or 0)
-    return [Start(to, size, True, COPIES), Touch(source, size, False)]
+    return [AsyncAccess(to, size, True, COPIES), Access(source, size, False)]
 
 
 def _atomic(call: Call, func: PrimFunc) -> list[Effect]:
     element = call.args[0]
-    return [Touch(element, bytes_of(element), True, str(call.args[2].value))]
+    return [Access(element, bytes_of(element), True, str(call.args[2].value))]
 
 
 def _address(call: Call, func: PrimFunc) -> list[Effect]:
-    return [AnyTouch(call.args[0], kind == "w") for kind in str(call.args[1].value)]
+    return [AnyAccess(call.args[0], kind == "w") for kind in str(call.args[1].value)]
 
 
 def _vector_atomic(call: Call, func: PrimFunc) -> list[Effect]:
     element, count = call.args[0], int(constant(call.args[2]) or 0)
-    return [Touch(element, bytes_of(element, count), True, "add")]
+    return [Access(element, bytes_of(element, count), True, "add")]
 
 
 describe_calls(

@@ -1,4 +1,4 @@
-"""What the proof of order needs to know of a kernel in thread IR: its arena, its threads, which statements matter."""
+"""The facts of a kernel in thread IR that the race check needs: its arena, its threads, which statements matter."""
 
 from __future__ import annotations
 
@@ -29,16 +29,20 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_private, is_shared
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import children, collect, variables, without_calls
-from tilecore.lowering.race_check.butterflies import joined_cells
-from tilecore.lowering.race_check.effects import AnyTouch, Touch, effects_of
+from tilecore.lowering.race_check.butterflies import uniform_cells
+from tilecore.lowering.race_check.effects import Access, AnyAccess, effects_of
 
 NEST = "simt.nest"  # attribute of a statement that was a T.Parallel
-ELEMENT = (Touch, AnyTouch)
-SAME = frozenset({"simt.block_vote"})  # calls of a target that give all threads of the block one value
+ACCESSES = (Access, AnyAccess)
+UNIFORM_CALLS = frozenset({"simt.block_vote"})  # calls whose result is the same for all threads of the block
 
 
 class Program:
-    """A kernel's code, and facts of its statements by their addresses."""
+    """A kernel's code, and facts of its statements.
+
+    threads: the extents of the block. count: the number of its threads. offsets: the first byte of each shared buffer
+    in the arena. bytes: the size of the arena. roots: for each view the buffer that owns its memory.
+    """
 
     def __init__(self, func: PrimFunc) -> None:
         attrs = func.attrs
@@ -54,16 +58,17 @@ class Program:
 
     @cached_property
     def cell(self) -> int:
-        """Bytes of the smallest element in shared memory."""
+        """The bytes of the smallest element in shared memory: the granularity of the check."""
         buffers = [n.buffer for n in collect(self.body, AllocBuffer, DeclBuffer) if is_shared(n.buffer)]
         return min((max(1, DType(dtype_of(buffer)).bits // 8) for buffer in buffers), default=1)
 
     def start_of(self, buffer: Var) -> int | None:
-        """The first byte of a shared buffer, or of a view, in the arena."""
+        """The first byte in the arena of a shared buffer or of a view of one; None for other memory."""
         root = self.roots.get(buffer, buffer)
         return self.offsets.get(str(root.name)) if is_shared(root) else None
 
     def size_of(self, buffer: Var) -> int:
+        """The bytes of the buffer that owns the memory of ``buffer``."""
         root = self.roots.get(buffer, buffer)
         count = 1
         for size in root.shape:
@@ -72,12 +77,12 @@ class Program:
 
     # -- which statements matter ----------------------------------------------------------------------------------
 
-    def touches(self, node: Any) -> bool:
-        """Is there an access of shared memory in it, or anything that orders some?"""
+    def accesses_shared(self, node: Any) -> bool:
+        """Does the statement access shared memory, or order such accesses?"""
         return self._flags[node.__chandle__()][1]
 
     def orders(self, node: Any) -> bool:
-        """Is there a barrier in it, or asynchronous work?"""
+        """Does the statement hold a barrier, or start or wait for asynchronous work?"""
         return self._flags[node.__chandle__()][2]
 
     def jumps(self, node: Any) -> bool:
@@ -87,119 +92,131 @@ class Program:
     def _mark(self, node: Stmt) -> tuple[bool, bool, bool]:
         inner = list(children(node))
         if inner:
-            found = [self._mark(child) for child in inner]
+            flags = [self._mark(child) for child in inner]
             heads = (getattr(node, name, None) for name in ("condition", "min", "extent"))
-            touches = any(t for t, _, _ in found) or any(h is not None and self._loads(h) for h in heads)
-            orders = any(o for _, o, _ in found)
-            jumps = any(j for _, _, j in found) and not isinstance(node, (For, While))
+            accesses_shared = any(a for a, _, _ in flags) or any(h is not None and self._loads(h) for h in heads)
+            orders = any(o for _, o, _ in flags)
+            jumps = any(j for _, _, j in flags) and not isinstance(node, (For, While))
         else:
-            touches, orders = self._simple(node)
+            accesses_shared, orders = self._simple(node)
             jumps = isinstance(node, (Break, Continue))
-        self._flags[node.__chandle__()] = node, touches, orders, jumps
-        return touches, orders, jumps
+        self._flags[node.__chandle__()] = node, accesses_shared, orders, jumps
+        return accesses_shared, orders, jumps
 
     def _loads(self, node: Any) -> bool:
         return any(self.start_of(load.source) is not None for load in collect(node, TensorLoad))
 
     def _simple(self, node: Stmt) -> tuple[bool, bool]:
-        touches = self._loads(node) or (isinstance(node, BufferStore) and self.start_of(node.buffer) is not None)
+        accesses_shared = self._loads(node) or (
+            isinstance(node, BufferStore) and self.start_of(node.buffer) is not None
+        )
         effects = [e for call in collect(node, Call) for e in effects_of(call, self.func) or ()]
-        orders = any(not isinstance(e, ELEMENT) for e in effects)
-        return touches or orders, orders
+        orders = any(not isinstance(e, ACCESSES) for e in effects)
+        return accesses_shared or orders, orders
 
     # -- which names matter ---------------------------------------------------------------------------------------
 
     @cached_property
     def needed(self) -> set[Any]:
-        """Names and cells of a thread on which places in shared memory, and ways through the code, depend."""
-        found: set[Any] = set()
+        """The variables and private cells on which indices of shared memory, or the control flow, depend."""
+        needed: set[Any] = set()
         for node in collect(self.body, For, While, IfThenElse):
-            if self.touches(node):
+            if self.accesses_shared(node):
                 for part in (getattr(node, name, None) for name in ("condition", "min", "extent")):
                     if part is not None:
-                        found |= variables(part)
+                        needed |= variables(part)
         for load in collect(self.body, TensorLoad):
             if self.start_of(load.source) is not None:
-                found |= set().union(*(variables(index) for index in load.indices))
+                needed |= set().union(*(variables(index) for index in load.indices))
         for store in collect(self.body, BufferStore):
             if self.start_of(store.buffer) is not None:
-                found |= set().union(*(variables(index) for index in store.indices))
+                needed |= set().union(*(variables(index) for index in store.indices))
         for call in collect(self.body, Call):
             for effect in effects_of(call, self.func) or ():
                 for part in (getattr(effect, name, None) for name in ("at", "remaining")):
                     if part is not None:
-                        found |= variables(part)
-        return self._closed(found)
+                        needed |= variables(part)
+        return self._with_sources(needed)
 
-    def _closed(self, found: set[Any]) -> set[Any]:
+    def _with_sources(self, needed: set[Any]) -> set[Any]:
+        """The names, and all names from which their values are computed."""
         sources = [(n.var, n.value) for n in collect(self.body, Bind)]
         sources += [(n.buffer, n.value) for n in collect(self.body, BufferStore) if is_scalar(n.buffer)]
         size = -1
-        while size < len(found):
-            size = len(found)
+        while size < len(needed):
+            size = len(needed)
             for name, value in sources:
-                if name in found:
-                    found |= variables(value)
-        return found
+                if name in needed:
+                    needed |= variables(value)
+        return needed
 
     @cached_property
-    def _joined(self) -> set[Any]:
-        return joined_cells(self.body, self.count)
+    def _uniform_cells(self) -> set[Any]:
+        return uniform_cells(self.body, self.count)
 
     @cached_property
     def varying(self) -> set[Any]:
-        """Names and private buffers whose values may differ between threads."""
-        found: set[Any] = set(self.thread_vars)
+        """The variables and private buffers whose values may differ between threads."""
+        varying: set[Any] = set(self.thread_vars)
         size = -1
-        while size < len(found):
-            size = len(found)
-            self._spread(self.body, False, found)
-        return found
+        while size < len(varying):
+            size = len(varying)
+            self._add_varying(self.body, False, varying)
+        return varying
 
-    def varies(self, expression: Any, known: set[Any] | None = None) -> bool:
-        found = self.varying if known is None else known
-        expression = without_calls(expression, SAME)
-        if any(_is_of_target(call) for call in collect(expression, Call)):
+    def varies(self, expression: Any, varying: set[Any] | None = None) -> bool:
+        """May the value differ between threads? varying: the names whose values may, by default ``self.varying``."""
+        names = self.varying if varying is None else varying
+        expression = without_calls(expression, UNIFORM_CALLS)
+        if any(_is_target_call(call) for call in collect(expression, Call)):
             return True
-        return any(self.roots.get(var, var) in found for var in variables(expression))
+        return any(self.roots.get(var, var) in names for var in variables(expression))
 
-    def _spread(self, node: Stmt, apart: bool, found: set[Any]) -> None:
-        if isinstance(node, Bind) and (apart or self.varies(node.value, found)):
-            found.add(node.var)
-        elif isinstance(node, BufferStore) and is_private(node.buffer) and (apart or self._stores_apart(node, found)):
-            found.add(self.roots.get(node.buffer, node.buffer))
+    def _add_varying(self, node: Stmt, is_divergent: bool, varying: set[Any]) -> None:
+        """Adds the names to which a statement may give different values in different threads."""
+        if isinstance(node, Bind) and (is_divergent or self.varies(node.value, varying)):
+            varying.add(node.var)
+        elif self._stores_varying(node, is_divergent, varying):
+            varying.add(self.roots.get(node.buffer, node.buffer))
         if not list(children(node)):
-            found |= self._written_by_calls(node)
+            varying |= self._written_by_calls(node)
         heads = [getattr(node, name, None) for name in ("condition", "min", "extent")]
-        inner = apart or any(head is not None and self.varies(head, found) for head in heads)
-        if isinstance(node, For) and inner and not apart:
-            found.add(node.loop_var)
+        is_inner_divergent = is_divergent or any(head is not None and self.varies(head, varying) for head in heads)
+        if isinstance(node, For) and is_inner_divergent and not is_divergent:
+            varying.add(node.loop_var)
         for child in children(node):
-            self._spread(child, inner, found)
+            self._add_varying(child, is_inner_divergent, varying)
 
-    def _stores_apart(self, store: BufferStore, found: set[Any]) -> bool:
-        """May threads store different values?"""
-        given = (store.value, *store.indices)
-        return store.buffer not in self._joined and any(self.varies(part, found) for part in given)
+    def _stores_varying(self, node: Stmt, is_divergent: bool, varying: set[Any]) -> bool:
+        """May threads store different values in their private buffer?"""
+        if not isinstance(node, BufferStore) or not is_private(node.buffer):
+            return False
+        if is_divergent:
+            return True
+        parts = (node.value, *node.indices)
+        return node.buffer not in self._uniform_cells and any(self.varies(part, varying) for part in parts)
 
     def _written_by_calls(self, node: Stmt) -> set[Any]:
-        """The registers that calls in a statement may write: an atomic its element, and functions those whose addresses
-        they take. An instruction, which is a statement, may write any of its operands."""
+        """The private buffers that calls in a statement may write.
+
+        An atomic operation writes its element; a function may write what its pointers point to; a target's instruction
+        may write any of its operands.
+        """
         loads: list[Any] = []
         for call in collect(node, Call):
             effects = effects_of(call, self.func) or ()
-            if op_name(call) == ADDRESS or any(isinstance(effect, Touch) and effect.atomic for effect in effects):
+            if op_name(call) == ADDRESS or any(isinstance(effect, Access) and effect.atomic for effect in effects):
                 loads.append(call.args[0])
-            elif isinstance(node, Evaluate) and (_is_of_target(call) or op_name(call).startswith("call_")):
+            elif isinstance(node, Evaluate) and (_is_target_call(call) or op_name(call).startswith("call_")):
                 loads += collect(call, TensorLoad)
         return {self.roots.get(load.source, load.source) for load in loads if is_private(load.source)}
 
 
-def _is_of_target(call: Call) -> bool:
-    """Is it one of a target's functions or of the tile operations, and not a function of values like ``exp``?"""
+def _is_target_call(call: Call) -> bool:
+    """Is it a target's operation or a tile operation, and not a function of values like ``exp``?"""
     return "." in op_name(call)
 
 
 def is_scalar(buffer: Var) -> bool:
-    """A cell of a thread."""
+    """Is it a private buffer of one element?"""
     return is_private(buffer) and all(constant(size) == 1 for size in buffer.shape)

@@ -1,7 +1,7 @@
-"""Values of integer expressions for all threads of a block at once, as far as they do not depend on data.
+"""Computes integer expressions for all threads of a block at once, where they do not depend on data.
 
-A value is a number, a numpy array whose last axis counts the threads (loops that are taken in one go have axes before
-it), or ``UNKNOWN``. Expressions become Python functions, each once.
+A value is a number, a numpy array, or ``UNKNOWN``. The last axis of an array is the thread index; loops whose
+iterations are computed together have axes before it. Each expression is compiled to a Python function once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tilecore.ir.nodes import (
 
 
 class _Unknown:
-    """A value that depends on data or on sizes of the call."""
+    """A value that depends on data or on the call's sizes."""
 
     def __repr__(self) -> str:
         return "unknown"
@@ -59,18 +59,18 @@ def _truncated_quotient(a: Any, b: Any) -> Any:
     return np.where((a < 0) != (b < 0), -(np.abs(a) // np.abs(b)), np.abs(a) // np.abs(b))
 
 
-def _truncated_rest(a: Any, b: Any) -> Any:
+def _truncated_remainder(a: Any, b: Any) -> Any:
     return a - b * _truncated_quotient(a, b)
 
 
-_TWO: dict[type, Callable[[Any, Any], Any]] = {
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
     Add: lambda a, b: a + b,
     Sub: lambda a, b: a - b,
     Mul: lambda a, b: a * b,
     FloorDiv: lambda a, b: a // b,
     FloorMod: lambda a, b: a % b,
     Div: _truncated_quotient,
-    Mod: _truncated_rest,
+    Mod: _truncated_remainder,
     Min: np.minimum,
     Max: np.maximum,
     EQ: lambda a, b: a == b,
@@ -89,26 +89,31 @@ _DIVIDES = (FloorDiv, FloorMod, Div, Mod)
 
 
 class Expressions:
-    """calls: what the calls of a backend are, each a function of (the call, this) that gives a Compute. start_of: the
-    first byte of a shared buffer in the block's arena."""
+    """Compiles expressions.
+
+    calls: for the name of each call of a backend a function of (the call, this object) that returns a Compute.
+    start_of: the first byte of a shared buffer in the block's arena.
+    """
 
     def __init__(
         self, calls: Mapping[str, Callable[[Call, Expressions], Compute]], start_of: Callable[[Var], int | None]
     ) -> None:
         self.calls, self.start_of = calls, start_of
-        self._known: dict[int, tuple[Any, Compute]] = {}  # by address; the node is kept alive
+        self._compiled: dict[int, tuple[Any, Compute]] = {}  # by address; the node is kept alive
 
     def value(self, node: Any, names: Names) -> Value:
+        """The value of an expression. names: the values of variables and private cells."""
         return self.compute(node)(names)
 
     def compute(self, node: Any) -> Compute:
+        """The function that computes an expression from the values of names."""
         key = node.__chandle__()
-        entry = self._known.get(key)
+        entry = self._compiled.get(key)
         if entry is None:
-            entry = self._known[key] = node, self._made(node)
+            entry = self._compiled[key] = node, self._compile(node)
         return entry[1]
 
-    def _made(self, node: Any) -> Compute:
+    def _compile(self, node: Any) -> Compute:
         number = constant(node) if isinstance(node, IntImm) else None
         if number is not None:
             return lambda names: number
@@ -116,8 +121,8 @@ class Expressions:
             return lambda names: names.get(node, UNKNOWN)
         if isinstance(node, TensorLoad):
             return lambda names: names.get(node.source, UNKNOWN)
-        if type(node) in _TWO:
-            return self._two(node, _TWO[type(node)])
+        if type(node) in _BINARY:
+            return self._binary(node, _BINARY[type(node)])
         if isinstance(node, (And, Or)):
             return self._logic(node)
         if isinstance(node, Not):
@@ -131,7 +136,7 @@ class Expressions:
             return self.compute(node.base)
         return self._call(node) if isinstance(node, Call) else lambda names: UNKNOWN
 
-    def _two(self, node: Any, apply: Callable[[Any, Any], Any]) -> Compute:
+    def _binary(self, node: Any, apply: Callable[[Any, Any], Any]) -> Compute:
         left, right = self.compute(node.a), self.compute(node.b)
         divides = isinstance(node, _DIVIDES)
 
@@ -145,15 +150,15 @@ class Expressions:
         return compute
 
     def _logic(self, node: Any) -> Compute:
-        """Known where one side decides."""
+        """``and`` and ``or``; known where one known side decides."""
         left, right = self.compute(node.a), self.compute(node.b)
         wins = isinstance(node, Or)
 
         def compute(names: Names) -> Value:
             a, b = left(names), right(names)
             if a is UNKNOWN or b is UNKNOWN:
-                known = b if a is UNKNOWN else a
-                decided = known is not UNKNOWN and np.all(np.asarray(known, bool) == wins)
+                known_side = b if a is UNKNOWN else a
+                decided = known_side is not UNKNOWN and np.all(np.asarray(known_side, bool) == wins)
                 return wins if decided else UNKNOWN
             return np.logical_or(a, b) if wins else np.logical_and(a, b)
 

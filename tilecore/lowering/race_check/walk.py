@@ -31,8 +31,9 @@ from tilecore.lowering.race_check.accesses import Accesses
 from tilecore.lowering.race_check.asynchronous import Asynchronous
 from tilecore.lowering.race_check.effects import VALUES
 from tilecore.lowering.race_check.groups import Groups
-from tilecore.lowering.race_check.memory import Conflict, Memory, Site
+from tilecore.lowering.race_check.memory import Memory
 from tilecore.lowering.race_check.program import NEST, Program, is_scalar
+from tilecore.lowering.race_check.records import Conflict, Site
 from tilecore.lowering.race_check.values import UNKNOWN, Expressions, Value
 
 STEPS = 48  # of a loop whose end is not known, or that does not repeat itself
@@ -89,7 +90,7 @@ class Walk(Asynchronous):
         if isinstance(node, (Break, Continue)):
             self.jumps[isinstance(node, Continue)].append(self._way(state))
             return None
-        if not self.program.touches(node) and not self.program.jumps(node):
+        if not self.program.accesses_shared(node) and not self.program.jumps(node):
             self._assign(node, mask)
             return state
         if isinstance(node, For):
@@ -100,7 +101,7 @@ class Walk(Asynchronous):
             return self._branch(node, state, mask, span)
         if isinstance(node, AttrStmt):
             return self._attribute(node, state, mask, span)
-        self.touch(node, node, state, mask, span)
+        self.apply_effects(node, node, state, mask, span)
         self._assign(node, mask)
         return state
 
@@ -196,7 +197,7 @@ class Walk(Asynchronous):
         return end
 
     def _branch(self, node: IfThenElse, state: Memory, mask: Value, span: Any) -> State:
-        self.touch(node.condition, node, state, mask, span)
+        self.apply_effects(node.condition, node, state, mask, span)
         chosen = self.expressions.value(node.condition, self.names)
         if self.may_jump and self.program.jumps(node) and np.ndim(chosen) == 0:
             chosen = UNKNOWN
@@ -234,7 +235,7 @@ class Walk(Asynchronous):
 
     def _for(self, node: For, state: Memory, mask: Value, span: Any) -> State:
         for head in (node.min, node.extent):
-            self.touch(head, node, state, mask, span)
+            self.apply_effects(head, node, state, mask, span)
         first, count = (self.expressions.value(part, self.names) for part in (node.min, node.extent))
         first = UNKNOWN if np.ndim(first) else first
         if count is not UNKNOWN and np.ndim(count):
@@ -310,7 +311,7 @@ class Walk(Asynchronous):
 
             def steps(entered: Memory) -> State:
                 self._forget(node.body)
-                self.touch(node.condition, node, entered, mask, span)
+                self.apply_effects(node.condition, node, entered, mask, span)
                 return self.statement(node.body, entered, mask, span)
 
             after = self._unordered(steps, state)
@@ -319,7 +320,7 @@ class Walk(Asynchronous):
         left: list[Way] = []
 
         def step(number: int, at: Memory) -> State:
-            self.touch(node.condition, node, at, mask, span)
+            self.apply_effects(node.condition, node, at, mask, span)
             goes_on = self.expressions.value(node.condition, self.names)
             if goes_on is UNKNOWN or not np.all(goes_on):
                 left.append(self._way(at))

@@ -1,7 +1,7 @@
-"""A barrier at the end of each branch that has one inside: for devices whose compiler runs what follows it wrongly.
+"""Adds a barrier at the end of each branch that holds one, for compilers that miscompile the code behind such a branch.
 
-They say so by the feature "closed_branches". The threads of a block take such a branch together, so one more barrier in
-it is allowed.
+Targets with such a compiler have the feature "closed_branches". All threads of the block take a branch that holds a
+barrier, so another barrier in it is allowed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ def add_branch_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return func
 
     def branch(node: IfThenElse, mutator: Any) -> Stmt:
-        made = mutator.default_mutate(node)
-        other = None if made.else_case is None else _closed(made.else_case)
-        return IfThenElse(made.condition, _closed(made.then_case), other, span=made.span)
+        mutated = mutator.default_mutate(node)
+        other = None if mutated.else_case is None else _with_final_barrier(mutated.else_case)
+        return IfThenElse(mutated.condition, _with_final_barrier(mutated.then_case), other, span=mutated.span)
 
     return func.with_body(structural_mutate(func.body, [(IfThenElse, branch)]))
 
 
-def _closed(body: Stmt) -> Stmt:
+def _with_final_barrier(body: Stmt) -> Stmt:
+    """One side of a branch, with a barrier at its end where it holds one."""
     barriers = collect_barriers(body)
     if not barriers:
         return body

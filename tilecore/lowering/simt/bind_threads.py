@@ -1,17 +1,16 @@
 """Turns the code of a block into the code of one of its threads.
 
-Parallel nests become loops over a thread's own elements, fragments its registers; operations that were kept are lowered
-now that layouts are known. What the block does once, outside of nests (a store, an atomic, a print), one thread does.
+Parallel nests become loops over a thread's own elements, and fragments become registers. The remaining tile operations
+are lowered, since layouts are known now. One thread does what the block does once, outside of nests: a store, an atomic
+operation, a print.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
-from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
@@ -19,7 +18,6 @@ from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, stor
 from tilecore.ir.contraction import contract_stores
 from tilecore.ir.fragments import Digit, FragmentLayout
 from tilecore.ir.nodes import (
-    Add,
     AllocBuffer,
     AttrStmt,
     Bind,
@@ -30,12 +28,9 @@ from tilecore.ir.nodes import (
     For,
     ForKind,
     IfThenElse,
-    Mul,
     PrimFunc,
-    Range,
     SeqStmt,
     Stmt,
-    Sub,
     Var,
     While,
     is_buffer_var,
@@ -47,59 +42,66 @@ from tilecore.ir.scopes import is_own
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ThreadRange, for_threads, number_in, range_of
 from tilecore.ir.tile_ops import as_tile_call
-from tilecore.ir.visit import collect, loads, substitute, variables
+from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel, without_unit_axes
 from tilecore.lowering.analysis.uniformity import SAME, Division, Uniformity
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC, ASYNC_NEST
+from tilecore.lowering.simt.analysis.overflow import (
+    bind_extent,
+    data_dependent_variables,
+    is_data_dependent,
+    may_wrap,
+)
 from tilecore.lowering.simt.analysis.parallel_nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
 from tilecore.lowering.simt.analysis.partition import memory_accesses, offset_of
 from tilecore.lowering.simt.choose_tile_ops import HINT, chosen
 from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.tile_ops.reducers import FACT, filled, is_fill
-from tilecore.lowering.simt.tile_ops.thread_elements import is_first, is_there, steps_of
-from tilecore.lowering.simt.tile_ops.thread_registers import Binding, Places, registers_of
+from tilecore.lowering.simt.tile_ops.reducers import REDUCERS, filled, is_fill
+from tilecore.lowering.simt.tile_ops.thread_elements import in_bounds, is_first_copy, steps_of
+from tilecore.lowering.simt.tile_ops.thread_registers import Binding, FragmentRegisters, registers_of
 
-MOST_TRIPS = 1 << 16  # of loops and axes of the grid whose extent is not known
-UNROLLED_STEPS = 64  # of a nest that touches no registers
-UNROLLED_STATEMENTS = 512  # of all steps of such a nest: the vendors' compilers take minutes for some thousands
+UNROLLED_STEPS = 64  # most iterations of a nest without fragments that is unrolled
+UNROLLED_STATEMENTS = 512  # most statements of such a nest when unrolled: vendor compilers need minutes for thousands
 
 
 def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    found = iter(env.facts["inferred"])
-    given = {param for param in func.params if not is_buffer_var(param)}
+    inferred = iter(env.facts["inferred"])
+    arguments = {param for param in func.params if not is_buffer_var(param)}
 
     def bind(body: Stmt, threads: Threads) -> Stmt:
-        made = _Binder(body, threads, next(found), env, given).run()
-        return contract_stores(made, env.facts.get(FACT, {}))
+        thread_code = _Binder(body, threads, next(inferred), env, arguments).run()
+        return contract_stores(thread_code, env.facts.get(REDUCERS, {}))
 
     return func.with_body(each_kernel(func.body, bind))
 
 
 class _Binder:
-    def __init__(self, body: Stmt, threads: Threads, inferred: Inferred, env: PassEnv, given: set[Var]) -> None:
+    """Binds one kernel. arguments: the scalar parameters of the function."""
+
+    def __init__(self, body: Stmt, threads: Threads, inferred: Inferred, env: PassEnv, arguments: set[Var]) -> None:
         self.body, self.threads, self.inferred, self.env = body, threads, inferred, env
-        self.reducers: dict[Var, str] = env.facts.get(FACT, {})
+        self.reducers: dict[Var, str] = env.facts.get(REDUCERS, {})
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
         self.range = self.uniformity.block  # the threads whose code it is
         self.division = SAME  # between which threads it differs whether, or when, they reach the statement
-        self.data = values_of_the_call(body, given)
-        self.trips = {loop.loop_var: n for loop in collect(body, For) if (n := constant(loop.extent)) is not None}
+        self.data = data_dependent_variables(body, arguments)
+        self.extents = {loop.loop_var: n for loop in collect(body, For) if (n := constant(loop.extent)) is not None}
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
-        units = without_unit_axes(threads)
-        number = threads.number({axis.var: units.get(axis.var, axis.var) for axis in threads.axes})
-        self._take(Binding(Analyzer().simplify(number), threads.count, inferred, registers))
-        self.numbers: dict[Var, int] = {}  # of threads in their ranges
+        unit_axes = without_unit_axes(threads)
+        thread_index = threads.number({axis.var: unit_axes.get(axis.var, axis.var) for axis in threads.axes})
+        self._set_binding(Binding(Analyzer().simplify(thread_index), threads.count, inferred, registers))
+        self.range_indices: dict[Var, int] = {}  # variables of thread indices in ranges of threads, with the counts
 
-    def _take(self, binding: Binding) -> None:
-        """Who does what follows."""
+    def _set_binding(self, binding: Binding) -> None:
+        """Sets the threads that execute the statements that follow."""
         self.binding = self.env.facts["binding"] = binding
 
     def run(self) -> Stmt:
-        made = self.statement(self.body)
-        ranges = {axis.var: axis.extent for axis in self.threads.axes} | self.numbers
-        return Places(self.binding, ranges, set(self.reducers)).run(made)
+        body = self.statement(self.body)
+        extents = {axis.var: axis.extent for axis in self.threads.axes} | self.range_indices
+        return FragmentRegisters(self.binding, extents, set(self.reducers)).run(body)
 
     # -- statements -------------------------------------------------------------------------------------------
 
@@ -140,10 +142,10 @@ class _Binder:
     def _for_threads(self, node: AttrStmt, threads: ThreadRange) -> Stmt:
         all_of_them, number = self.binding, number_in(node)
         around, self.range = self.range, threads
-        self.numbers[number] = threads.count
-        self._take(replace(all_of_them, thread=number, threads=threads.count))
+        self.range_indices[number] = threads.count
+        self._set_binding(replace(all_of_them, thread=number, threads=threads.count))
         made = for_threads(threads, self.statement(node.body), number, node.span)
-        self._take(all_of_them)
+        self._set_binding(all_of_them)
         self.range = around
         return made
 
@@ -153,7 +155,7 @@ class _Binder:
             impl = chosen(call, self.env)
             return impl.lower(call, self.env)
         if isinstance(node, BufferStore) and node.buffer in self.reducers:
-            return self._filled(node) if is_fill(node, self.reducers) else self._once_a_block(node)
+            return self._fill_once(node) if is_fill(node, self.reducers) else self._once_a_block(node)
         if isinstance(node, BufferStore) and not is_own(node.buffer):
             varies = any(self._differs(self.uniformity.division(v)) for v in (node.value, *node.indices))
             return node if varies else self._once_a_block(node)
@@ -161,9 +163,9 @@ class _Binder:
             return node if self.uniformity.each_prints(call) else self._once_a_block(node)
         if self.per_thread or not effects_in(node):
             return node
-        return self._once(node) if isinstance(node, Evaluate) else self._told(node)
+        return self._once(node) if isinstance(node, Evaluate) else self._broadcast(node)
 
-    def _filled(self, node: BufferStore) -> BufferStore:
+    def _fill_once(self, node: BufferStore) -> BufferStore:
         return filled(node, self.reducers[node.buffer], self.binding.thread)
 
     def _once_a_block(self, node: Stmt) -> Stmt:
@@ -173,19 +175,19 @@ class _Binder:
     def _once(self, node: Stmt) -> Stmt:
         return IfThenElse(tirx.EQ(self.binding.thread, const(0, "int32")), node, None, span=node.span)
 
-    def _told(self, node: Any) -> Stmt:
-        """One thread computes a value with an effect; all read it."""
+    def _broadcast(self, node: Any) -> Stmt:
+        """One thread computes a value with a side effect and stores it in shared memory; all threads read it there."""
         dtype = dtype_of(node.value)
         cell = tirx.decl_buffer([1], dtype, "told", scope="shared", layout=None)
         zero = const(0, "int32")
         write = self._once(store(cell, node.value, [zero], node.span))
         read = load(cell, [zero], node.span)
-        made = (
+        use = (
             Bind(node.var, read, span=node.span)
             if isinstance(node, Bind)
             else BufferStore(node.buffer, read, list(node.indices), span=node.span)
         )
-        return seq([AllocBuffer(cell), write, made])
+        return seq([AllocBuffer(cell), write, use])
 
     # -- nests ------------------------------------------------------------------------------------------------
 
@@ -194,51 +196,54 @@ class _Binder:
         if partition is None:
             return self._strided(nest)
         steps = steps_of(partition, "s")
-        places = partition.indices(self.binding.thread, list(steps.values()))
-        inner = structural_map(nest.body, (For, _one_by_one))  # what is left inside of a nest is a thread's own work
+        indices = partition.indices(self.binding.thread, list(steps.values()))
+        inner = structural_map(nest.body, (For, _serial))  # loops inside of a nest belong to one thread
         if is_fill(inner, self.reducers):
-            inner = self._filled(inner)
+            inner = self._fill_once(inner)
         elif not (nest.is_private and self.per_thread):
-            inner = self._inside(nest, inner, partition)
-        body = where(is_there(partition, nest.variables), inner)
-        values = {var: _as_expr(place, var) for var, place in zip(nest.variables, places, strict=True)}
-        made = self._divided(substitute(body, values), steps)
+            inner = self._execute_once(nest, inner, partition)
+        body = where(in_bounds(partition, nest.variables), inner)
+        values = {var: _as_expr(index, var) for var, index in zip(nest.variables, indices, strict=True)}
+        loops = self._simplify_divisions(substitute(body, values), steps)
         for digit, step in reversed(steps.items()):
-            made = _step_loop(step, digit, made, partition, nest)
+            loops = _step_loop(step, digit, loops, partition, nest)
         value = ASYNC_NEST if ASYNC in nest.node.annotations else 1
-        return AttrStmt(const(0, "int32"), NEST, const(value, "int32"), made, span=nest.node.span)
+        return AttrStmt(const(0, "int32"), NEST, const(value, "int32"), loops, span=nest.node.span)
 
-    def _divided(self, body: Stmt, steps: dict[Digit, Var]) -> Stmt:
-        """Quotients and remainders of a thread's places as short as they can be: where a lane stands often decides.
-        Those of numbers from memory, of numbers that the call gives, and of products with large numbers stay as they
-        are: they may wrap, which the analyzer rules out."""
+    def _simplify_divisions(self, body: Stmt, steps: dict[Digit, Var]) -> Stmt:
+        """Simplifies quotients and remainders of int32 indices by the ranges of thread indices and loop variables.
+
+        Divisions of values that depend on data, and of values that may wrap, stay: the analyzer assumes that nothing
+        wraps.
+        """
         divisions = collect(body, FloorDiv, FloorMod)
         if not divisions:
             return body
         analyzer = Analyzer()
-        for axis in self.threads.axes:
-            _bind(analyzer, axis.var, axis.extent)
-        for digit, var in steps.items():
-            _bind(analyzer, var, digit.extent)
         extents = {axis.var: axis.extent for axis in self.threads.axes} | {v: d.extent for d, v in steps.items()}
-        extents |= self.trips
+        for var, extent in extents.items():
+            bind_extent(analyzer, var, extent)
+        extents |= self.extents
 
-        def short(node: Any, mutator: Any) -> Any:
-            known = dtype_of(node) == "int32" and not is_of_call(node, self.data) and not may_wrap(node, extents)
-            return analyzer.simplify(node) if known else mutator.default_mutate(node)
+        def simplify(node: Any, mutator: Any) -> Any:
+            is_index = dtype_of(node) == "int32" and not is_data_dependent(node, self.data)
+            return analyzer.simplify(node) if is_index and not may_wrap(node, extents) else mutator.default_mutate(node)
 
-        return structural_mutate(body, [(FloorDiv, short), (FloorMod, short)])
+        return structural_mutate(body, [(FloorDiv, simplify), (FloorMod, simplify)])
 
-    def _inside(self, nest: Nest, body: Stmt, partition: FragmentLayout) -> Stmt:
-        """Where several threads have the same iteration, one of them does what others see."""
-        first = is_first(partition, self.binding.thread)
+    def _execute_once(self, nest: Nest, body: Stmt, partition: FragmentLayout) -> Stmt:
+        """The body of a nest. Where several threads have the same iteration, only the first does what others see."""
+        first = is_first_copy(partition, self.binding.thread)
         if not first or not keeps_values(nest):
             return where(first, body)
         if is_for_one(nest):
             raise UnsupportedError(
-                "every thread keeps a value of this loop, and the loop changes what the value is made of",
+                "the parallel loop updates the source of a per-thread value",
                 location=location_of_span(nest.node.span),
-                hint="copy what it reads to a fragment, or keep its values in shared memory",
+                found="a value for a fragment or a local buffer, computed from memory that the same loop writes; "
+                "several threads would execute each iteration to hold a copy of it",
+                expected="a per-thread value whose source the loop does not change",
+                hint="copy what the loop reads to a fragment before it, or store its results in shared memory",
             )
 
         condition = all_of(first)
@@ -253,62 +258,32 @@ class _Binder:
         return structural_mutate(body, [(BufferStore, once), (Evaluate, once)])
 
     def _strided(self, nest: Nest) -> Stmt:
-        """Sizes known at run time: iterations are dealt out one by one."""
+        """A nest whose sizes are known at run time: its iterations are partitioned one by one, in a strided loop."""
         total: Any = const(1, "int32")
         for axis in nest.axes:
             total = total * axis.extent
         turn = Var("turn", "int32")
-        number = turn * self.binding.threads + self.binding.thread
-        rest, values = number, {}
+        iteration = turn * self.binding.threads + self.binding.thread
+        quotient, values = iteration, {}
         for axis in reversed(nest.axes):
-            values[axis.loop_var] = axis.min + (rest if axis is nest.axes[0] else rest % axis.extent)
-            rest = rest // axis.extent
-        inner = structural_map(nest.body, (For, _one_by_one))
-        body = IfThenElse(number < total, substitute(inner, values), None)
+            values[axis.loop_var] = axis.min + (quotient if axis is nest.axes[0] else quotient % axis.extent)
+            quotient = quotient // axis.extent
+        inner = structural_map(nest.body, (For, _serial))
+        body = IfThenElse(iteration < total, substitute(inner, values), None)
         turns = (total + (self.binding.threads - 1)) // self.binding.threads
-        made = For(turn, const(0, "int32"), turns, ForKind.SERIAL, body, span=nest.node.span)
-        return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), made, span=nest.node.span)
+        loop = For(turn, const(0, "int32"), turns, ForKind.SERIAL, body, span=nest.node.span)
+        return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), loop, span=nest.node.span)
 
 
-def values_of_the_call(body: Stmt, given: set[Var]) -> set[Var]:
-    """The variables that are computed from what memory holds, or from numbers that are ``given`` with the call."""
-    data = set(given)
-    for bind in collect(body, Bind):
-        if is_of_call(bind.value, data):
-            data.add(bind.var)
-    return data
-
-
-def may_wrap(value: Any, extents: Mapping[Var, int]) -> bool:
-    """Is a sum or a product inside of it too large for int32? extents: of variables that begin at 0; others are taken
-    to stay below MOST_TRIPS."""
-    analyzer = Analyzer()
-    for var in variables(value):
-        kind = FACTS[dtype_of(var)]
-        if kind.kind in ("int", "uint"):
-            most = (1 << (kind.bits - 1)) - 1  # that the type can hold
-            _bind(analyzer, var, min(most, max(1, extents.get(var, MOST_TRIPS))))
-    bounds = (analyzer.const_int_bound(node) for node in collect(value, Add, Sub, Mul))
-    return any(int(b.min_value) < -(2**31) or int(b.max_value) >= 2**31 for b in bounds)
-
-
-def is_of_call(value: Any, data: set[Var]) -> bool:
-    """Is something of it read from memory, or one of the variables ``data``?"""
-    return bool(loads(value)) or not data.isdisjoint(variables(value))
-
-
-def _bind(analyzer: Analyzer, var: Var, extent: int) -> None:
-    analyzer.bind(var, Range.from_min_extent(const(0, dtype_of(var)), const(extent, dtype_of(var))))
-
-
-def _one_by_one(node: For) -> For:
+def _serial(node: For) -> For:
+    """A parallel loop as a serial one; other loops as they are."""
     if node.kind != ForKind.PARALLEL:
         return node
     return For(node.loop_var, node.min, node.extent, ForKind.SERIAL, node.body, span=node.span)
 
 
 def _step_loop(var: Var, digit: Digit, body: Stmt, partition: FragmentLayout, nest: Nest) -> Stmt:
-    """The loop over one digit of a thread's elements. Neighbours that may move together: VECTORIZED."""
+    """The loop over one digit of a thread's elements; VECTORIZED where its elements are contiguous in memory."""
     if digit.stride == 1 and digit.place == 1 and _moves_along(nest, digit.axis):
         kind = ForKind.VECTORIZED
     elif nest.fragments() or _is_short(nest, partition.registers):
@@ -324,13 +299,14 @@ def _is_short(nest: Nest, steps: int) -> bool:
 
 
 def _moves_along(nest: Nest, axis: int) -> bool:
-    """Is there memory whose neighbours lie along this loop?"""
+    """Does the nest access memory that is contiguous along this loop?"""
     return any(coefficient(offset_of(a), nest.variables[axis]) == 1 for a in memory_accesses(nest))
 
 
-def _as_expr(place: Any, var: Var) -> Any:
-    known = constant(place) if not isinstance(place, int) else place
-    return const(known, dtype_of(var)) if known is not None else place
+def _as_expr(index: Any, var: Var) -> Any:
+    """An index as an expression; a constant one in the type of ``var``."""
+    value = constant(index) if not isinstance(index, int) else index
+    return const(value, dtype_of(var)) if value is not None else index
 
 
 BIND_THREADS = Pass("bind_threads", bind_threads)

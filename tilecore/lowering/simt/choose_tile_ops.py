@@ -1,7 +1,7 @@
-"""Chooses an implementation for every tile operation; those that need no layouts become parallel loops at once.
+"""Chooses an implementation for every tile operation, and lowers those that need no layouts to parallel loops.
 
-The others stay, with the hint ``implementation``, until threads are bound: what they ask of their operands takes part
-in the inference of layouts.
+The other operations stay, with the hint ``implementation``, until threads are bound: the layouts that they require of
+their operands take part in the inference of layouts.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tilecore.lowering.loops.lower_tile_ops import choose_all, describe, is_lowe
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC
 from tilecore.lowering.simt.analysis.parallel_nests import LOOP_HINTS, PRIVATE
 from tilecore.lowering.simt.tile_ops import reducers
-from tilecore.lowering.simt.tile_ops.reduce_to_shared import reduce_beside
+from tilecore.lowering.simt.tile_ops.reduce_to_shared import reduce_to_shared
 
 HINT = "implementation"
-UNCHOSEN = "before_choice"  # the fact: the function as it was, for another choice
+UNCHOSEN = "before_choice"  # fact: the function before the choice, for a pass that must choose again
 
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    func = reduce_beside(func)
+    func = reduce_to_shared(func)
     env.facts[UNCHOSEN] = func
     env.facts[DIVISORS] = assumed_divisors(func)
     env.facts["threads"] = threads_in(func.body)
-    env.facts[reducers.FACT] = reducers_of(func.body)
+    env.facts[reducers.REDUCERS] = reducers_of(func.body)
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
     choices = choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
     lowered: dict[Evaluate, Any] = {}
@@ -41,27 +41,28 @@ def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
         if choice.impl.late:
             lowered[node] = choice.call.rebuilt(hints={**choice.call.hints, HINT: choice.impl.name})
         else:
-            lowered[node] = _early(choice, env)
+            lowered[node] = _lower_to_nest(choice, env)
     return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
 
 
-def _early(choice: Choice, env: PassEnv) -> Any:
-    made = choice.impl.lower(choice.call, env)
-    if is_nothing(made):
-        return made
-    if not isinstance(made, For):  # one element: a nest all the same, that one thread does
+def _lower_to_nest(choice: Choice, env: PassEnv) -> Any:
+    """The operation as a nest of parallel loops that bears the operation's hints, or as nothing."""
+    nest = choice.impl.lower(choice.call, env)
+    if is_nothing(nest):
+        return nest
+    if not isinstance(nest, For):  # one element: a nest of one iteration
         one = Var("i", "int32")
-        made = For(one, const(0, "int32"), const(1, "int32"), ForKind.PARALLEL, made, span=choice.call.span)
-    notes = dict(made.annotations) | {key: choice.call.hints[key] for key in LOOP_HINTS if key in choice.call.hints}
+        nest = For(one, const(0, "int32"), const(1, "int32"), ForKind.PARALLEL, nest, span=choice.call.span)
+    notes = dict(nest.annotations) | {key: choice.call.hints[key] for key in LOOP_HINTS if key in choice.call.hints}
     if ASYNC in choice.call.hints:
         notes[ASYNC] = 1
     if any(str(region.source.scope()) == "local" for region in choice.call.regions):
         notes[PRIVATE] = 1
-    return For(made.loop_var, made.min, made.extent, made.kind, made.body, annotations=notes, span=made.span)
+    return For(nest.loop_var, nest.min, nest.extent, nest.kind, nest.body, annotations=notes, span=nest.span)
 
 
 def chosen(call: TileCall, env: PassEnv) -> TileOpImpl:
-    """The implementation that this pass chose for an operation that it kept."""
+    """The implementation that this pass chose for an operation that it did not lower."""
     name = str(call.hints[HINT])
     return next(i for i in env.implementations if i.op == call.op.name and i.name == name)
 

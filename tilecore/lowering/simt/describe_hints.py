@@ -1,4 +1,4 @@
-"""What users say of a kernel as a whole: source text to put before it, how many blocks a core holds, clusters."""
+"""Writes hints for a whole kernel as its attributes: source text before it, blocks per core, cluster sizes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tilecore.lowering.analysis.needs import SOURCE_HINTS
 from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN
 from tilecore.lowering.tile_ops.effects import lower_annotate
 
-_TEXTS = "source_texts"  # the fact: {text: None} in the order in which they are first named
+_TEXTS = "source_texts"  # fact: {text: None} in the order of first use
 
 
 def lower_hint(call: TileCall, env: PassEnv) -> Stmt:
-    """Source text is kept where the target compiles such; other hints as in the loops family."""
+    """Keeps source text where the target compiles it; lowers other hints as the loops family does."""
     if str(call.key) in SOURCE_HINTS and "source" in env.capabilities.features:
         env.facts.setdefault(_TEXTS, {})[str(call.rest[0].value)] = None
         return nothing()
@@ -28,26 +28,27 @@ def lower_hint(call: TileCall, env: PassEnv) -> Stmt:
 def describe_hints(module: IRModule, env: PassEnv) -> IRModule:
     kernels = kernels_of(env.facts[UNCHOSEN].body)
     text = "\n\n".join(env.facts.get(_TEXTS, {}))
-    made = {}
-    for number, (var, func) in enumerate(module.functions.items()):
-        min_blocks = last_hint(kernels[number], "min_blocks_per_core")
+    described = {}
+    for index, (var, func) in enumerate(module.functions.items()):
+        kernel = kernels[index]
+        min_blocks = last_hint(kernel, "min_blocks_per_core")
         if min_blocks is not None:
             func = func.with_attr("simt.min_blocks", int(min_blocks.rest[0]))
-        cluster = last_hint(kernels[number], "cluster_dims")
+        cluster = last_hint(kernel, "cluster_dims")
         if cluster is not None:
             func = func.with_attr("simt.cluster", _cluster(cluster, env))
-        made[str(var.name_hint)] = func.with_attr("tile.prelude", text) if text else func
-    return IRModule(made)
+        described[str(var.name_hint)] = func.with_attr("tile.prelude", text) if text else func
+    return IRModule(described)
 
 
 def _cluster(call: TileCall, env: PassEnv) -> list[int]:
     sizes = [int(size) for size in call.rest]
     if "clusters" not in env.capabilities.features:
         raise UnsupportedError(
-            f"T.Kernel(cluster_dims={tuple(sizes)})",
-            found=f"{env.target}, which has no clusters of blocks",
-            expected="a target with clusters",
-            hint="leave it out for this target: it changes no result",
+            f"T.Kernel(cluster_dims={tuple(sizes)}) needs clusters of blocks",
+            found=f"target {env.target}, which has no clusters of blocks",
+            expected="a target with clusters of blocks",
+            hint="leave cluster_dims out for this target: it changes no result",
             location=location_of_span(call.span),
         )
     return sizes

@@ -1,4 +1,4 @@
-"""Notes on every kernel what the code generator and the launch need to know of its memory (docs/simt.md)."""
+"""Writes the attributes of each kernel that the code generator and the launcher read: shared memory, access kinds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilecore.ir.register_call import register_call
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.analysis.may_alias import FACT as ONE_TENSOR
+from tilecore.lowering.simt.analysis.may_alias import MAY_ALIAS
 from tilecore.lowering.simt.analysis.parallel_nests import accesses_of
 from tilecore.lowering.simt.insert_barriers import BARRIER
 
@@ -26,24 +26,26 @@ SIMT_BARRIER = register_call("simt.barrier")
 
 
 def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
-    places = {str(b.name): place for b, place in env.facts.get("shared_offsets", {}).items()}
-    made = {}
+    """Adds the attributes "simt.shared", "simt.shared_bytes", "simt.access" and "simt.may_alias" (docs/simt.md); a
+    barrier of the tile language becomes "simt.barrier"."""
+    extents = {str(b.name): extent for b, extent in env.facts.get("shared_offsets", {}).items()}
+    kernels = {}
     for var, func in module.functions.items():
-        mine = {str(a.buffer.name) for a in collect(func.body, AllocBuffer) if is_shared(a.buffer)}
-        offsets = {name: places[name] for name in mine if name in places}
-        access = _accesses(func)
-        func = func.with_body(structural_map(func.body, (Evaluate, _barrier)))
+        allocated = {str(a.buffer.name) for a in collect(func.body, AllocBuffer) if is_shared(a.buffer)}
+        offsets = {name: extents[name] for name in allocated if name in extents}
+        access = _access_kinds(func)
+        func = func.with_body(structural_map(func.body, (Evaluate, _lower_barrier)))
         func = func.with_attr("simt.shared", {name: start for name, (start, _) in offsets.items()})
         func = func.with_attr("simt.shared_bytes", max((start + size for start, size in offsets.values()), default=0))
-        one = sorted(env.facts.get(ONE_TENSOR, set()) & set(access))
-        if one:
-            func = func.with_attr("simt.one_tensor", one)
-        made[str(var.name_hint)] = func.with_attr("simt.access", access)
-    return IRModule(made)
+        aliased = sorted(env.facts.get(MAY_ALIAS, set()) & set(access))
+        if aliased:
+            func = func.with_attr("simt.may_alias", aliased)
+        kernels[str(var.name_hint)] = func.with_attr("simt.access", access)
+    return IRModule(kernels)
 
 
-def _accesses(func: PrimFunc) -> dict[str, str]:
-    """How each tensor is used: "r", "w" or "rw", as an atomic operation does."""
+def _access_kinds(func: PrimFunc) -> dict[str, str]:
+    """For each tensor parameter "r", "w" or "rw"; an atomic operation reads and writes."""
     roots = memory_roots(func.body)
     read: set[Var] = set()
     written: set[Var] = set()
@@ -57,7 +59,7 @@ def _accesses(func: PrimFunc) -> dict[str, str]:
     return {str(p.name): ("rw" if p in read else "w") if p in written else "r" for p in params}
 
 
-def _barrier(node: Evaluate) -> Evaluate:
+def _lower_barrier(node: Evaluate) -> Evaluate:
     return Evaluate(Call(SIMT_BARRIER, [], ret_ty="void"), span=node.span) if op_name(node.value) == BARRIER else node
 
 

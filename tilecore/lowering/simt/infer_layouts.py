@@ -1,8 +1,8 @@
-"""Decides which thread holds which element of every fragment, and how every parallel nest is dealt out.
+"""Decides which thread holds which element of every fragment, and how every parallel nest is partitioned.
 
 What is fixed comes first: layouts that operations need (a matrix instruction's accumulator). From there it spreads: a
-nest is dealt out as a fragment that it runs over, the other fragments in it follow the nest, a reduction's result
-follows its source. Where nothing is known, the largest nest left (of those the first) is dealt out so that memory is
+nest is partitioned as a fragment that it runs over, the other fragments in it follow the nest, a reduction's result
+follows its source. Where nothing is known, the largest nest left (of those the first) is partitioned so that memory is
 read in order. A fragment that two places would want differently, or whose indices nothing can follow, lives in shared
 memory instead.
 """
@@ -32,7 +32,7 @@ from tilecore.lowering.simt.analysis.parallel_nests import LOOP_LAYOUT, Nest, is
 from tilecore.lowering.simt.analysis.partition import partition_of
 from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN, choose_tile_ops
 from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS
-from tilecore.lowering.simt.tile_ops.reducers import FACT, everywhere, is_fill
+from tilecore.lowering.simt.tile_ops.reducers import REDUCERS, everywhere, is_fill
 
 
 @dataclass
@@ -101,7 +101,7 @@ def in_shared_memory(func: PrimFunc, buffers: set[Var]) -> PrimFunc:
 
 
 def _elements(nest: Nest) -> int:
-    """How many there are to be dealt out; 0 where that is known at run time only."""
+    """How many there are to be partitioned; 0 where that is known at run time only."""
     return prod(int(e or 0) for e in nest.extents)
 
 
@@ -110,7 +110,7 @@ class _Inference:
         self.env, self.threads, self.per_thread = env, part.threads.count, per_thread
         self.nests, self.calls, self.loose, self.buffers = part.nests, part.calls, part.loose, part.buffers
         self.viewed = part.viewed
-        self.reducers: dict[Var, str] = env.facts.get(FACT, {})
+        self.reducers: dict[Var, str] = env.facts.get(REDUCERS, {})
         self.assumed: dict[Var, int] = env.facts[DIVISORS]
         self.state = Inferred()
         self.fixed: set[Var] = set()  # fragments that an operation holds in a way of its own
@@ -202,7 +202,7 @@ class _Inference:
         return changed
 
     def _from_fragment(self, nest: Nest) -> FragmentLayout | None:
-        """The nest dealt out as the first known fragment that it runs over, those it writes before those it reads."""
+        """The nest partitioned as the first known fragment that it runs over, those it writes before those it reads."""
         if not nest.is_constant or self._is_private_work(nest):
             return None
         ordered = sorted(nest.fragments(), key=lambda a: (a.buffer in self.reducers, not a.writes))
@@ -231,7 +231,7 @@ class _Inference:
 
     def _default(self, nest: Nest) -> FragmentLayout | None:
         if not nest.is_constant:
-            return None  # dealt out at run time
+            return None  # partitioned at run time
         if self._is_private_work(nest):
             return everywhere([int(e) for e in nest.extents if e is not None], self.threads)
         return self._asked(nest) or partition_of(nest, self.threads, self.env.capabilities.warp, self.assumed)

@@ -42,10 +42,9 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import children, collect, loads, variables
 from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
 from tilecore.lowering.analysis.uniformity import Uniformity
-from tilecore.lowering.simt.analysis.accesses import Meetings, Touch, carried, distinct, left
+from tilecore.lowering.simt.analysis.accesses import ConflictAnalysis, PendingAccess, carried, distinct, left
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
-from tilecore.lowering.simt.analysis.may_alias import FACT as ONE_TENSOR
-from tilecore.lowering.simt.analysis.may_alias import possible_twins
+from tilecore.lowering.simt.analysis.may_alias import MAY_ALIAS, may_alias_parameters
 from tilecore.lowering.simt.analysis.parallel_nests import Access, accesses_of
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
 from tilecore.lowering.simt.reached_barriers import check_reached
@@ -65,7 +64,7 @@ def insert_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
         made, _ = inserter.statement(body, frozenset())
         if inserter.is_divided:
             check_reached(made, inserter.uniformity)
-        env.facts.setdefault(ONE_TENSOR, set()).update(inserter.meetings.one_tensor)
+        env.facts.setdefault(MAY_ALIAS, set()).update(inserter.meetings.aliased)
         env.note("barriers", {"inserted": len(collect_barriers(made)) - len(collect_barriers(body))})
         return made
 
@@ -80,7 +79,7 @@ def is_barrier(node: Any) -> bool:
     return isinstance(node, Evaluate) and op_name(node.value) == BARRIER
 
 
-State = frozenset  # of Touch
+State = frozenset  # of PendingAccess
 
 
 @dataclass
@@ -88,7 +87,7 @@ class _Step:
     """A step of a loop. again: what the loop's condition touches when the next step begins. left, ended: what has been
     touched where a ``break`` leaves the loop, and where a ``continue`` ends the step."""
 
-    again: list[Touch]
+    again: list[PendingAccess]
     left: State = frozenset()
     ended: State = frozenset()
 
@@ -105,10 +104,10 @@ class _Inserter:
         self.number = Analyzer().simplify(threads.number())
         accesses = accesses_of(body)
         stored = {self.root(a.buffer) for a in accesses if a.writes}
-        twins = possible_twins(func, {self.root(a.buffer) for a in accesses}, stored)
-        self.meetings = Meetings(threads, body, env.facts.get("shared_offsets", {}), twins)
-        self.common = {b for b in stored if is_shared(b) or is_global(b)} | set(twins)
-        self.touches: dict[Any, list[Touch]] = {}
+        aliases = may_alias_parameters(func, {self.root(a.buffer) for a in accesses}, stored)
+        self.meetings = ConflictAnalysis(threads, body, env.facts.get("shared_offsets", {}), aliases)
+        self.common = {b for b in stored if is_shared(b) or is_global(b)} | set(aliases)
+        self.touches: dict[Any, list[PendingAccess]] = {}
         self.steps: list[_Step] = []  # of the loops around, the innermost last; one list for all ranges
 
     def root(self, buffer: Var) -> Var:
@@ -155,7 +154,7 @@ class _Inserter:
             return self._branch(node, state)
         return self._simple(node, state, self._touched(node))
 
-    def _simple(self, node: Stmt, state: State, touched: Sequence[Touch]) -> tuple[Stmt, State]:
+    def _simple(self, node: Stmt, state: State, touched: Sequence[PendingAccess]) -> tuple[Stmt, State]:
         if self._meets(state, touched):
             return seq([tile_statement("sync_threads", []), node]), frozenset(touched)
         return node, state | frozenset(touched)
@@ -222,15 +221,15 @@ class _Inserter:
     def _coarse_round(self, node: Any, state: State, body: Stmt, after: State) -> tuple[Stmt, State, State] | None:
         """A step after all others, which forgets the slots that a step has for itself. None: barriers are needed then,
         so the steps are looked at one by one. Loops in one another would otherwise repeat each other's steps."""
-        one_tensor = set(self.meetings.one_tensor)
+        aliased = set(self.meetings.aliased)
         entered = distinct([*state, *(left(touch, node) for touch in self._carried(after, state, node, forget=False))])
         made = self._round(node, entered)
         if len(collect_barriers(made[0])) == len(collect_barriers(body)):
             return made
-        self.meetings.one_tensor.intersection_update(one_tensor)
+        self.meetings.aliased.intersection_update(aliased)
         return None
 
-    def _carried(self, after: State, state: State, node: Any, forget: bool) -> list[Touch]:
+    def _carried(self, after: State, state: State, node: Any, forget: bool) -> list[PendingAccess]:
         """What a step leaves, as the next one sees it. forget: which slot of a ring it was."""
         new = after - state
         if isinstance(node, For) and BLOCKS in node.annotations:
@@ -260,7 +259,7 @@ class _Inserter:
             return frozenset(touched), [tile_statement("sync_threads", [])]
         return state | frozenset(touched), []
 
-    def _head_touches(self, node: Any) -> list[Touch]:
+    def _head_touches(self, node: Any) -> list[PendingAccess]:
         heads = [getattr(node, name, None) for name in ("min", "extent", "condition")]
         return [t for head in heads if head is not None for t in self._touched(head)]
 
@@ -280,7 +279,7 @@ class _Inserter:
 
     # -- what meets -----------------------------------------------------------------------------------------------
 
-    def _touched(self, node: Any) -> list[Touch]:
+    def _touched(self, node: Any) -> list[PendingAccess]:
         found = self.touches.get(node)
         if found is None:
             found = self.touches[node] = (
@@ -288,33 +287,37 @@ class _Inserter:
             )
         return found
 
-    def _parts_touched(self, node: Any) -> list[Touch]:
+    def _parts_touched(self, node: Any) -> list[PendingAccess]:
         if range_of(node) is not None:
             return self.inside(node)._touched(node.body)
         heads = (getattr(node, name, None) for name in ("min", "extent", "condition"))
         parts = [*(head for head in heads if head is not None), *children(node)]
         return [touch for part in parts for touch in self._touched(part)]
 
-    def _own_touched(self, node: Any) -> list[Touch]:
-        dealt, single = self._is_dealt(node), _is_plain(node)
+    def _own_touched(self, node: Any) -> list[PendingAccess]:
+        partitioned, single = self._is_partitioned(node), _is_plain(node)
         inside = {n.loop_var for n in collect(node, For)} | {n.var for n in collect(node, Bind)}
-        return [self._touch(a, dealt, single, inside) for a in accesses_of(node) if self.root(a.buffer) in self.common]
+        return [
+            self._touch(a, partitioned, single, inside) for a in accesses_of(node) if self.root(a.buffer) in self.common
+        ]
 
-    def _touch(self, access: Access, dealt: bool, single: bool, inside: set[Var]) -> Touch:
+    def _touch(self, access: Access, partitioned: bool, single: bool, inside: set[Var]) -> PendingAccess:
         whole = access.buffer is self.root(access.buffer)
         place = access.indices if whole else None
         slot = access.indices[0] if whole and len(access.indices) > 1 else None
         if slot is not None and not self._is_one_slot(slot, inside):
             slot = None
         memory = self.root(access.buffer)
-        return Touch(memory, place, slot, access.writes, access.atomic, dealt, single, threads=self.threads)
+        return PendingAccess(
+            memory, place, slot, access.writes, access.atomic, partitioned, single, threads=self.threads
+        )
 
     def _is_one_slot(self, index: Any, inside: set[Var]) -> bool:
         """Is the index the same for all threads, and does it keep its value until a loop goes on? Then indices can be
         told apart by their text alone. inside: variables that change in the statement of the access."""
         return not (loads(index) or variables(index) & inside or self.uniformity.varies(index, self.threads))
 
-    def _is_dealt(self, node: Any) -> bool:
+    def _is_partitioned(self, node: Any) -> bool:
         """A nest whose copies are there when it ends, or what one thread does."""
         if isinstance(node, AttrStmt) and node.attr_key == NEST:
             return constant(node.value) != ASYNC_NEST
@@ -322,12 +325,12 @@ class _Inserter:
             return False
         return constant(node.condition.b) is not None and structural_equal(node.condition.a, self.number)
 
-    def _meets(self, state: Iterable[Touch], touched: Sequence[Touch]) -> bool:
-        """Do any of them need a barrier? Every pair is looked at, so that all twins that meet are noted."""
+    def _meets(self, state: Iterable[PendingAccess], touched: Sequence[PendingAccess]) -> bool:
+        """Do any of them need a barrier? Every pair is looked at, so that all aliasing parameters are noted."""
         conflicts = [self.meetings.conflict(a, b) for a in state for b in touched if self._is_for_us(a, b)]
         return any(conflicts)
 
-    def _is_for_us(self, a: Touch, b: Touch) -> bool:
+    def _is_for_us(self, a: PendingAccess, b: PendingAccess) -> bool:
         """Would a barrier of these threads order them?"""
         if self.threads not in (a.threads, b.threads) or not a.threads.meets(b.threads):
             return False

@@ -1,7 +1,7 @@
-"""Loads of bytes that hold two elements each, where another thread may change the other half meanwhile.
+"""Makes loads of packed bytes atomic where another thread may store the other element of the byte at the same time.
 
-``unpack_int4`` stores single halves by atomic operations. Who reads the other half of the byte at the same time reads
-it by an atomic operation too: there is no order between the two, and none is needed.
+``unpack_int4`` stores single 4-bit elements by atomic operations on their byte. A thread that reads the other element
+of the byte at the same time must read it atomically, too; the two operations need no order.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from tilecore.lowering.buffers.unpack_int4 import HALVES
 
 
 def load_packed_bytes(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    halves = env.facts.get(HALVES)
-    if not halves:
+    packed = env.facts.get(HALVES)
+    if not packed:
         return func
 
     def load(node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        if node.source not in halves:
-            return made
+        mutated = mutator.default_mutate(node)
+        if node.source not in packed:
+            return mutated
         dtype = dtype_of(node)
-        element = BufferLoad(node.source, list(made.indices), span=node.span)
+        element = BufferLoad(node.source, list(mutated.indices), span=node.span)
         return tile_call("atomic_element", [element, const(0, dtype), "load", "relaxed"], dtype=dtype)
 
     def call(node: Call, mutator: Any) -> Any:
-        """What an operation of the target's is given is a place."""
+        """A load that is an argument of a target's operation stands for an address and is not loaded."""
         if "." not in op_name(node):
             return mutator.default_mutate(node)
         args = [mutator.default_mutate(a) if isinstance(a, TensorLoad) else mutator.mutate(a) for a in node.args]

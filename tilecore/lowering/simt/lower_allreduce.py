@@ -1,7 +1,8 @@
-"""Joins of values over threads: shuffles within a warp, shared memory between warps.
+"""Lowers reductions across threads: shuffles within a warp, shared memory across warps.
 
-A group whose members are ``stride`` apart: first the members in one warp join by exchanging values (after log2 steps
-each has the result), then each warp leaves its result in shared memory and every thread joins those of the warps.
+The members of a group are ``stride`` threads apart. First the members in one warp reduce by a butterfly of shuffles:
+after log2 steps each of them has the result. Then each warp stores its result in shared memory, and every thread
+reduces the results of the warps.
 """
 
 from __future__ import annotations
@@ -40,12 +41,16 @@ from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
 from tilecore.lowering.analysis.uniformity import Division, Uniformity
 
 ALLREDUCE = "tile.allreduce"
-UNIFORM = "uniform"  # the fact: buffers of a thread that hold the same in all threads, though it is not plain to see
+UNIFORM = "uniform"  # fact: private buffers that are uniform across the block, which the uniformity analysis cannot see
 # (value, lane, kind: "idx" | "xor" | "up" | "down", width)
 SHUFFLE = register_call("simt.shuffle")
 
 
 def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:
+    """``simt.shuffle``: the value of another thread of the warp, in parts of ``width`` lanes.
+
+    kind: "idx", "xor", "up" or "down"; it says how ``lane`` names the other thread.
+    """
     args = [value, lane if isinstance(lane, Expr) else const(lane, "int32"), StringImm(kind), const(width, "int32")]
     return Call(SHUFFLE, args, ret_ty=dtype_of(value))
 
@@ -68,11 +73,11 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
         ranges = [uniformity.block]
 
         def ranged(node: AttrStmt, mutator: Any) -> Any:
-            some = range_of(node)
-            if some is None:
+            thread_range = range_of(node)
+            if thread_range is None:
                 return mutator.default_mutate(node)
-            groups.append(Threads((ThreadAxis("x", number_in(node), some.count),)))
-            ranges.append(some)
+            groups.append(Threads((ThreadAxis("x", number_in(node), thread_range.count),)))
+            ranges.append(thread_range)
             made = mutator.default_mutate(node)
             ranges.pop()
             groups.pop()
@@ -82,10 +87,10 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
             made = mutator.default_mutate(node)
             if not any(op_name(c) == ALLREDUCE for c in collect(made, Call)):
                 return made
-            joins = _Joins(groups[-1], warp, uniform)
+            joins = _Reductions(groups[-1], warp, uniform)
             result = joins.statement(made)
-            if joins.over_memory and any(parting.of(ranges[-1]) for parting in partings):
-                raise _cannot_meet(node, warp)
+            if joins.uses_shared_memory and any(parting.of(ranges[-1]) for parting in partings):
+                raise _divergent_reduction(node, warp)
             return result
 
         leaves = [(kind, lowered) for kind in (BufferStore, Bind, Evaluate)]
@@ -96,33 +101,35 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(each_kernel(func.body, change))
 
 
-def _cannot_meet(node: Stmt, warp: int) -> UnsupportedError:
+def _divergent_reduction(node: Stmt, warp: int) -> UnsupportedError:
     return UnsupportedError(
-        "threads of different warps join values in a place that they reach at different times",
+        "a reduction across threads of different warps is in divergent code",
         location=location_of_span(node.span),
-        expected=f"groups of a power of two of neighbours, at most {warp}, in blocks of whole warps",
-        hint="join before the loop or the if, or let all threads go through it together",
+        found="a loop or an if that not all threads of the block go through together",
+        expected=f"uniform code; in divergent code, groups of 2, 4, ... or {warp} neighbouring threads of whole warps",
+        hint="reduce before the loop or the if, or make its condition the same for all threads of the block",
     )
 
 
-class _Joins:
-    """The joins in one statement, done before it."""
+class _Reductions:
+    """Lowers the reductions in one statement. before: the statements that compute their results."""
 
     def __init__(self, threads: Threads, warp: int, uniform: set[Var]) -> None:
         self.threads, self.warp, self.uniform = threads, warp, uniform
-        self.number = threads.number()
+        self.thread_index = threads.number()
         self.before: list[Stmt] = []
-        self.over_memory = False
+        self.uses_shared_memory = False
 
     def statement(self, node: Stmt) -> Stmt:
         def call(inner: Call, mutator: Any) -> Any:
-            made = mutator.default_mutate(inner)
-            return self.joined(made) if op_name(made) == ALLREDUCE else made
+            mutated = mutator.default_mutate(inner)
+            return self.reduced(mutated) if op_name(mutated) == ALLREDUCE else mutated
 
-        made = structural_mutate(node, [(Call, call)])
-        return SeqStmt([*self.before, made])
+        with_results = structural_mutate(node, [(Call, call)])
+        return SeqStmt([*self.before, with_results])
 
-    def joined(self, call: Call) -> Expr:
+    def reduced(self, call: Call) -> Expr:
+        """The result of one reduction; adds the statements that compute it to ``before``."""
         value, kind = call.args[0], str(call.args[1].value)
         groups = ThreadGroups.of(self.threads.count, *(int(constant(a) or 0) for a in call.args[2:4]))
         cell = tirx.decl_buffer([1], dtype_of(value), "joined", scope="local", layout=None)
@@ -133,23 +140,22 @@ class _Joins:
         extent, stride = groups.extent, groups.stride
         span = extent * stride
         if self.threads.count % span and self.warp % span == 0:
-            self._one_by_one(cell, kind, groups)
+            self._reduce_in_partial_warp(cell, kind, groups)
             return load(cell, [zero])
-        inside = min(extent, self.warp // stride) if stride < self.warp else 1
-        if not (
-            _is_power(inside) and _is_power(stride) and extent % inside == 0 and self._whole_warps(inside * stride)
-        ):
-            inside = 1
-        self._exchange(cell, kind, inside, stride)
-        if extent > inside:
-            self._across(cell, kind, ThreadGroups(self.threads.count, extent, stride), inside)
+        members = self._members_in_warp(extent, stride)
+        self._butterfly(cell, kind, members, stride)
+        if extent > members:
+            self._reduce_across_warps(cell, kind, ThreadGroups(self.threads.count, extent, stride), members)
         return load(cell, [zero])
 
-    def _whole_warps(self, width: int) -> bool:
-        return self.threads.count % width == 0
+    def _members_in_warp(self, extent: int, stride: int) -> int:
+        """How many members of a group a butterfly in one warp can take; 1 where it can take none."""
+        members = min(extent, self.warp // stride) if stride < self.warp else 1
+        is_butterfly = _is_power_of_two(members) and _is_power_of_two(stride) and extent % members == 0
+        return members if is_butterfly and self.threads.count % (members * stride) == 0 else 1
 
-    def _exchange(self, cell: Var, kind: str, members: int, stride: int) -> None:
-        """Members in one warp, a power of two of them ``stride`` apart: all have the result after log2 exchanges."""
+    def _butterfly(self, cell: Var, kind: str, members: int, stride: int) -> None:
+        """Reduces ``members`` threads of one warp, a power of two, that are ``stride`` apart, in log2 exchanges."""
         zero, step = const(0, "int32"), members // 2
         while step:
             other = Var("other", dtype_of(cell))
@@ -157,56 +163,60 @@ class _Joins:
             self.before.append(store(cell, join(kind, load(cell, [zero]), other), [zero]))
             step //= 2
 
-    def _one_by_one(self, cell: Var, kind: str, groups: ThreadGroups) -> None:
-        """Members in one warp, some of which the block may not have: each takes the value of one after the other."""
+    def _reduce_in_partial_warp(self, cell: Var, kind: str, groups: ThreadGroups) -> None:
+        """Reduces groups in one warp, the last of which may lack members: each thread reads the values one by one."""
         zero, span = const(0, "int32"), groups.extent * groups.stride
         mine = Var("mine", dtype_of(cell))
         self.before.append(Bind(mine, load(cell, [zero])))
-        first = self.number // span * span + self.number % groups.stride
+        first = self.thread_index // span * span + self.thread_index % groups.stride
         last = const(self.threads.count - 1, "int32")
         for position in range(groups.extent):
             member = first + position * groups.stride
             other = Var("other", dtype_of(cell))
             value = shuffle(mine, tirx.min(member, last) % self.warp, "idx", self.warp)
             self.before.append(Bind(other, value))
-            joined = other if position == 0 else join(kind, load(cell, [zero]), other)
-            step = store(cell, joined, [zero])
-            self.before.append(step if position == 0 else IfThenElse(member <= last, step, None))
+            total = other if position == 0 else join(kind, load(cell, [zero]), other)
+            update = store(cell, total, [zero])
+            self.before.append(update if position == 0 else IfThenElse(member <= last, update, None))
 
-    def _across(self, cell: Var, kind: str, groups: ThreadGroups, inside: int) -> None:
-        """Members of different warps, through shared memory: one cell for what each warp (or thread) has so far."""
-        self.over_memory = True
+    def _reduce_across_warps(self, cell: Var, kind: str, groups: ThreadGroups, inside: int) -> None:
+        """Reduces across warps through shared memory, which has one element for each partial result.
+
+        inside: how many members of a group share a partial result; 1: each thread has its own.
+        """
+        self.uses_shared_memory = True
         zero = const(0, "int32")
-        span = inside * groups.stride  # threads that have one joined value for each of ``stride`` groups
-        cells = -(-self.threads.count // span) * groups.stride
-        memory = tirx.decl_buffer([cells], dtype_of(cell), "joined_of_warps", scope="shared", layout=None)
-        mine = self.number // span * groups.stride + self.number % groups.stride if inside > 1 else self.number
-        write = store(memory, load(cell, [zero]), [mine])
-        if inside > 1:  # the members in one warp have the same: the first of them writes
-            write = IfThenElse(tirx.EQ(self.number // groups.stride % inside, zero), write, None)
+        thread, stride = self.thread_index, groups.stride
+        span = inside * stride  # threads that hold one partial result for each of ``stride`` groups
+        size = -(-self.threads.count // span) * stride
+        memory = tirx.decl_buffer([size], dtype_of(cell), "joined_of_warps", scope="shared", layout=None)
+        own_index = thread // span * stride + thread % stride if inside > 1 else thread
+        write = store(memory, load(cell, [zero]), [own_index])
+        if inside > 1:  # the members in one warp hold the same partial result: the first of them stores it
+            write = IfThenElse(tirx.EQ(thread // stride % inside, zero), write, None)
         self.before += [AllocBuffer(memory), write]
-        outer = groups.extent // inside
-        # the group's first cell; its members' cells are ``stride`` apart
-        wide = groups.stride * outer
-        first = mine // wide * wide + mine % groups.stride
+        partials = groups.extent // inside  # of a group, ``stride`` elements apart
+        group_size = stride * partials
+        first = own_index // group_size * group_size + own_index % stride
 
-        whole = self.threads.count % (groups.extent * groups.stride) == 0  # else the last group has fewer members
-        if whole and inside == self.warp and outer <= self.warp and _is_power(outer):  # a lane for each warp's result
-            self.before.append(store(cell, load(memory, [first + self.number % outer]), [zero]))
-            self._exchange(cell, kind, outer, 1)
+        is_whole = self.threads.count % (groups.extent * stride) == 0  # else the last group has fewer members
+        one_lane_each = inside == self.warp and partials <= self.warp and _is_power_of_two(partials)
+        if is_whole and one_lane_each:
+            self.before.append(store(cell, load(memory, [first + thread % partials]), [zero]))
+            self._butterfly(cell, kind, partials, 1)
             return
 
         def add(position: Any) -> Stmt:
-            other, place = Var("other", dtype_of(cell)), first + position * groups.stride
-            read = Bind(other, load(memory, [place]))
-            made = seq([read, store(cell, join(kind, load(cell, [zero]), other), [zero])])
-            return made if whole else IfThenElse(place < const(cells, "int32"), made, None)
+            other, index = Var("other", dtype_of(cell)), first + position * stride
+            read = Bind(other, load(memory, [index]))
+            update = seq([read, store(cell, join(kind, load(cell, [zero]), other), [zero])])
+            return update if is_whole else IfThenElse(index < const(size, "int32"), update, None)
 
         self.before.append(store(cell, load(memory, [first]), [zero]))
-        self.before.append(loop(const(outer - 1, "int32"), lambda p: add(p + 1), name="w"))
+        self.before.append(loop(const(partials - 1, "int32"), lambda p: add(p + 1), name="w"))
 
 
-def _is_power(number: int) -> bool:
+def _is_power_of_two(number: int) -> bool:
     return number & (number - 1) == 0
 
 

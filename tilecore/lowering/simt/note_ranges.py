@@ -1,8 +1,9 @@
-"""Code of some threads of a block (ir/thread_ranges.py): checks the ranges, and notes them where passes ask for them.
+"""Checks the ranges of threads that a kernel's code is for (ir/thread_ranges.py), and notes them for later passes.
 
-Each range of a kernel gets one variable for a thread's number in it, however often it stands there, and every tile
-operation inside the hint "threads": how many do it together; so does every one where kernels differ in how many threads
-they have. A range of all threads goes away.
+Each range of a kernel gets one variable for a thread's index in it, even where several parts of the code are for that
+range. Every tile operation inside gets the hint "threads", the number of threads that execute it together; where the
+kernels of a function have different numbers of threads, every tile operation gets it. A range of all threads is
+removed.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ HINT = "threads"
 
 
 def threads_of_call(call: TileCall, env: PassEnv) -> int | None:
-    """How many threads do a tile operation together."""
-    own = call.hints.get(HINT)
-    return int(own) if own is not None else env.facts.get("threads")
+    """The number of threads that execute a tile operation together; None where it is not known."""
+    hint = call.hints.get(HINT)
+    return int(hint) if hint is not None else env.facts.get("threads")
 
 
 def note_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -33,15 +34,17 @@ def note_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
         if not has_ranges(body) and not differ:
             return body
-        return _Notes(threads.count, env.capabilities.warp, differ).statement(body, ThreadRange(0, threads.count))
+        return _RangeNotes(threads.count, env.capabilities.warp, differ).statement(body, ThreadRange(0, threads.count))
 
     return func.with_body(each_kernel(func.body, change))
 
 
-class _Notes:
+class _RangeNotes:
+    """Checks and notes the ranges of one kernel of ``count`` threads. always: note ``count``, too."""
+
     def __init__(self, count: int, warp: int, always: bool) -> None:
         self.count, self.warp, self.always = count, warp, always
-        self.numbers: dict[ThreadRange, Var] = {}
+        self.index_vars: dict[ThreadRange, Var] = {}
 
     def statement(self, node: Stmt, current: ThreadRange) -> Stmt:
         if isinstance(node, SeqStmt):
@@ -65,42 +68,44 @@ class _Notes:
         body = self.statement(node.body, inner)
         if inner == current:
             return body
-        number = self.numbers.setdefault(inner, Var(f"thread_{inner.first}", "int32"))
-        return for_threads(inner, body, number, node.span)
+        thread_index = self.index_vars.setdefault(inner, Var(f"thread_{inner.first}", "int32"))
+        return for_threads(inner, body, thread_index, node.span)
 
     def _check(self, inner: ThreadRange, current: ThreadRange, node: Any) -> None:
+        """Raises LanguageError for threads outside of ``current``, and for parts of warps."""
         place = location_of_span(node.span)
         if inner.first < current.first or inner.stop > current.stop:
-            around = (
-                f"the block has {self.count} threads" if current.count == self.count else f"around it are {current}"
-            )
+            around = f"the block has {self.count} threads"
+            if current.count != self.count:
+                around = f"only {current} reach this code"
             raise LanguageError(
-                "code for threads that are not there",
+                "the code is for threads that do not reach it",
                 location=place,
-                found=f"{inner}; {around}",
-                expected="threads of those that come to it",
-                hint="T.Kernel(threads=...) says how many a block has",
+                found=f"code for {inner}; {around}",
+                expected="a range of the threads that reach the code",
+                hint="T.Kernel(threads=...) sets how many threads a block has",
             )
         if inner.first % self.warp or inner.count % self.warp:
             raise LanguageError(
-                "code for a part of a warp",
+                "the code is for a part of a warp",
                 location=place,
-                found=str(inner),
-                expected=f"whole warps of {self.warp} threads",
-                hint="compare the thread's number in an `if` for what single threads do",
+                found=f"code for {inner}",
+                expected=f"a range of whole warps of {self.warp} threads",
+                hint="use an `if` on the thread index for code of single threads",
             )
 
     def _simple(self, node: Stmt, current: ThreadRange) -> Stmt:
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
         if call is None or (current.count == self.count and not self.always):
             return node
-        asked = call.hints.get(ARRIVALS)
-        if asked is not None and int(asked) != current.count != self.count:
+        arrivals = call.hints.get(ARRIVALS)
+        if arrivals is not None and int(arrivals) != current.count != self.count:
             raise LanguageError(
-                f"T.sync_threads for {asked} threads in the code of {current.count}",
+                f"T.sync_threads waits for {arrivals} threads in code that {current.count} threads execute",
                 location=location_of_span(node.span),
-                expected="a barrier of the threads whose code it is in",
-                hint="put what they do together into one T.ws, or wait at a barrier in memory",
+                found=f"arrive_count={arrivals} in the code of {current}",
+                expected=f"a barrier of the {current.count} threads that execute the code",
+                hint="put the code of all waiting threads into one T.ws, or wait at a barrier in memory (mbarrier)",
             )
         return call.rebuilt(hints={**call.hints, HINT: current.count})
 

@@ -1,4 +1,4 @@
-"""The SIMT family's passes and its own implementations of tile operations."""
+"""Lists the SIMT family's passes, in order, and its implementations of tile operations."""
 
 from __future__ import annotations
 
@@ -35,14 +35,13 @@ from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
 from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
 from tilecore.lowering.simt.share_divisors import SHARE_DIVISORS
 from tilecore.lowering.simt.sink_reductions import SINK_REDUCTIONS
-from tilecore.lowering.simt.tile_ops.gemm import MULTIPLY
-from tilecore.lowering.simt.tile_ops.gemm_elements import MULTIPLY_ELEMENTS
+from tilecore.lowering.simt.tile_ops.gemm import GEMM
+from tilecore.lowering.simt.tile_ops.gemm_elements import GEMM_ELEMENTS
 from tilecore.lowering.simt.tile_ops.reduce import REDUCE
-from tilecore.lowering.simt.tile_ops.reduce_partials import JOIN_PARTIALS
+from tilecore.lowering.simt.tile_ops.reduce_partials import REDUCE_PARTIALS
 from tilecore.lowering.simt.tile_ops.reducers import FINALIZE
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
-from tilecore.lowering.tile_ops import copies as moves
-from tilecore.lowering.tile_ops import effects, reductions
+from tilecore.lowering.tile_ops import copies, effects, reductions
 
 STEPS: tuple[Pass | Gap, ...] = (
     INLINE_BINDS,
@@ -83,19 +82,20 @@ STEPS: tuple[Pass | Gap, ...] = (
 )
 
 
-def _barrier(call: TileCall, env: PassEnv) -> Stmt:
+def _lower_barrier(call: TileCall, env: PassEnv) -> Stmt:
+    """The barrier as it is: later passes still look for it."""
     return Evaluate(call.call, span=call.span)
 
 
 IMPLEMENTATIONS = (
-    *moves.IMPLEMENTATIONS,
+    *copies.IMPLEMENTATIONS,
     *reductions.IMPLEMENTATIONS,
     *(i for i in effects.IMPLEMENTATIONS if i.op not in ("sync_threads", "annotate")),
     KERNEL_HINTS,
-    TileOpImpl("sync_threads", "barrier", _barrier, late=True),
-    MULTIPLY,
-    MULTIPLY_ELEMENTS,
+    TileOpImpl("sync_threads", "barrier", _lower_barrier, late=True),
+    GEMM,
+    GEMM_ELEMENTS,
     REDUCE,
-    JOIN_PARTIALS,
+    REDUCE_PARTIALS,
     FINALIZE,
 )

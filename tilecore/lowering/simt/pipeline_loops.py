@@ -37,7 +37,7 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.buffers.replace_buffers import with_buffers
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC, commit, wait
-from tilecore.lowering.simt.read_layouts import follow
+from tilecore.lowering.simt.read_layouts import transfer_layout
 
 STAGES = "num_stages"
 
@@ -97,7 +97,7 @@ class _Pipeline:
             shape = [stages, *(int(constant(s) or 0) for s in tile.shape)]
             scope = str(tile.scope())
             self.slots[tile] = tirx.decl_buffer(shape, dtype_of(tile), str(tile.name), scope=scope, layout=None)
-            follow(self.env, tile, self.slots[tile], stages)
+            transfer_layout(self.env, tile, self.slots[tile], stages)
         names = ", ".join(str(t.name) for t in self.tiles)
         self.env.note("pipelines", {"tiles": names, "stages": stages})
         k, dtype = node.loop_var, dtype_of(node.loop_var)

@@ -1,4 +1,4 @@
-"""Places shared buffers in the block's arena; those whose lives do not overlap share memory."""
+"""Assigns offsets in the block's arena to shared buffers; buffers whose live ranges do not overlap share memory."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from tilecore.lowering.simt.analysis.shared_limit import too_much_shared
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.lower_allreduce import UNIFORM
 
-ALIGN = 128  # bytes; bulk copies and swizzles want it
-ALL_LIVE = "shared_lives"  # the fact: no two buffers share memory, as work that waits for nobody uses them
-SMALL = 256  # bytes: such buffers share no memory, which would cost a barrier
+ALIGN = 128  # bytes; bulk copies and swizzles require it
+ALL_LIVE = "shared_lives"  # fact: no two buffers share memory, since asynchronous work uses them
+SMALL = 256  # bytes: buffers of at most this size share no memory, since sharing would cost a barrier
 
 
 def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -46,43 +46,45 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
     alignment: dict[Var, int] = dict(env.facts.get("shared_alignment", {}))
     alone: set[Var] = set(env.facts.get("shared_alone", ()))
 
-    def plan(body: Stmt, threads: Threads) -> Stmt:
-        body = _renamed(body, names, alignment, alone)
+    def plan_kernel(body: Stmt, threads: Threads) -> Stmt:
+        body = _with_unique_names(body, names, alignment, alone)
         uniformity = Uniformity(body, threads, env.facts.get(UNIFORM, ()))
-        made = _Plan(body, uniformity, alignment, alone, bool(env.facts.get(ALL_LIVE)))
-        placed = made.placed
+        plan = _Plan(body, uniformity, alignment, alone, bool(env.facts.get(ALL_LIVE)))
+        placed = plan.placed
         offsets.update(placed)
         total = max((start + size for start, size in placed.values()), default=0)
         limit = env.capabilities.shared_bytes
         if limit and total > limit:
-            env.refuse(too_much_shared(placed, total, made.needed, made.place_of_largest(), env))
+            env.refuse(too_much_shared(placed, total, plan.needed, plan.place_of_largest(), env))
         rows = {str(b.name): list(p) for b, p in placed.items()}
-        lines = {str(b.name): made.lines[b] for b in placed if b in made.lines}
+        lines = {str(b.name): plan.lines[b] for b in placed if b in plan.lines}
         env.note("shared_memory", {"bytes": total, "buffers": rows, "lines": lines})
         return _without_unused(body, placed)
 
-    body = each_kernel(func.body, plan)
+    body = each_kernel(func.body, plan_kernel)
     env.facts["shared_offsets"] = offsets
     return func.with_body(body)
 
 
 def _without_unused(body: Stmt, placed: Mapping[Var, tuple[int, int]]) -> Stmt:
+    """The code without allocations of shared buffers that it never uses."""
+
     def alloc(node: AllocBuffer) -> Stmt:
         return nothing() if is_shared(node.buffer) and node.buffer not in placed else node
 
     return structural_map(body, (AllocBuffer, alloc))
 
 
-def _renamed(body: Stmt, names: set[str], alignment: dict[Var, int], alone: set[Var]) -> Stmt:
-    """Shared buffers get names of their own: the code generator finds their offsets by them."""
+def _with_unique_names(body: Stmt, names: set[str], alignment: dict[Var, int], alone: set[Var]) -> Stmt:
+    """The code with unique names of shared buffers: the code generator looks their offsets up by name."""
     renamed: dict[Var, Var] = {}
     for node in collect(body, AllocBuffer):
         buffer = node.buffer
         if not is_shared(buffer):
             continue
-        name, number = str(buffer.name), 1
+        name, suffix = str(buffer.name), 1
         while name in names:
-            name, number = f"{buffer.name}_{number}", number + 1
+            name, suffix = f"{buffer.name}_{suffix}", suffix + 1
         names.add(name)
         if name != str(buffer.name):
             scope, shape = str(buffer.scope()), list(buffer.shape)
@@ -95,13 +97,19 @@ def _renamed(body: Stmt, names: set[str], alignment: dict[Var, int], alone: set[
 
 
 class _Plan:
-    """Lives as intervals of statements, counted through the code; a buffer used in a loop lives through all of it,
-    unless it is allocated in there. What threads go through on their own, with no barrier in it, is one moment: a
-    thread may be at its end before another one begins. A buffer that some threads use by themselves lives through the
-    whole kernel."""
+    """The live ranges and offsets of one kernel's shared buffers.
+
+    A live range is an interval of statements, counted in program order. A buffer that is used in a loop is live in all
+    of it, unless it is allocated in there. Code without barriers that threads execute at different times counts as one
+    statement: one thread may be at its end before another one begins. A buffer that a range of threads uses is live in
+    the whole kernel.
+
+    alignment: of buffers that need more than ALIGN, in bytes. alone: buffers that share no memory. all_live: no buffers
+    share memory. placed: the offset and size of each buffer, in bytes.
+    """
 
     def __init__(
-        self, body: Stmt, uniformity: Uniformity, alignment: dict[Var, int], alone: set[Var], lives_all: bool
+        self, body: Stmt, uniformity: Uniformity, alignment: dict[Var, int], alone: set[Var], all_live: bool
     ) -> None:
         self.uniformity, self.alignment, self.alone = uniformity, alignment, alone
         self.roots = memory_roots(body)
@@ -109,18 +117,18 @@ class _Plan:
         self.buffers = [alloc.buffer for alloc in allocs]
         self.sizes = {buffer: size_of(buffer) for buffer in self.buffers}
         self.places = {alloc.buffer: location_of_span(alloc.span) for alloc in allocs}
-        self.lives: dict[Var, list[int]] = {}
+        self.live_ranges: dict[Var, list[int]] = {}
         self.lines: dict[Var, list[int]] = {}  # the user's first and last line that uses it
-        self.allocated: dict[Var, int] = {}
-        self.clock = 0
-        self.apart: set[Var] = set()  # used by some threads, whose time is not that of the others
+        self.allocated: dict[Var, int] = {}  # the statement that allocates it
+        self.clock = 0  # statements so far
+        self.of_ranges: set[Var] = set()  # used by a range of threads, which runs beside the others
         self._walk(body, [])
-        for buffer in list(self.lives if lives_all else self.apart & set(self.lives)):
-            self.lives[buffer] = [0, self.clock]
+        for buffer in list(self.live_ranges if all_live else self.of_ranges & set(self.live_ranges)):
+            self.live_ranges[buffer] = [0, self.clock]
         self.placed = self._place()
 
     def needed(self, sizes: Mapping[Var, int]) -> int:
-        """Bytes of a block if buffers had these sizes; those that are not named take none."""
+        """The bytes that a block would need with buffers of these sizes; buffers that are not named have size 0."""
         before, self.sizes = self.sizes, {buffer: sizes.get(buffer, 0) for buffer in self.buffers}
         placed, self.sizes = self._place(), before
         return max((start + size for start, size in placed.values()), default=0)
@@ -131,8 +139,8 @@ class _Plan:
         return next((place for b in by_size if (place := self.places.get(b)) is not None), None)
 
     def _walk(self, node: Stmt, loops: list[int]) -> None:
-        """loops: when each loop around began."""
-        if self._is_one(node):
+        """Extends live ranges by the code of ``node``. loops: the first statement of each loop around."""
+        if self._is_one_statement(node):
             self._use(node)
         elif isinstance(node, SeqStmt):
             for part in node.seq:
@@ -141,9 +149,9 @@ class _Plan:
             begin = self.clock + 1
             self._use(node.condition if isinstance(node, While) else node.extent)
             self._walk(node.body, [*loops, begin])
-            for buffer, life in self.lives.items():
-                if life[1] >= begin and self.allocated.get(buffer, -1) < begin:
-                    life[0], life[1] = min(life[0], begin), self.clock
+            for buffer, live_range in self.live_ranges.items():
+                if live_range[1] >= begin and self.allocated.get(buffer, -1) < begin:
+                    live_range[0], live_range[1] = min(live_range[0], begin), self.clock
         elif isinstance(node, IfThenElse):
             self._use(node.condition)
             self._walk(node.then_case, loops)
@@ -151,26 +159,27 @@ class _Plan:
                 self._walk(node.else_case, loops)
         elif isinstance(node, AttrStmt):
             if range_of(node) is not None:
-                self.apart |= {self.roots.get(v, v) for v in variables(node)} & set(self.buffers)
+                self.of_ranges |= {self.roots.get(v, v) for v in variables(node)} & set(self.buffers)
             self._walk(node.body, loops)
         elif isinstance(node, AllocBuffer):
             self.allocated[node.buffer] = self.clock
         else:
             self._use(node)
 
-    def _is_one(self, node: Stmt) -> bool:
-        """Is it code that barriers stand before or after only?"""
+    def _is_one_statement(self, node: Stmt) -> bool:
+        """Is it code in which no barrier can stand?"""
         if has_ranges(node):
             return False
         return (isinstance(node, AttrStmt) and node.attr_key == NEST) or self.uniformity.is_divergent(node)
 
     def _use(self, node: Any) -> None:
+        """Counts one statement and extends the live ranges of the buffers that it uses."""
         self.clock += 1
         used = {self.roots.get(v, v) for v in variables(node)}
         for buffer in self.buffers:
             if buffer in used:
-                life = self.lives.setdefault(buffer, [self.clock, self.clock])
-                life[1] = self.clock
+                live_range = self.live_ranges.setdefault(buffer, [self.clock, self.clock])
+                live_range[1] = self.clock
                 self._use_line(buffer, node)
 
     def _use_line(self, buffer: Var, node: Any) -> None:
@@ -182,23 +191,25 @@ class _Plan:
                 self.places[buffer] = place
 
     def _place(self) -> dict[Var, tuple[int, int]]:
-        """The largest first, each at the lowest offset where nobody lives at the same time."""
+        """The offset and size of each buffer: the largest first, each at the lowest offset that is free in its live
+        range."""
         placed: dict[Var, tuple[int, int]] = {}
-        for buffer in sorted(self.lives, key=lambda b: (-self.sizes[b], self.lives[b][0])):
+        for buffer in sorted(self.live_ranges, key=lambda b: (-self.sizes[b], self.live_ranges[b][0])):
             size, align = self.sizes[buffer], max(ALIGN, self.alignment.get(buffer, ALIGN))
             start = 0
-            for low, high in sorted((p[0], p[0] + p[1]) for o, p in placed.items() if self._meet(buffer, o)):
+            for low, high in sorted((p[0], p[0] + p[1]) for o, p in placed.items() if self._interfere(buffer, o)):
                 if start + size <= low:
                     break
                 start = max(start, -(-high // align) * align)
             placed[buffer] = (start, size)
         return placed
 
-    def _meet(self, a: Var, b: Var) -> bool:
+    def _interfere(self, a: Var, b: Var) -> bool:
+        """Must the two buffers have memory of their own?"""
         if min(self.sizes[a], self.sizes[b]) <= SMALL or a in self.alone or b in self.alone:
             return True
-        mine, other = self.lives[a], self.lives[b]
-        return mine[0] <= other[1] and other[0] <= mine[1]
+        range_a, range_b = self.live_ranges[a], self.live_ranges[b]
+        return range_a[0] <= range_b[1] and range_b[0] <= range_a[1]
 
 
 PLAN_SHARED = Pass("plan_shared", plan_shared)

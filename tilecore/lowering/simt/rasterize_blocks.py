@@ -1,12 +1,12 @@
-"""Runs the blocks of a grid in panels (T.use_swizzle), so that blocks near in time share tiles in the last-level cache.
+"""Runs the blocks of a grid in panels (T.use_swizzle), so that blocks that run together share cached tiles.
 
-Hardware starts blocks in the order of their number, x fastest. Here block number ``b`` does not work at
-``(b % gx, b // gx)`` but goes through the grid panel after panel: a panel is ``panel_size`` rows of blocks (columns for
-order "column"), walked down its rows, then on to the next column; odd panels are walked backwards, so that the turn
-stays near. The last panel has the rows that are left. Of every grid this is a bijection.
+Hardware starts blocks in the order of their linear index, x fastest. Block ``b`` would work at ``(b % gx, b // gx)``.
+With panels, the blocks traverse the grid panel by panel: a panel is ``panel_size`` rows of blocks (columns for order
+"column"), traversed down its rows, then on to the next column. Odd panels are traversed backwards, so that neighbouring
+panels meet at neighbouring blocks. The last panel has the remaining rows. The mapping is a bijection for every grid.
 
-It is the last change before kernels are split, so that all passes before it see the user's own block indices, which
-become variables that are computed once. Numbers of blocks are taken to be below 2**31.
+The pass is the last one before kernels are outlined: all passes before it see the user's own block indices, which
+become variables that are computed once. The number of blocks is assumed to be below 2**31.
 """
 
 from __future__ import annotations
@@ -26,88 +26,92 @@ HINT = "use_swizzle"
 
 
 class Panels(NamedTuple):
-    """What T.use_swizzle asks for: ``size`` rows (or columns) of blocks a panel."""
+    """The argument of T.use_swizzle: ``size`` rows of blocks in a panel; columns where ``by_rows`` is False."""
 
     size: int
     by_rows: bool
 
 
 def rasterize_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    asked = [panels_of(kernel) for kernel in kernels_of(env.facts[UNCHOSEN].body)]
-    if not any(asked):
+    panels_of_kernels = [panels_of(kernel) for kernel in kernels_of(env.facts[UNCHOSEN].body)]
+    if not any(panels_of_kernels):
         return func
-    rest = iter(asked)
+    remaining = iter(panels_of_kernels)
 
     def change(body: Stmt) -> Stmt:
         if isinstance(body, SeqStmt):
             return SeqStmt([change(part) for part in body.seq], span=body.span)
-        panels = next(rest) if is_axis(body) else None
-        return body if panels is None else _in_panels(body, panels, env)
+        panels = next(remaining) if is_axis(body) else None
+        return body if panels is None else _rasterize(body, panels, env)
 
     return func.with_body(change(func.body))
 
 
 def panels_of(kernel: Stmt) -> Panels | None:
-    """What the last T.use_swizzle of a kernel asks for."""
-    asked = last_hint(kernel, HINT)
-    if asked is None:
+    """The panels that the last T.use_swizzle of a kernel asks for; None where there is none."""
+    hint = last_hint(kernel, HINT)
+    if hint is None:
         return None
-    size, order = asked.rest
+    size, order = hint.rest
     return Panels(int(size), str(getattr(order, "value", order)) == "row")
 
 
-def _in_panels(kernel: AttrStmt, panels: Panels, env: PassEnv) -> AttrStmt:
+def _rasterize(kernel: AttrStmt, panels: Panels, env: PassEnv) -> AttrStmt:
     levels, code = axes_and_code(kernel)
     axes = {str(level.node.thread_tag): level for level in levels}
     across, down = axes.get("blockIdx.x"), axes.get("blockIdx.y")
     if panels.size <= 1 or across is None or down is None or 1 in (constant(across.value), constant(down.value)):
-        return kernel  # one row or one column: there is one order
+        return kernel  # one row or one column has only one order
     order = "rows" if panels.by_rows else "columns"
     env.note("blocks", {"order": f"in panels of {panels.size} {order}"})
     fresh = {level: Var(f"block_{level.node.thread_tag[-1]}", dtype_of(level.node.var)) for level in (across, down)}
-    made = seq([*_indices(across, down, fresh, panels), code])
+    rasterized = seq([*_user_indices(across, down, fresh, panels), code])
     for level in reversed(levels):
         var = fresh.get(level, level.node.var)
         axis = IterVar(level.node.dom, var, level.node.iter_type, level.node.thread_tag)
-        made = AttrStmt(axis, level.attr_key, level.value, made, span=level.span)
-    return made
+        rasterized = AttrStmt(axis, level.attr_key, level.value, rasterized, span=level.span)
+    return rasterized
 
 
-def _indices(across: AttrStmt, down: AttrStmt, fresh: dict[AttrStmt, Var], panels: Panels) -> list[Stmt]:
-    """Definitions of the user's block indices by those of the hardware."""
+def _user_indices(across: AttrStmt, down: AttrStmt, fresh: dict[AttrStmt, Var], panels: Panels) -> list[Stmt]:
+    """Statements that define the user's block indices by those of the hardware. fresh: the latter's variables."""
     dtype = "int64" if "int64" in (dtype_of(across.node.var), dtype_of(down.node.var)) else "int32"
     block = cast(fresh[down], dtype) * cast(across.value, dtype) + cast(fresh[across], dtype)
     return in_panels(block, across, down, panels, dtype)
 
 
 def in_panels(block: Any, across: AttrStmt, down: AttrStmt, panels: Panels, dtype: str) -> list[Stmt]:
-    """Definitions of the block indices along two axes, x and y, of the user's grid for block number ``block``."""
-    wide, high = cast(across.value, dtype), cast(down.value, dtype)
-    first, second = (across, down) if panels.by_rows else (down, across)
-    made = _Definitions(dtype)
-    length, depth = (wide, high) if panels.by_rows else (high, wide)
-    number = made.name("block", block)
-    known = constant(depth)
-    size = panels.size if known is None else min(panels.size, known)
-    if known == size:
-        panel, inside, height = const(0, dtype), number, const(size, dtype)
+    """Statements that define the block indices along two axes of the user's grid, for the linear block index ``block``.
+
+    across, down: the axes x and y, with their extents. dtype: of the computation, int32 or int64.
+    """
+    extent_x, extent_y = cast(across.value, dtype), cast(down.value, dtype)
+    long_axis, short_axis = (across, down) if panels.by_rows else (down, across)  # of a panel
+    definitions = _Definitions(dtype)
+    length, depth = (extent_x, extent_y) if panels.by_rows else (extent_y, extent_x)
+    block = definitions.name("block", block)
+    constant_depth = constant(depth)
+    size = panels.size if constant_depth is None else min(panels.size, constant_depth)
+    if constant_depth == size:
+        panel, inside, height = const(0, dtype), block, const(size, dtype)
     else:
-        panel = made.name("panel", tirx.Div(number, length * size))
-        inside = made.name("inside", number - panel * (length * size))
-        whole = known is not None and known % size == 0
-        height = (
-            const(size, dtype) if whole else made.name("height", tirx.Min(const(size, dtype), depth - panel * size))
-        )
-    step = made.name("step", tirx.Div(inside, height))
-    back = length - 1 - step
-    turned = step if known == size else tirx.Select(tirx.EQ(tirx.Mod(panel, const(2, dtype)), 0), step, back)
-    made.define(first, turned)
-    made.define(second, panel * size + (inside - step * height))
-    return made.statements
+        panel = definitions.name("panel", tirx.Div(block, length * size))
+        inside = definitions.name("inside", block - panel * (length * size))
+        if constant_depth is not None and constant_depth % size == 0:
+            height = const(size, dtype)
+        else:
+            height = definitions.name("height", tirx.Min(const(size, dtype), depth - panel * size))
+    step = definitions.name("step", tirx.Div(inside, height))
+    backwards = length - 1 - step
+    is_even = tirx.EQ(tirx.Mod(panel, const(2, dtype)), 0)
+    long_index = step if constant_depth == size else tirx.Select(is_even, step, backwards)
+    definitions.define(long_axis, long_index)
+    definitions.define(short_axis, panel * size + (inside - step * height))
+    return definitions.statements
 
 
 class _Definitions:
-    """Variables and their values, in order."""
+    """Builds statements that bind variables to simplified values, in order."""
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
@@ -115,6 +119,7 @@ class _Definitions:
         self.analyzer = Analyzer()
 
     def name(self, name: str, value: Any) -> Any:
+        """A new variable bound to the value; the value itself where it is constant."""
         value = self.analyzer.simplify(value)
         if constant(value) is not None:
             return value
@@ -123,7 +128,7 @@ class _Definitions:
         return var
 
     def define(self, axis: AttrStmt, value: Any) -> None:
-        """The index of an axis, and that it is one."""
+        """Binds the index of an axis, and states its range."""
         var = axis.node.var
         self.statements.append(Bind(var, self.analyzer.simplify(cast(value, dtype_of(var)))))
         self.statements.append(within(var, axis.value))

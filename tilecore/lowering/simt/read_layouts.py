@@ -1,7 +1,7 @@
-"""Notes the layouts that a kernel asks for (T.annotate_layout, T.annotate_padding) and takes the hints out of the code.
+"""Notes the layouts that a kernel asks for (T.annotate_layout, T.annotate_padding) and removes these hints.
 
-They go with their buffers through the passes after it, in ``env.facts``. A layout never changes a result, so where one
-cannot be had the kernel goes on without, and ``kernel.explain()`` says why.
+Later passes find them in ``env.facts``. A layout never changes a result, so a layout that a buffer cannot have is not
+an error: the kernel compiles without it, and ``kernel.explain()`` says why.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded, 
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.loops.lower_tile_ops import ASKED, not_taken
 
-ASKED_FRAGMENTS = "asked_fragments"  # the fact: {fragment: FragmentLayout}
+ASKED_FRAGMENTS = "asked_fragments"  # fact: {fragment: FragmentLayout}
 _KEYS = ("layout", "padding")
 
 
@@ -35,15 +35,15 @@ def read_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(each_kernel(func.body, read))
 
 
-def follow(env: PassEnv, old: Var, new: Var, slots: int) -> None:
-    """Buffer ``new`` is ``slots`` of ``old``: it lies as was asked of that."""
+def transfer_layout(env: PassEnv, old: Var, new: Var, slots: int) -> None:
+    """Gives buffer ``new``, which is ``slots`` copies of ``old``, the layout that the kernel asks for ``old``."""
     asked: dict[Var, BufferLayout] = env.facts.get(ASKED, {})
     if old in asked:
         asked[new] = slotted(asked.pop(old), slots)
 
 
 class _Reader:
-    """The hints of one kernel."""
+    """Reads the layout hints of one kernel. views: buffers that are views or have views."""
 
     def __init__(self, threads: int, views: set[Var], env: PassEnv) -> None:
         self.threads, self.views, self.env = threads, views, env
@@ -66,11 +66,11 @@ class _Reader:
         elif not is_shared(buffer):
             not_taken(self.env, buffer, "only shared memory and fragments have layouts")
         elif buffer in self.views:
-            not_taken(self.env, buffer, "it has views")
+            not_taken(self.env, buffer, "the buffer is a view or has views")
         else:
             layout = self._layout(buffer, call)
             if layout is None:
-                not_taken(self.env, buffer, "a T.Fragment says which thread holds an element, and it is shared memory")
+                not_taken(self.env, buffer, "a T.Fragment is a layout of fragments, and the buffer is in shared memory")
             else:
                 self.env.facts[ASKED][buffer] = layout
 
@@ -85,7 +85,7 @@ class _Reader:
         if str(call.hints["kind"]) == "fragment":
             layout = fragment_layout(call.hints, self.threads)
         if layout is None:
-            not_taken(self.env, buffer, f"no division of its axes over {self.threads} threads and their registers")
+            not_taken(self.env, buffer, f"the layout does not partition its axes over {self.threads} threads")
         else:
             self.env.facts[ASKED_FRAGMENTS][buffer] = layout
 

@@ -1,10 +1,10 @@
-"""Sums over steps of a loop: threads join theirs once, after the loop, and not in every step.
+"""Sinks reductions across threads out of loops: threads reduce their sums once, after the loop, not in each iteration.
 
-Found are fragments that are 0 before a loop and to which its steps do only what is linear: ``T.reduce_sum`` adds to
-them, or they are scaled and the result of a ``T.reduce_sum`` that nothing else reads is added (the sum of an online
-softmax). Then each thread may keep a sum of what it holds itself. The reductions get the hint ``delayed``, and behind
-the loop stands a ``join_partials``; whether threads join there or in the steps as before is decided when layouts are
-known (join_partials.py).
+The pass looks for fragments that are 0 before a loop and that its iterations change only by linear updates:
+``T.reduce_sum`` adds to them, or they are scaled and the result of a ``T.reduce_sum`` that nothing else reads is added
+(the sum of an online softmax). Then each thread may keep a partial sum of the elements that it holds. The reductions
+get the hint ``sunk``, and a ``reduce_partials`` is added behind the loop. Whether threads reduce there or in each
+iteration is decided when layouts are known (tile_ops/reduce_partials.py).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_k
 from tilecore.lowering.loops.fold_clears import cleared
 from tilecore.lowering.simt.analysis.parallel_nests import is_parallel
 from tilecore.lowering.simt.tile_ops.reduce import REDUCE
-from tilecore.lowering.simt.tile_ops.reduce_partials import DELAYED, FACT, Partial
+from tilecore.lowering.simt.tile_ops.reduce_partials import PARTIAL_SUMS, SUNK, Partial
 
 
 def sink_reductions(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    env.facts[FACT] = {}
+    env.facts[PARTIAL_SUMS] = {}
     if any(impl.op == "reduce" and impl.late and impl is not REDUCE for impl in env.implementations):
-        return func  # the backend joins in its own way
+        return func  # the backend has its own reduction across threads
 
     def change(body: Stmt, threads: Threads) -> Stmt:
         return body if asks_for_threads(body, threads) else _Kernel(body, env).block(body)
@@ -56,11 +56,14 @@ def sink_reductions(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 @dataclass
-class _Found:
-    """summed: what sums are made in on their own. adders: reductions into the sum. parts: what of ``summed`` is added
-    to it. factors: of it, and of these."""
+class _Candidate:
+    """The updates of a sum in a loop.
 
-    summed: set[Var]
+    reduced: the results of the loop's reductions. adders: the reductions that add to the sum. parts: those of
+    ``reduced`` that are added to the sum. factors: what the sum and its parts are multiplied by.
+    """
+
+    reduced: set[Var]
     adders: list[Evaluate] = field(default_factory=list)
     parts: set[Var] = field(default_factory=set)
     factors: list[Any] = field(default_factory=list)
@@ -71,22 +74,22 @@ class _Kernel:
         self.body, self.env = body, env
 
     def block(self, body: Stmt) -> Stmt:
-        made: list[Stmt] = []
-        zeros: dict[Var, None] = {}  # fragments that nothing has touched since they were cleared
+        statements: list[Stmt] = []
+        zeros: dict[Var, None] = {}  # fragments that have not been accessed since they were cleared
         for statement in statements_of(body):
             if isinstance(statement, For) and statement.kind == ForKind.SERIAL:
-                loop, joins = self._loop(statement, list(zeros))
-                made += [loop, *joins]
+                loop, reductions = self._loop(statement, list(zeros))
+                statements += [loop, *reductions]
             else:
-                made.append(self._inside(statement))
+                statements.append(self._statement(statement))
             for var in variables(statement) & set(zeros):
                 del zeros[var]
             zero = cleared(statement)
             if zero is not None and is_fragment(zero):
                 zeros[zero] = None
-        return seq(made)
+        return seq(statements)
 
-    def _inside(self, node: Stmt) -> Stmt:
+    def _statement(self, node: Stmt) -> Stmt:
         if isinstance(node, AttrStmt):
             return AttrStmt(node.node, node.attr_key, node.value, self.block(node.body), span=node.span)
         if isinstance(node, IfThenElse):
@@ -95,114 +98,122 @@ class _Kernel:
         return node
 
     def _loop(self, node: For, zeros: list[Var]) -> tuple[Stmt, list[Stmt]]:
-        joins: list[Stmt] = []
-        delayed: dict[Evaluate, Var] = {}
+        """The loop with its sunk reductions marked, and the reductions across threads to put behind it."""
+        reductions_behind: list[Stmt] = []
+        sunk: dict[Evaluate, Var] = {}
         for total in zeros:
-            found = _linear(node, total, self.body)
-            if found is None:
+            candidate = _linear_update(node, total, self.body)
+            if candidate is None:
                 continue
-            reductions = [*found.adders, *(n for part in found.parts for n in _reductions(node, part))]
+            reductions = [*candidate.adders, *(n for part in candidate.parts for n in _reductions(node, part))]
             if not reductions:
                 continue
             calls = [call for n in reductions if (call := as_tile_call(n)) is not None]
             sources = tuple((call.src.source, int(call.dim)) for call in calls)
-            self.env.facts[FACT][total] = Partial(sources, frozenset({total, *found.parts}))
-            delayed |= dict.fromkeys(reductions, total)
-            joins.append(tile_statement("join_partials", [_whole(calls[0], total)], span=node.span))
-        marked = structural_map(node.body, (Evaluate, lambda n: _marked(n) if n in delayed else n))
-        return with_body(node, self.block(marked) if not joins else marked), joins
+            self.env.facts[PARTIAL_SUMS][total] = Partial(sources, frozenset({total, *candidate.parts}))
+            sunk |= dict.fromkeys(reductions, total)
+            whole = _whole_sum(calls[0], total)
+            reductions_behind.append(tile_statement("reduce_partials", [whole], span=node.span))
+        marked = structural_map(node.body, (Evaluate, lambda n: _mark_sunk(n) if n in sunk else n))
+        return with_body(node, self.block(marked) if not reductions_behind else marked), reductions_behind
 
 
-def _whole(call: TileCall, total: Var) -> Any:
-    """All of the sum: it has the shape of a reduction's result."""
+def _whole_sum(call: TileCall, total: Var) -> Any:
+    """The region of the whole sum; it has the shape of the reduction's result."""
     return BufferRegion(total, list(call.dst.region))
 
 
-def _marked(node: Evaluate) -> Evaluate:
+def _mark_sunk(node: Evaluate) -> Evaluate:
     call = as_tile_call(node)
     assert call is not None
-    return call.rebuilt(hints={**call.hints, DELAYED: 1})
+    return call.rebuilt(hints={**call.hints, SUNK: 1})
 
 
 def _reductions(node: Stmt, target: Var) -> list[Evaluate]:
-    """The tile operations that write a fragment."""
+    """The tile operations that write the fragment ``target``."""
     calls = [(n, as_tile_call(n)) for n in collect(node, Evaluate)]
     return [n for n, c in calls if c is not None and any(c.args[w].source.same_as(target) for w in c.op.writes)]
 
 
 def _is_sum(node: Evaluate, clear: bool) -> bool:
+    """Is it a sum of a whole fragment into a whole fragment, with the given ``clear``?"""
     call = as_tile_call(node)
     if call is None or call.op.name != "reduce" or joiner(call.kind) != "sum" or bool(call.clear) != clear:
         return False
-    both = (call.src, call.dst)
-    return all(is_fragment(r.source) and is_whole(r) for r in both)
+    return all(is_fragment(region.source) and is_whole(region) for region in (call.src, call.dst))
 
 
-def _linear(loop: For, total: Var, kernel: Stmt) -> _Found | None:
-    """What a loop adds to ``total``, if that is all it does with it."""
+def _linear_update(loop: For, total: Var, kernel: Stmt) -> _Candidate | None:
+    """The linear updates of ``total`` in a loop; None where the loop accesses it in any other way."""
     sums = [call for node in collect(loop.body, Evaluate) if _is_sum(node, clear=True) and (call := as_tile_call(node))]
-    found = _Found({call.dst.source for call in sums})
+    candidate = _Candidate({call.dst.source for call in sums})
     for node in collect(loop.body, Evaluate):
         if total in variables(node):
             call = as_tile_call(node)
             if call is None or not _is_sum(node, clear=False) or total in variables(call.src):
                 return None
-            found.adders.append(node)
-    stores = [store for nest in _nests(loop.body) for store in collect(nest, BufferStore) if total in variables(store)]
-    if not all(_adds(store, total, found) for store in stores):
+            candidate.adders.append(node)
+    nests = _outermost_nests(loop.body)
+    stores = [store for nest in nests for store in collect(nest, BufferStore) if total in variables(store)]
+    if not all(_is_linear_store(store, total, candidate) for store in stores):
         return None
-    if any(variables(factor) & {total, *found.parts} for factor in found.factors):
+    if any(variables(factor) & {total, *candidate.parts} for factor in candidate.factors):
         return None
-    seen = [read for store in stores for read in collect(store, TensorLoad)]
+    reads_in_nests = [read for s in stores for read in collect(s, TensorLoad) if read.source.same_as(total)]
     reads = [read for read in collect(loop.body, TensorLoad) if read.source.same_as(total)]
     written = [store for store in collect(loop.body, BufferStore) if store.buffer.same_as(total)]
-    if len(reads) != len([r for r in seen if r.source.same_as(total)]) or len(written) != len(stores):
-        return None  # it is used outside of nests, too
-    return found if all(_is_for(part, total, loop, kernel) for part in found.parts) else None
+    if len(reads) != len(reads_in_nests) or len(written) != len(stores):
+        return None  # the sum is also used outside of nests
+    return candidate if all(_is_only_added(part, total, loop, kernel) for part in candidate.parts) else None
 
 
-def _nests(body: Stmt) -> list[For]:
-    """The outermost parallel nests."""
-    found: list[For] = []
+def _outermost_nests(body: Stmt) -> list[For]:
+    """The outermost parallel loops."""
+    nests: list[For] = []
     for node in collect(body, For):
-        if is_parallel(node) and not any(any(inner.same_as(node) for inner in collect(f, For)) for f in found):
-            found.append(node)
-    return found
+        if is_parallel(node) and not any(any(inner.same_as(node) for inner in collect(nest, For)) for nest in nests):
+            nests.append(node)
+    return nests
 
 
-def _adds(store: BufferStore, total: Var, found: _Found) -> bool:
-    """Is it ``total[i] = total[i] * a + part[i] * b + ...``? Notes the parts, and the factors."""
+def _is_linear_store(store: BufferStore, total: Var, candidate: _Candidate) -> bool:
+    """Is it ``total[i] = total[i] * a + part[i] * b + ...``? Adds the parts and the factors to ``candidate``."""
     if not store.buffer.same_as(total):
         return False
     for term in _terms(store.value):
         factors = _factors(term)
-        here = [f for f in factors if isinstance(f, TensorLoad) and _same_place(f, store) and is_fragment(f.source)]
-        summed = [f for f in here if f.source.same_as(total) or f.source in found.summed]
-        if not summed:
+        loads = [f for f in factors if isinstance(f, TensorLoad) and _same_indices(f, store) and is_fragment(f.source)]
+        addends = [f for f in loads if f.source.same_as(total) or f.source in candidate.reduced]
+        if not addends:
             return False
-        taken = summed[0]
-        if not taken.source.same_as(total):
-            found.parts.add(taken.source)
-        found.factors += [f for f in factors if f is not taken]
+        addend = addends[0]
+        if not addend.source.same_as(total):
+            candidate.parts.add(addend.source)
+        candidate.factors += [f for f in factors if f is not addend]
     return True
 
 
-def _same_place(read: Any, store: BufferStore) -> bool:
-    mine, other = list(read.indices), list(store.indices)
-    return len(mine) == len(other) and all(structural_equal(a, b) for a, b in zip(mine, other, strict=True))
+def _same_indices(read: Any, store: BufferStore) -> bool:
+    if len(read.indices) != len(store.indices):
+        return False
+    return all(structural_equal(a, b) for a, b in zip(read.indices, store.indices, strict=True))
 
 
 def _terms(value: Any) -> list[Any]:
-    whole = separated(value) if is_fma(value) else value
-    return [*_terms(whole.a), *_terms(whole.b)] if isinstance(whole, Add) else [whole]
+    """The terms of a sum; a fused multiply-add counts as a product and a sum."""
+    expression = separated(value) if is_fma(value) else value
+    if isinstance(expression, Add):
+        return [*_terms(expression.a), *_terms(expression.b)]
+    return [expression]
 
 
 def _factors(value: Any) -> list[Any]:
+    """The factors of a product."""
     return [*_factors(value.a), *_factors(value.b)] if isinstance(value, Mul) else [value]
 
 
-def _is_for(part: Var, total: Var, loop: For, kernel: Stmt) -> bool:
-    """Is ``part`` written by sums in this loop only, and read only to be added to ``total``?"""
+def _is_only_added(part: Var, total: Var, loop: For, kernel: Stmt) -> bool:
+    """Do only sums in this loop write ``part``, and does the kernel read it only to add it to ``total``?"""
     written = _reductions(kernel, part)
     if not written or not all(_is_sum(node, clear=True) for node in written):
         return False
@@ -216,7 +227,7 @@ def _is_for(part: Var, total: Var, loop: For, kernel: Stmt) -> bool:
         for store in collect(loop, BufferStore)
         if store.buffer.same_as(total)
         for read in collect(store.value, TensorLoad)
-        if read.source.same_as(part) and _same_place(read, store)
+        if read.source.same_as(part) and _same_indices(read, store)
     ]
     others = [node for node in collect(kernel, Evaluate) if part in variables(node) and node not in written]
     stored = [store for store in collect(kernel, BufferStore) if store.buffer.same_as(part)]

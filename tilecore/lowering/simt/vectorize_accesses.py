@@ -1,8 +1,8 @@
-"""Moves neighbouring elements together: a loop over a thread's neighbours becomes moves of 2 to 16 bytes.
+"""Vectorizes accesses: a loop over a thread's contiguous elements becomes vector moves of 2 to 16 bytes.
 
-Around a computation the elements pass through registers: one move in for each operand, the computation element by
-element, one move out. A bounds check that holds for all elements of a move or for none stays as one check; any other
-leaves the loop as it is, unrolled.
+The operands of a computation pass through registers: one vector load for each operand, the computation element by
+element, one vector store. A bounds guard that holds for all elements of a move or for none stays as one guard; with any
+other guard the loop is unrolled instead.
 """
 
 from __future__ import annotations
@@ -51,57 +51,58 @@ ASYNC_WIDTHS = (4, 8, 16)
 def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     can_copy = "copy_async" in env.capabilities.features
     assumed = env.facts[DIVISORS]
-    inside: list[bool] = []
+    is_async: list[bool] = []  # for each nest around: may its copies be asynchronous?
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
         if node.attr_key != NEST:
             return mutator.default_mutate(node)
-        inside.append(can_copy and constant(node.value) == ASYNC_NEST)
-        made = mutator.default_mutate(node)
-        inside.pop()
-        return made
+        is_async.append(can_copy and constant(node.value) == ASYNC_NEST)
+        mutated = mutator.default_mutate(node)
+        is_async.pop()
+        return mutated
 
     def loop(node: For, mutator: Any) -> Any:
         if node.kind != ForKind.VECTORIZED:
             return mutator.default_mutate(node)
-        made = _Loop(node, bool(inside) and inside[-1], assumed).lowered()
-        _note(node, made, env)
-        return made if made is not None else _unrolled(node, mutator.mutate(node.body))
+        vectorized = _Loop(node, bool(is_async) and is_async[-1], assumed).lowered()
+        _note_moves(node, vectorized, env)
+        return vectorized if vectorized is not None else _unrolled(node, mutator.mutate(node.body))
 
     return func.with_body(structural_mutate(func.body, [(AttrStmt, attr), (For, loop)]))
 
 
-def _note(node: For, made: Stmt | None, env: PassEnv) -> None:
-    """For ``kernel.explain()``: how many bytes of which buffers move at once."""
+def _note_moves(node: For, vectorized: Stmt | None, env: PassEnv) -> None:
+    """Notes for ``kernel.explain()`` how many bytes of which buffers one access moves."""
     spans = (node.span, *(s.span for s in stores(node.body)))
     place = location_of_span(next((span for span in spans if span is not None), None))
-    moves = {} if made is None else _moves(made)
+    moves = {} if vectorized is None else _moved_bytes(vectorized)
     for element in () if moves else stores(node.body):
         if not is_own(element.buffer):
             moves[str(element.buffer.name)] = DType(dtype_of(element.buffer)).bytes
     env.note("moves", {"line": place.line if place else None, "bytes": moves})
 
 
-def _moves(made: Stmt) -> dict[str, int]:
-    found = {}
-    for node in stores(made):
+def _moved_bytes(vectorized: Stmt) -> dict[str, int]:
+    """For each buffer outside of registers the bytes of its vector accesses, by the buffer's name."""
+    moved = {}
+    for node in stores(vectorized):
         lanes = constant(node.indices[0].lanes) if isinstance(node.indices[0], Ramp) else None
         for buffer in (node.buffer, getattr(node.value, "source", None)):
             if lanes and buffer is not None and not is_own(buffer):
-                found[str(buffer.name)] = DType(dtype_of(buffer)).bytes * lanes
-    for call in collect(made, Call):
+                moved[str(buffer.name)] = DType(dtype_of(buffer)).bytes * lanes
+    for call in collect(vectorized, Call):
         if op_name(call) == COPY:
-            found |= {str(end.source.name): int(constant(call.args[2]) or 0) for end in call.args[:2]}
-    return found
+            moved |= {str(end.source.name): int(constant(call.args[2]) or 0) for end in call.args[:2]}
+    return moved
 
 
 def _unrolled(node: For, body: Stmt) -> For:
-    """``body`` for one element after the other."""
+    """The loop over single elements, unrolled."""
     return For(node.loop_var, node.min, node.extent, ForKind.UNROLLED, body, span=node.span)
 
 
 class _Loop:
-    """One loop over neighbours."""
+    """Vectorizes one loop over contiguous elements. before: statements that load operands."""
 
     def __init__(self, node: For, is_async: bool, assumed: Mapping[Var, int]) -> None:
         self.node, self.is_async = node, is_async
@@ -110,100 +111,107 @@ class _Loop:
         self.before: list[Stmt] = []
 
     def lowered(self) -> Stmt | None:
+        """The loop as vector moves; None where it cannot be."""
         body, condition = self.node.body, None
         if isinstance(body, IfThenElse) and body.else_case is None:
-            condition = self._for_all(body.condition)
+            condition = self._uniform_condition(body.condition)
             if condition is None:
                 return None
             body = body.then_case
-        made = self._store(body) if isinstance(body, BufferStore) else self._addition(body)
-        if made is None:
+        moves = self._store(body) if isinstance(body, BufferStore) else self._vector_addition(body)
+        if moves is None:
             return None
-        made = seq([*self.before, made])
-        return made if condition is None else IfThenElse(condition, made, None, span=body.span)
+        moves = seq([*self.before, moves])
+        return moves if condition is None else IfThenElse(condition, moves, None, span=body.span)
 
-    def _addition(self, node: Stmt) -> Stmt | None:
-        """Atomic additions to neighbours: the values in registers, then several at once."""
+    def _vector_addition(self, node: Stmt) -> Stmt | None:
+        """Atomic additions to contiguous elements: the values go to registers, then one operation adds several."""
         call = addition(node)
         if call is None:
             return None
         target = call.args[0]
         dtype = dtype_of(target.source)
         width = width_of(dtype, self.count)
-        start = None if width is None else self._neighbours(target.indices[0], width)
+        start = None if width is None else self._aligned_start(target.indices[0], width)
         if width is None or start is None:
             return None
-        value = structural_mutate(call.args[1], [(Call, self._guarded), (TensorLoad, self._loaded)])
+        value = structural_mutate(
+            call.args[1], [(Call, self._vectorize_guarded_load), (TensorLoad, self._vectorize_load)]
+        )
         values = self._registers(dtype, "sum")
         inner = store(values, value, [self.var], node.span)
-        made = additions(call, start, values, self.count, width, node.span)
-        return seq([AllocBuffer(values), _unrolled(self.node, inner), *made])
+        atomics = additions(call, start, values, self.count, width, node.span)
+        return seq([AllocBuffer(values), _unrolled(self.node, inner), *atomics])
 
     # -- the store --------------------------------------------------------------------------------------------
 
     def _store(self, node: BufferStore) -> Stmt | None:
-        place = self._start(node.buffer, node.indices[0])
-        if place is None:
+        target_start = self._move_start(node.buffer, node.indices[0])
+        if target_start is None:
             return self._compute(node, None) if is_own(node.buffer) else None
         value, condition, otherwise = node.value, None, None
         if isinstance(value, Call) and op_name(value) == "if_then_else" and isinstance(value.args[1], TensorLoad):
-            condition, otherwise = self._for_all(value.args[0]), value.args[2]
+            condition, otherwise = self._uniform_condition(value.args[0]), value.args[2]
             value = value.args[1] if condition is not None else value
         if isinstance(value, TensorLoad) and dtype_of(value.source) == dtype_of(node.buffer):
-            start = self._start(value.source, value.indices[0])
+            start = self._move_start(value.source, value.indices[0])
             if start is not None:
-                return self._move(node, place, value, start, condition, otherwise)
-        return self._compute(node, place)
+                return self._move(node, target_start, value, start, condition, otherwise)
+        return self._compute(node, target_start)
 
-    def _move(self, node: BufferStore, place: Any, value: TensorLoad, start: Any, condition: Any, other: Any) -> Stmt:
-        """Elements that only move."""
+    def _move(self, node: BufferStore, to: Any, value: TensorLoad, start: Any, condition: Any, other: Any) -> Stmt:
+        """A copy of contiguous elements, from ``start`` to ``to``; ``other`` where the condition does not hold."""
         size = DType(dtype_of(node.buffer)).bytes * self.count
         zero = other is None or (constant(other) == 0 or getattr(other, "value", None) == 0)
         if self.is_async and size in ASYNC_WIDTHS and zero and is_shared(node.buffer) and is_global(value.source):
             valid = tirx.const(1, "bool") if condition is None else condition
-            args = [BufferLoad(node.buffer, [place]), BufferLoad(value.source, [start]), const(size, "int32"), valid]
+            args = [BufferLoad(node.buffer, [to]), BufferLoad(value.source, [start]), const(size, "int32"), valid]
             return Evaluate(Call(COPY, args, ret_ty="void"), span=node.span)
-        made: Stmt = BufferStore(node.buffer, self._vector(value.source, start), [self._ramp(place)], span=node.span)
+        move: Stmt = BufferStore(node.buffer, self._vector(value.source, start), [self._ramp(to)], span=node.span)
         if condition is None:
-            return made
-        fill = self._each(lambda lane: store(node.buffer, self._of_lane(other, lane), [place + lane], node.span))
-        return IfThenElse(condition, made, fill, span=node.span)
+            return move
+        fill = self._for_each_lane(lambda lane: store(node.buffer, self._of_lane(other, lane), [to + lane], node.span))
+        return IfThenElse(condition, move, fill, span=node.span)
 
-    def _compute(self, node: BufferStore, place: Any) -> Stmt | None:
-        """Operands in by moves, the computation element by element, the result out by a move."""
-        made: BufferStore = structural_mutate(node, [(Call, self._guarded), (TensorLoad, self._loaded)])
+    def _compute(self, node: BufferStore, to: Any) -> Stmt | None:
+        """Vector loads of the operands, the computation element by element, a vector store of the results at ``to``."""
+        computation: BufferStore = structural_mutate(node, self._load_rules())
         if is_own(node.buffer):
-            return _unrolled(self.node, made)
+            return _unrolled(self.node, computation)
         results = self._registers(dtype_of(node.buffer), "out")
-        inner = store(results, made.value, [self.var], node.span)
-        out = BufferStore(node.buffer, self._vector(results, const(0, "int32")), [self._ramp(place)], span=node.span)
+        inner = store(results, computation.value, [self.var], node.span)
+        out = BufferStore(node.buffer, self._vector(results, const(0, "int32")), [self._ramp(to)], span=node.span)
         return seq([AllocBuffer(results), _unrolled(self.node, inner), out])
 
-    def _guarded(self, node: Call, mutator: Any) -> Any:
-        """A guarded load becomes a guarded move, where the guard is the same for all elements; else what is guarded is
-        read element by element, behind its guard."""
+    def _load_rules(self) -> list[Any]:
+        return [(Call, self._vectorize_guarded_load), (TensorLoad, self._vectorize_load)]
+
+    def _vectorize_guarded_load(self, node: Call, mutator: Any) -> Any:
+        """A guarded load becomes a guarded vector load where the guard is the same for all elements; else it stays, and
+        each element is loaded under its own guard."""
         if op_name(node) != "if_then_else":
             return mutator.default_mutate(node)
         source = node.args[1]
         if not isinstance(source, TensorLoad):
             return node
-        start = None if is_own(source.source) else self._start(source.source, source.indices[0])
-        condition = self._for_all(node.args[0])
+        start = None if is_own(source.source) else self._move_start(source.source, source.indices[0])
+        condition = self._uniform_condition(node.args[0])
         if start is None or condition is None or reads_variable(node.args[2], self.var):
             return node
         cells = self._registers(dtype_of(source.source), str(source.source.name))
         move = BufferStore(cells, self._vector(source.source, start), [self._ramp(const(0, "int32"))])
-        fill = self._each(lambda lane: store(cells, node.args[2], [const(lane, "int32")]))
+        fill = self._for_each_lane(lambda lane: store(cells, node.args[2], [const(lane, "int32")]))
         self.before += [AllocBuffer(cells), IfThenElse(condition, move, fill)]
         return load(cells, [self.var])
 
-    def _loaded(self, node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
+    def _vectorize_load(self, node: TensorLoad, mutator: Any) -> Any:
+        """A load becomes a vector load into registers where its elements are contiguous."""
+        mutated = mutator.default_mutate(node)
         if is_own(node.source):
-            return made
-        start = self._start(node.source, node.indices[0])
+            return mutated
+        start = self._move_start(node.source, node.indices[0])
         if start is None:
-            return made
+            return mutated
         cells = self._registers(dtype_of(node.source), str(node.source.name))
         move = BufferStore(cells, self._vector(node.source, start), [self._ramp(const(0, "int32"))])
         self.before += [AllocBuffer(cells), move]
@@ -211,25 +219,26 @@ class _Loop:
 
     # -- pieces -----------------------------------------------------------------------------------------------
 
-    def _start(self, buffer: Var, index: Any) -> Any:
-        """The first element's offset where all are neighbours that one move can take; None where they are not."""
+    def _move_start(self, buffer: Var, index: Any) -> Any:
+        """The first element's index where one vector access can take all of them; None where it cannot."""
         if DType(dtype_of(buffer)).bytes * self.count not in WIDTHS:
             return None
-        return self._neighbours(index, self.count)
+        return self._aligned_start(index, self.count)
 
-    def _neighbours(self, index: Any, width: int) -> Any:
-        """The first index where all are neighbours from a multiple of ``width`` on; None where they are not."""
+    def _aligned_start(self, index: Any, width: int) -> Any:
+        """The first index where the elements are contiguous from a multiple of ``width`` on; None where they are
+        not."""
         if coefficient(index, self.var) != 1:
             return None
         start = self.analyzer.simplify(self._of_lane(index, 0))
         return start if is_multiple(start, width, self.assumed, self.analyzer) else None
 
-    def _for_all(self, condition: Any) -> Any:
-        """The condition of all elements as one; None where some may hold and others not."""
+    def _uniform_condition(self, condition: Any) -> Any:
+        """One condition for all elements; None where it may hold for some of them only."""
         if not reads_variable(condition, self.var):
             return condition
         if isinstance(condition, And):
-            left, right = self._for_all(condition.a), self._for_all(condition.b)
+            left, right = self._uniform_condition(condition.a), self._uniform_condition(condition.b)
             return None if left is None or right is None else tirx.all(left, right)
         if not isinstance(condition, (LT, GE)):
             return None
@@ -237,7 +246,7 @@ class _Loop:
         if coefficient(position, self.var) != 1 or reads_variable(bound, self.var):
             return None
         first = self._of_lane(position, 0)
-        if not all(is_multiple(whole, self.count, self.assumed, self.analyzer) for whole in (first, bound)):
+        if not all(is_multiple(value, self.count, self.assumed, self.analyzer) for value in (first, bound)):
             return None
         return type(condition)(first, bound)
 
@@ -253,7 +262,7 @@ class _Loop:
     def _of_lane(self, value: Any, lane: int) -> Any:
         return substitute(value, {self.var: const(lane, dtype_of(self.var))})
 
-    def _each(self, make: Any) -> Stmt:
+    def _for_each_lane(self, make: Any) -> Stmt:
         return seq([make(lane) for lane in range(self.count)])
 
 

@@ -20,9 +20,9 @@ GROUP = 4 * WARP  # threads of a warpgroup
 class ws:
     """``with T.ws(1, 2):`` the code inside is done by these warpgroups of 128 threads, counted from 0, alone.
 
-    They do it together as a block does: fragments are spread over their threads, T.Parallel is dealt out to them, and
-    T.sync_threads waits for them alone. Nothing orders it with what other warpgroups do at the same time but barriers
-    of T.alloc_barrier. Several must be neighbours.
+    They do it together as a block does: fragments are spread over their threads, T.Parallel is partitioned over them,
+    and T.sync_threads waits for them alone. Nothing orders it with what other warpgroups do at the same time but
+    barriers of T.alloc_barrier. Several must be neighbours.
     """
 
     def __init__(self, *warp_group_idx: int) -> None:

@@ -24,7 +24,7 @@ from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenE
 from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.lowering.simt.tile_ops.accumulators import Sums, is_held
+from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
@@ -54,7 +54,7 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     p = product_of(call, env, threads)
     assert isinstance(p, Product)
     found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
-    if is_held(call.c):
+    if is_whole_fragment(call.c):
         found[call.c.source] = layout_of_c(p, threads)
     if a_is_held(call, p) and not call.a.source.same_as(call.c.source):
         along = [(1, p.steps, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD)]
@@ -84,8 +84,8 @@ class _Lowering:
         kept = env.facts.get("layouts", {})
         self.a = None if a_is_held(call, p) else operand_a(call, p, lane, row, kept.get(call.a.source))
         self.b = operand_b(call, p, lane, column, kept.get(call.b.source))
-        held = self.binding.registers[call.c.source] if is_held(call.c) else None
-        self.sums = Sums(call, layout_of_c(p, self.binding.threads), self.binding.thread, held, p.shape.c)
+        held = self.binding.registers[call.c.source] if is_whole_fragment(call.c) else None
+        self.sums = Accumulator(call, layout_of_c(p, self.binding.threads), self.binding.thread, held, p.shape.c)
 
     def run(self) -> Stmt:
         step = Var("step", "int32")

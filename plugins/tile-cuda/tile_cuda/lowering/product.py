@@ -12,7 +12,7 @@ from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.gemm import gemm_sizes
-from tilecore.lowering.simt.tile_ops.accumulators import is_held
+from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
 from tilecore.transform import PassConfigKey
 
 # C's element types that the instructions do not have: what is summed in registers before it is added to C
@@ -100,4 +100,4 @@ def allows_tf32(call: TileCall, env: PassEnv) -> bool:
 
 def a_is_held(call: TileCall, product: Product) -> bool:
     """Does A lie in registers as the instructions want it?"""
-    return is_held(call.a) and not call.transpose_a and not product.k_overshoots
+    return is_whole_fragment(call.a) and not call.transpose_a and not product.k_overshoots

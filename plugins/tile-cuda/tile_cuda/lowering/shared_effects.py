@@ -1,4 +1,5 @@
-"""What the target's own calls do to shared memory, for the proof that barriers order it (tilecore/lowering/order)."""
+"""What the target's own calls do to shared memory, for the proof that barriers order it
+(tilecore/lowering/race_check)."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from tilecore.ir.scopes import is_shared
 from tilecore.ir.visit import collect
 from tilecore.lowering.race_check.effects import (
     VALUES,
+    Access,
+    AsyncAccess,
     Barrier,
     Commit,
     Effect,
-    Hear,
-    Start,
-    Touch,
+    MemoryBarrierWait,
     Wait,
     bytes_of,
     describe_calls,
@@ -73,13 +74,13 @@ def describe() -> None:
     VALUES[instructions.CLUSTER_RANK] = lambda call, expressions: lambda names: 0  # the blocks of a cluster do the same
 
 
-def _rows(call: Call, at: int, writes: bool) -> Touch:
+def _rows(call: Call, at: int, writes: bool) -> Access:
     """A load or store of matrices: each lane names a row, of as many tiles of 8 as there are."""
-    return Touch(call.args[at], ROW, writes, lanes=PATTERN * int(constant(call.args[0]) or 0))
+    return Access(call.args[at], ROW, writes, lanes=PATTERN * int(constant(call.args[0]) or 0))
 
 
 def _transaction(call: Call, func: PrimFunc) -> list[Effect]:
-    return [Hear(call.args[1])] if str(call.args[0].value) == "wait" else []
+    return [MemoryBarrierWait(call.args[1])] if str(call.args[0].value) == "wait" else []
 
 
 def _bulk_copy(call: Call, func: PrimFunc) -> list[Effect]:
@@ -88,7 +89,7 @@ def _bulk_copy(call: Call, func: PrimFunc) -> list[Effect]:
     extent = 1
     for part in to.source.shape:
         extent *= int(constant(part) or 0)
-    return [Start(to, bytes_of(to, extent) if known is None else known, True, None, barrier)]
+    return [AsyncAccess(to, bytes_of(to, extent) if known is None else known, True, None, barrier)]
 
 
 def _box(name: str, func: PrimFunc) -> int:
@@ -102,11 +103,11 @@ def _box(name: str, func: PrimFunc) -> int:
 
 def _tensor_load(call: Call, func: PrimFunc) -> list[Effect]:
     name, to, barrier = str(call.args[0].value), call.args[1], call.args[2]
-    return [Start(to, _box(name, func), True, None, barrier)]
+    return [AsyncAccess(to, _box(name, func), True, None, barrier)]
 
 
 def _tensor_store(call: Call, func: PrimFunc) -> list[Effect]:
-    return [Start(call.args[1], _box(str(call.args[0].value), func), False, STORES)]
+    return [AsyncAccess(call.args[1], _box(str(call.args[0].value), func), False, STORES)]
 
 
 def _stores(call: Call, func: PrimFunc) -> list[Effect]:
@@ -153,7 +154,7 @@ def _product(call: Call, func: PrimFunc) -> list[Effect]:
     return [*found, _read(b, flags[-1], columns, depth, described)]
 
 
-def _read(value: Any, across: bool, size: int, depth: int, described: dict[Var, Call]) -> Start:
+def _read(value: Any, across: bool, size: int, depth: int, described: dict[Var, Call]) -> AsyncAccess:
     """What a product reads of an operand. across: does memory go along M or N? size: elements along it."""
     var = value.args[0] if op_name(value) == instructions.OPERAND_AT else value
     element, *numbers = described[var].args
@@ -164,7 +165,7 @@ def _read(value: Any, across: bool, size: int, depth: int, described: dict[Var, 
         pieces = tuple((number * leading, depth * span) for number in range(-(-size // block)))
     else:
         pieces = tuple((number * stride, PATTERN * span) for number in range(-(-size // PATTERN)))
-    return Start(element, 0, False, PRODUCTS, at=value, pieces=pieces, align=PATTERN * span)
+    return AsyncAccess(element, 0, False, PRODUCTS, at=value, pieces=pieces, align=PATTERN * span)
 
 
 def _operand(call: Call, expressions: Expressions) -> Compute:

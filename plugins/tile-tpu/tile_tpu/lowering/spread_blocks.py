@@ -1,6 +1,6 @@
 """Shares the blocks of a kernel's grid out over the cores of a launch, and makes them a loop of each core.
 
-The blocks are dealt out to the cores in turns, every other turn in reverse: turn t gives block ``t * cores + c`` to
+The blocks are distributed to the cores in turns, every other turn in reverse: turn t gives block ``t * cores + c`` to
 core ``c``, or to core ``cores - 1 - c`` for odd t. No core gets two blocks more than another one, and work that grows
 or shrinks along the grid (causal attention, tails) or along one axis of it ends nearly even, which ranges of
 neighbouring blocks do not give. Nothing is lost by that: cores share no cache that neighbours would profit from.
@@ -40,7 +40,7 @@ def spread_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if reason:
         env.note("blocks", {"order": f"one after the other on one core: {reason}"})
     elif cores > 1:
-        env.note("blocks", {"order": f"on {cores} cores, dealt out in turns"})
+        env.note("blocks", {"order": f"on {cores} cores, distributed in turns"})
     single = {var: const(0, dtype_of(var)) for var, extent in axes if constant(extent) == 1}
     once, body = _once(substitute(func.body, single))
     axes = [(var, extent) for var, extent in axes if var not in single]

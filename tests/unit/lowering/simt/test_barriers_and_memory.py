@@ -130,7 +130,7 @@ def test_parameters_that_may_be_one_tensor_are_found_whatever_else_needs_the_bar
 
     count, env = barriers(kernel)
     assert count == 1
-    assert env.facts["one_tensor"] == {"A", "B"}
+    assert env.facts["may_alias"] == {"A", "B"}
 
 
 @pytest.mark.parametrize("closed", [False, True])

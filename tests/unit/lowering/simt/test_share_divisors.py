@@ -66,8 +66,8 @@ def an_extern_call(x, view, divisors, i):
 
 
 def marked(statement, divisors=16):
-    """The number of divisions that are told apart in a loop over ``statement(x, view, divisors, i)``. divisors: how many
-    there are; with 8, a call may give one tensor for both parameters."""
+    """The number of divisions that are told apart in a loop over ``statement(x, view, divisors, i)``. divisors: how
+    many there are; with 8, a call may give one tensor for both parameters."""
 
     @T.prim_func
     def kernel(X: T.Tensor((8,), "float32"), D: T.Tensor((divisors,), "float32")):

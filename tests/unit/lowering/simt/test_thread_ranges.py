@@ -58,7 +58,7 @@ def ranges_in(body) -> list[ThreadRange]:
     return [r for node in collect(body, AttrStmt) if (r := range_of(node)) is not None]
 
 
-def test_each_role_is_dealt_out_to_its_threads():
+def test_each_role_is_partitioned_over_its_threads():
     func, env = lowered(two_roles(), "bind_threads")
     assert ranges_in(func.body) == [ThreadRange(0, 64), ThreadRange(64, 128)]
     (held,) = [row for row in env.report["layouts"] if row["buffer"] == "f"]
@@ -182,7 +182,7 @@ def test_a_range_of_all_threads_goes_away():
 
 @pytest.mark.parametrize(
     ("first", "count", "words"),
-    [(128, 64, "threads that are not there"), (0, 16, "a part of a warp"), (16, 32, "a part of a warp")],
+    [(128, 64, "threads that do not reach it"), (0, 16, "a part of a warp"), (16, 32, "a part of a warp")],
 )
 def test_ranges_that_are_wrong(first, count, words):
     @T.prim_func
@@ -238,7 +238,7 @@ def test_a_barrier_of_more_threads_than_the_role_has():
                 T.copy(X, Y)
                 T.sync_threads(2, 128)
 
-    with pytest.raises(LanguageError, match=r"T\.sync_threads for 128 threads in the code of 64"):
+    with pytest.raises(LanguageError, match=r"T\.sync_threads waits for 128 threads in code that 64 threads execute"):
         lowered(kernel, "note_ranges")
 
 

@@ -1,4 +1,4 @@
-"""Layouts that follow from one another: a fragment's from the nest that runs over it, and the other way round."""
+"""Derives a fragment's layout from the partition of a nest that accesses it, and the other way round."""
 
 from __future__ import annotations
 
@@ -9,29 +9,33 @@ from tilecore.lowering.simt.analysis.parallel_nests import Access, Nest
 
 
 def following(nest: Nest, access: Access, partition: FragmentLayout) -> FragmentLayout | None:
-    """The layout of a buffer whose elements are taken by a nest that is dealt out so."""
-    matched = nest.matched(access)
-    if matched is None:
+    """The fragment layout implied by the nest's partition: each thread holds the elements that its iterations access.
+
+    None where the access does not run over the whole buffer, one loop along each axis.
+    """
+    loop_of_axis = nest.matched(access)
+    if loop_of_axis is None:
         return None
     shape = [int(s) for s in access.buffer.shape]
-    for axis, loop in enumerate(matched):
+    for axis, loop in enumerate(loop_of_axis):
         if (1 if loop is None else partition.shape[loop]) != shape[axis]:
             return None
-    loops = [loop for loop in matched if loop is not None]
-    return widened(partition.project(loops), [loop is not None for loop in matched])
+    loops = [loop for loop in loop_of_axis if loop is not None]
+    return widened(partition.project(loops), [loop is not None for loop in loop_of_axis])
 
 
 def widened(layout: FragmentLayout, present: Sequence[bool]) -> FragmentLayout:
-    """Axes of one element put in where ``present`` is False."""
-    numbers = [k for k, there in enumerate(present) if there]
+    """The layout with an axis of one element inserted wherever ``present`` is False."""
+    kept_axes = [axis for axis, is_present in enumerate(present) if is_present]
     shape = [1] * len(present)
-    for k, axis in enumerate(numbers):
-        shape[axis] = layout.shape[k]
-    digits = tuple(d._replace(axis=numbers[d.axis]) for d in layout.digits)
+    for old_axis, axis in enumerate(kept_axes):
+        shape[axis] = layout.shape[old_axis]
+    digits = tuple(d._replace(axis=kept_axes[d.axis]) for d in layout.digits)
     return FragmentLayout(tuple(shape), layout.threads, digits)
 
 
 def reordered(layout: FragmentLayout, order: Sequence[int | None]) -> FragmentLayout:
-    """The layout of a nest whose loop n runs along axis ``order[n]`` of a fragment (None: a loop of one step)."""
+    """The partition of a nest whose loop n runs along axis ``order[n]`` of a fragment with this layout; None: the loop
+    has one iteration and runs along no axis."""
     axes = [axis for axis in order if axis is not None]
     return widened(layout.project(axes), [axis is not None for axis in order])

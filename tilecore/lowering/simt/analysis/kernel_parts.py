@@ -1,4 +1,4 @@
-"""What a kernel does with fragments, apart for the code of each range of its threads (ir/thread_ranges.py)."""
+"""Collects how a kernel uses fragments, separately for the code of each range of its threads (ir/thread_ranges.py)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from tilecore.lowering.simt.choose_tile_ops import HINT, chosen
 
 
 def kernel_parts(body: Stmt, threads: int, env: PassEnv) -> list[KernelPart]:
-    """The kernel's own code, and that of each range of its ``threads``; each fragment belongs to the one that uses it.
-    Raises LanguageError where two do."""
+    """The code of the whole block of ``threads`` threads, and the code of each range of threads in it.
+
+    Each fragment belongs to the part that uses it. Raises LanguageError where two parts use one fragment.
+    """
     whole = ThreadRange(0, threads)
     ranges = dict.fromkeys([whole, *(r for node in collect(body, AttrStmt) if (r := range_of(node)) is not None)])
     parts = [KernelPart(body, each, each == whole, env) for each in ranges]
@@ -30,10 +32,11 @@ def kernel_parts(body: Stmt, threads: int, env: PassEnv) -> list[KernelPart]:
             other = owners.setdefault(buffer, part)
             if other is not part:
                 raise LanguageError(
-                    f"{buffer.name} is held in registers of {other.threads} and used by {part.threads}",
+                    f"the fragment {buffer.name} is held in registers of {other.threads} and used by {part.threads}",
                     location=location_of_span(span),
-                    expected="a fragment for each range of threads",
-                    hint="allocate one where it is used, and hand values on in shared memory",
+                    found=f"{buffer.name} used in the code of two ranges of threads",
+                    expected="fragments that one range of threads uses: its registers cannot be read by other threads",
+                    hint="allocate a fragment in each range, and pass values from one to the other in shared memory",
                 )
     for part in parts:
         part.buffers = [buffer for buffer in part.buffers if owners.get(buffer, parts[0]) is part]
@@ -43,9 +46,10 @@ def kernel_parts(body: Stmt, threads: int, env: PassEnv) -> list[KernelPart]:
 class KernelPart:
     """The code of one range of threads.
 
-    nests: of parallel loops. calls: operations that are still there, each with its implementation. buffers: the
-    fragments that are the part's. loose: fragments touched outside of nests and operations. viewed: fragments with
-    views, and these: a thread's registers have no other shape. used: the fragments in it, each with a place.
+    nests: the parallel loop nests. calls: the tile operations that are not lowered yet, each with its implementation.
+    buffers: the fragments that belong to the part. loose: fragments that are accessed outside of nests and operations.
+    viewed: fragments that have views, and the views: registers cannot be viewed in another shape. used: the fragments
+    that the code uses, each with the span of its first use. inside: does the code outside of all ranges belong to it?
     """
 
     def __init__(self, body: Stmt, threads: ThreadRange, inside: bool, env: PassEnv) -> None:
@@ -56,12 +60,12 @@ class KernelPart:
         self.used: dict[Var, Any] = {}
         self.buffers = [a.buffer for a in collect(body, AllocBuffer) if is_fragment(a.buffer)]
         self._roots = memory_roots(body)
-        self._known = set(self.buffers)
+        self._fragments = set(self.buffers)
         self.viewed = [buffer for buffer in self._roots if is_fragment(buffer)]
         self._gather(body, inside)
 
     def _gather(self, node: Stmt, inside: bool) -> None:
-        """inside: is the statement in code of these threads?"""
+        """inside: does the statement belong to the code of these threads?"""
         threads = range_of(node)
         if threads is not None:
             self._gather(node.body, threads == self.threads)
@@ -90,12 +94,12 @@ class KernelPart:
             self.loose |= {a.buffer for a in accesses_of(node) if is_fragment(a.buffer)}
 
     def _use(self, node: Any, span: Any) -> None:
-        for buffer in sorted(variables(node) & self._known, key=lambda v: str(v.name)):
+        for buffer in sorted(variables(node) & self._fragments, key=lambda v: str(v.name)):
             self.used.setdefault(buffer, span)
 
 
 def _parts(node: Stmt) -> list[Any] | None:
-    """The statements (and conditions) inside a compound statement; None for a simple one."""
+    """The statements and expressions directly inside a compound statement; None for a simple one."""
     if isinstance(node, SeqStmt):
         return list(node.seq)
     if isinstance(node, (For, AttrStmt)):

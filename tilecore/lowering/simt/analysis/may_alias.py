@@ -1,4 +1,4 @@
-"""Parameters that may be one tensor: a call may pass the same one to be read and to be written (in place)."""
+"""Finds parameters that may alias: a call may pass one tensor both to be read and to be written (in place)."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from collections.abc import Set
 from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import PrimFunc, Var, is_buffer_var, structural_equal
 
-FACT = "one_tensor"  # names of parameters between which a barrier stands for that reason
+# fact: the names of parameters that may alias another one, with a barrier between accesses of the two for that reason
+MAY_ALIAS = "may_alias"
 
 
-def possible_twins(func: PrimFunc, touched: Set[Var], written: Set[Var]) -> dict[Var, set[Var]]:
+def may_alias_parameters(func: PrimFunc, accessed: Set[Var], written: Set[Var]) -> dict[Var, set[Var]]:
     """For each parameter that is only read the written ones of its element type and shape, and the other way round.
 
     A call may give one tensor for others too (:func:`tilecore.ir.memory_writes.may_be_one`). Those need no barriers: it
     is right only where each element is read before the same iteration writes it, and so by the same thread."""
     params = [p for p in func.params if is_buffer_var(p)]
-    stored = [p for p in params if p in written]
-    loaded = [p for p in params if p in touched and p not in written]
-    found: dict[Var, set[Var]] = {}
-    for one in loaded:
-        for other in stored:
+    written_params = [p for p in params if p in written]
+    read_params = [p for p in params if p in accessed and p not in written]
+    aliases: dict[Var, set[Var]] = {}
+    for one in read_params:
+        for other in written_params:
             if dtype_of(one) == dtype_of(other) and structural_equal(list(one.shape), list(other.shape)):
-                found.setdefault(one, set()).add(other)
-                found.setdefault(other, set()).add(one)
-    return found
+                aliases.setdefault(one, set()).add(other)
+                aliases.setdefault(other, set()).add(one)
+    return aliases

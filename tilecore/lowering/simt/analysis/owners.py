@@ -1,10 +1,10 @@
-"""Is it the same thread wherever two accesses meet? Read off their indices.
+"""Decides from indices whether two accesses of the same element are always by the same thread.
 
-An element ``X[tx * 8 + j]`` with j below 8 says which thread touches it: two such accesses can only meet in one thread.
-The difference of two indices along an axis of the buffer is ``sum(c * d) + rest``: d is how far the threads are apart
-along an axis of the block, rest what else moves: loops, each access at a step of its own. Where the coefficients are so
-far apart that only d = 0 for all axes gives 0, threads that are apart touch different elements (a number in mixed
-radix).
+The index of ``X[tx * 8 + j]`` with j below 8 determines the thread: two such accesses of one element are by one thread.
+The difference of two indices along an axis of the buffer is ``sum(c * d) + remainder``: d is the distance of the two
+threads along an axis of the block, the remainder is what loops add, each access in an iteration of its own. Where the
+coefficients c are so far apart that only d = 0 for all axes gives 0 (digits of a number in mixed radix), different
+threads access different elements.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ from tilecore.lowering.analysis.kernels import Threads
 
 
 class Owners:
-    """What the indices of a kernel's accesses say of the threads."""
+    """Which thread accesses an element, by the indices of a kernel's accesses."""
 
     def __init__(self, threads: Threads, body: Any) -> None:
         self.axes = threads.active
         self.all_axes = {axis.var for axis in threads.axes}
         self.loops = {loop.loop_var: loop for loop in collect(body, For)}
         self.bound = {node.var for node in collect(body, Bind)}
-        self.known: dict[tuple[str, str, frozenset[Var]], bool] = {}
+        self.results: dict[tuple[str, str, frozenset[Var]], bool] = {}  # of same_thread, by its arguments as text
 
     def same_thread(self, a: Sequence[Any], b: Sequence[Any], alike: Iterable[Var] = ()) -> bool:
-        """Do accesses at indices ``a`` and ``b`` of one buffer, by threads that differ, touch different elements?
+        """Do different threads at indices ``a`` and ``b`` of one buffer always access different elements?
 
-        alike: variables of loops that are in the same step at both.
+        alike: variables of loops that are in the same iteration at both accesses.
         """
         fixed = frozenset(alike)
         key = (str(list(a)), str(list(b)), fixed)
-        if key not in self.known:
-            apart = set()
+        if key not in self.results:
+            determined = set()
             for one, other in zip(a, b, strict=True):
-                apart |= self._axes_told_by(one, other, fixed)
-            self.known[key] = len(apart) == len(self.axes)
-        return self.known[key]
+                determined |= self._determined_axes(one, other, fixed)
+            self.results[key] = len(determined) == len(self.axes)
+        return self.results[key]
 
-    def _axes_told_by(self, one: Any, other: Any, fixed: frozenset[Var]) -> set[Var]:
-        """Axes of the block along which the threads are the same where both indices are."""
+    def _determined_axes(self, one: Any, other: Any, fixed: frozenset[Var]) -> set[Var]:
+        """The axes of the block along which two threads have the same index wherever these two indices are equal."""
         if any(collect(index, TensorLoad, Call) or variables(index) & self.bound for index in (one, other)):
             return set()
         steps: dict[Var, int] = {}
         for axis in self.axes:
-            mine, its = coefficient(one, axis.var), coefficient(other, axis.var)
-            if not isinstance(mine, int) or mine != its:
+            stride, other_stride = coefficient(one, axis.var), coefficient(other, axis.var)
+            if not isinstance(stride, int) or stride != other_stride:
                 return set()
-            if mine:
-                steps[axis.var] = abs(mine)
+            if stride:
+                steps[axis.var] = abs(stride)
         if not steps:
             return set()
-        reach = self._rest(one, other, fixed)
+        reach = self._largest_remainder(one, other, fixed)
         if reach is None:
             return set()
         extents = {axis.var: axis.extent for axis in self.axes}
@@ -67,10 +67,10 @@ class Owners:
             reach += step * (extents[var] - 1)
         return set(steps)
 
-    def _rest(self, one: Any, other: Any, fixed: frozenset[Var]) -> int | None:
-        """The most that the indices differ by when the threads are the same; None: no limit is known."""
+    def _largest_remainder(self, one: Any, other: Any, fixed: frozenset[Var]) -> int | None:
+        """The largest difference of the two indices for one and the same thread; None where no bound is known."""
         analyzer = Analyzer()
-        still = {axis: const(0, dtype_of(axis)) for axis in self.all_axes}
+        same_thread = {axis: const(0, dtype_of(axis)) for axis in self.all_axes}
         sides = []
         for name, index in (("a", one), ("b", other)):
             moving = {
@@ -83,7 +83,7 @@ class Owners:
                 if variables(loop.min) or variables(loop.extent):
                     return None
                 analyzer.bind(fresh, Range.from_min_extent(loop.min, loop.extent))
-            sides.append(substitute(index, {**still, **moving}))
+            sides.append(substitute(index, {**same_thread, **moving}))
         bound = analyzer.const_int_bound(analyzer.simplify(sides[0] - sides[1]))
         low, high = int(bound.min_value), int(bound.max_value)
         return max(abs(low), abs(high)) if max(abs(low), abs(high)) < 2**31 else None

@@ -1,4 +1,4 @@
-"""Nests of parallel loops, and the memory that they touch."""
+"""Nests of parallel loops, and the memory that they access."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from tilecore.ir.nodes import AllocBuffer, Bind, BufferStore, Call, For, ForKind
 from tilecore.ir.scopes import is_fragment, is_own
 from tilecore.ir.visit import collect
 
-# annotation of a nest that a tile operation on memory of the thread became: where threads are asked for, each does it
+# annotation of a nest that a tile operation on a thread's own memory became: in a kernel that asks for thread indices,
+# each thread executes all of it
 PRIVATE = "private"
-# annotations of a nest that users make: elements that a thread takes side by side, and a T.Fragment to divide it by
+# the user's annotations of a nest: how many neighbouring elements a thread takes, and a T.Fragment to partition it by
 COALESCED_WIDTH, LOOP_LAYOUT = LOOP_HINTS = ("coalesced_width", "loop_layout")
 
 
@@ -31,8 +32,8 @@ class Access:
 class Nest:
     """A perfect nest of parallel loops.
 
-    axes: its loops, outermost first. extents: their sizes, None where one is not known when compiling. accesses: of all
-    memory in its body, in order. roots: for a view, the buffer whose memory it is.
+    axes: its loops, outermost first. extents: their sizes, None where one is not known at compile time. accesses: all
+    accesses of memory in its body, in order. roots: for each view the buffer that owns its memory.
     """
 
     def __init__(self, node: For, roots: Mapping[Var, Var]) -> None:
@@ -44,7 +45,7 @@ class Nest:
         self.accesses = accesses_of(self.body)
 
     def root(self, buffer: Var) -> Var:
-        """The buffer whose memory it is."""
+        """The buffer that owns the memory of ``buffer``: another one for a view."""
         return self.roots.get(buffer, buffer)
 
     @property
@@ -57,10 +58,12 @@ class Nest:
 
     @property
     def is_private(self) -> bool:
+        """Was it a tile operation on a thread's own memory?"""
         return PRIVATE in self.node.annotations
 
     @property
     def is_constant(self) -> bool:
+        """Does every loop begin at 0 and have a size that is known at compile time?"""
         return all(e is not None for e in self.extents) and all(constant(a.min) == 0 for a in self.axes)
 
     def fragments(self) -> list[Access]:
@@ -68,75 +71,76 @@ class Nest:
         return [a for a in self.accesses if is_fragment(a.buffer)]
 
     def axis_of(self, index: Any) -> int | None:
-        """The axis whose variable ``index`` is; None when it is something else."""
+        """The position in ``axes`` of the loop whose variable ``index`` is; None for any other index."""
         if not isinstance(index, Var):
             return None
         return next((n for n, var in enumerate(self.variables) if var.same_as(index)), None)
 
     def matched(self, access: Access) -> list[int | None] | None:
-        """For each axis of the buffer the loop whose variable is its index, None for a constant 0.
+        """For each axis of the buffer the loop whose variable is the index there, None for a constant 0.
 
-        None in all when an index is something else, or a variable stands twice.
+        The result is None when an index is something else, or two indices are the same variable.
         """
-        found: list[int | None] = []
+        loops: list[int | None] = []
         for index in access.indices:
             axis = self.axis_of(index)
             if axis is None and constant(index) != 0:
                 return None
-            if axis is not None and axis in found:
+            if axis is not None and axis in loops:
                 return None
-            found.append(axis)
-        return found
+            loops.append(axis)
+        return loops
 
 
 def effects_in(node: Any) -> bool:
-    """Does it do something that others see, besides stores: an atomic, a print?"""
+    """Does it have a side effect besides stores: an atomic operation, a print?"""
     return any(op_name(c) in ("tile.atomic_element", "tile.print") for c in collect(node, Call))
 
 
 def is_for_one(nest: Nest) -> bool:
-    """Must an iteration be done by one thread alone, since another that did it too would find something else: does it
-    use the value of an atomic operation, or read memory of the block that it writes?"""
+    """Must only one thread execute each iteration? It must where a second execution would compute other values: the
+    nest uses the result of an atomic operation, or reads memory of the block that it also writes."""
     if any(effects_in(n.value) for n in collect(nest.body, Bind, BufferStore)):
         return True
-    common = [a for a in nest.accesses if not is_own(a.buffer)]
-    written = {nest.root(a.buffer) for a in common if a.writes}
-    return any(nest.root(a.buffer) in written for a in common if not a.writes)
+    block_accesses = [a for a in nest.accesses if not is_own(a.buffer)]
+    written = {nest.root(a.buffer) for a in block_accesses if a.writes}
+    return any(nest.root(a.buffer) in written for a in block_accesses if not a.writes)
 
 
 def keeps_values(nest: Nest) -> bool:
-    """Does it leave something in a thread's own memory, or a fragment?"""
-    inside = {a.buffer for a in collect(nest.body, AllocBuffer)}
-    return any(a.writes and is_own(a.buffer) and a.buffer not in inside for a in nest.accesses)
+    """Does it write a thread's own memory, or a fragment, that is allocated outside of the nest?"""
+    allocated_inside = {a.buffer for a in collect(nest.body, AllocBuffer)}
+    return any(a.writes and is_own(a.buffer) and a.buffer not in allocated_inside for a in nest.accesses)
 
 
 def is_parallel(node: Any) -> bool:
+    """Is it a parallel loop?"""
     return isinstance(node, For) and node.kind == ForKind.PARALLEL
 
 
 def accesses_of(node: Any) -> list[Access]:
-    """Every load and store inside, an atomic's element among the writes."""
-    found: list[Access] = []
-    places: list[Any] = []  # elements that calls name without loading them
+    """Every load and store inside ``node``, in order; the element of an atomic operation counts as a write."""
+    accesses: list[Access] = []
+    addressed: list[Any] = []  # elements whose address a call takes: they are not loaded
 
     def call(n: Call) -> None:
         if op_name(n) == "tile.atomic_element":
-            places.append(n.args[0])
-            found.append(Access(n.args[0].source, tuple(n.args[0].indices), True, str(n.args[2].value)))
+            addressed.append(n.args[0])
+            accesses.append(Access(n.args[0].source, tuple(n.args[0].indices), True, str(n.args[2].value)))
         elif op_name(n) == "simt.atomic_add":
-            places.append(n.args[0])
-            found.append(Access(n.args[0].source, tuple(n.args[0].indices), True, "add"))
-        elif (pointer := as_address(n)) is not None:  # what a function does from there on: somewhere in the buffer
-            element, access = pointer
-            places.append(element)
-            found.extend(Access(element.source, (), kind == "w") for kind in access)
+            addressed.append(n.args[0])
+            accesses.append(Access(n.args[0].source, tuple(n.args[0].indices), True, "add"))
+        elif (pointer := as_address(n)) is not None:  # the called function may access any element of the buffer
+            element, kinds = pointer
+            addressed.append(element)
+            accesses.extend(Access(element.source, (), kind == "w") for kind in kinds)
 
     def load(n: TensorLoad) -> None:
-        if not any(n.same_as(place) for place in places):
-            found.append(Access(n.source, tuple(n.indices), False))
+        if not any(n.same_as(element) for element in addressed):
+            accesses.append(Access(n.source, tuple(n.indices), False))
 
     def store(n: BufferStore) -> None:
-        found.append(Access(n.buffer, tuple(n.indices), True))
+        accesses.append(Access(n.buffer, tuple(n.indices), True))
 
     structural_walk(node, [(Call, call), (TensorLoad, load), (BufferStore, store)], order="pre")
-    return found
+    return accesses

@@ -1,4 +1,4 @@
-"""How a nest of parallel loops is dealt out to threads when nothing it touches says so."""
+"""Partitions a nest of parallel loops over threads where no fragment and no annotation determines the partition."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from tilecore.lowering.analysis.assumptions import is_multiple
 from tilecore.lowering.buffers.flatten_buffers import strides_of
 from tilecore.lowering.simt.analysis.parallel_nests import COALESCED_WIDTH, Access, Nest
 
-NOTHING: Mapping[Var, int] = {}
-MOVE = 16  # bytes that one instruction moves
+NO_DIVISORS: Mapping[Var, int] = {}
+MOVE = 16  # bytes that one load or store instruction moves
 
 
-def partition_of(nest: Nest, threads: int, warp: int = 0, assumed: Mapping[Var, int] = NOTHING) -> FragmentLayout:
-    """Neighbouring threads take neighbouring elements of memory, each as many at once as one move can carry; the pieces
-    of a long row that a warp of ``warp`` threads takes follow one another.
+def partition_of(nest: Nest, threads: int, warp: int = 0, assumed: Mapping[Var, int] = NO_DIVISORS) -> FragmentLayout:
+    """The partition of a nest over ``threads`` threads.
 
-    assumed: numbers that divide sizes of the call (lowering/assumptions.py).
+    Neighbouring threads take neighbouring elements of memory, each as many at once as one vector access can move; the
+    pieces of a long row that a warp of ``warp`` threads takes are contiguous.
+
+    assumed: known divisors of the call's sizes (lowering/analysis/assumptions.py).
     """
     extents = [int(e) for e in nest.extents if e is not None]
     fastest = _fastest(nest)
@@ -34,12 +36,12 @@ def partition_of(nest: Nest, threads: int, warp: int = 0, assumed: Mapping[Var, 
 
 
 def memory_accesses(nest: Nest) -> list[Access]:
-    """Accesses of global and shared memory."""
+    """The nest's accesses of global and shared memory."""
     return [a for a in nest.accesses if is_global(a.buffer) or is_shared(a.buffer)]
 
 
 def _fastest(nest: Nest) -> int | None:
-    """The loop along which most bytes of global memory (else of any) are neighbours."""
+    """The loop along which the most bytes are contiguous in memory, global memory first; None if there is none."""
     weights = [0.0] * len(nest.axes)
     for access in memory_accesses(nest) or nest.fragments():
         weight = 4.0 if is_global(access.buffer) else 1.0
@@ -52,7 +54,7 @@ def _fastest(nest: Nest) -> int | None:
 
 
 def offset_of(access: Access) -> Any:
-    """The element's offset in its buffer."""
+    """The element's offset in its buffer, in elements; int64 where strides are symbolic."""
     total: Any = None
     for index, stride in zip(access.indices, strides_of(access.buffer), strict=True):
         wide = constant(stride) is None
@@ -66,26 +68,26 @@ def offset_of(access: Access) -> Any:
 
 
 def _vector(nest: Nest, axis: int, extents: list[int], threads: int, assumed: Mapping[Var, int]) -> int:
-    """Elements that a thread takes side by side."""
+    """How many neighbouring elements a thread takes at once."""
     sizes = [DType(dtype_of(a.buffer)).bytes for a in memory_accesses(nest)] or [4]
-    most = max(1, MOVE // max(sizes))
-    most = min(most, max(1, int(nest.node.annotations.get(COALESCED_WIDTH, most))))
-    share = max(1, prod(extents) // threads)
+    limit = max(1, MOVE // max(sizes))
+    limit = min(limit, max(1, int(nest.node.annotations.get(COALESCED_WIDTH, limit))))
+    elements_per_thread = max(1, prod(extents) // threads)
     vector = 1
-    while vector * 2 <= most and extents[axis] % (vector * 2) == 0 and vector * 2 <= share:
+    while vector * 2 <= limit and extents[axis] % (vector * 2) == 0 and vector * 2 <= elements_per_thread:
         vector *= 2
     while vector > 1 and not all(movable(a, nest.variables[axis], vector, assumed) for a in memory_accesses(nest)):
         vector //= 2
     return vector
 
 
-def movable(access: Access, var: Var, vector: int, assumed: Mapping[Var, int] = NOTHING) -> bool:
-    """Are ``vector`` elements along ``var`` neighbours that start at a multiple of ``vector`` (or all the same one)?"""
+def movable(access: Access, var: Var, vector: int, assumed: Mapping[Var, int] = NO_DIVISORS) -> bool:
+    """Are ``vector`` elements along ``var`` contiguous from a multiple of ``vector`` on, or all the same element?"""
     offset = offset_of(access)
     step = coefficient(offset, var)
     if step == 0:
         return True
     if step != 1:
         return False
-    rest = substitute(offset, {var: const(0, dtype_of(var))})
-    return is_multiple(rest, vector, assumed)
+    start = substitute(offset, {var: const(0, dtype_of(var))})
+    return is_multiple(start, vector, assumed)

@@ -1,4 +1,4 @@
-"""The error for kernels whose buffers need more shared memory than a block has, and what would fit."""
+"""Builds the error for kernels that need more shared memory than a block has; its hint says what would fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ def too_much_shared(
     place: Location | None,
     env: PassEnv,
 ) -> LimitError:
-    """needed: bytes of a block if buffers had other sizes. place: of the largest buffer."""
+    """The error that says how much shared memory the kernel needs, and which change makes it fit.
+
+    placed: offset and size of each shared buffer, in bytes. total: the bytes that a block needs. needed: the bytes that
+    a block would need with buffers of the given sizes. place: where the largest buffer is allocated.
+    """
     limit = env.capabilities.shared_bytes
     largest = sorted(placed, key=lambda b: -placed[b][1])
     return LimitError(
@@ -49,7 +53,7 @@ def _fewer_stages(placed: Placed, needed: Callable[[Mapping[Var, int]], int], li
 
 
 def _smaller(placed: Placed, needed: Callable[[Mapping[Var, int]], int], limit: int, largest: Var) -> str:
-    """How far all tiles must shrink, by halves; fewer stages alone are not enough."""
+    """A hint that says to what fraction all tiles must shrink, where fewer stages alone are not enough."""
     sizes = {b: size for b, (_, size) in placed.items()}
     least = needed(dict.fromkeys(sizes, 1))
     if least > limit:  # each begins at a place that is aligned

@@ -1,4 +1,4 @@
-"""Atomic additions to neighbouring elements, several at once (docs/simt.md): which loops may be such."""
+"""Recognizes and builds vector atomic additions: one operation on several neighbouring elements of global memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _COUNTS = {"float32": (4, 2), "float16": (2,), "bfloat16": (2,)}
 
 
 def addition(node: Any) -> Call | None:
-    """The call, if ``node`` is an atomic addition to an element of global memory whose value before nobody wants."""
+    """The call, if ``node`` is an atomic addition to an element of global memory whose old value is not used and whose
+    type has a vector form; else None."""
     if not isinstance(node, Evaluate) or op_name(node.value) != ELEMENT:
         return None
     call = node.value
@@ -27,16 +28,16 @@ def addition(node: Any) -> Call | None:
 
 
 def width_of(dtype: str, count: int) -> int | None:
-    """How many of ``count`` neighbours go at once; None where each goes alone."""
+    """How many of ``count`` neighbouring elements one operation takes; None where there is no such operation."""
     return next((width for width in _COUNTS[dtype] if count % width == 0), None)
 
 
 def additions(call: Call, start: Any, values: Var, count: int, width: int, span: Any) -> list[Stmt]:
-    """``count`` neighbours from ``start`` on, ``width`` at once, by the registers ``values``."""
-    made: list[Stmt] = []
+    """Atomic additions of the registers ``values`` to ``count`` elements from ``start`` on, ``width`` elements each."""
+    statements: list[Stmt] = []
     for first in range(0, count, width):
         target = load(call.args[0].source, [start + first] if first else [start])
         order = StringImm(str(call.args[3].value))
         args = [target, load(values, [const(first, "int32")]), const(width, "int32"), order]
-        made.append(Evaluate(Call(ADD, args, ret_ty="void"), span=span))
-    return made
+        statements.append(Evaluate(Call(ADD, args, ret_ty="void"), span=span))
+    return statements

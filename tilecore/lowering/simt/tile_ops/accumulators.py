@@ -1,6 +1,6 @@
-"""Where a product's sums are kept: in the registers of C itself, or apart from them, to be added to C at the end.
+"""The accumulator of a gemm in a thread: the registers of C itself, or temporary ones that are added to C at the end.
 
-Apart: C lies in memory that threads share, or has an element type that is not summed in.
+Temporary registers are needed where C lies in shared or global memory, or has an element type that is not summed in.
 """
 
 from __future__ import annotations
@@ -16,78 +16,84 @@ from tilecore.ir.regions import element_indices, is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.tile_ops.thread_elements import is_first, is_there, steps_of, unrolled
+from tilecore.lowering.simt.tile_ops.thread_elements import in_bounds, is_first_copy, steps_of, unrolled
 
 
-def is_held(region: TensorRegion) -> bool:
-    """Is it a matrix that is a fragment as a whole?"""
+def is_whole_fragment(region: TensorRegion) -> bool:
+    """Is the region a whole fragment of two axes?"""
     return is_fragment(region.source) and len(region.region) == 2 and is_whole(region)
 
 
-class Sums:
-    """The sums of a product into C, as one thread has them.
+class Accumulator:
+    """The accumulator of a gemm into C, as one thread has it.
 
-    layout: of C's tile. held: the registers of C where it is a fragment in this layout, else None. dtype: of the sums.
-    registers: what to add to; its indices are the layout's registers.
+    layout: of C's tile. thread: the thread's index. c_registers: the registers of C where C is a fragment of this
+    layout, else None. dtype: of the sums. registers: the buffer to accumulate into, indexed by the layout's registers.
     """
 
-    def __init__(self, call: TileCall, layout: FragmentLayout, thread: Expr, held: Var | None, dtype: str) -> None:
-        self.call, self.layout, self.thread, self.held, self.dtype = call, layout, thread, held, dtype
-        self.is_apart = held is None or dtype_of(held) != dtype
-        self.registers = self._own() if held is None or self.is_apart else held
+    def __init__(
+        self, call: TileCall, layout: FragmentLayout, thread: Expr, c_registers: Var | None, dtype: str
+    ) -> None:
+        self.call, self.layout, self.thread, self.c_registers, self.dtype = call, layout, thread, c_registers, dtype
+        self.is_temporary = c_registers is None or dtype_of(c_registers) != dtype
+        self.registers = self._temporary() if c_registers is None or self.is_temporary else c_registers
 
-    def _own(self) -> Var:
+    def _temporary(self) -> Var:
         return tirx.decl_buffer([self.layout.registers], self.dtype, "sums", scope="local", layout=None)
 
     def before(self) -> list[Stmt]:
-        """Zeros, where the sums do not start from C."""
-        known = constant(self.call.clear_accum)
-        if self.is_apart:
+        """The statements before the products: zeros, where the sums do not start from C."""
+        clear = constant(self.call.clear_accum)
+        if self.is_temporary:
             return [AllocBuffer(self.registers), self._zeros()]
-        if known == 0:
+        if clear == 0:
             return []
-        return [self._zeros() if known else IfThenElse(self.call.clear_accum, self._zeros(), None)]
+        return [self._zeros() if clear else IfThenElse(self.call.clear_accum, self._zeros(), None)]
 
     def after(self) -> list[Stmt]:
-        """The sums added to C, where they are apart from it."""
-        if not self.is_apart:
+        """The statements behind the products: temporary registers are added to C."""
+        if not self.is_temporary:
             return []
-        made = self._to_memory() if self.held is None else self._to_registers(self.held)
-        return [AttrStmt(const(0, "int32"), NEST, const(1, "int32"), made, span=self.call.span)]
+        stores = self._to_memory() if self.c_registers is None else self._to_registers(self.c_registers)
+        return [AttrStmt(const(0, "int32"), NEST, const(1, "int32"), stores, span=self.call.span)]
 
     def _zeros(self) -> Stmt:
         zero, count = tirx.const(0, self.dtype), const(self.layout.registers, "int32")
         return loop(count, lambda i: store(self.registers, zero, [i]), kind=ForKind.UNROLLED)
 
-    def _joined(self, buffer: Var, indices: list[Any], number: Any) -> Stmt:
-        """The sum of this number added to an element of C, in the wider of the types."""
+    def _add(self, buffer: Var, indices: list[Any], register: Any) -> Stmt:
+        """Adds the sum in a register to an element of C, in the type that C's type is accumulated in."""
         dtype = dtype_of(buffer)
         wide = accumulator(dtype)
-        total = cast(load(self.registers, [number]), wide)
-        known = constant(self.call.clear_accum)
-        if known != 1:
+        total = cast(load(self.registers, [register]), wide)
+        clear = constant(self.call.clear_accum)
+        if clear != 1:
             old = cast(load(buffer, indices, self.call.span), wide)
-            if known is None:
+            if clear is None:
                 old = tirx.if_then_else(self.call.clear_accum, tirx.const(0, wide), old)
             total = old + total
         return store(buffer, cast(total, dtype), indices, self.call.span)
 
-    def _to_registers(self, held: Var) -> Stmt:
-        return self._each(lambda number, places: self._joined(held, [number], number))
+    def _to_registers(self, c_registers: Var) -> Stmt:
+        return self._each(lambda register, indices: self._add(c_registers, [register], register))
 
     def _to_memory(self) -> Stmt:
-        """By the first of the threads that have copies."""
+        """Adds the sums to C in memory; of the threads that hold copies the first one does it."""
 
-        def element(number: Any, places: list[Any]) -> Stmt:
-            return self._joined(self.call.c.source, element_indices(self.call.c, *places), number)
+        def element(register: Any, indices: list[Any]) -> Stmt:
+            return self._add(self.call.c.source, element_indices(self.call.c, *indices), register)
 
-        return where(is_first(self.layout, self.thread), self._each(element))
+        return where(is_first_copy(self.layout, self.thread), self._each(element))
 
     def _each(self, body: Callable[[Any, list[Any]], Stmt]) -> Stmt:
-        """``body`` of the number of each sum and the element's place in C's tile, where there is one."""
+        """Unrolled loops over the thread's elements with ``body(register, indices)``, guarded by the bounds of C's
+        tile.
+
+        indices: of the element in C's tile.
+        """
         steps = steps_of(self.layout, "s")
-        places = self.layout.indices(self.thread, list(steps.values()))
-        number: Any = const(0, "int32")
+        indices = self.layout.indices(self.thread, list(steps.values()))
+        register: Any = const(0, "int32")
         for digit, step in steps.items():
-            number = number + step * digit.stride
-        return unrolled(steps, where(is_there(self.layout, places), body(number, places)))
+            register = register + step * digit.stride
+        return unrolled(steps, where(in_bounds(self.layout, indices), body(register, indices)))

@@ -1,9 +1,9 @@
-"""gemm by plain multiply-adds: every thread has a tile of C in registers, and reuses what it loads of A and B.
+"""Lowers gemm to multiply-adds: every thread has a tile of C in registers, and reuses what it loads of A and B.
 
-A block's threads stand in a grid over C, 4 x 8 of each 32 side by side. A step loads for each thread a few columns of
-its rows of A and a few rows of its columns of B, as many along memory as one move takes, and multiplies them: R x C
-elements of a thread cost R + C loads. Rows that run along K are padded to an odd number of moves, so that threads that
-read neighbouring rows find them in different banks.
+A block's threads form a grid over C; each 32 threads form 4 rows of 8. A step loads for each thread a few columns of
+its rows of A and a few rows of its columns of B, as many elements along memory as one vector load takes, and multiplies
+them: R x C elements of C cost a thread R + C loads. Rows that run along K are padded to an odd number of vector loads,
+so that threads that read neighbouring rows access different banks.
 """
 
 from __future__ import annotations
@@ -24,16 +24,19 @@ from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.gemm import gemm_sizes, needs_constant_sizes
 from tilecore.lowering.simt.analysis.partition import MOVE
-from tilecore.lowering.simt.tile_ops.accumulators import Sums, is_held
+from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 
 STEP = 4  # elements along K of a step, and neighbours across it
 WARP_ROWS, WARP_COLUMNS = 4, 8
-UNROLLED_PRODUCTS = 2048  # of a thread's code
+MAX_UNROLLED_PRODUCTS = 2048  # of a thread's code
 
 
 class Grid(NamedTuple):
-    """How the threads share C. rows, columns: of threads; down, across: neighbouring rows and columns of one thread;
-    more_down, more_across: how often that repeats."""
+    """The partition of C over the threads.
+
+    rows, columns: the number of threads along each axis. down, across: neighbouring rows and columns of one thread.
+    more_down, more_across: how often that pattern repeats along each axis.
+    """
 
     rows: int
     columns: int
@@ -44,16 +47,17 @@ class Grid(NamedTuple):
 
     @property
     def height(self) -> int:
-        """Rows of C that a thread has."""
+        """The number of rows of C that a thread has."""
         return self.down * self.more_down
 
     @property
     def width(self) -> int:
+        """The number of columns of C that a thread has."""
         return self.across * self.more_across
 
 
 def grid_of(call: TileCall, threads: int) -> Grid:
-    """The grid in which threads have least to do, then least to load."""
+    """The grid in which a thread has the fewest elements of C, and among those the fewest loads."""
     m, n, _ = gemm_sizes(call)
     down = _neighbours(call.a, m) if call.transpose_a else 1
     across = 1 if call.transpose_b else _neighbours(call.b, n)
@@ -67,17 +71,18 @@ def grid_of(call: TileCall, threads: int) -> Grid:
 
 
 def _neighbours(region: TensorRegion, size: int) -> int:
-    """Elements of a row that one move takes, where ``size`` is a multiple of them."""
-    most = _move(region)
-    return next(c for c in (4, 2, 1) if c <= most and size % c == 0)
+    """The number of neighbours along an axis of ``size`` that a thread takes: at most one vector load, a divisor."""
+    limit = _vector_length(region)
+    return next(count for count in (4, 2, 1) if count <= limit and size % count == 0)
 
 
-def _move(region: TensorRegion) -> int:
+def _vector_length(region: TensorRegion) -> int:
+    """The number of elements that one vector load takes, at most STEP."""
     return max(1, min(STEP, MOVE * 8 // DType(dtype_of(region.source)).bits))
 
 
 def layout_of(grid: Grid, m: int, n: int, threads: int) -> FragmentLayout:
-    """The layout of C."""
+    """The fragment layout of C, an m x n tile."""
     low_columns = WARP_COLUMNS if grid.columns % WARP_COLUMNS == 0 and grid.rows % WARP_ROWS == 0 else grid.columns
     low_rows = WARP_ROWS if low_columns == WARP_COLUMNS and grid.rows % WARP_ROWS == 0 else grid.rows
     more_columns, more_rows = grid.columns // low_columns, grid.rows // low_rows
@@ -97,45 +102,51 @@ def layout_of(grid: Grid, m: int, n: int, threads: int) -> FragmentLayout:
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
+    """Why this implementation does not take the call; None: it does."""
     reason = needs_constant_sizes(call, env)
     if reason is not None:
         return reason
     for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
         buffer = region.source
         if not (is_global(buffer) or is_shared(buffer) or is_fragment(buffer)):
-            return f"{name} is in {buffer.scope()} memory, which every thread has for itself"
+            return f"{name} is in {buffer.scope()} memory, of which each thread has its own"
         if DType(dtype_of(buffer)).bits % 8:
-            return f"{name} has elements of {DType(dtype_of(buffer)).bits} bits"
+            return f"{name} has elements of {DType(dtype_of(buffer)).bits} bits, which are not whole bytes"
     return None
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
-    wanted = {}
+    """The padded layouts of operands in shared memory whose rows run along K."""
+    padded = {}
     for region, along_k in ((call.a, not call.transpose_a), (call.b, bool(call.transpose_b))):
         buffer = region.source
         if along_k and is_shared(buffer) and len(buffer.shape) > 1:
-            move = _move(region)
+            move = _vector_length(region)
             columns = (-(-int(buffer.shape[-1]) // move) | 1) * move
             if columns != int(buffer.shape[-1]):
-                wanted[buffer] = padded_rows([int(s) for s in buffer.shape], columns)
-    return wanted
+                padded[buffer] = padded_rows([int(s) for s in buffer.shape], columns)
+    return padded
 
 
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
-    found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
-    if is_held(call.c) and not any(r.source.same_as(call.c.source) for r in (call.a, call.b)):
+    """The layout of C where it is a whole fragment; other fragments must be in shared memory."""
+    required: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
+    if is_whole_fragment(call.c) and not any(r.source.same_as(call.c.source) for r in (call.a, call.b)):
         m, n, _ = gemm_sizes(call)
-        found[call.c.source] = layout_of(grid_of(call, threads), m, n, threads)
-    return found
+        required[call.c.source] = layout_of(grid_of(call, threads), m, n, threads)
+    return required
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
-    return _Multiply(call, env).run()
+    return _Gemm(call, env).run()
 
 
 class _Operand(NamedTuple):
-    """One of A and B, as a thread sees it. along_k: do its rows run along K? start: the thread's first place across K;
-    together: neighbours there; times: how often, ``apart`` from each other; size: the end, where parts reach past.
+    """One of A and B, as a thread sees it. "Across" is the axis that is not K: M for A, N for B.
+
+    along_k: do its rows run along K? start: the thread's first index across. together: the number of neighbours there.
+    times: how often they repeat, ``distance`` indices apart. size: the size across, where some indices may lie outside;
+    None where all lie inside.
     """
 
     region: TensorRegion
@@ -144,35 +155,37 @@ class _Operand(NamedTuple):
     start: Any
     together: int
     times: int
-    apart: int
+    distance: int
     size: int | None
 
     @property
-    def places(self) -> int:
-        """Places across K."""
+    def count(self) -> int:
+        """The number of the thread's indices across."""
         return self.together * self.times
 
-    def inside(self, number: Any) -> list[Expr]:
-        """The condition that the thread's place of this number exists, where it may not."""
+    def inside(self, position: Any) -> list[Expr]:
+        """The bounds guard of the thread's index at ``position`` (below ``count``); empty where none is needed."""
         if self.size is None:
             return []
-        return [self.start + number // self.together * self.apart + number % self.together < const(self.size, "int32")]
+        index = self.start + position // self.together * self.distance + position % self.together
+        return [index < const(self.size, "int32")]
 
     def register(self, across: Any, along: Any, steps: int) -> list[Any]:
-        return [across * steps + along] if self.along_k else [along * self.places + across]
+        """The register of the element at positions ``across`` and ``along`` K, of ``steps`` along K."""
+        return [across * steps + along] if self.along_k else [along * self.count + across]
 
 
-class _Multiply:
+class _Gemm:
     def __init__(self, call: TileCall, env: PassEnv) -> None:
         self.call, binding = call, env.facts["binding"]
         self.m, self.n, self.k = gemm_sizes(call)
         self.total = accumulator(dtype_of(call.c.source))
         self.grid = g = grid_of(call, binding.threads)
         layout = layout_of(g, self.m, self.n, binding.threads)
-        held = binding.registers[call.c.source] if is_fragment(call.c.source) else None
-        self.sums = Sums(call, layout, binding.thread, held, self.total)
+        c_registers = binding.registers[call.c.source] if is_fragment(call.c.source) else None
+        self.accumulator = Accumulator(call, layout, binding.thread, c_registers, self.total)
         row, column = layout.indices(binding.thread, [const(0, "int32")] * len(layout.register_digits))
-        self.step = min(_move(call.a), _move(call.b))
+        self.step = min(_vector_length(call.a), _vector_length(call.b))
         past_m = self.m if g.rows * g.height > self.m else None
         past_n = self.n if g.columns * g.width > self.n else None
         a, b = (
@@ -185,29 +198,29 @@ class _Multiply:
         )
 
     def run(self) -> Stmt:
-        whole, rest = divmod(self.k, self.step)
+        steps, tail = divmod(self.k, self.step)
         products = self.grid.height * self.grid.width * self.k
-        kind = ForKind.UNROLLED if products <= UNROLLED_PRODUCTS else ForKind.SERIAL
-        made = [*self.sums.before(), AllocBuffer(self.a.registers), AllocBuffer(self.b.registers)]
-        if whole:
-            made.append(
-                loop(const(whole, "int32"), lambda k: self._step(k * self.step, self.step), name="k", kind=kind)
+        kind = ForKind.UNROLLED if products <= MAX_UNROLLED_PRODUCTS else ForKind.SERIAL
+        statements = [*self.accumulator.before(), AllocBuffer(self.a.registers), AllocBuffer(self.b.registers)]
+        if steps:
+            statements.append(
+                loop(const(steps, "int32"), lambda k: self._step(k * self.step, self.step), name="k", kind=kind)
             )
-        if rest:
-            made.append(self._step(const(whole * self.step, "int32"), rest))
-        return seq([*made, *self.sums.after()])
+        if tail:
+            statements.append(self._step(const(steps * self.step, "int32"), tail))
+        return seq([*statements, *self.accumulator.after()])
 
     def _step(self, k: Any, count: int) -> Stmt:
         return seq([self._load(self.a, k, count), self._load(self.b, k, count), self._products(count)])
 
     def _load(self, operand: _Operand, k: Any, count: int) -> Stmt:
-        """``count`` elements along K of all of a thread's places."""
+        """Loads ``count`` elements along K, from ``k`` on, at all of the thread's indices across."""
 
-        def element(time: Any, near: Any, along: Any) -> Stmt:
-            across = time * operand.together + near
-            place = operand.start + time * operand.apart + near
-            value = self._element(operand, place, k + along)
-            return store(operand.registers, value, operand.register(across, along, self.step), self.call.span)
+        def element(time: Any, neighbour: Any, along: Any) -> Stmt:
+            position = time * operand.together + neighbour
+            index = operand.start + time * operand.distance + neighbour
+            value = self._element(operand, index, k + along)
+            return store(operand.registers, value, operand.register(position, along, self.step), self.call.span)
 
         times, together = operand.times, operand.together
         if operand.along_k:
@@ -215,21 +228,24 @@ class _Multiply:
         return _unrolled(count, lambda e: _unrolled(times, lambda t: _vector(together, lambda v: element(t, v, e))))
 
     def _element(self, operand: _Operand, across: Any, along: Any) -> Expr:
-        at = (across, along) if operand.along_k else (along, across)
-        value = load(operand.region.source, element_indices(operand.region, *at), self.call.span)
+        """The operand's element at these indices; 0 outside of it."""
+        indices = (across, along) if operand.along_k else (along, across)
+        value = load(operand.region.source, element_indices(operand.region, *indices), self.call.span)
         if operand.size is None:
             return value
         inside = across < const(operand.size, "int32")
         return tirx.if_then_else(inside, value, tirx.const(0, dtype_of(value)))
 
     def _products(self, count: int) -> Stmt:
+        """The multiply-adds of ``count`` loaded elements along K."""
+
         def product(e: Any, i: Any, j: Any) -> Stmt:
             a = cast(load(self.a.registers, self.a.register(i, e, self.step)), self.total)
             b = cast(load(self.b.registers, self.b.register(j, e, self.step)), self.total)
-            place = [i * self.grid.width + j]
-            total = multiplied_into(load(self.sums.registers, place), a, b)
-            made = store(self.sums.registers, total, place, self.call.span)
-            return where([*self.a.inside(i), *self.b.inside(j)], made)
+            register = [i * self.grid.width + j]
+            total = multiplied_into(load(self.accumulator.registers, register), a, b)
+            update = store(self.accumulator.registers, total, register, self.call.span)
+            return where([*self.a.inside(i), *self.b.inside(j)], update)
 
         return _unrolled(
             count,
@@ -242,14 +258,14 @@ def _unrolled(count: int, body: Any) -> Stmt:
 
 
 def _vector(count: int, body: Any) -> Stmt:
-    """Neighbours in memory, that move together."""
+    """A loop over neighbours in memory, to be vectorized."""
     if count == 1:
         return body(const(0, "int32"))
     var = Var("e", "int32")
     return For(var, const(0, "int32"), const(count, "int32"), ForKind.VECTORIZED, body(var))
 
 
-MULTIPLY = TileOpImpl(
+GEMM = TileOpImpl(
     "gemm",
     "multiply-adds",
     lower,

@@ -1,4 +1,4 @@
-"""gemm element by element of C: for memory of threads and packed element types, which nothing faster takes."""
+"""Lowers gemm element by element of C, for operands that no faster implementation takes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
         m, n = variables
         total = tirx.decl_buffer([1], operands.total, "total", scope="local", layout=None)
         old, clear = operands.c(m, n), constant(call.clear_accum)
-        none = tirx.const(0, operands.total)
-        start = tirx.if_then_else(call.clear_accum, none, old) if clear is None else (none if clear else old)
+        zero_sum = tirx.const(0, operands.total)
+        start = tirx.if_then_else(call.clear_accum, zero_sum, old) if clear is None else (zero_sum if clear else old)
 
         def step(k: Any) -> Stmt:
             value = multiplied_into(load(total, [zero]), operands.a(m, k), operands.b(k, n))
@@ -40,4 +40,4 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     return nest([const(operands.m, "int32"), const(operands.n, "int32")], body, span=call.span)
 
 
-MULTIPLY_ELEMENTS = TileOpImpl("gemm", "element by element", lower, needs_constant_sizes, last_resort=True)
+GEMM_ELEMENTS = TileOpImpl("gemm", "element by element", lower, needs_constant_sizes, last_resort=True)

@@ -1,7 +1,7 @@
-"""reduce on fragments: every thread joins its own elements, then the threads that share a result join theirs.
+"""Lowers reduce on fragments: each thread reduces its own elements, then threads reduce across threads.
 
-A long chain of additions or comparisons waits for itself: a thread's few results are worked at side by side, and each
-by its even and its odd elements.
+To avoid one long dependence chain of additions or comparisons, a thread computes its few results at the same time, each
+in several partial totals.
 """
 
 from __future__ import annotations
@@ -19,46 +19,48 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.lowering.simt.analysis.implied_layouts import widened
-from tilecore.lowering.simt.tile_ops.reduce_partials import is_delayed
-from tilecore.lowering.simt.tile_ops.thread_elements import is_there, places_of, sharing, steps_of, unrolled
+from tilecore.lowering.simt.tile_ops.reduce_partials import is_sunk
+from tilecore.lowering.simt.tile_ops.thread_elements import element_of, in_bounds, steps_of, thread_groups, unrolled
 from tilecore.lowering.simt.tile_ops.thread_registers import Binding
 
-MANY = 16  # elements of a result in a thread, from which on they are joined side by side
-MOST_RESULTS = 8  # of a thread
-MOST_WAYS = 4
+MIN_INTERLEAVED = 16  # elements of a result in a thread, from which on the thread's results are interleaved
+MAX_RESULTS = 8  # of a thread whose results are interleaved
+MAX_PARTIALS = 4  # partial totals of each result
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
+    """Why this implementation does not take the call; None: it does."""
     if not is_fragment(call.src.source) or not is_fragment(call.dst.source):
-        return "source and result are no fragments both"
-    return None if is_whole(call.src) and is_whole(call.dst) else "a part of a fragment"
+        return "source and result are not both fragments"
+    return None if is_whole(call.src) and is_whole(call.dst) else "it reduces a part of a fragment"
 
 
 def kept_axes(call: TileCall) -> list[int]:
+    """The axes of the source that the result has, too."""
     return [a for a in range(len(call.src.region)) if a != call.dim]
 
 
 def relate(call: TileCall, known: dict[Any, Any]) -> dict[Any, Any]:
-    """The result lies as the source does, without the axis; it may keep an axis of one element in its place."""
+    """The layout of the result: that of the source without the reduced axis, or with one element along it."""
     layout: FragmentLayout | None = known.get(call.src.source)
     if layout is None:
         return {}
-    small = layout.project(kept_axes(call))
+    result = layout.project(kept_axes(call))
     if len(call.dst.source.shape) == len(layout.shape):
-        small = widened(small, [axis != call.dim for axis in range(len(layout.shape))])
-    return {call.dst.source: small}
+        result = widened(result, [axis != call.dim for axis in range(len(layout.shape))])
+    return {call.dst.source: result}
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
-    return _Lowering(call, env.facts["binding"], is_delayed(call, env)).run()
+    return _Lowering(call, env.facts["binding"], is_sunk(call, env)).run()
 
 
 class _Lowering:
-    """A thread's totals: ``ways`` of each result that it has a part in, which do not wait for each other. is_delayed:
-    threads do not join theirs here."""
+    """The lowering of one call. ``totals`` holds ``partials`` partial totals of each of the thread's results. is_sunk:
+    the reduction across threads happens elsewhere."""
 
-    def __init__(self, call: TileCall, binding: Binding, is_delayed: bool) -> None:
-        self.call, self.is_delayed = call, is_delayed
+    def __init__(self, call: TileCall, binding: Binding, is_sunk: bool) -> None:
+        self.call, self.is_sunk = call, is_sunk
         self.source, self.target = call.src.source, call.dst.source
         self.layout: FragmentLayout = binding.layout(self.source)
         self.kind = joining(call.kind, call.nan_propagate)
@@ -66,21 +68,21 @@ class _Lowering:
         self.steps = steps_of(self.layout, "r")
         self.inner = {d: var for d, var in self.steps.items() if d.axis == call.dim}
         self.outer = {d: var for d, var in self.steps.items() if d.axis != call.dim}
-        self.places = places_of(self.layout, binding.thread, self.steps)
+        self.indices = element_of(self.layout, binding.thread, self.steps)
         self.results = prod(d.extent for d in self.outer)
-        self.side_by_side = self.results <= MOST_RESULTS and prod(d.extent for d in self.inner) >= MANY
-        self.fastest = next((d for d in reversed(self.inner) if self.side_by_side and d.extent <= MOST_WAYS), None)
-        self.ways = self.fastest.extent if self.fastest is not None else 1
-        count = self.results * self.ways if self.side_by_side else 1
+        self.interleaved = self.results <= MAX_RESULTS and prod(d.extent for d in self.inner) >= MIN_INTERLEAVED
+        self.fastest = next((d for d in reversed(self.inner) if self.interleaved and d.extent <= MAX_PARTIALS), None)
+        self.partials = self.fastest.extent if self.fastest is not None else 1
+        count = self.results * self.partials if self.interleaved else 1
         self.totals = tirx.decl_buffer([count], self.dtype, "total", scope="local", layout=None)
 
     def run(self) -> Stmt:
         span = self.call.span
         first = store(self.totals, identity(self.call.kind, self.dtype), [const(0, "int32")], span)
-        if not self.side_by_side:
+        if not self.interleaved:
             body = [AllocBuffer(self.totals), first, unrolled(self.inner, self._step(), span), self._result()]
             return unrolled(self.outer, seq(body), span)
-        count = const(self.results * self.ways, "int32")
+        count = const(self.results * self.partials, "int32")
         clear = loop(
             count, lambda i: store(self.totals, identity(self.call.kind, self.dtype), [i]), kind=ForKind.UNROLLED
         )
@@ -88,48 +90,51 @@ class _Lowering:
         return seq([AllocBuffer(self.totals), clear, steps, unrolled(self.outer, self._result(), span)])
 
     def _step(self) -> Stmt:
-        value = element(self.call.kind, cast(load(self.source, self.places, self.call.span), self.dtype))
-        there = is_there(self.layout, self.places)
-        if there:
-            value = tirx.if_then_else(all_of(there), value, identity(self.call.kind, self.dtype))
-        way = self.inner[self.fastest] if self.fastest is not None else const(0, "int32")
-        at = [self._place(way)]
-        return store(self.totals, join_number(self.kind, load(self.totals, at), value), at, self.call.span)
+        value = element(self.call.kind, cast(load(self.source, self.indices, self.call.span), self.dtype))
+        bounds = in_bounds(self.layout, self.indices)
+        if bounds:
+            value = tirx.if_then_else(all_of(bounds), value, identity(self.call.kind, self.dtype))
+        partial = self.inner[self.fastest] if self.fastest is not None else const(0, "int32")
+        index = [self._total_index(partial)]
+        return store(self.totals, join_number(self.kind, load(self.totals, index), value), index, self.call.span)
 
-    def _place(self, way: Any) -> Any:
-        """Which of the totals belongs to the result of the loops around, and this way."""
-        if not self.side_by_side:
+    def _total_index(self, partial: Any) -> Any:
+        """The index of a partial total of the result that the loops around compute."""
+        if not self.interleaved:
             return const(0, "int32")
-        number: Any = const(0, "int32")
+        result: Any = const(0, "int32")
         for digit, var in self.outer.items():
-            number = number * const(digit.extent, "int32") + var
-        return number * const(self.ways, "int32") + way
+            result = result * const(digit.extent, "int32") + var
+        return result * const(self.partials, "int32") + partial
 
     def _result(self) -> Stmt:
-        made: list[Stmt] = []
-        at = [self._place(const(0, "int32"))]
-        for way in range(1, self.ways):
-            other = load(self.totals, [self._place(const(way, "int32"))])
-            made.append(store(self.totals, join_number(self.kind, load(self.totals, at), other), at))
-        joined = load(self.totals, at)
-        for stride, extent in () if self.is_delayed else sharing(self.layout, self.call.dim):
-            made.append(store(self.totals, self._of_threads(joined, stride, extent), at))
-        where = _target(self.call, self.places)
+        """Combines the partial totals of a result, reduces it across threads, and stores it."""
+        statements: list[Stmt] = []
+        index = [self._total_index(const(0, "int32"))]
+        for partial in range(1, self.partials):
+            other = load(self.totals, [self._total_index(const(partial, "int32"))])
+            statements.append(store(self.totals, join_number(self.kind, load(self.totals, index), other), index))
+        total = load(self.totals, index)
+        for stride, extent in () if self.is_sunk else thread_groups(self.layout, self.call.dim):
+            statements.append(store(self.totals, self._allreduce(total, stride, extent), index))
+        target_indices = _target_indices(self.call, self.indices)
         if not self.call.clear:
-            old = cast(load(self.target, where, self.call.span), self.dtype)
-            joined = join_number(self.kind, joined, old)
-        return seq([*made, store(self.target, cast(joined, dtype_of(self.target)), where, self.call.span)])
+            old = cast(load(self.target, target_indices, self.call.span), self.dtype)
+            total = join_number(self.kind, total, old)
+        result = store(self.target, cast(total, dtype_of(self.target)), target_indices, self.call.span)
+        return seq([*statements, result])
 
-    def _of_threads(self, value: Any, stride: int, extent: int) -> Any:
-        kind = self.kind + (NUMBERS if self.kind in ("max", "min") else "")  # a NaN was passed over already
+    def _allreduce(self, value: Any, stride: int, extent: int) -> Any:
+        kind = self.kind + (NUMBERS if self.kind in ("max", "min") else "")  # the thread's reduction has dropped NaNs
         return tile_call("allreduce", [value, kind, extent, stride], dtype=self.dtype)
 
 
-def _target(call: TileCall, places: list[Any]) -> list[Any]:
+def _target_indices(call: TileCall, indices: list[Any]) -> list[Any]:
+    """The indices of the result for the source element at ``indices``."""
     shape = call.dst.source.shape
-    if len(shape) == len(places):
-        return [const(0, "int32") if axis == call.dim else p for axis, p in enumerate(places)]
-    return [places[a] for a in kept_axes(call)] or [const(0, "int32") for _ in shape]
+    if len(shape) == len(indices):
+        return [const(0, "int32") if axis == call.dim else index for axis, index in enumerate(indices)]
+    return [indices[axis] for axis in kept_axes(call)] or [const(0, "int32") for _ in shape]
 
 
 REDUCE = TileOpImpl("reduce", "registers, then threads", lower, matches, priority=1, late=True, relate=relate)

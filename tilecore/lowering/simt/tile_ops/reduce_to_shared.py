@@ -1,6 +1,6 @@
-"""Reductions of fragments into shared memory: into a fragment beside it first, and from there, element by element.
+"""Splits a reduction of a fragment into shared memory: reduce into a temporary fragment, then store its elements.
 
-So threads join what they hold. Without it the source would have to be in shared memory as well.
+Threads then reduce the elements that they hold. Otherwise the source would have to be in shared memory as well.
 """
 
 from __future__ import annotations
@@ -26,34 +26,37 @@ from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 
 
-def reduce_beside(func: PrimFunc) -> PrimFunc:
+def reduce_to_shared(func: PrimFunc) -> PrimFunc:
+    """Splits the reductions of whole fragments into whole shared buffers."""
+
     def reduction(node: Evaluate) -> Any:
         call = as_tile_call(node)
-        if call is None or call.op.name != "reduce" or not _is_meant(call):
+        if call is None or call.op.name != "reduce" or not _is_fragment_to_shared(call):
             return node
-        return _beside(call)
+        return _by_fragment(call)
 
     return func.with_body(structural_map(func.body, (Evaluate, reduction)))
 
 
-def _is_meant(call: TileCall) -> bool:
+def _is_fragment_to_shared(call: TileCall) -> bool:
     if not is_fragment(call.src.source) or not is_shared(call.dst.source):
         return False
     return is_whole(call.src) and is_whole(call.dst)
 
 
-def _beside(call: TileCall) -> Stmt:
+def _by_fragment(call: TileCall) -> Stmt:
     target = call.dst.source
     dtype = accumulator(dtype_of(target))
-    part = tirx.decl_buffer(list(target.shape), dtype, f"{target.name}_part", scope="local.fragment", layout=None)
-    region = BufferRegion(part, list(call.dst.region))
+    result = tirx.decl_buffer(list(target.shape), dtype, f"{target.name}_part", scope="local.fragment", layout=None)
+    region = BufferRegion(result, list(call.dst.region))
     source, _, kind, dim, _, nan = call.call.args
     reduced = call.rebuilt([source, region, kind, dim, const(1, "int32"), nan])
-    places = [Var(name, "int32") for name in "ijklmn"[: len(target.shape)]]
-    value = load(part, places, call.span)
+    indices = [Var(name, "int32") for name in "ijklmn"[: len(target.shape)]]
+    value = load(result, indices, call.span)
     if not call.clear:
-        value = join_number(joining(call.kind, call.nan_propagate), value, cast(load(target, places, call.span), dtype))
-    written: Stmt = store(target, cast(value, dtype_of(target)), places, call.span)
-    for place, size in zip(reversed(places), reversed(list(target.shape)), strict=True):
-        written = For(place, const(0, "int32"), size, ForKind.PARALLEL, written, span=call.span)
-    return seq([AllocBuffer(part), reduced, written])
+        old = cast(load(target, indices, call.span), dtype)
+        value = join_number(joining(call.kind, call.nan_propagate), value, old)
+    nest: Stmt = store(target, cast(value, dtype_of(target)), indices, call.span)
+    for index, size in zip(reversed(indices), reversed(list(target.shape)), strict=True):
+        nest = For(index, const(0, "int32"), size, ForKind.PARALLEL, nest, span=call.span)
+    return seq([AllocBuffer(result), reduced, nest])

@@ -1,6 +1,6 @@
-"""T.alloc_reducer with threads: each has a copy of its own that it accumulates into; finalize joins the copies.
+"""Lowers T.alloc_reducer: each thread accumulates into a copy of its own, and finalize_reducer reduces the copies.
 
-What a fill puts in, one thread keeps; the others start from the operation's identity.
+One thread's copy starts from the value that the kernel fills in, the others start from the operation's identity.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tilecore.ir.reductions import identity, joiner
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.ir.visit import collect
 
-FACT = "reducers"  # {buffer: kind}, noted before the annotations go
+REDUCERS = "reducers"  # fact: {reducer: kind}, noted before the annotations are removed
 
 
 def everywhere(shape: Sequence[int], threads: int) -> FragmentLayout:
-    """All elements in every thread."""
+    """The layout in which every thread holds all elements."""
     digits, stride = [], 1
     for axis in reversed(range(len(shape))):
         digits.append(Digit(axis, 1, shape[axis], REGISTER, stride))
@@ -30,18 +30,18 @@ def everywhere(shape: Sequence[int], threads: int) -> FragmentLayout:
 
 
 def is_fill(node: Any, reducers: dict[Var, str]) -> bool:
-    """A store that starts a reducer anew rather than adding to it."""
+    """Is it a store that starts a reducer anew rather than adding to it?"""
     if not isinstance(node, BufferStore) or node.buffer not in reducers:
         return False
     return not any(load.source.same_as(node.buffer) for load in collect(node.value, TensorLoad))
 
 
 def filled(node: BufferStore, kind: str, thread: Expr) -> BufferStore:
-    """The fill by one thread of many."""
-    neutral = identity(joiner(kind), dtype_of(node.buffer))
-    if structural_equal(node.value, neutral):
+    """The fill of a reducer: the first thread stores the value, the others store the operation's identity."""
+    identity_value = identity(joiner(kind), dtype_of(node.buffer))
+    if structural_equal(node.value, identity_value):
         return node
-    value = tirx.if_then_else(tirx.EQ(thread, const(0, "int32")), node.value, neutral)
+    value = tirx.if_then_else(tirx.EQ(thread, const(0, "int32")), node.value, identity_value)
     return BufferStore(node.buffer, value, list(node.indices), span=node.span)
 
 
@@ -51,19 +51,19 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
     buffer = call.buffer.source
-    kind = joiner(env.facts[FACT][buffer])
+    kind = joiner(env.facts[REDUCERS][buffer])
 
-    def join(position: list[Any]) -> Stmt:
-        value = tile_call("allreduce", [load(buffer, position), kind, 0, 1], dtype=dtype_of(buffer))
-        return store(buffer, value, position, call.span)
+    def reduce_element(indices: list[Any]) -> Stmt:
+        value = tile_call("allreduce", [load(buffer, indices), kind, 0, 1], dtype=dtype_of(buffer))
+        return store(buffer, value, indices, call.span)
 
-    def level(axis: int, position: list[Any]) -> Stmt:
+    def loop_from(axis: int, indices: list[Any]) -> Stmt:
         if axis == len(buffer.shape):
-            return join(position)
+            return reduce_element(indices)
         extent = const(int(constant(buffer.shape[axis]) or 0), "int32")
-        return loop(extent, lambda i: level(axis + 1, [*position, i]), name="r", kind=ForKind.UNROLLED)
+        return loop(extent, lambda i: loop_from(axis + 1, [*indices, i]), name="r", kind=ForKind.UNROLLED)
 
-    return level(0, [])
+    return loop_from(0, [])
 
 
 FINALIZE = TileOpImpl("finalize_reducer", "copies of all threads", lower, priority=1, late=True, fragments=fragments)

@@ -1,4 +1,4 @@
-"""What a thread has of a tile that a layout deals out: loops over its registers, and which of the elements count."""
+"""Builds loops over the elements that a thread holds of a partitioned tile, and the conditions on these elements."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from tilecore.ir.nodes import EQ, Expr, For, ForKind, Stmt, Var
 
 
 def steps_of(layout: FragmentLayout, name: str) -> dict[Digit, Var]:
-    """A loop variable for each digit that goes to registers, the outermost first: ``name`` and a number."""
+    """A loop variable for each digit that goes to registers, the outermost first, called ``name`` and an index."""
     return {digit: Var(f"{name}{n}", "int32") for n, digit in enumerate(layout.register_digits)}
 
 
 def unrolled(steps: dict[Digit, Var], body: Stmt, span: Any = None) -> Stmt:
-    """``body`` in unrolled loops over these digits."""
+    """``body`` in unrolled loops over the digits in ``steps``, the first one outermost."""
     for digit, var in reversed(steps.items()):
         body = For(var, const(0, "int32"), const(digit.extent, "int32"), ForKind.UNROLLED, body, span=span)
     return body
 
 
-def places_of(layout: FragmentLayout, thread: Expr, steps: dict[Digit, Var]) -> list[Expr]:
-    """The element of a fragment that a thread holds at these steps through its registers."""
-    found = layout.indices(thread, list(steps.values()))
-    return [const(place, "int32") if isinstance(place, int) else place for place in found]
+def element_of(layout: FragmentLayout, thread: Expr, steps: dict[Digit, Var]) -> list[Expr]:
+    """The indices of the element that a thread holds at the given values of the loop variables ``steps``."""
+    indices = layout.indices(thread, list(steps.values()))
+    return [const(index, "int32") if isinstance(index, int) else index for index in indices]
 
 
-def is_there(layout: FragmentLayout, places: Sequence[Any]) -> list[Expr]:
-    """The conditions that there is an element at ``places``: the last digit of an axis may reach past its end."""
-    found = []
-    for axis, (place, size) in enumerate(zip(places, layout.shape, strict=True)):
+def in_bounds(layout: FragmentLayout, indices: Sequence[Any]) -> list[Expr]:
+    """The conditions that the tile has an element at ``indices``: the last digit of an axis may reach past its end."""
+    conditions = []
+    for axis, (index, size) in enumerate(zip(indices, layout.shape, strict=True)):
         digits = layout.of_axis(axis)
         if digits and digits[-1].end > size:
-            found.append(place < const(size, dtype_of(place)))
-    return found
+            conditions.append(index < const(size, dtype_of(index)))
+    return conditions
 
 
-def is_first(layout: FragmentLayout, thread: Expr) -> list[Expr]:
-    """The conditions that of the threads with copies of an element this is the first."""
+def is_first_copy(layout: FragmentLayout, thread: Expr) -> list[Expr]:
+    """The conditions that ``thread`` is the first of the threads that hold copies of an element."""
     return [EQ(thread // free.stride % free.extent, const(0, "int32")) for free in layout.free]
 
 
-def sharing(layout: FragmentLayout, axis: int) -> list[tuple[int, int]]:
-    """The threads over which an axis is spread, as (stride, extent) of their numbers; those that follow one another as
-    one."""
-    found: list[tuple[int, int]] = []
+def thread_groups(layout: FragmentLayout, axis: int) -> list[tuple[int, int]]:
+    """The groups of threads over which an axis is spread, as (stride, extent) of thread indices; contiguous groups are
+    merged."""
+    groups: list[tuple[int, int]] = []
     for digit in sorted((d for d in layout.of_axis(axis) if d.where == THREAD), key=lambda d: d.stride):
-        if found and found[-1][0] * found[-1][1] == digit.stride:
-            found[-1] = (found[-1][0], found[-1][1] * digit.extent)
+        if groups and groups[-1][0] * groups[-1][1] == digit.stride:
+            groups[-1] = (groups[-1][0], groups[-1][1] * digit.extent)
         else:
-            found.append((digit.stride, digit.extent))
-    return found
+            groups.append((digit.stride, digit.extent))
+    return groups

@@ -1,4 +1,4 @@
-"""Registers of a thread in the place of fragments."""
+"""Replaces fragments by the registers of a thread."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ from tilecore.lowering.simt.infer_layouts import Inferred
 
 @dataclass
 class Binding:
-    """What late implementations of tile operations may ask: the running thread, how many, where fragments lie.
+    """What late implementations of tile operations need to know: the thread, and the layouts of fragments.
 
-    thread: its number, x fastest. registers: for a fragment the buffer that holds a thread's part of it.
+    thread: the index of the thread that executes the code, x fastest. threads: how many threads execute it together.
+    inferred: the layouts of fragments and the partitions of nests. registers: for each fragment the buffer of the
+    thread's own elements.
     """
 
     thread: Expr
@@ -42,21 +44,23 @@ class Binding:
     registers: dict[Var, Var]
 
     def layout(self, buffer: Var) -> FragmentLayout:
+        """The layout of a fragment."""
         return self.inferred.fragments[buffer]
 
 
-class Places:
-    """Puts registers in the place of fragments.
+class FragmentRegisters:
+    """Replaces fragments by registers.
 
-    ranges: the indices of threads, and how many values each has. copied: fragments that every thread has a copy of.
+    extents: the variables of thread indices, each with its number of values. copied: fragments that every thread has a
+    copy of.
     """
 
-    def __init__(self, binding: Binding, ranges: dict[Var, int], copied: set[Var]) -> None:
+    def __init__(self, binding: Binding, extents: dict[Var, int], copied: set[Var]) -> None:
         self.binding, self.copied = binding, copied
-        self.thread_vars = set(ranges)
+        self.thread_vars = set(extents)
         self.analyzer = Analyzer()
         self.totals: dict[Var, Var] = {}
-        for var, extent in ranges.items():
+        for var, extent in extents.items():
             self.analyzer.bind(var, Range.from_min_extent(const(0, dtype_of(var)), const(extent, dtype_of(var))))
 
     def run(self, body: Stmt) -> Stmt:
@@ -74,8 +78,8 @@ class Places:
         if not is_fragment(node.source):
             return mutator.default_mutate(node)
         indices = [mutator.mutate(i) for i in node.indices]
-        buffer, place = self.place(node.source, indices, node)
-        return BufferLoad(buffer, place, span=node.span)
+        buffer, register = self.register(node.source, indices, node)
+        return BufferLoad(buffer, [register], span=node.span)
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
         if is_total(node.buffer):
@@ -84,8 +88,8 @@ class Places:
         if not is_fragment(node.buffer):
             return mutator.default_mutate(node)
         value = mutator.mutate(node.value)
-        buffer, place = self.place(node.buffer, [mutator.mutate(i) for i in node.indices], node)
-        return BufferStore(buffer, value, place, span=node.span)
+        buffer, register = self.register(node.buffer, [mutator.mutate(i) for i in node.indices], node)
+        return BufferStore(buffer, value, [register], span=node.span)
 
     def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
         if is_total(node.buffer):
@@ -93,22 +97,30 @@ class Places:
         return AllocBuffer(self.binding.registers.get(node.buffer, node.buffer), span=node.span)
 
     def total(self, buffer: Var) -> Var:
-        """The scalar of a reduction as one of the thread."""
+        """The thread's own scalar in place of the scalar total of a reduction."""
         if buffer not in self.totals:
             name, dtype = str(buffer.name), dtype_of(buffer)
             self.totals[buffer] = tirx.decl_buffer(list(buffer.shape), dtype, name, scope="local", layout=None)
         return self.totals[buffer]
 
-    def place(self, buffer: Var, indices: list[Any], node: Any) -> tuple[Var, list[Any]]:
+    def register(self, buffer: Var, indices: list[Any], node: Any) -> tuple[Var, Expr]:
+        """The buffer of registers and the index in it of an element of a fragment.
+
+        Raises LoweringError where the index depends on the thread: registers have no addresses.
+        """
         register = self.binding.layout(buffer).register(indices)
         register = self.analyzer.simplify(register) if isinstance(register, Expr) else const(register, "int32")
         if buffer not in self.copied and variables(register) & self.thread_vars:
             raise LoweringError(
-                f"the register of {buffer.name}{indices} depends on the thread: {register}",
+                f"the register that holds {buffer.name}{indices} depends on the thread",
                 location=location_of_span(getattr(node, "span", None)),
+                found=f"register {register}",
+                expected="a register index that is the same for all threads",
+                hint="please report it",
             )
-        return self.binding.registers[buffer], [register]
+        return self.binding.registers[buffer], register
 
 
 def registers_of(buffer: Var, layout: FragmentLayout) -> Var:
+    """A new buffer for the elements of a fragment that one thread holds."""
     return tirx.decl_buffer([layout.registers], dtype_of(buffer), str(buffer.name), scope="local", layout=None)

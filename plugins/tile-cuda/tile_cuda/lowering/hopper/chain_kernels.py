@@ -51,7 +51,7 @@ def _touching_late(func: PrimFunc, access: dict[str, str], read: set[str], writt
         return func
     made = {name: "rw" if name in late and how == "r" else how for name, how in access.items()}
     func = func.with_attr("simt.access", made)
-    return func.with_attr("simt.one_tensor", sorted(late | set(map(str, func.attrs.get("simt.one_tensor") or ()))))
+    return func.with_attr("simt.may_alias", sorted(late | set(map(str, func.attrs.get("simt.may_alias") or ()))))
 
 
 CHAIN_KERNELS = Pass("chain_kernels", chain_kernels)

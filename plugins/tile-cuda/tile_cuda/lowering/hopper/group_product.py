@@ -19,7 +19,7 @@ from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.analysis.assumptions import is_multiple
 from tilecore.lowering.loops.gemm import gemm_sizes
-from tilecore.lowering.simt.tile_ops.accumulators import is_held
+from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
 from tilecore.transform import PassConfigKey
 
 GROUP = 4 * WARP  # threads of a warpgroup
@@ -127,7 +127,7 @@ def _columns(n: int, shape: Shape, groups: int) -> int:
 
 
 def _operand_fault(call: TileCall, p: GroupProduct) -> str | None:
-    if not is_held(call.a) or call.transpose_a:
+    if not is_whole_fragment(call.a) or call.transpose_a:
         fault = _shared_fault("A", call.a, not call.transpose_a, ROWS)
         if fault:
             return fault

@@ -49,7 +49,7 @@ from tilecore.lowering.analysis.assumptions import assumed_divisors
 from tilecore.lowering.analysis.kernels import asks_for_threads, axes_and_code, is_axis, on_axes, threads_in, threads_of
 from tilecore.lowering.simt.insert_barriers import BLOCKS
 from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.lowering.simt.read_layouts import follow
+from tilecore.lowering.simt.read_layouts import transfer_layout
 from tilecore.transform import PassConfigKey
 
 ROLES = "cuda.roles"  # attribute: of a kernel's code; its value is the number of further threads
@@ -113,7 +113,7 @@ class _Kernel:
         for ring in rings:
             for tile, slots in ring.slots.items():
                 self.env.facts[CHANNELS][slots] = ring
-                follow(self.env, tile, slots, ring.count)
+                transfer_layout(self.env, tile, slots, ring.count)
             self._note(ring)
         init = seq([s for ring in rings for s in ring.init(warps_of(self.threads.count))])
         if self.order:

@@ -40,7 +40,7 @@ from tilecore.ir.nodes import (
 from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.visit import collect, jumps_out, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
-from tilecore.lowering.simt.analysis.accesses import apart
+from tilecore.lowering.simt.analysis.accesses import slots_differ
 from tilecore.lowering.simt.insert_barriers import BARRIER, NEST, is_barrier
 
 MOST = 4  # groups that are told apart; what is older is taken for one of this age
@@ -262,7 +262,7 @@ def _first_met(node: Any, state: State) -> int:
 
 
 def _holds(group: Group, freed: Iterable[tuple[Var, Any]]) -> bool:
-    return any(tile.same_as(other) and not apart(slot, at) for other, at in freed for tile, slot in group.tiles)
+    return any(tile.same_as(other) and not slots_differ(slot, at) for other, at in freed for tile, slot in group.tiles)
 
 
 def _merged(a: State, b: State) -> State:

@@ -23,7 +23,7 @@ from tilecore.ir.tile_ops import TileCall
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.lowering.simt.tile_ops.accumulators import Sums, is_held
+from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 
 PRODUCTS = "cuda.products"  # attribute: one group of products, as it is issued
 UNWAITED = 2  # its value where the kernel itself waits for them
@@ -39,7 +39,7 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 
 def matches_explicit(call: TileCall, env: PassEnv) -> str | None:
-    if not is_held(call.c):
+    if not is_whole_fragment(call.c):
         return f"its sums are in {call.c.source.scope()} memory and not in a fragment of their own"
     return matches(call, env)
 
@@ -52,9 +52,9 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     p = group_product_of(call, env, threads)
     assert isinstance(p, GroupProduct)
     found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
-    if is_held(call.c):
+    if is_whole_fragment(call.c):
         found[call.c.source] = p.layout_of_c()
-    if is_held(call.a) and not call.transpose_a and not call.a.source.same_as(call.c.source):
+    if is_whole_fragment(call.a) and not call.transpose_a and not call.a.source.same_as(call.c.source):
         found[call.a.source] = p.layout_of_a()
     return found
 
@@ -73,17 +73,17 @@ class _Lowering:
         self.row = group % p.along_m * (p.m_tiles * ROWS) if p.along_m > 1 else const(0, "int32")
         part = group // p.along_m if p.along_m > 1 else group
         self.column = part * (p.n_tiles * p.columns) if p.along_n > 1 else const(0, "int32")
-        a_held = is_held(call.a) and not call.transpose_a
+        a_held = is_whole_fragment(call.a) and not call.transpose_a
         self.a = None if a_held else self._operand("a_tile", call.a, not call.transpose_a, self.row)
         self.b = self._operand("b_tile", call.b, bool(call.transpose_b), self.column)
-        held = self.binding.registers[call.c.source] if is_held(call.c) else None
-        self.sums = Sums(call, p.layout_of_c(), self.binding.thread, held, p.shape.c)
+        held = self.binding.registers[call.c.source] if is_whole_fragment(call.c) else None
+        self.sums = Accumulator(call, p.layout_of_c(), self.binding.thread, held, p.shape.c)
 
     def _operand(self, name: str, region: TensorRegion, along_k: bool, across: Any) -> _Operand:
         return _Operand(name, region, along_k, across, self.p.shape.depth, self.call.span)
 
     def run(self) -> Stmt:
-        before: list[Stmt] = [AllocBuffer(self.sums.registers)] if self.sums.is_apart else []
+        before: list[Stmt] = [AllocBuffer(self.sums.registers)] if self.sums.is_temporary else []
         described = [bind for operand in (self.a, self.b) if operand is not None for bind in operand.bind()]
         group = seq([instructions.warpgroup("begin"), *self._products(), instructions.warpgroup("commit")])
         whole = AttrStmt(const(0, "int32"), NEST, const(1, "int32"), seq([*described, group]), span=self.call.span)
@@ -110,7 +110,7 @@ class _Lowering:
 
     def _adds(self, step: int) -> Expr:
         """Does the instruction add to what is there? The first does not where the sums start from zero."""
-        clear = 1 if self.sums.is_apart else constant(self.call.clear_accum)
+        clear = 1 if self.sums.is_temporary else constant(self.call.clear_accum)
         if step > 0 or clear == 0:
             return const(1, "bool")
         return const(0, "bool") if clear else tirx.Not(self.call.clear_accum)

@@ -1,4 +1,4 @@
-"""Sums over the steps of a loop: threads join theirs behind the loop, where that is the same; and nowhere else."""
+"""Sums over the iterations of a loop: threads reduce theirs behind the loop, where that is the same; nowhere else."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def twice(tile, total, part, scale, other, k):
         total[i] = total[i] + part[i] * scale[i]
 
 
-DELAYED = [scaled_and_added, scaled_apart, reduced_into, into_and_scaled, absolute, on_some_steps, twice]
+SUNK = [scaled_and_added, scaled_apart, reduced_into, into_and_scaled, absolute, on_some_steps, twice]
 
 
 @T.macro
@@ -214,7 +214,7 @@ def right(func, kernel, args):
         np.testing.assert_array_equal(mine, other)
 
 
-def joins_in_the_loop(kernel):
+def reduces_in_the_loop(kernel):
     """Do threads exchange values in the loop over k?"""
     source = str(kernel.get_kernel_source())
     start = source.index("for (int k")
@@ -225,26 +225,26 @@ def joins_in_the_loop(kernel):
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("threads", [32, 128])
-@pytest.mark.parametrize("work", DELAYED, ids=lambda work: work.__name__)
-def test_joined_behind_the_loop(work, threads, dtype):
+@pytest.mark.parametrize("work", SUNK, ids=lambda work: work.__name__)
+def test_reduced_behind_the_loop(work, threads, dtype):
     func = summing(work, dtype, threads)
     kernel = compiled(func)
-    assert not joins_in_the_loop(kernel), kernel.get_kernel_source()
+    assert not reduces_in_the_loop(kernel), kernel.get_kernel_source()
     right(func, kernel, arguments(dtype))  # whole numbers: the order of sums does not matter
 
 
 @pytest.mark.parametrize("work", IN_EACH_STEP, ids=lambda work: work.__name__)
-def test_joined_in_each_step(work):
+def test_reduced_in_each_iteration(work):
     func = summing(work)
     kernel = compiled(func)
-    assert joins_in_the_loop(kernel)
+    assert reduces_in_the_loop(kernel)
     right(func, kernel, arguments())
 
 
 def test_a_sum_that_does_not_begin_with_zero():
     func = summing(scaled_and_added, start=3)
     kernel = compiled(func)
-    assert joins_in_the_loop(kernel)
+    assert reduces_in_the_loop(kernel)
     right(func, kernel, arguments())
 
 
@@ -265,7 +265,7 @@ def test_a_sum_that_goes_on():
             T.copy(total, Y)
 
     made = compiled(kernel)
-    assert not joins_in_the_loop(made)  # the first one
+    assert not reduces_in_the_loop(made)  # the first one
     x, _, y, _ = arguments()
     right(kernel, made, [x, y])
 
@@ -283,7 +283,7 @@ def test_a_loop_in_a_loop():
                 T.copy(total, Y[n, :])
 
     made = compiled(kernel)
-    assert not joins_in_the_loop(made)
+    assert not reduces_in_the_loop(made)
     right(kernel, made, [arguments()[0], np.zeros((3, ROWS), np.int32)])
 
 
@@ -321,7 +321,7 @@ def test_a_sum_in_shared_memory():
 
 @settings(max_examples=40, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
 @given(
-    works=st.lists(st.sampled_from(DELAYED + IN_EACH_STEP), min_size=1, max_size=2),
+    works=st.lists(st.sampled_from(SUNK + IN_EACH_STEP), min_size=1, max_size=2),
     threads=st.sampled_from([32, 64, 128, 256]), stages=st.sampled_from([0, 0, 2]),
     arch=st.sampled_from(["sm_80", "sm_90a"]), seed=st.integers(0, 99),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from tilecore.ir.build import all_of, const, constant, nothing
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout, spread
 from tilecore.ir.nodes import For, ForKind, Var
 from tilecore.ir.visit import collect, substitute
-from tilecore.lowering.simt.tile_ops.thread_elements import is_first, is_there, steps_of, unrolled
+from tilecore.lowering.simt.tile_ops.thread_elements import in_bounds, is_first_copy, steps_of, unrolled
 
 LAYOUTS = {
     "exact": spread([64], 16),
@@ -28,7 +28,7 @@ def test_first_holders_have_each_element_once(layout):
     thread = Var("t", "int32")
     steps = steps_of(layout, "s")
     places = [const(p, "int32") if isinstance(p, int) else p for p in layout.indices(thread, list(steps.values()))]
-    there, first = is_there(layout, places), is_first(layout, thread)
+    there, first = in_bounds(layout, places), is_first_copy(layout, thread)
     holders, firsts = Counter(), Counter()
     for number in range(layout.threads):
         for values in product(*(range(digit.extent) for digit in steps)):
