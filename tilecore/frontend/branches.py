@@ -70,7 +70,7 @@ class Staged:
             plain = new is not MISSING and not is_kernel_value(new)
             if plain and not no_value and (old is MISSING or _same(old, new)):
                 continue
-            found = "a loop that may run no iteration, or leave one early: the name may have no value"
+            found = "a loop that may run no iteration or leave one early, so that the name may have no value"
             raise _refusal(name, self.where, found if no_value else None).at(self.builder.location)
 
 
@@ -136,7 +136,7 @@ class Branches:
             values = [self.values[side][name] for side in giving]
             if giving and (len(giving) < len(coming) or not all(_same(values[0], value) for value in values)):
                 self.builder.place = self.staged.place
-                found = "another value on each side" if len(giving) == len(coming) else "a value on one side only"
+                found = "a different value on each side" if len(giving) == len(coming) else "a value on one side only"
                 raise _refusal(name, AN_IF, found).at(self.builder.location)
 
 
@@ -156,8 +156,8 @@ def _refusal(name: str, where: str, found: str | None = None) -> LanguageError:
         f"`{name}` is assigned inside {where} that runs in the kernel, and its value is used "
         + ("after it" if where == AN_IF else "after it or in its next iteration"),
         found=found,
-        expected="a variable of the kernel for a value that changes",
-        hint=f"make it one before: {name} = T.alloc_var(dtype, init=...)"
+        expected="a variable of the kernel (T.alloc_var) for a value that changes",
+        hint=f"declare it before: {name} = T.alloc_var(dtype, init=...)"
         + (", or use T.if_then_else(condition, a, b)" if where == AN_IF else ""),
     )
 

@@ -36,7 +36,7 @@ def item(container: Any, index: Any) -> Any:
         if is_array:
             module = type(container).__module__.partition(".")[0]
             kind = "torch tensor" if module == "torch" else f"{module} array"
-        how = "looked up by" if isinstance(container, Mapping) else "indexed with"
+        how = "looked up with" if isinstance(container, Mapping) else "indexed with"
         raise LanguageError(
             f"a {kind} is {how} a value of the kernel",
             found=f"[{index}], which is known only when the kernel runs",
@@ -64,9 +64,9 @@ def contains(value: Any, container: Any) -> Any:
         return value in container
     if len(members) > _MOST_COMPARED:
         raise LanguageError(
-            f"`in` compares a value of the kernel with {len(members)} others",
+            f"`in` compares a value of the kernel with {len(members)} values",
             expected=f"at most {_MOST_COMPARED}",
-            hint="put them in a tensor and search that in a loop",
+            hint="put the values into a tensor and search it in a loop",
         ).at(current().location)
     result: Any = False
     for member in members:
@@ -121,7 +121,7 @@ def print_(function: Any) -> Callable[..., Any]:
     def printed(*values: Any, **options: Any) -> None:
         if any(is_kernel_value(value) for value in values):
             raise LanguageError(
-                "Python's print gets a value of the kernel, which has none while the kernel is built",
+                "Python's print is called with a value of the kernel, which is not known while the kernel is built",
                 hint="T.print(x) prints it when the kernel runs; print(repr(x)) shows the expression",
             ).at(current().location)
         print(*values, **options)

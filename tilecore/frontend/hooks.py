@@ -93,7 +93,7 @@ def matched(value: Any) -> Any:
     """The value that ``match`` looks at."""
     if is_kernel_value(value):
         raise LanguageError(
-            "`match` of a value of the kernel",
+            "`match` is applied to a value of the kernel",
             expected="a Python value, which is known when compiling",
             hint="decide with `if` and `elif`",
         ).at(current().location)
@@ -136,9 +136,9 @@ def return_(value: Any, inner: int | None = None) -> Any:
     depth = builder.return_depth if inner is None else inner
     if any(frame.kind in ("loop", "branch") for frame in builder.frames[depth:]):
         raise LanguageError(
-            "`return` inside a loop or `if` that runs in the kernel",
-            hint="turn the condition round: put what follows into `if`/`else`. For one of several results give a "
-            "T.alloc_var a value on each side and return that, or choose with `a if c else b`",
+            "`return` stands inside a loop or an `if` that runs in the kernel",
+            hint="invert the condition and put the statements that follow into the `if` or `else`. To return one of "
+            "several results, assign it to a T.alloc_var on each side and return that, or choose with `a if c else b`",
         ).at(builder.location)
     return value
 
@@ -213,8 +213,8 @@ def annotate(name: str, annotation: Callable[[], Any], old: Callable[[], Any]) -
     builder = current()
     if builder.on_annotation is None:
         raise LanguageError(
-            f"`{name}: ...` declares a parameter, which belongs in the signature here",
-            hint="annotate the parameter in `def`, or drop @T.prim_func and use @tilecore.jit alone",
+            f"`{name}: ...` declares a parameter in the body; this function declares parameters in its signature",
+            hint="annotate the parameter in the `def` line, or remove @T.prim_func and use @tilecore.jit alone",
         ).at(builder.location)
     return builder.on_annotation(name, annotation(), _old(old))
 

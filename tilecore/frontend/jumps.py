@@ -32,8 +32,8 @@ def _jump(word: str, node: Any, in_finally: bool) -> bool:
         if frame.kind == "unrolled":
             if of_kernel:
                 raise LanguageError(
-                    f"`{word}` of a Python loop stands in an `if` that is decided in the kernel",
-                    hint="the loop itself must run in the kernel: T.serial, `while True:`, or a `while` that looks at "
+                    f"`{word}` of a Python loop stands in an `if` whose condition is a value of the kernel",
+                    hint="use a loop that runs in the kernel: T.serial, `while True:`, or a `while` whose condition is "
                     "a value of the kernel",
                 ).at(builder.location)
             return True
@@ -46,19 +46,19 @@ def _jump(word: str, node: Any, in_finally: bool) -> bool:
             return False
         if frame.kind in ("kernel", "function"):
             break
-    raise LanguageError(f"`{word}` outside a loop").at(builder.location)
+    raise LanguageError(f"`{word}` stands outside a loop").at(builder.location)
 
 
 def _check_jump(builder: Builder, loop: Frame, word: str, in_finally: bool) -> None:
     """Refuse a jump of the kernel's loop that would do something else than Python's."""
     if loop.facts.get("parallel"):
         raise LanguageError(
-            f"`{word}` in a T.Parallel loop, whose iterations have no order",
+            f"`{word}` stands in a T.Parallel loop, whose iterations have no order",
             hint="guard the rest of the body with `if`" if word == "continue" else "loop with T.serial",
         ).at(builder.location)
     if loop.facts.get("entered"):
         raise LanguageError(
-            f"`{word}` in the body of a loop that is entered by `with`: Python takes it for the loop around",
+            f"`{word}` stands in a loop that is entered by `with`, and Python applies it to the enclosing loop",
             expected=f"`{word}` in a `for` or `while`",
             hint="write the loop as `for i in T.serial(n):`",
         ).at(builder.location)
@@ -66,9 +66,9 @@ def _check_jump(builder: Builder, loop: Frame, word: str, in_finally: bool) -> N
     if in_finally or any(depth >= inside for depth in builder.managers):
         what = "a `finally`" if in_finally else "the end of a `with`"
         raise LanguageError(
-            f"`{word}` that the kernel decides would pass over {what} within the loop",
-            expected=f"`{word}` outside of the {'`try`' if in_finally else '`with`'}, or of a loop that Python runs",
-            hint="guard the rest of the body with `if`, and write what must run in each iteration behind it",
+            f"`{word}` on a condition of the kernel would skip {what} within the loop",
+            expected=f"`{word}` outside the {'`try`' if in_finally else '`with`'}, or in a loop that Python runs",
+            hint="guard the rest of the body with `if`, and put what must run in each iteration after it",
         ).at(builder.location)
 
 

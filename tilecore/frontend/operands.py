@@ -61,7 +61,7 @@ def decided(value: Any) -> bool:
     if is_kernel_value(value):
         raise LanguageError(
             "a name is assigned (`:=`) in an operand that the kernel evaluates only sometimes",
-            hint="assign it in a statement of its own before, or in an `if`",
+            hint="assign it before, in a statement of its own, or in an `if`",
         ).at(current().location)
     return bool(value)
 
@@ -100,9 +100,10 @@ def _sometimes(operand: Callable[[], Any], of: str) -> Any:
     for statement in frame.statements:
         if not isinstance(statement, Bind) or effect_in(statement) is not None:
             raise LanguageError(
-                f"an operand of {of} does something besides giving a value",
+                f"an operand of {of} has a side effect",
                 found=str(builder.in_place(statement)).strip().rpartition("\n")[2].strip()[:120],
-                hint="it would run whatever the other operand is: assign its value to a variable first, in an `if`",
+                hint="the side effect would happen whatever the other operands are: first assign the value to a "
+                "variable, in an `if`",
             ).at(builder.location)
     if held is None:
         return value

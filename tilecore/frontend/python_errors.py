@@ -53,8 +53,8 @@ def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
         return LanguageError(
             "a value of the kernel is used as a Python condition",
             hint=foreign_hint(builder.location)
-            or "decide with `if` directly in the kernel or a T.macro, or with T.if_then_else; "
-            "of kernel values take T.max, T.min and T.all_of, not max, min and all",
+            or "write the `if` directly in the kernel or in a T.macro, or use T.if_then_else; "
+            "for values of the kernel use T.max, T.min and T.all_of instead of max, min and all",
         )
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
         return _of_name(error)
@@ -81,7 +81,8 @@ def _of_name(error: NameError) -> TilecoreError | None:
     if getattr(error, "name", None) not in language.__all__:
         return None
     return UnknownNameError(
-        str(error), hint=f"the language's is T.{error.name}, with `import tilecore.language as T` at the top"
+        str(error),
+        hint=f"the language's function is T.{error.name}: write `import tilecore.language as T` at the top of the file",
     )
 
 
@@ -114,8 +115,9 @@ def _endless(error: RecursionError) -> LanguageError:
     return LanguageError(
         f"{who} without end",
         found=f"calls of {', '.join(names)}" if len(names) > 1 else None,
-        expected="an end that is known when compiling, as by counting a Python number down",
-        hint="both sides of an `if` on a value of the kernel are built, so that it ends nothing: use a `while` loop",
+        expected="a recursion that ends while the kernel is built, for example by counting a Python number down",
+        hint="both sides of an `if` on a value of the kernel are built, so that it cannot end the recursion: use a "
+        "`while` loop",
     )
 
 
@@ -167,7 +169,7 @@ def _of_call(error: Exception, frame: FrameType) -> LanguageError:
     values = {n: arguments.locals.get(n) for n in named if n != "self"}
     given = ", ".join(f"{n}={_short(value)}" for n, value in values.items() if value is not None)
     reason = _plain(str(error)) or type(error).__name__
-    return WrongUseError(f"{name} cannot use what it was given: {reason}", found=given or None)
+    return WrongUseError(f"{name} got arguments that it cannot use: {reason}", found=given or None)
 
 
 def _short(value: Any) -> str:
@@ -268,14 +270,14 @@ _INDICES = re.compile(r"^(list|tuple|string|range|only integers, slices|slice)\b
 def _looked_up(container: str) -> LanguageError:
     if container == "dict":
         return WrongUseError(
-            "a Python dict is looked up by a value of the kernel",
+            "a Python dict is looked up with a value of the kernel",
             expected="a key that is known when compiling",
             hint="put the values into a tensor parameter, or choose among them with T.if_then_else",
         )
     return WrongUseError(
         f"a Python {container} is indexed with a value of the kernel, which is known only when the kernel runs",
         expected="an index that is known when compiling",
-        hint="`for x in values` and `for i in [0, 1, 2]` are unrolled and know theirs; else put the values into a "
+        hint="loop with `for x in values` or `for i in [0, 1, 2]`, which Python unrolls; or put the values into a "
         "tensor parameter, or into T.alloc_local memory, one by one",
     )
 

@@ -80,11 +80,11 @@ class Watch:
 def changed(path: str, where: str, builder: Builder) -> LanguageError:
     return LanguageError(
         f"`{path}` is changed inside {where} that runs in the kernel",
-        found="a change of Python's own data, which Python makes once, while the kernel is built: "
-        "it knows neither which side runs nor how often",
-        expected="memory of the kernel for what changes when it runs",
-        hint="use a T.alloc_var, or T.alloc_local for several values; or make the object inside of the block; "
-        "or decide with a Python value, and loop over a Python list, so that Python runs it",
+        found="a change of a Python object, which happens once, while the kernel is built, whichever side runs and "
+        "however often",
+        expected="memory of the kernel for values that change when it runs",
+        hint="use a T.alloc_var, or T.alloc_local for several values; or create the object inside the block; "
+        "or use a Python value as the condition, and a Python list in the loop, so that Python runs it",
     ).at(builder.location)
 
 
@@ -100,9 +100,9 @@ def check_advance(iterator: Any, builder: Builder) -> None:
     """The same for an iterator that is about to be advanced."""
     if any(id(iterator) in watch.iterators for watch in builder.watches):
         raise LanguageError(
-            "an iterator of Python's is advanced inside a loop or an `if` that runs in the kernel",
-            found="a step that Python makes once, while the kernel is built",
-            hint="take the values before, into a list, or loop over a Python list, so that Python runs the loop",
+            "a Python iterator is advanced inside a loop or an `if` that runs in the kernel",
+            found="a step that happens once, while the kernel is built",
+            hint="collect the values in a list before, or loop over a Python list, so that Python runs the loop",
         ).at(builder.location)
 
 

@@ -26,8 +26,8 @@ def unrolled(builder: Builder, iterable: Any) -> Iterator[Any]:
     for count, item in enumerate(iterable):
         if len(builder.frames) != depth:
             raise LanguageError(
-                "a generator gives values from inside of a loop or an `if` that runs in the kernel",
-                hint="make it a T.macro, or loop where the values are used",
+                "a generator yields values from inside a loop or an `if` that runs in the kernel",
+                hint="write it as a T.macro, or loop where the values are used",
             ).at(builder.location)
         if count >= MOST_ROUNDS and not isinstance(iterable, Sized):
             raise _endless(builder, "for")
@@ -37,10 +37,10 @@ def unrolled(builder: Builder, iterable: Any) -> Iterator[Any]:
 
 def _endless(builder: Builder, word: str) -> LanguageError:
     return LanguageError(
-        f"a `{word}` loop that Python runs while the kernel is built has gone round {MOST_ROUNDS:,} times",
-        expected="a loop that ends: what it decides on must change while the kernel is built",
-        hint="for a loop that runs in the kernel, decide on a value of the kernel (a T.alloc_var, an element of a "
-        "buffer), or loop with T.serial",
+        f"a `{word}` loop that Python runs while the kernel is built has run {MOST_ROUNDS:,} iterations",
+        expected="a loop that ends: its condition must change while the kernel is built",
+        hint="for a loop that runs in the kernel, use a value of the kernel in the condition (a T.alloc_var, an "
+        "element of a buffer), or loop with T.serial",
     ).at(builder.location)
 
 
@@ -52,7 +52,7 @@ def while_(
     builder = current()
     if not leaves:
         raise LanguageError(
-            "`while True` never ends: nothing in its body leaves it",
+            "`while True` never ends: no statement in its body leaves it",
             expected="a `break` that Python reaches while the kernel is built, or a condition",
             hint="for a loop that runs in the kernel write its condition: `while flag != 0:` with "
             "flag = T.alloc_var(...), or an element of a buffer",
@@ -88,9 +88,11 @@ def while_(
                 yield None
         value = condition()
         if is_kernel_value(value):
-            raise LanguageError("the condition of `while` became a kernel value after its first iteration").at(
-                builder.location
-            )
+            raise LanguageError(
+                "the condition of `while` becomes a value of the kernel after the first iteration",
+                expected="a condition that is a Python value in every iteration, or a value of the kernel in every one",
+                hint='start with a value of the kernel: flag = T.alloc_var("bool", init=True)',
+            ).at(builder.location)
     raise _endless(builder, "while")
 
 
@@ -141,8 +143,9 @@ class _FirstRound:
 def no_else(builder: Builder) -> LanguageError:
     """The error for the ``else`` of a loop that runs in the kernel."""
     return LanguageError(
-        "`else` of a loop that runs in the kernel",
-        hint='note a `break` in a flag, whole = T.alloc_var("bool", init=True), and write `if whole:` after the loop',
+        "a loop that runs in the kernel has an `else`",
+        hint='clear a flag, completed = T.alloc_var("bool", init=True), before `break`, and write `if completed:` '
+        "after the loop",
     ).at(builder.location)
 
 
@@ -211,7 +214,10 @@ def while_steps(probe: Probe, has_else: bool) -> Iterator[Step]:
     """``while`` whose condition assigns a name: a step for every evaluation of the condition."""
     builder, frame = current(), sys._getframe(1)
     if has_else:
-        raise LanguageError("`else` of a `while` whose condition assigns a name (`:=`)").at(builder.location)
+        raise LanguageError(
+            "a `while` whose condition assigns a name (`:=`) has an `else`",
+            hint="assign the name in a statement of its own",
+        ).at(builder.location)
     for _ in range(MOST_ROUNDS):
         step = Step(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True))
         try:

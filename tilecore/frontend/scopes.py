@@ -97,19 +97,22 @@ class _Scopes:
             what, kind = f"the buffer {var.name}", "memory allocated in the block of a loop, an `if` or a `with`"
             hint = "allocate it before that block"
         elif isinstance(origin, For):
-            what, kind = f"the variable {var.name} of a loop", "the loop's variable, which has a value in the loop only"
-            hint = "keep what is needed of it in a T.alloc_var or in memory"
+            what, kind = (
+                f"the variable {var.name} of a loop",
+                "the loop's variable, which has a value inside the loop only",
+            )
+            hint = "store its value in a T.alloc_var or in memory"
         elif isinstance(origin, AttrStmt):
             what, kind = f"the index {var.name}", "an index of another T.Kernel"
-            hint = "each T.Kernel has indices of its own"
+            hint = "use the indices of the T.Kernel that the statement stands in"
         else:
             name = str(self.readings.expanded(var)) if var in self.readings else str(var.name)
             what, kind = f"the value {name}", "a value computed in the block of a loop, an `if` or a `with`"
-            hint = "keep it in a T.alloc_var, or in memory, that is allocated before that block"
+            hint = "store it in a T.alloc_var, or in memory, that is allocated before that block"
         return LanguageError(
-            f"{what} is used outside of the block that it belongs to",
+            f"{what} is used outside the block that it belongs to",
             found=f"{kind}{where}",
-            expected="Python lists, dicts, names and closures to carry it no further than that block",
+            expected="uses inside that block only, also through Python lists, dicts, names and closures",
             hint=hint,
             location=location_of_span(statement.span),
         )

@@ -62,8 +62,8 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
                     f"the annotation of parameter {name!r} cannot be evaluated: {error}",
                     location=place_of_argument(function, name),
                     found=annotation,
-                    hint="annotations are texts here (from __future__ import annotations), which keep no variables of "
-                    "functions that have returned: use the name in the function's body too, or leave that import out"
+                    hint="`from __future__ import annotations` makes annotations strings, which cannot see variables "
+                    "of functions that have returned: use the name in the function's body too, or remove that import"
                     if isinstance(error, NameError)
                     else None,
                 ) from error
@@ -94,15 +94,15 @@ def check_parameters(function: FunctionType, keyword_only: bool) -> None:
             raise LanguageError(
                 f"{stars}{name} cannot be a parameter of the kernel {function.__name__}",
                 location=place_of_argument(function, name),
-                expected="parameters by name, each a tensor or a number",
-                hint="make the kernel in a function that takes the list: its body may build one kernel for each length",
+                expected="named parameters, each a tensor or a number",
+                hint="define the kernel in a function that takes the list: it can build one kernel for each length",
             )
         if parameter.kind == parameter.KEYWORD_ONLY and not keyword_only:
             raise LanguageError(
                 f"parameter {name!r} of {function.__name__} is keyword-only",
                 location=place_of_argument(function, name),
-                expected="parameters that a call gives in their order",
-                hint="leave out the `*` before it",
+                expected="positional parameters",
+                hint="remove the `*` before it",
             )
 
 

@@ -476,7 +476,7 @@ class Rewriter(ast.NodeTransformer):
         if any(_has_walrus(other) for other in others):
             raise LanguageError(
                 "a name is assigned (`:=`) in an operand that runs only where the comparisons before it hold",
-                hint="assign it in a statement of its own before",
+                hint="assign it before, in a statement of its own",
                 location=Location(self.spans.file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
             )
         operands = (self._operand(self.visit(x)) for x in others)

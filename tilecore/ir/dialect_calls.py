@@ -62,9 +62,9 @@ def refuse_dialects(
 def _refused(called: str, known: str, where: str, spans: list[Any], expected: str | None = None) -> UnsupportedError:
     place = next((span for span in reversed(spans) if span is not None), None)
     return UnsupportedError(
-        f"{called} is of the target {known!r}" if known else f"{called} is not of every target",
+        f"{called} belongs to the target {known!r}" if known else f"{called} is not available on every target",
         location=location_of_span(place),
         found=where,
-        expected=expected or (f"target={known!r}" if known else "a target of many threads"),
+        expected=expected or (f"target={known!r}" if known else "a target that runs a block on many threads"),
         hint=HINT,
     )

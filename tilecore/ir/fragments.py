@@ -62,7 +62,7 @@ class FragmentLayout:
         at = 1
         for digit in self.of_axis(axis):
             if digit.place != at:
-                raise ValueError(f"axis {axis}: a digit starts at place {digit.place}, not {at}")
+                raise ValueError(f"axis {axis}: a digit starts at place {digit.place} instead of {at}")
             at = digit.end
         if at < size:
             raise ValueError(f"axis {axis} has {size} elements, and its digits count to {at}")
@@ -276,7 +276,7 @@ def _check_targets(digits: Sequence[Digit], room: int | None) -> None:
     at = 1
     for d in sorted(digits, key=lambda d: d.stride):
         if d.stride < at or d.stride % at or (room is None and d.stride != at):
-            raise ValueError(f"digits meet or leave a gap: stride {d.stride} after {at}")
+            raise ValueError(f"digits overlap or leave a gap: stride {d.stride} after {at}")
         at = d.stride * d.extent
     if room is not None and at > room:
         raise ValueError(f"digits reach thread {at - 1} of {room}")

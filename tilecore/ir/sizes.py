@@ -57,9 +57,9 @@ def _tree(expr: Any) -> Any:
     if name == "Call" and op_name(expr) == "if_then_else":
         return ("select", *(_tree(arg) for arg in expr.args))
     raise LanguageError(
-        "a size cannot be worked out before the kernel runs",
+        "a size cannot be computed before the kernel runs",
         found=str(expr),
-        expected="integers, sizes of the arguments and scalars, joined by + - * // % min max",
+        expected="integers, sizes of the arguments and scalars, combined with + - * // % min max",
     )
 
 
@@ -89,7 +89,7 @@ def symbols_of_params(params: Any) -> tuple[Symbol, ...]:
         symbol = plain.get(var) or linear.get(var)
         if symbol is None:
             raise LanguageError(
-                f"nothing tells the value of T.dynamic {str(var.name)!r}",
+                f"no argument gives the value of T.dynamic {str(var.name)!r}",
                 expected="an axis of a parameter whose size is the symbol, or a multiple of it plus a constant",
             )
         found.append(symbol)

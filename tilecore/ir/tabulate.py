@@ -60,6 +60,6 @@ def _value(node: Any, known: dict[Var, np.ndarray]) -> Any:
     operation = _BINARY.get(type(node).__name__)
     if operation is None:
         raise UnsupportedError(
-            f"the function of a layout has {node} in it", expected="integer arithmetic on the indices of the element"
+            f"the function of a layout contains {node}", expected="integer arithmetic on the indices of the element"
         )
     return operation(_value(node.a, known), _value(node.b, known))

@@ -133,7 +133,7 @@ class Verifier:
         raise kind(
             f"{var.name} is used where it is not defined{step}",
             location=location_of_span(span),
-            hint="it was made in another block, loop or branch; make it where both places see it, "
+            hint="it is defined in another block, loop or branch; define it where both uses are in scope, "
             "or use T.alloc_var for a value that changes"
             if kind is LanguageError
             else "please report it",

@@ -28,11 +28,11 @@ def memory_layout(hint: Mapping[str, Any], name: str) -> BufferLayout:
     variables, places = list(hint["index"].initial_indices), list(hint["index"].final_indices)
     tables = tabulate(variables, places, shape)
     if any(int(table.min()) < 0 for table in tables):
-        raise LanguageError(f"the layout of {name} puts elements before its start", expected="indices from 0 on")
+        raise LanguageError(f"the layout of {name} maps elements to negative indices", expected="indices of 0 or more")
     sizes = tuple(int(table.max()) + 1 for table in tables)
     if len(np.unique(np.ravel_multi_index(tables, sizes))) < prod(shape):
         raise LanguageError(
-            f"the layout of {name} puts two elements at one place", expected="a place of its own for every element"
+            f"the layout of {name} maps two elements to the same index", expected="a different index for every element"
         )
 
     def place(indices: Sequence[Any]) -> list[Any]:

@@ -24,9 +24,9 @@ class TensorType:
         self.dtype = DType(dtype)
         if strides is not None and not isinstance(strides, (tuple, list)):
             raise LanguageError(
-                f"T.{name}: the strides are no list",
+                f"T.{name}: strides is not a list or a tuple",
                 found=repr(strides)[:80],
-                expected="one for each axis, in elements",
+                expected="one stride for each axis, in elements",
             )
         self.strides = None if strides is None else tuple(strides)
         self.scope = scope or "global"

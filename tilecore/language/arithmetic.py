@@ -69,7 +69,7 @@ def binary(word: str, left: Any, right: Any) -> Expr:
         a, b, kind = convert(a, "int32"), convert(b, "int32"), dtype("int32")
     if kind.is_float and word in _INTEGERS:
         raise LanguageError(
-            f"`{SIGNS[word]}` of floats",
+            f"`{SIGNS[word]}` is applied to floats",
             found=f"{a} {SIGNS[word]} {b}, of {kind}",
             expected="integers" if word in ("floordiv", "mod") else "integers or bool",
             hint=_INTEGERS[word],
@@ -112,7 +112,7 @@ def power(base: Any, exponent: Any) -> Expr:
     a, b = unify(base, exponent)
     if not dtype(str(a.ty.dtype)).is_float:
         raise LanguageError(
-            "`**` of integers",
+            "`**` is applied to integers",
             found=f"{base} ** {exponent}, of {a.ty.dtype}",
             expected=f"an exponent from 0 to {MOST} that is known when compiling",
             hint="1 << n is 2 ** n; T.pow(a, b) works in float32",
@@ -153,7 +153,7 @@ def inverted(value: Any) -> Expr:
     """``~value``"""
     a = as_expr(value)
     if dtype(str(a.ty.dtype)).is_float:
-        raise LanguageError(f"`~` of {a.ty.dtype}", found=str(a), expected="an integer or a bool")
+        raise LanguageError(f"`~` is applied to {a.ty.dtype}", found=str(a), expected="an integer or a bool")
     return _TVM["invert"](a)
 
 
@@ -168,7 +168,10 @@ def rounded(value: Any, digits: Any = None) -> Expr:
     from tilecore.language.numeric import round as nearest
 
     if digits is not None:
-        raise LanguageError("round() of a kernel value to digits", hint="T.round(x * 100.0) / 100.0")
+        raise LanguageError(
+            "round() of a value of the kernel takes no number of digits",
+            hint="write T.round(x * 100.0) / 100.0 for two digits",
+        )
     a = as_expr(value)
     return nearest(a) if dtype(str(a.ty.dtype)).is_float else a
 
@@ -178,7 +181,7 @@ def no_python_number(word: str, kind: str) -> Callable[[Any], Any]:
 
     def refuse(value: Any) -> Any:
         raise NoPythonNumberError(
-            f"{word}() of a kernel value",
+            f"{word}() is applied to a value of the kernel",
             found=str(as_expr(value)),
             expected="a value that is known when compiling",
             hint=f'T.cast(x, "{kind}") converts it in the kernel',
@@ -229,7 +232,7 @@ def quotient_and_remainder(a: Any, b: Any) -> tuple[Expr, Expr]:
 def no_elements(value: Any, index: Any = None) -> Any:
     """What ``x[i]``, ``for y in x`` and ``a, b = x`` do with one value."""
     raise LanguageError(
-        "a value of the kernel is one number, and has no elements",
+        "a value of the kernel is a scalar and has no elements",
         found=str(as_expr(value)),
         expected="a buffer to index, or a Python tuple or list to iterate",
     ).at(current("a value").location)

@@ -20,7 +20,7 @@ def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None) -> Non
     """Append tile operation ``name`` at the current place."""
     builder = current(f"T.{name}")
     if builder.enclosing("kernel") is None:
-        raise LanguageError(f"T.{name} outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+        raise LanguageError(f"T.{name} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
     if name not in _FOR_ONE_ITERATION:
         require_block(name if name not in ("reduce", "scan") else f"{_STEMS[name]}{args[2]}")
     builder.emit(tile_statement(name, args, hints=plain_values(hints) or None, span=builder.span))
@@ -35,8 +35,8 @@ def require_block(name: str) -> None:
     if current(f"T.{name}").in_parallel:
         raise LanguageError(
             f"T.{name} stands inside T.Parallel",
-            expected="element by element code there",
-            hint="the whole block does it together: move it out of the loop, or write the loop in its place",
+            expected="code that works element by element",
+            hint="the whole block executes it together: move it out of the loop, or loop over the elements instead",
         )
 
 
@@ -88,7 +88,7 @@ def fill(buffer: Any, value: Any, annotations: dict[str, Any] | None = None) -> 
         return
     target = region_of(buffer, "T.fill")
     if is_kernel_value(value) and isinstance(value, (BufferHandle, TensorRegion)):
-        raise LanguageError("T.fill takes one value", hint="T.copy copies a tile")
+        raise LanguageError("T.fill is called with a tile", expected="one value", hint="T.copy copies a tile")
     emit("fill", [target, convert(value, kind_of(target))], annotations)
 
 

@@ -28,8 +28,8 @@ def offered(name: str) -> Any | None:
     found = {offer.kind: str(offer.language[name]) for offer in manager.offers() if name in offer.language}
     if len(set(found.values())) > 1:
         raise LanguageError(
-            f"T.{name} is a name of several targets: {', '.join(found)}",
-            expected="one of them",
+            f"T.{name} is defined by several targets: {', '.join(found)}",
+            expected="a name of one target",
             hint="import it from its backend: " + " or ".join(sorted({p.partition(":")[0] for p in found.values()})),
         )
     if not found:

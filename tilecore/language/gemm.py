@@ -43,7 +43,9 @@ def gemm(
     policy, k_pack: hints.
     """
     if mbar is not None:
-        raise LanguageError("T.gemm(mbar=...) belongs to one chip", hint="leave it out: what follows sees C")
+        raise LanguageError(
+            "T.gemm(mbar=...) is an option of one chip", hint="remove it: the statements that follow see C complete"
+        )
     operands = product_operands("T.gemm", A, B, C, transpose_A, transpose_B, clear_accum, policy)
     hints = {"k_pack": k_pack if k_pack != 1 else None, **(annotations or {})}
     emit("gemm", operands, hints)
@@ -71,10 +73,10 @@ def product_operands(
                 expected="A [M, K] @ B [K, N] into C [M, N]",
             )
     if (kind_of(a).startswith("float64")) != (kind_of(b).startswith("float64")):
-        raise LanguageError(f"{what}: the element types do not go together", found=f"{kind_of(a)} @ {kind_of(b)}")
+        raise LanguageError(f"{what}: the element types of A and B do not match", found=f"{kind_of(a)} @ {kind_of(b)}")
     if not _is_float(c) and (_is_float(a) or _is_float(b)):
         raise LanguageError(
-            f"{what} of floats accumulates into an integer",
+            f"{what} accumulates products of floats into an integer",
             found=f"{kind_of(a)} @ {kind_of(b)} into {kind_of(c)}",
             expected="a float accumulator",
         )
@@ -90,7 +92,9 @@ def _matrix(region: TensorRegion, name: str, transposed: bool, what: str) -> tup
     sizes = extents(region)
     if len(sizes) < 2 or any(not (isinstance(s, int) and s == 1) for s in sizes[:-2]):
         raise LanguageError(
-            f"{what}: {name} is not a matrix", found=describe(region), expected="two axes (leading ones of extent 1)"
+            f"{what}: {name} is not a matrix",
+            found=describe(region),
+            expected="two axes, and leading axes of extent 1 only",
         )
     rows, columns = sizes[-2:]
     return (columns, rows) if transposed else (rows, columns)

@@ -36,9 +36,9 @@ def sync_grid() -> None:
     builder = current("T.sync_grid")
     if builder.frame is not kernel.frame:
         raise UnsupportedError(
-            "T.sync_grid inside of a loop or an `if`",
-            expected="a statement of the T.Kernel itself",
-            hint="split the loop: one T.Kernel for each step, or a loop of the caller's",
+            "T.sync_grid stands inside a loop or an `if`",
+            expected="a statement directly in T.Kernel",
+            hint="split the loop: write one T.Kernel for each step, or loop in the caller",
         ).at(builder.location)
     kernel.frame.facts.setdefault(_CUTS, []).append(len(kernel.frame.statements))
 
@@ -116,7 +116,7 @@ def _check_fresh(alloc: AllocBuffer | DeclBuffer, pieces: list[list[Stmt]]) -> N
 def _lives_on(name: str, statement: Stmt) -> UnsupportedError:
     return UnsupportedError(
         f"{name} is used before and after T.sync_grid",
-        expected="what is needed after it in global memory",
-        hint="keep it in a T.alloc_global, or allocate (load) it once more after T.sync_grid",
+        expected="values that are needed after it in global memory",
+        hint="store it in a T.alloc_global, or allocate and load it again after T.sync_grid",
         location=location_of_span(statement.span),
     )

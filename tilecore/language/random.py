@@ -66,9 +66,11 @@ def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: str = "philox4
     kernel = open_kernel("T.rng_init")
     builder = current()
     if "philox" not in str(generator).lower():
-        raise UnsupportedError(f"T.rng_init: generator {generator!r}", expected="Philox4x32-10").at(builder.location)
+        raise UnsupportedError(f"T.rng_init: generator {generator!r} is unknown", expected="Philox4x32-10").at(
+            builder.location
+        )
     if any(frame.facts.get("parallel") for frame in builder.frames):
-        raise LanguageError("T.rng_init in T.Parallel", hint="start the generator once, before the loop")
+        raise LanguageError("T.rng_init stands in T.Parallel", hint="start the generator once, before the loop")
     low, high = _halves(_wide(seed))
     thread = None
     if seq is None:
@@ -116,7 +118,10 @@ def rng_rand_float(bit: int = 32, dist: str = "uniform") -> Expr:
     sqrt(-2 ln u) cos(2 pi v) of two uniform numbers drawn in this order.
     """
     if bit not in (32, 64) or dist not in ("uniform", "normal"):
-        raise LanguageError(f"T.rng_rand_float(bit={bit}, dist={dist!r})", expected='32 or 64, "uniform" or "normal"')
+        raise LanguageError(
+            f"T.rng_rand_float(bit={bit}, dist={dist!r}) is not supported",
+            expected='bit 32 or 64, and dist "uniform" or "normal"',
+        )
     words = _draw((2 if bit == 64 else 1) * (2 if dist == "normal" else 1), "T.rng_rand_float")
     uniform = [_uniform(words[i : i + bit // 32]) for i in range(0, len(words), bit // 32)]
     if dist == "uniform":
@@ -143,7 +148,7 @@ def _draw(count: int, what: str) -> list[Expr]:
     builder = current()
     state: _State | None = kernel.frame.facts.get("rng")
     if state is None:
-        raise LanguageError(f"{what} before T.rng_init", expected="T.rng_init(seed) earlier in the kernel")
+        raise LanguageError(f"{what} is called before T.rng_init", expected="T.rng_init(seed) earlier in the kernel")
     loops = [frame for frame in builder.frames if frame.kind == "loop"]
     outer = next((n for n, frame in enumerate(loops) if frame.facts.get("parallel")), None)
     if outer is None:
@@ -160,7 +165,7 @@ def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: i
     """Where an iteration of a T.Parallel nest draws: its number times the draws of an iteration, after the start."""
     if not all(frame.facts.get("parallel") for frame in loops):
         raise UnsupportedError(
-            f"{what} in a loop inside T.Parallel",
+            f"{what} stands in a loop inside T.Parallel",
             expected="a fixed number of draws in each iteration of T.Parallel",
             hint="make the inner loop an axis of T.Parallel",
         ).at(builder.location)
@@ -174,7 +179,9 @@ def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: i
     if draws is None:
         draws = state.nests[id(loops[0])] = _open_nest(builder, state, loops, iterations)
     if draws.innermost is not loops[-1]:
-        raise UnsupportedError(f"{what} at different depths of a T.Parallel nest").at(builder.location)
+        raise UnsupportedError(
+            f"{what} stands at different depths of a T.Parallel nest", expected="all draws in the innermost body"
+        ).at(builder.location)
     place = draws.start + number * draws.per_iteration + draws.count
     draws.count += count
     draws.outside.statements[draws.place] = Bind(

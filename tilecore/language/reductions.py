@@ -32,7 +32,7 @@ def reduce(
     """
     if reduce_type not in KINDS:
         raise LanguageError(
-            f"T.reduce: {reduce_type!r} is no kind of reduction",
+            f"T.reduce: {reduce_type!r} is not a kind of reduction",
             expected=", ".join(map(repr, KINDS)),
             hint=_near(reduce_type),
         )
@@ -47,7 +47,7 @@ def reduce(
     given = extents(target)
     if not (_fits(left, given) or _fits(kept, given) or (not left and given == [1])):
         raise LanguageError(
-            f"{what}: the output's shape does not fit",
+            f"{what}: the shape of the output does not fit",
             found=f"{describe(source)} along dim {dim} into {describe(target)}",
             expected=f"shape {tuple(left) or (1,)} or {tuple(kept)}",
         )
@@ -64,13 +64,17 @@ def _axes(dim: Any, source: TensorRegion, what: str) -> list[int]:
     rank = len(source.region)
     given = list(dim) if isinstance(dim, (tuple, list)) else [dim]
     if not given:
-        raise LanguageError(f"{what}: dim names no axis", found=f"dim={dim!r}", expected="an int, or a tuple of ints")
+        raise LanguageError(
+            f"{what}: dim is not an int or a tuple of ints", found=f"dim={dim!r}", expected="an int, or a tuple of ints"
+        )
     axes = []
     for number in given:
         axis = whole_number(number, f"{what}(dim=...)")
         axis += rank if axis < 0 else 0
         if not 0 <= axis < rank:
-            raise LanguageError(f"{what}: dim {number} of a tile with {rank} axes", found=describe(source))
+            raise LanguageError(
+                f"{what}: dim {number} is out of range for a tile with {rank} axes", found=describe(source)
+            )
         axes.append(axis)
     if len(set(axes)) < len(axes):
         raise LanguageError(f"{what}: dim names an axis twice", found=f"dim={dim!r}", expected="each axis once")
@@ -81,7 +85,7 @@ def _result(source: TensorRegion, left: list[Any], kind: str, clear: bool, what:
     """The fragment that a reduction without ``out`` gives: of the tile's type; sums and products of bool and of
     integers of less than 32 bits are int32 or uint32."""
     if not clear:
-        raise LanguageError(f"{what}(clear=False) joins what the output held", expected="an output: out=...")
+        raise LanguageError(f"{what}(clear=False) is called without an output to accumulate into", expected="out=...")
     facts = DType(kind_of(source)).facts
     dtype = kind_of(source)
     if kind in _SUMS and facts.kind != "float" and facts.bits < 32:
@@ -123,10 +127,10 @@ def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, what: 
     wrong = [name for name in joined if not has_meaning(kind, name)]
     if wrong:
         raise LanguageError(
-            f"{what} of {wrong[0]} values has no meaning",
+            f"{what} is not defined for {wrong[0]} values",
             found=f"{kind_of(source)} into {kind_of(target)}",
             expected="integers or bool" if bitwise else "an output of integers or floats",
-            hint=None if bitwise else "T.int32 counts; T.reduce_bitor tells whether any is true",
+            hint=None if bitwise else "use T.int32 to count; T.reduce_bitor tells whether any value is true",
         )
 
 
@@ -206,7 +210,7 @@ def _operation(buffer: Any, what: str) -> str:
     """The operation of the T.alloc_reducer that ``buffer`` is."""
     operations = open_kernel(what).frame.facts.get("operations", {})
     if buffer not in operations:
-        raise LanguageError(f"{what}: {buffer.name} is no reducer", expected="a buffer from T.alloc_reducer")
+        raise LanguageError(f"{what}: {buffer.name} is not a reducer", expected="a buffer from T.alloc_reducer")
     return operations[buffer]
 
 
@@ -223,7 +227,9 @@ def reducer_update(target: Any, value: Any) -> None:
     """Join ``value`` to element ``r[i]`` of a T.alloc_reducer, from any number of T.Parallel iterations."""
     element = as_load(target)
     if element is None:
-        raise LanguageError("T.reducer_update takes an element of a reducer", found=str(target), expected="r[i]")
+        raise LanguageError(
+            "the first argument of T.reducer_update is not an element of a reducer", found=str(target), expected="r[i]"
+        )
     op = _operation(element.source, "T.reducer_update")
     given = convert(value, str(element.source.dtype))
     joined = element + given if op == "sum" else {"max": tirx.Max, "min": tirx.Min}[op](element, given)

@@ -31,7 +31,7 @@ def _known_region(value: Any, what: str) -> TensorRegion | None:
     if as_load(value) is not None:
         return None
     raise LanguageError(
-        f"{what} takes buffers",
+        f"{what}: an argument is not a buffer",
         found=f"{type(value).__name__} {str(value)[:60]}",
         expected="a buffer, or a slice of one",
     )
@@ -86,7 +86,7 @@ def check_same_shape(left: TensorRegion, right: TensorRegion, what: str) -> None
         raise LanguageError(
             f"{what}: the shapes differ",
             found=f"{describe(left)} and {describe(right)}",
-            expected="tiles of one shape (axes of extent 1 do not count)",
+            expected="tiles of the same shape, apart from axes of extent 1",
         )
 
 

@@ -77,7 +77,7 @@ def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, what: str
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)
     if kind.startswith("bit") and "float" in dtype:
-        raise LanguageError(f"{what} of {dtype}", expected="integers or bool")
+        raise LanguageError(f"{what} is not defined for {dtype} values", expected="integers or bool")
     if kind == "sum" and dtype == "bool":
         expression, dtype = convert(expression, "int32"), "int32"
     return current(what).bind("joined", tile_call("allreduce", [expression, kind, extent, stride], dtype=dtype))
@@ -107,10 +107,10 @@ def _check_mask(mask: Any, what: str) -> None:
     if mask is None or (isinstance(number, int) and number in (-1, 2**WARP_SIZE - 1)):
         return
     raise UnsupportedError(
-        f"{what} of some threads of a warp only",
+        f"{what} has a mask that leaves out threads of a warp",
         found=f"mask {mask if is_kernel_value(mask) else hex(int(mask))}",
         expected=f"no mask, or {hex(2**WARP_SIZE - 1)}: all threads",
-        hint="let the condition be one that changes nothing in the others",
+        hint="let all threads take part, and give the threads that should not matter a neutral value",
     )
 
 
@@ -131,10 +131,11 @@ def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, what: str)
     require_block(what.removeprefix("T."))
     _check_mask(mask, what)
     if width not in (1, 2, 4, 8, 16, 32):
-        raise LanguageError(f"{what}: width {width}", expected="a power of two up to 32")
+        raise LanguageError(f"{what}: width is {width}", expected="a power of two up to 32")
     if prod(kernel.threads) % WARP_SIZE:
         raise LanguageError(
-            f"{what} in a block of {prod(kernel.threads)} threads", expected=f"whole warps of {WARP_SIZE} threads"
+            f"{what} stands in a block of {prod(kernel.threads)} threads",
+            expected=f"whole warps of {WARP_SIZE} threads",
         )
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)
@@ -172,7 +173,10 @@ def ballot(condition: Any, mask: Any = None) -> Expr:
     require_block("ballot")
     _check_mask(mask, "T.ballot")
     if prod(kernel.threads) % WARP_SIZE:
-        raise LanguageError(f"T.ballot in a block of {prod(kernel.threads)} threads", expected="whole warps")
+        raise LanguageError(
+            f"T.ballot stands in a block of {prod(kernel.threads)} threads",
+            expected=f"whole warps of {WARP_SIZE} threads",
+        )
     call = tile_call("ballot", [as_condition(condition)], dtype="uint32")
     return current("T.ballot").bind("votes", call)
 
@@ -229,7 +233,7 @@ def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommRedu
     """
     values = list(identity) if isinstance(identity, (list, tuple)) else [identity]
     if len(values) != 1:
-        raise UnsupportedError("T.comm_reducer of several values at once", found=f"{len(values)} identities")
+        raise UnsupportedError("T.comm_reducer combines several values at once", found=f"{len(values)} identities")
     start = as_expr(values[0])
     x, y = Var("x", start.ty), Var("y", start.ty)
     made = as_expr(combiner(x, y))
@@ -238,7 +242,7 @@ def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommRedu
     turned = kind is not None and made.a.same_as(y) and made.b.same_as(x)
     if kind is None or not (in_order or turned):
         raise UnsupportedError(
-            "T.comm_reducer knows sums, maxima, minima and bitwise operations",
+            "the function of T.comm_reducer is not a sum, maximum, minimum or bitwise operation",
             found=str(made),
             expected="lambda x, y: x + y, T.max(x, y), T.min(x, y), x & y, x | y or x ^ y",
         )
@@ -268,17 +272,21 @@ def tvm_thread_allreduce(*freduce_args: Any, dtype: Any = None) -> Expr:
     reducers = kernel.frame.facts.get("reducers")
     if not reducers:
         raise LanguageError(
-            "T.tvm_thread_allreduce without a reducer",
+            "T.tvm_thread_allreduce is called without a reducer",
             expected='a call inside `with T.attr(T.comm_reducer(...), "reduce_scope", ...)`',
         )
     if len(freduce_args) < 5:
-        raise LanguageError("T.tvm_thread_allreduce takes (1, value, condition, result[i], *thread indices)")
+        raise LanguageError(
+            "T.tvm_thread_allreduce has wrong arguments", expected="(1, value, condition, result[i], *thread indices)"
+        )
     size, value, condition, target, *axes = freduce_args
     if is_kernel_value(size) or int(as_expr(size)) != 1:
-        raise UnsupportedError("T.tvm_thread_allreduce of several values at once", found=str(size))
+        raise UnsupportedError("T.tvm_thread_allreduce reduces several values at once", found=str(size))
     element = as_load(target)
     if element is None:
-        raise LanguageError("T.tvm_thread_allreduce stores to one element", found=str(target), expected="result[i]")
+        raise LanguageError(
+            "the result of T.tvm_thread_allreduce is not an element", found=str(target), expected="result[i]"
+        )
     reducer: CommReducer = reducers[-1]
     kind = str(reducer.identity.ty.dtype)
     given = convert(value, kind)
@@ -299,12 +307,16 @@ def _span_of(kernel: Kernel, axes: list[Any]) -> tuple[int, int]:
             (i for i, var in enumerate(kernel.thread_vars) if isinstance(axis, Var) and var.same_as(axis)), None
         )
         if number is None:
-            raise LanguageError("T.tvm_thread_allreduce over what is no thread index", found=str(axis))
+            raise LanguageError(
+                "T.tvm_thread_allreduce reduces over something that is not a thread index", found=str(axis)
+            )
         numbers.append(number)
     wide = [i for i, extent in enumerate(kernel.threads) if extent > 1]
     joined = [i for i in wide if i in numbers]
     if not joined:
         return 1, 1
     if wide[wide.index(joined[0]) : wide.index(joined[-1]) + 1] != joined:
-        raise UnsupportedError("T.tvm_thread_allreduce over axes x and z, but not y", expected="neighbouring axes")
+        raise UnsupportedError(
+            "T.tvm_thread_allreduce reduces over the axes x and z, but not y", expected="neighbouring axes"
+        )
     return prod(kernel.threads[i] for i in joined), prod(kernel.threads[: joined[0]])

@@ -38,7 +38,7 @@ def family_steps(name: str) -> Sequence[Pass | Gap]:
         from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
 
         return Gap("all"), OUTLINE_KERNELS
-    raise LoweringError(f"there is no family of passes called {name!r}", expected='"loops", "simt" or "none"')
+    raise LoweringError(f"no family of passes is called {name!r}", expected='"loops", "simt" or "none"')
 
 
 def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:

@@ -170,9 +170,9 @@ class Builder:
         raise LanguageError(
             "an exception that left a block of the kernel (an `if`, a loop, T.Kernel) is caught",
             found=f"{type(error).__name__}: {error}" if error is not None else None,
-            expected="exceptions that are raised and caught within one block of the kernel, because what the block "
-            "had built is lost",
-            hint="put the `try` into the block, or decide with what Python knows before the block begins",
+            expected="exceptions that are raised and caught within one block of the kernel, because the statements of "
+            "a block that an exception leaves are lost",
+            hint="put the `try` into the block, or check before the block with values that Python knows",
         ).at(self.location)
 
     def name_pending(self) -> None:
@@ -219,7 +219,7 @@ class Builder:
             raise LanguageError(
                 f"{buffer.name} is allocated inside T.Parallel",
                 found=f"memory of the whole block ({scope})",
-                expected="T.alloc_local or T.alloc_var there",
+                expected="T.alloc_local or T.alloc_var, which belong to one iteration",
                 hint="allocate it before the loop",
             ).at(self.location)
         self.emit(AllocBuffer(buffer, span=self.span))

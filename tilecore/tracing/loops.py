@@ -48,14 +48,14 @@ class LoopSpec:
 
     def __iter__(self) -> Iterator[Any]:
         raise LanguageError(
-            f"T.{self.kind} is iterated by plain Python",
+            f"T.{self.kind} is iterated by Python outside the kernel's own statements",
             expected="`for i in T.serial(...)` directly in a kernel or macro",
-            hint="comprehensions and helper functions loop with Python's range",
+            hint="in comprehensions and helper functions loop with Python's range",
         )
 
     def __enter__(self) -> Any:
         raise LanguageError(
-            f"T.{self.kind} is entered by plain Python",
+            f"T.{self.kind} is entered by Python outside the kernel's own statements",
             expected="`with T.Parallel(n) as i:` directly in a kernel or macro",
         )
 

@@ -32,5 +32,5 @@ def _plain(key: str, value: Any) -> Any:
     raise LanguageError(
         f"the annotation {key!r} is a {type(value).__name__}",
         found=repr(value)[:80],
-        expected="a number, a text, a layout, or lists and dicts of them",
+        expected="a number, a string, a layout, or lists and dicts of these",
     )

@@ -44,7 +44,8 @@ def find_lanes(builder: Builder, node: Any) -> tuple[int, Var] | None:
     found = [(count, lane) for count, lane in builder.lanes.items() if _reads(node, lane)]
     if len(found) > 1:
         raise LanguageError(
-            "vectors of different lengths in one statement", found=" and ".join(f"{count} lanes" for count, _ in found)
+            "a statement combines vectors of different lengths",
+            found=" and ".join(f"{count} lanes" for count, _ in found),
         ).at(builder.location)
     return found[0] if found else None
 

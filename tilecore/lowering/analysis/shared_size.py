@@ -27,7 +27,7 @@ def require_shared(func: PrimFunc, needed: int, env: PassEnv) -> None:
         location=location_of_span(largest[0].span) if largest else None,
         found=", ".join(f"{node.buffer.name} {sizes[node]}" for node in largest[:6]) or None,
         expected=f"at most {limit} bytes on {env.target.kind}: {needed - limit} less",
-        hint="smaller tiles, fewer stages of T.Pipelined, or narrower element types",
+        hint="use smaller tiles, fewer stages of T.Pipelined, or narrower element types",
     )
 
 

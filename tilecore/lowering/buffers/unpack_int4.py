@@ -112,11 +112,11 @@ class _Unpack:
         known = constant(last)
         if known is not None and known % 2:
             raise UnsupportedError(
-                f"{old.name} has an odd number of {old.dtype} along its last axis",
+                f"{old.name} has an odd number of {old.dtype} elements along its last axis",
                 location=location_of_span(span) or place_of_parameter(self.definition, str(old.name)),
                 found=f"shape {tuple(str(size) for size in old.shape)}",
-                expected="an even number: two share a byte",
-                hint=f"{known + 1} of them, the last of which nobody uses; or elements of a byte",
+                expected="an even number, because two elements share a byte",
+                hint=f"declare {known + 1} elements and leave the last one unused, or use an element type of one byte",
             )
         shape = [*axes, self.analyzer.simplify(tirx.floordiv(last, const(2, dtype_of(last))))]
         strides = [tirx.floordiv(s, const(2, dtype_of(s))) for s in old.strides[:-1]]
@@ -132,9 +132,9 @@ class _Unpack:
         source, view = node.data.args[0], node.buffer
         if not is_global(view) and is_narrow(view) != is_narrow(source):
             raise UnsupportedError(
-                f"a view of {source.name} as {view.dtype}",
+                f"{source.name} is viewed as {view.dtype}, whose elements have another size",
                 location=location_of_span(node.span),
-                expected="element types of one size: on chip a 4-bit element has a byte of its own on this target",
+                expected="element types of the same size: on this target a 4-bit element occupies a byte on chip",
                 hint="view the tensor in global memory, before it is copied",
             )
         if not (is_packed(view) or is_packed(source)):
@@ -184,10 +184,10 @@ class _Unpack:
             return Call(node.op, args, ret_ty=node.ty)
         if op_name(node) == "tile.atomic_element" and is_narrow(node.args[0].source):
             raise UnsupportedError(
-                f"an atomic operation on {dtype_of(node.args[0])}",
+                f"an atomic operation works on {dtype_of(node.args[0])} elements",
                 location=location_of_span(node.span),
                 found=f"an element of {node.args[0].source.name}",
-                expected="elements of a byte or more",
+                expected="elements of one byte or more",
             )
         return mutator.default_mutate(node)
 

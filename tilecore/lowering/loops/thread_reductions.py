@@ -86,9 +86,9 @@ def extract_joins(statement: Stmt, threads: Threads) -> list[Any]:
         bounds = [statement.condition] if isinstance(statement, While) else [statement.min, statement.extent]
         if any(has_join(bound) for bound in bounds):
             raise UnsupportedError(
-                "values of threads are joined in the condition or bounds of a loop",
+                "a reduction across threads stands in the condition or the bounds of a loop",
                 location=location_of_span(statement.span),
-                hint="keep the result in a T.alloc_var before the loop",
+                hint="store its result in a T.alloc_var before the loop",
             )
         return [statement]
     if isinstance(statement, IfThenElse) and has_join(statement.condition):

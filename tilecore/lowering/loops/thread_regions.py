@@ -156,9 +156,9 @@ class Cutter:
             return "guarded"
         if self.uniformity.is_divergent(node):
             raise UnsupportedError(
-                "values of threads are joined in a loop that the threads leave at different times",
+                "a reduction across threads stands in a loop that the threads leave at different times",
                 location=location_of_span(node.span),
-                expected="a loop with the same bounds in all threads, and no break that only some of them take",
+                expected="a loop with the same bounds in all threads, and no `break` that only some of them take",
             )
         return "mixed"
 

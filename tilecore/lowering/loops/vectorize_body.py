@@ -34,7 +34,7 @@ class Lanes(LaneExpressions):
     def statement(self, node: Stmt) -> Stmt:
         handler = _STATEMENTS.get(type(node))
         if handler is None:
-            raise CannotVectorizeError(f"{type(node).__name__} in the body")
+            raise CannotVectorizeError(f"the body contains {type(node).__name__}, which has no vector form")
         return handler(self, node)
 
     def _seq(self, node: SeqStmt) -> Stmt:
@@ -62,7 +62,7 @@ class Lanes(LaneExpressions):
         value = self.vector(self.expr(node.value))
         index = self._index(node.buffer, node.indices)
         if lanes_of(index) == 1:
-            raise CannotVectorizeError(f"every iteration writes {node.buffer.name} at one place")
+            raise CannotVectorizeError(f"every iteration writes the same element of {node.buffer.name}")
         if self.mask is not None:
             return masked_store(node.buffer, index, value, self.mask, node.span)
         return BufferStore(node.buffer, value, [index], span=node.span)
@@ -71,7 +71,9 @@ class Lanes(LaneExpressions):
         buffer, slot = self.buffers[node.buffer]
         index = self.expr(node.indices[0])
         if lanes_of(index) != 1:
-            raise CannotVectorizeError(f"{node.buffer.name} is private to an iteration and indexed by its number")
+            raise CannotVectorizeError(
+                f"{node.buffer.name} is private to an iteration and is indexed by the loop variable"
+            )
         value = self.vector(self.expr(node.value))
         where = [index + slot]
         if self.mask is not None:
@@ -96,7 +98,7 @@ class Lanes(LaneExpressions):
     def _for(self, node: For) -> Stmt:
         start, extent = self.expr(node.min), self.expr(node.extent)
         if lanes_of(start) != 1 or lanes_of(extent) != 1:
-            raise CannotVectorizeError("an inner loop has other bounds in every iteration")
+            raise CannotVectorizeError("the bounds of an inner loop differ between iterations")
         kind = ForKind.UNROLLED if node.kind == ForKind.UNROLLED else ForKind.SERIAL
         return For(node.loop_var, start, extent, kind, self.statement(node.body), span=node.span)
 

@@ -93,7 +93,7 @@ class LaneExpressions:
             return self._binary(name, node)
         handler = _EXPRESSIONS.get(name)
         if handler is None:
-            raise CannotVectorizeError(f"{name} in an expression")
+            raise CannotVectorizeError(f"an expression contains {name}, which has no vector form")
         return handler(self, node)
 
     def _varies(self, node: Expr) -> bool:
@@ -177,7 +177,9 @@ class LaneExpressions:
             buffer, slot = self.buffers[node.source]
             index = self.expr(node.indices[0])
             if lanes_of(index) != 1:
-                raise CannotVectorizeError(f"{node.source.name} is private to an iteration and indexed by its number")
+                raise CannotVectorizeError(
+                    f"{node.source.name} is private to an iteration and is indexed by the loop variable"
+                )
             return BufferLoad(buffer, [index + slot])
         index = self._index(node.source, node.indices)
         if lanes_of(index) == 1:
@@ -193,7 +195,7 @@ class LaneExpressions:
         width = max(1, DType(dtype_of(node)).bits // DType(dtype_of(element)).bits)
         step = lane_step(element.indices[0], self.var, self.count)
         if step != width or self.mask is not None:
-            raise CannotVectorizeError("words of memory that are not neighbours, or masked")
+            raise CannotVectorizeError("a raw load is masked, or its lanes are not adjacent in memory")
         first = BufferLoad(element.source, [substitute(element.indices[0], {self.var: self.base})])
         return Call(RAW_LOAD, [first], ret_ty=f"{dtype_of(node)}x{self.count}")
 

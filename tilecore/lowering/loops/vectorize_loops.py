@@ -68,7 +68,7 @@ class _Vectorizer:
         best = self._best_axis([*axes, *inner], body)
         if best is None or best in inner:
             if best is None and any(constant(axis.extent) != 1 for axis in axes):
-                self._note("not_vectorized", node, reason="along no axis do neighbours lie side by side")
+                self._note("not_vectorized", node, reason="no axis has its elements adjacent in memory")
             return serial(axes, mutator.mutate(body))
         others = [axis for axis in axes if not axis.same_as(best)]
         try:
@@ -146,7 +146,7 @@ class _Vectorizer:
     def _vector_loop(self, axis: For, body: Stmt) -> Stmt:
         count = self._lanes(axis, body)
         if count < 2:
-            raise CannotVectorizeError("fewer iterations than lanes")
+            raise CannotVectorizeError("the loop has fewer iterations than a vector has lanes")
         if is_reduction(axis):
             return _reduction(axis, axis.body, count)
         region = axis.body if axis.body.same_as(body) else body
@@ -211,7 +211,7 @@ def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
     own = {alloc.buffer for alloc in collect(body, AllocBuffer)}  # of a reduction inside of each iteration
     totals = {s.buffer for s in stores(body) if is_total(s.buffer)} - own
     if not totals:
-        raise CannotVectorizeError("no partial result is accumulated")
+        raise CannotVectorizeError("the loop accumulates no partial result")
     extent = constant(axis.extent)
     streams = STREAMS if extent is None or extent >= STREAMS * count else 1
     partial = {
