@@ -41,7 +41,7 @@ from tilecore.frontend.operands import (  # noqa: F401  hooks too
     or_,
     or_operand,
 )
-from tilecore.frontend.rounds import no_else, unrolled, while_, while_steps  # noqa: F401  hooks too
+from tilecore.frontend.python_loops import no_else, unrolled, while_, while_steps  # noqa: F401  hooks too
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Evaluate, Expr
 from tilecore.ir.spans import SpanTable

@@ -25,7 +25,7 @@ def _jump(word: str, node: Any, in_finally: bool) -> bool:
     builder = current()
     for frame in reversed(builder.frames):
         of_kernel = builder.frame.kind == "branch" and builder.frames.index(builder.frame) > builder.frames.index(frame)
-        if frame.kind == "round":
+        if frame.kind == "first_iteration":
             if not of_kernel:
                 return True
             frame.facts["become_loop"]()

@@ -15,7 +15,7 @@ from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.builder import Builder, Frame, current
 from tilecore.tracing.held_values import without_binds
 
-MOST_ROUNDS = 20_000
+MAX_ITERATIONS = 20_000
 
 
 def unrolled(builder: Builder, iterable: Any) -> Iterator[Any]:
@@ -29,7 +29,7 @@ def unrolled(builder: Builder, iterable: Any) -> Iterator[Any]:
                 "a generator yields values from inside a loop or an `if` that runs in the kernel",
                 hint="write it as a T.macro, or loop where the values are used",
             ).at(builder.location)
-        if count >= MOST_ROUNDS and not isinstance(iterable, Sized):
+        if count >= MAX_ITERATIONS and not isinstance(iterable, Sized):
             raise _endless(builder, "for")
         with builder.block("unrolled"):
             yield item
@@ -37,7 +37,7 @@ def unrolled(builder: Builder, iterable: Any) -> Iterator[Any]:
 
 def _endless(builder: Builder, word: str) -> LanguageError:
     return LanguageError(
-        f"a `{word}` loop that Python runs while the kernel is built has run {MOST_ROUNDS:,} iterations",
+        f"a `{word}` loop that Python runs while the kernel is built has run {MAX_ITERATIONS:,} iterations",
         expected="a loop that ends: its condition must change while the kernel is built",
         hint="for a loop that runs in the kernel, use a value of the kernel in the condition (a T.alloc_var, an "
         "element of a buffer), or loop with T.serial",
@@ -70,11 +70,11 @@ def while_(
         return
     for statement in before_test.statements:
         builder.emit(statement)
-    for number in range(MOST_ROUNDS):
+    for number in range(MAX_ITERATIONS):
         if not value:
             return
         if number == 0 and jumps:
-            first = _FirstRound(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True), has_else)
+            first = _FirstIteration(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True), has_else)
             try:
                 yield None
             except GeneratorExit:  # Python's `break`, or an error
@@ -96,7 +96,7 @@ def while_(
     raise _endless(builder, "while")
 
 
-class _FirstRound:
+class _FirstIteration:
     """The first round of a ``while`` whose condition Python knows to hold. Where its body leaves or repeats the loop by
     the kernel's decision (``while True:`` with ``if A[i] > 0: break``), the loop is the kernel's, and this its body.
     """
@@ -104,7 +104,7 @@ class _FirstRound:
     def __init__(self, builder: Builder, staged: Staged, has_else: bool) -> None:
         builder.name_pending()
         self.builder, self.staged, self.has_else, self.span = builder, staged, has_else, builder.span
-        self.frame = Frame("round", become_loop=self._become_loop)
+        self.frame = Frame("first_iteration", become_loop=self._become_loop)
         builder.frames.append(self.frame)
 
     @property
@@ -218,7 +218,7 @@ def while_steps(probe: Probe, has_else: bool) -> Iterator[Step]:
             "a `while` whose condition assigns a name (`:=`) has an `else`",
             hint="assign the name in a statement of its own",
         ).at(builder.location)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ITERATIONS):
         step = Step(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True))
         try:
             yield step
