@@ -149,13 +149,13 @@ def _by_reference(function: FunctionType, args: tuple[Any, ...], kwargs: dict[st
     if not references:
         return args, kwargs
     try:
-        given = signature_of(function).bind(*args, **kwargs)
+        arguments = signature_of(function).bind(*args, **kwargs)
     except TypeError:  # Python says it better, at the call
         return args, kwargs
     for name in references:
-        if name in given.arguments:
-            given.arguments[name] = reference(given.arguments[name], f"{function.__name__}({name}: T.Ref)")
-    return given.args, given.kwargs
+        if name in arguments.arguments:
+            arguments.arguments[name] = reference(arguments.arguments[name], f"{function.__name__}({name}: T.Ref)")
+    return arguments.args, arguments.kwargs
 
 
 def _is_ref(annotation: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What rewritten functions call: each hook looks at the values and does Python's thing or builds tile IR."""
+"""The hooks that rewritten functions call: for Python values they do what Python does, else they build tile IR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
 from tilecore.frontend.branches import Branches, Probe, Staged
-from tilecore.frontend.containers import (  # noqa: F401  hooks too
+from tilecore.frontend.containers import (  # noqa: F401  also hooks
     attribute_to_update,
     contains,
     delete_attribute,
@@ -27,8 +27,8 @@ from tilecore.frontend.containers import (  # noqa: F401  hooks too
     store,
     store_attribute,
 )
-from tilecore.frontend.jumps import break_, caught, continue_, finally_, of_user  # noqa: F401  hooks too
-from tilecore.frontend.operands import (  # noqa: F401  hooks too
+from tilecore.frontend.jumps import break_, caught, continue_, finally_, of_user  # noqa: F401  also hooks
+from tilecore.frontend.operands import (  # noqa: F401  also hooks
     Calling,
     and_,
     and_operand,
@@ -41,7 +41,7 @@ from tilecore.frontend.operands import (  # noqa: F401  hooks too
     or_,
     or_operand,
 )
-from tilecore.frontend.python_loops import no_else, unrolled, while_, while_steps  # noqa: F401  hooks too
+from tilecore.frontend.python_loops import no_else, unrolled, while_, while_steps  # noqa: F401  also hooks
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Evaluate, Expr
 from tilecore.ir.spans import SpanTable
@@ -52,7 +52,7 @@ from tilecore.tracing.loops import LoopSpec, open_loop
 
 
 def at(spans: SpanTable, index: int) -> None:
-    """The statement that runs next."""
+    """Set the source position of the statement that runs next."""
     builder = current()
     builder.name_pending()
     builder.place = (spans, index)
@@ -90,7 +90,7 @@ def if_(test: Any, probe: Probe, assigned: tuple[tuple[str, ...], tuple[str, ...
 
 
 def matched(value: Any) -> Any:
-    """The value that ``match`` looks at."""
+    """The subject of ``match``; raises LanguageError for a value of the kernel."""
     if is_kernel_value(value):
         raise LanguageError(
             "`match` is applied to a value of the kernel",
@@ -157,7 +157,7 @@ def assert_(test: Any, message: Callable[[], Any] | None) -> None:
 
 
 def statement(value: Any) -> None:
-    """A call that stands alone. What it gives is dropped; a function of the user's own is called for its effect."""
+    """A call as a statement. Its result is dropped; a call of an external function is built for its effect."""
     if isinstance(value, Expr) and op_name(value) in ("call_extern", "call_pure_extern"):
         builder = current("a call")
         builder.emit(Evaluate(value, span=builder.span))

@@ -1,4 +1,4 @@
-"""Loops that Python runs while the kernel is built, and ``while``, which is one of these or a loop of the kernel."""
+"""Loops that Python runs while the kernel is built, and ``while``, which Python or the kernel runs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def unrolled(builder: Builder, iterable: Any) -> Iterator[Any]:
                 hint="write it as a T.macro, or loop where the values are used",
             ).at(builder.location)
         if count >= MAX_ITERATIONS and not isinstance(iterable, Sized):
-            raise _endless(builder, "for")
+            raise _endless_loop(builder, "for")
         with builder.block("unrolled"):
             yield item
 
 
-def _endless(builder: Builder, word: str) -> LanguageError:
+def _endless_loop(builder: Builder, keyword: str) -> LanguageError:
     return LanguageError(
-        f"a `{word}` loop that Python runs while the kernel is built has run {MAX_ITERATIONS:,} iterations",
+        f"a `{keyword}` loop that Python runs while the kernel is built has run {MAX_ITERATIONS:,} iterations",
         expected="a loop that ends: its condition must change while the kernel is built",
         hint="for a loop that runs in the kernel, use a value of the kernel in the condition (a T.alloc_var, an "
         "element of a buffer), or loop with T.serial",
@@ -70,10 +70,10 @@ def while_(
         return
     for statement in before_test.statements:
         builder.emit(statement)
-    for number in range(MAX_ITERATIONS):
+    for iteration in range(MAX_ITERATIONS):
         if not value:
             return
-        if number == 0 and jumps:
+        if iteration == 0 and jumps:
             first = _FirstIteration(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True), has_else)
             try:
                 yield None
@@ -93,12 +93,14 @@ def while_(
                 expected="a condition that is a Python value in every iteration, or a value of the kernel in every one",
                 hint='start with a value of the kernel: flag = T.alloc_var("bool", init=True)',
             ).at(builder.location)
-    raise _endless(builder, "while")
+    raise _endless_loop(builder, "while")
 
 
 class _FirstIteration:
-    """The first round of a ``while`` whose condition Python knows to hold. Where its body leaves or repeats the loop by
-    the kernel's decision (``while True:`` with ``if A[i] > 0: break``), the loop is the kernel's, and this its body.
+    """The first iteration of a ``while`` whose condition is a Python value that holds.
+
+    Where its body has a ``break`` or ``continue`` under a condition of the kernel (``while True:`` with
+    ``if A[i] > 0: break``), the loop becomes a loop of the kernel, and this iteration its body.
     """
 
     def __init__(self, builder: Builder, staged: Staged, has_else: bool) -> None:
@@ -118,7 +120,7 @@ class _FirstIteration:
         self.staged.__enter__()
 
     def end(self) -> None:
-        """The kernel's loop; or the statements of Python's first round, where the loop stands."""
+        """Build the loop of the kernel, or append the statements of the first iteration to the enclosing block."""
         self.builder.close(self.frame)
         if self.is_of_kernel:
             self.staged.__exit__()
@@ -128,10 +130,10 @@ class _FirstIteration:
         around = self.builder.frame
         if not around.closed:
             around.statements += self.frame.statements
-        self.frame.statements = around.statements  # where values were read: more may be put there later
+        self.frame.statements = around.statements  # values were read there: more statements may be added later
 
     def left(self) -> None:
-        """Python leaves the first round before its end."""
+        """Python leaves the first iteration before its end."""
         if self.frame not in self.builder.frames or self.is_of_kernel:
             return
         if self.builder.frames[-1] is self.frame and not self.builder.has_lost:
@@ -150,7 +152,7 @@ def no_else(builder: Builder) -> LanguageError:
 
 
 class _KernelWhile:
-    """A ``while`` of the kernel, open from its making to ``end``."""
+    """A ``while`` of the kernel, open from its creation to ``end``."""
 
     def __init__(
         self, builder: Builder, test: Expr, before_test: Frame, staged: Staged, has_else: bool, names: bool = False
@@ -162,7 +164,7 @@ class _KernelWhile:
         self.frame = Frame("loop")
         others, inlined = without_binds(before_test.statements, test)
         named = any(isinstance(s, Bind) and s.var not in builder.readings for s in before_test.statements)
-        if others or (names and named):  # what the condition does, it does before every iteration
+        if others or (names and named):  # the statements of the condition run before every iteration
             leave = IfThenElse(logical_not(test), Break(span=self.span), None, span=self.span)
             self.frame.statements += [*before_test.statements, leave]
             inlined = as_expr(True)
@@ -227,4 +229,4 @@ def while_steps(probe: Probe, has_else: bool) -> Iterator[Step]:
         if step.loop is not None:
             step.loop.end()
             return
-    raise _endless(builder, "while")
+    raise _endless_loop(builder, "while")

@@ -11,7 +11,7 @@ from tilecore.signatures import signature_of
 
 
 def annotations_of(function: FunctionType) -> dict[str, Any]:
-    """Parameter annotations as they stand; strings where they have not been evaluated.
+    """Parameter annotations; strings where they have not been evaluated.
 
     Python 3.14 evaluates them here. (``inspect.get_annotations`` would lose the errors of the language that are
     NotImplementedErrors, too: to it they say that a function has no annotations.)
@@ -20,8 +20,8 @@ def annotations_of(function: FunctionType) -> dict[str, Any]:
 
 
 def annotations_as_written(function: FunctionType) -> dict[str, Any]:
-    """``annotations_of``, or all of them as texts where Python 3.14 cannot evaluate one: it may name what is imported
-    for type checkers only."""
+    """``annotations_of``, or all of them as strings where Python 3.14 cannot evaluate one, for example because it uses
+    a name that is imported for type checkers only."""
     try:
         return annotations_of(function)
     except NameError:
@@ -31,7 +31,7 @@ def annotations_as_written(function: FunctionType) -> dict[str, Any]:
 def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller: FrameType | None) -> dict[str, Any]:
     """Evaluate string annotations where the function was defined.
 
-    A name that only annotations use is in no closure, so the frame that runs the decorator is looked at too.
+    A name that only annotations use is in no closure, so the frame that runs the decorator is searched too.
     """
     if not any(type(a) is str for a in annotations.values()):
         return annotations
@@ -49,7 +49,7 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
             names[name] = cell.cell_contents
         except ValueError:
             continue
-    made = {}
+    evaluated = {}
     for name, annotation in annotations.items():
         if type(annotation) is str:  # an element type is a string too
             try:
@@ -67,8 +67,8 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
                     if isinstance(error, NameError)
                     else None,
                 ) from error
-        made[name] = annotation
-    return made
+        evaluated[name] = annotation
+    return evaluated
 
 
 def place_of_argument(function: FunctionType, name: str) -> Location:

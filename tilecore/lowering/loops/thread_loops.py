@@ -2,8 +2,8 @@
 
 The code is split into regions (thread_regions.py); each becomes a nest of loops over the threads, x innermost. Private
 memory of a thread that is live across regions gets a leading axis, indexed by the thread; memory that is live in one
-region is allocated inside its loops. The loops are PARALLEL, and may become vectors, where no thread accesses an element
-that another thread writes. Kernels that do not use thread indices are not changed.
+region is allocated inside its loops. The loops are PARALLEL, and may become vectors, where no thread accesses an
+element that another thread writes. Kernels that do not use thread indices are not changed.
 """
 
 from __future__ import annotations
