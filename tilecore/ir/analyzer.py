@@ -84,7 +84,7 @@ def _limits(dtype: str) -> tuple[int, int] | None:
 
 def _changes_range(node: Cast) -> bool:
     """Is it a cast of integers of which one is no index, or that is not known to keep the value?"""
-    source, made = dtype_of(node.value), dtype_of(node)
-    if source == made or source == "bool" or None in (_limits(source), _limits(made)):
+    source, cast = dtype_of(node.value), dtype_of(node)
+    if source == cast or source == "bool" or None in (_limits(source), _limits(cast)):
         return False
-    return (source, made) != ("int32", "int64")
+    return (source, cast) != ("int32", "int64")

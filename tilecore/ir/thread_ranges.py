@@ -39,9 +39,9 @@ class ThreadRange:
         return f"threads {self.first} to {self.stop - 1}"
 
 
-def for_threads(threads: ThreadRange, body: Stmt, number: Var | None = None, span: Any = None) -> AttrStmt:
+def for_threads(threads: ThreadRange, body: Stmt, thread: Var | None = None, span: Any = None) -> AttrStmt:
     """``body`` for these threads; number: the variable of a thread's number among them."""
-    var = Var("thread", "int32") if number is None else number
+    var = Var("thread", "int32") if thread is None else thread
     domain = Range.from_min_extent(const(0, "int32"), const(threads.count, "int32"))
     return AttrStmt(IterVar(domain, var, IterVar.ThreadIndex, TAG), THREADS, const(threads.first, "int32"), body, span)
 

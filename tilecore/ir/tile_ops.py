@@ -37,7 +37,7 @@ class TileOp:
         return PREFIX + self.name
 
     def operand_names(self) -> list[str]:
-        return [word.partition(":")[0] for word in self.operands]
+        return [name.partition(":")[0] for name in self.operands]
 
 
 TILE_OPS: dict[str, TileOp] = {

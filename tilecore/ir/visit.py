@@ -41,9 +41,9 @@ def renewed(node: Any) -> Any:
 
 def collect(node: Any, *kinds: type) -> list[Any]:
     """All nodes of these types inside ``node`` (itself included), outermost first."""
-    found: list[Any] = []
-    structural_walk(node, (kinds if len(kinds) > 1 else kinds[0], found.append), order="pre")
-    return found
+    nodes: list[Any] = []
+    structural_walk(node, (kinds if len(kinds) > 1 else kinds[0], nodes.append), order="pre")
+    return nodes
 
 
 def variables(node: Any) -> set[Var]:

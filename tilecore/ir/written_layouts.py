@@ -89,12 +89,12 @@ def fragment_layout(hint: Mapping[str, Any], threads: int) -> FragmentLayout | N
     register = _joined_places(inside, shape)
     digits = [d for axis in range(len(shape)) for d in _digits_of(axis, thread, register, shape)]
     try:
-        made = FragmentLayout(shape, threads, tuple(_in_order(digits)))
+        layout = FragmentLayout(shape, threads, tuple(_in_order(digits)))
     except ValueError:
         return None
-    if (_threads_of(made) != thread).any():
+    if (_threads_of(layout) != thread).any():
         return None
-    return made
+    return layout
 
 
 def _joined_places(inside: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray:
@@ -125,11 +125,11 @@ def _digits_of(axis: int, thread: np.ndarray, register: np.ndarray, shape: Seque
 
 def _in_order(digits: Sequence[Digit]) -> list[Digit]:
     """The digits with register numbers that have no gaps, in the same order."""
-    made, at = [d for d in digits if d.where == THREAD], 1
+    ordered, at = [d for d in digits if d.where == THREAD], 1
     for d in sorted((d for d in digits if d.where == REGISTER), key=lambda d: d.stride):
-        made.append(d._replace(stride=at))
+        ordered.append(d._replace(stride=at))
         at *= d.extent
-    return made
+    return ordered
 
 
 def _threads_of(layout: FragmentLayout) -> np.ndarray:

@@ -43,7 +43,7 @@ class TensorType:
         return f"T.Tensor({self.shape}, {str(self.dtype)!r}{strides})"
 
 
-def _check_size(size: Any, what: str, shape: tuple[Any, ...]) -> None:
+def _check_size(size: Any, subject: str, shape: tuple[Any, ...]) -> None:
     """Raises LanguageError for what cannot be the size of an axis. Expressions are looked at when they are used."""
     plain = isinstance(size, numbers.Number)
     right = isinstance(size, numbers.Integral) and not isinstance(size, bool) and 0 <= int(size) < 2**63
@@ -54,7 +54,7 @@ def _check_size(size: Any, what: str, shape: tuple[Any, ...]) -> None:
     )
     if foreign or (plain and not right):
         raise LanguageError(
-            f"{what}: {size!r} is not a size",
+            f"{subject}: {size!r} is not a size",
             found=f"shape {shape}",
             expected="ints from 0 to 2**63 - 1, and T.dynamic sizes",
         )

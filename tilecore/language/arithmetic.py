@@ -128,13 +128,13 @@ def _product(base: Expr, exponent: int) -> Expr:
     name = current("`**`")
     is_leaf = isinstance(base, (Var, IntImm, FloatImm)) and base not in name.readings
     value = base if is_leaf else name.bind("base", base)
-    made: Any = None
+    product: Any = None
     while True:
         if exponent & 1:
-            made = value if made is None else binary("mul", made, value)
+            product = value if product is None else binary("mul", product, value)
         exponent >>= 1
         if not exponent:
-            return made
+            return product
         value = name.bind("power", binary("mul", value, value))
 
 
@@ -190,7 +190,7 @@ def no_python_number(word: str, kind: str) -> Callable[[Any], Any]:
     return refuse
 
 
-def _is_ours(*values: Any) -> bool:
+def _applies(*values: Any) -> bool:
     """Is a kernel being built, and are these values of elements, not vectors?"""
     return active() is not None and all(
         not isinstance(value, Expr) or getattr(getattr(value.ty, "dtype", None), "lanes", 1) == 1 for value in values
@@ -211,12 +211,12 @@ def _install() -> None:
         _replace(ExprOperand, name, no_elements)
 
 
-def _replace(kind: type, name: str, ours: Callable[..., Any]) -> None:
+def _replace(kind: type, name: str, override: Callable[..., Any]) -> None:
     plain = getattr(kind, name, None)
 
     def method(self: Any, *others: Any) -> Any:
-        if _is_ours(self, *others):
-            return ours(self, *others)
+        if _applies(self, *others):
+            return override(self, *others)
         if plain is None:
             raise TypeError(f"{type(self).__name__} has no {name}")
         return plain(self, *others)

@@ -20,18 +20,18 @@ _ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 
 
 def _atomic(kind: str, dst: Any, value: Any, order: str | None, return_prev: bool = False) -> Expr | None:
-    what = f"T.atomic_{kind}"
-    order = _order(order, what)
+    subject = f"T.atomic_{kind}"
+    order = _order(order, subject)
     element = as_load(dst)
-    dtype = kind_of(region_of(dst, what))
+    dtype = kind_of(region_of(dst, subject))
     if not has_meaning(kind, dtype):
-        raise LanguageError(f"{what} is not defined for {dtype} values")
+        raise LanguageError(f"{subject} is not defined for {dtype} values")
     is_tile = element is None or isinstance(value, BufferHandle) or _is_region(value)
     if not is_tile:
         return _element(kind, element, value, order, return_prev)
     if return_prev:
         raise LanguageError(
-            f"{what}(return_prev=True) is applied to a tile",
+            f"{subject}(return_prev=True) is applied to a tile",
             expected="one element",
             hint="loop over the elements with T.Parallel",
         )
@@ -121,27 +121,29 @@ def atomic_cas(dst: Any, compare: Any, value: Any, memory_order: str | None = No
 
     dst: an element of integers. Raises UnsupportedError for targets without compare-and-swap.
     """
-    what = "T.atomic_cas"
+    subject = "T.atomic_cas"
     element = as_load(dst)
     if element is None:
-        raise LanguageError(f"{what} takes one element", found=_text(dst), expected="A[i], with an index for each axis")
+        raise LanguageError(
+            f"{subject} takes one element", found=_text(dst), expected="A[i], with an index for each axis"
+        )
     dtype = DType(str(element.source.dtype))
     if dtype.facts.kind not in ("int", "uint") or dtype.bits < 8:
         raise LanguageError(
-            f"{what} is not defined for {dtype} values",
+            f"{subject} is not defined for {dtype} values",
             found=f"an element of {element.source.name}",
             expected="integers of one byte or more",
             hint='T.view(buffer, dtype="int32") compares the bits of a float32' if dtype.is_float else None,
         )
-    builder = current(what)
-    operands = [element, convert(value, dtype), "cas", _order(memory_order, what), convert(compare, dtype)]
+    builder = current(subject)
+    operands = [element, convert(value, dtype), "cas", _order(memory_order, subject), convert(compare, dtype)]
     return builder.bind("previous", tile_call("atomic_element", operands, dtype=str(dtype)))
 
 
-def _order(memory_order: str | None, what: str) -> str:
+def _order(memory_order: str | None, subject: str) -> str:
     order = memory_order or "relaxed"
     if order not in _ORDERS:
-        raise LanguageError(f"{what}: memory_order {order!r} is unknown", expected=", ".join(_ORDERS))
+        raise LanguageError(f"{subject}: memory_order {order!r} is unknown", expected=", ".join(_ORDERS))
     return order
 
 

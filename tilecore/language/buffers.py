@@ -186,7 +186,7 @@ class ElementVariable(LocalVar):
         BufferHandle(self.buffer).write(tuple(self._load.indices), value)
 
 
-def reference(value: Any, what: str) -> LocalVar:
+def reference(value: Any, subject: str) -> LocalVar:
     """The variable that a parameter annotated T.Ref gets: a T.alloc_var, or an element of a buffer."""
     if isinstance(value, LocalVar):
         return value
@@ -195,7 +195,7 @@ def reference(value: Any, what: str) -> LocalVar:
     if isinstance(value, Element):
         return ElementVariable(value.place())
     raise LanguageError(
-        f"{what} is given a value that cannot be stored to",
+        f"{subject} is given a value that cannot be stored to",
         found=f"{type(value).__name__} {str(value)[:60]}",
         expected="a T.alloc_var, or an element of a buffer",
         hint="remove the annotation T.Ref to pass a value",
@@ -271,9 +271,9 @@ class BufferHandle(KernelValue):
             write_region(BufferRegion(self.buffer, indices), value)
             return
         where = [i.min for i in indices]
-        made = convert(value, self.dtype)
-        if not (self._is_reducer(builder) and _is_element(made, self.buffer, where)):  # r[i] += 0, which is folded
-            builder.emit(BufferStore(self.buffer, made, where, span=builder.span))
+        statement = convert(value, self.dtype)
+        if not (self._is_reducer(builder) and _is_element(statement, self.buffer, where)):  # r[i] += 0, which is folded
+            builder.emit(BufferStore(self.buffer, statement, where, span=builder.span))
 
     def _is_reducer(self, builder: Builder) -> bool:
         """Is it the memory of a T.alloc_reducer?"""
@@ -389,7 +389,7 @@ class BufferHandle(KernelValue):
         """An index that is negative in every iteration of the loops around counts from the end. In T.Parallel what lies
         outside of global memory is masked, so that it stays."""
         builder = current()
-        if not collect(value, Sub) and not any(int(number) < 0 for number in collect(value, IntImm)):
+        if not collect(value, Sub) and not any(int(position) < 0 for position in collect(value, IntImm)):
             return value
         if builder.in_parallel and self.scope() == "global":
             return value

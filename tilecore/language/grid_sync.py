@@ -51,17 +51,17 @@ def parts_of(frame: Any) -> list[Stmt]:
     edges = [0, *cuts, len(frame.statements)]
     pieces = [list(frame.statements[a:b]) for a, b in pairwise(edges)]
     renamed: list[dict[Var, Var]] = [{} for _ in pieces]
-    for number in range(1, len(pieces)):
-        _complete(pieces, number, renamed[number])
+    for part_index in range(1, len(pieces)):
+        _complete(pieces, part_index, renamed[part_index])
     return [_with_repeated(piece, names) for piece, names in zip(pieces, renamed, strict=True)]
 
 
-def _complete(pieces: list[list[Stmt]], number: int, renamed: dict[Var, Var]) -> None:
+def _complete(pieces: list[list[Stmt]], part_index: int, renamed: dict[Var, Var]) -> None:
     """Puts in front of a piece what it needs of those before it: memory that nothing has touched moves there, indices
     and hints are repeated."""
-    needed = {var for statement in pieces[number] for var in collect(statement, Var)}
+    needed = {var for statement in pieces[part_index] for var in collect(statement, Var)}
     kept: list[Stmt] = []
-    for piece in reversed(pieces[:number]):
+    for piece in reversed(pieces[:part_index]):
         for statement in reversed(tuple(piece)):
             if isinstance(statement, Bind) and statement.var in needed:
                 _check_pure(statement)
@@ -69,14 +69,14 @@ def _complete(pieces: list[list[Stmt]], number: int, renamed: dict[Var, Var]) ->
                 renamed[statement.var] = Var(str(statement.var.name), statement.var.ty)
                 kept.append(statement)
             elif isinstance(statement, (AllocBuffer, DeclBuffer)) and statement.buffer in needed:
-                _check_fresh(statement, pieces[:number])
+                _check_fresh(statement, pieces[:part_index])
                 kept.append(statement)
                 piece.remove(statement)
             elif _is_hint(statement) and _buffers(statement) <= needed:
                 kept.append(statement)
                 if not all(is_global(buffer) for buffer in _buffers(statement)):
                     piece.remove(statement)
-    pieces[number][:0] = reversed(kept)
+    pieces[part_index][:0] = reversed(kept)
 
 
 def _buffers(statement: Stmt) -> set[Var]:

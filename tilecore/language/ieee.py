@@ -33,8 +33,8 @@ def _operands(name: str, values: tuple[Any, ...]) -> list[Expr]:
         raise LanguageError(
             f"T.{name} is not defined for {kind}", expected="float32 or float64", hint=f"T.cast(x, {'float32'!r})"
         )
-    made = [convert(value, DType(kind)) for value in values]
-    return [value if isinstance(value, FloatImm) else rounded(value) for value in made]
+    operands = [convert(value, DType(kind)) for value in values]
+    return [value if isinstance(value, FloatImm) else rounded(value) for value in operands]
 
 
 def _apply(name: str, mode: str, function: Callable[..., Any], *values: Any) -> Expr:

@@ -12,15 +12,15 @@ from tilecore.language.symbols import ConstDim
 _PLAIN = (numbers.Integral, ConstDim)
 
 
-def whole_number(value: Any, what: str, least: int | None = None) -> int:
+def whole_number(value: Any, subject: str, least: int | None = None) -> int:
     """``value`` as a Python int. Raises LanguageError, which calls it ``what``, where it is none that is known when
     compiling, or is less than ``least``."""
     expected = "an int that is known when compiling" + ("" if least is None else f", at least {least}")
     number = getattr(value, "value", value) if type(value).__name__ in ("IntImm", "ConstDim") else value
     if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-        raise LanguageError(f"{what} is not an int", found=repr(value)[:80], expected=expected)
+        raise LanguageError(f"{subject} is not an int", found=repr(value)[:80], expected=expected)
     if least is not None and int(number) < least:
-        raise LanguageError(f"{what} is {int(number)}", expected=expected)
+        raise LanguageError(f"{subject} is {int(number)}", expected=expected)
     return int(number)
 
 
@@ -97,8 +97,8 @@ def shift_right(a: Any, b: Any) -> Any:
 
 def index_to_coordinates(index: Any, shape: Any) -> list[Any]:
     """The coordinates of element ``index`` of a tile of this shape, counted row by row."""
-    found = []
+    coordinates = []
     for size in reversed(list(shape)):
-        found.append(index % size)
+        coordinates.append(index % size)
         index = index // size
-    return list(reversed(found))
+    return list(reversed(coordinates))

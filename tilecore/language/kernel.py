@@ -95,8 +95,8 @@ class Kernel:
 
         builder.close(self.frame)
         with between():
-            made = [self._launch(part, fresh=number > 0) for number, part in enumerate(parts_of(self.frame))]
-        for kernel in made:
+            body = [self._launch(part, fresh=axis > 0) for axis, part in enumerate(parts_of(self.frame))]
+        for kernel in body:
             builder.emit(kernel)
 
     def _launch(self, body: Stmt, fresh: bool) -> Stmt:
@@ -121,17 +121,17 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _three(given: Any, name: str) -> tuple[int, int, int]:
+def _three(values: Any, name: str) -> tuple[int, int, int]:
     """Extents along x, y and z of a keyword of T.Kernel."""
-    if any(is_kernel_value(size) for size in _tuple(given)):
+    if any(is_kernel_value(size) for size in _tuple(values)):
         raise LanguageError(
-            f"T.Kernel({name}=...) is not known when compiling", found=str(given), expected="Python ints"
+            f"T.Kernel({name}=...) is not known when compiling", found=str(values), expected="Python ints"
         )
-    sizes = [whole_number(size, f"T.Kernel({name}=...)") for size in _tuple(given)]
+    sizes = [whole_number(size, f"T.Kernel({name}=...)") for size in _tuple(values)]
     if not 1 <= len(sizes) <= 3 or any(size < 1 for size in sizes):
         raise LanguageError(
             f"T.Kernel({name}=...) is not one to three positive ints",
-            found=str(given),
+            found=str(values),
             expected="one to three positive ints",
         )
     x, y, z = [*sizes, 1, 1][:3]
@@ -149,11 +149,11 @@ def _check_clusters(cluster: tuple[int, int, int], blocks: list[Any]) -> None:
             )
 
 
-def open_kernel(what: str) -> Kernel:
+def open_kernel(subject: str) -> Kernel:
     """The T.Kernel that is being built; a LanguageError says that ``what`` stands outside one."""
-    frame = current(what).enclosing("kernel")
+    frame = current(subject).enclosing("kernel")
     if frame is None:
-        raise LanguageError(f"{what} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+        raise LanguageError(f"{subject} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
     return frame.facts["kernel"]
 
 

@@ -43,12 +43,12 @@ class Layout:
         from tilecore.ir.nodes import Var, tirx
         from tilecore.language.values import as_expr
 
-        indices = [Var(f"i{number}", "int32") for number in range(arguments)]
+        indices = [Var(f"i{axis}", "int32") for axis in range(arguments)]
         try:
-            made = function(*indices)
+            results = function(*indices)
         except TypeError as error:
             raise LanguageError(f"the function of {self!r} does not take {arguments} indices: {error}") from error
-        places = [as_expr(place) for place in (made if isinstance(made, (tuple, list)) else [made])]
+        places = [as_expr(place) for place in (results if isinstance(results, (tuple, list)) else [results])]
         for place in places:
             if not str(place.ty.dtype).startswith(("int", "uint")):
                 raise LanguageError(f"the function of {self!r} returns {place}", expected="integer expressions")

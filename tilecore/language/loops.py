@@ -129,13 +129,13 @@ def Pipelined(
     return LoopSpec("pipelined", (_axis(start, stop),), annotations=notes)
 
 
-def _schedule(numbers: Any, what: str) -> list[int]:
+def _schedule(numbers: Any, subject: str) -> list[int]:
     """A schedule by hand: a number for each statement."""
     if not isinstance(numbers, (list, tuple)):
         raise LanguageError(
-            f"{what} is not a list or a tuple", found=repr(numbers)[:80], expected="one int for each statement"
+            f"{subject} is not a list or a tuple", found=repr(numbers)[:80], expected="one int for each statement"
         )
-    return [whole_number(number, f"a number of {what}") for number in numbers]
+    return [whole_number(number, f"a number of {subject}") for number in numbers]
 
 
 def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8) -> LoopSpec:
@@ -177,14 +177,14 @@ def _coordinates(tile: Any, sizes: list[Any], group: int) -> tuple[Any, ...]:
     last, others = sizes[-1], sizes[:-1]
     if not others:
         return (tile,)
-    rest = others[0]
+    remaining = others[0]
     for size in others[1:]:
-        rest = rest * size
-    span = rest * group
-    number = tile // span
-    width = tirx.min(last - number * group, tirx.const(group, str(last.ty.dtype)))
+        remaining = remaining * size
+    span = remaining * group
+    axis = tile // span
+    width = tirx.min(last - axis * group, tirx.const(group, str(last.ty.dtype)))
     within = tile % span
-    coordinates = [number * group + within % width]
+    coordinates = [axis * group + within % width]
     flat = within // width
     for size in reversed(others):
         coordinates.append(flat % size)
@@ -223,8 +223,8 @@ def all_of(*conditions: Any) -> Any:
     return result
 
 
-def _check_conditions(conditions: tuple[Any, ...], what: str) -> None:
+def _check_conditions(conditions: tuple[Any, ...], subject: str) -> None:
     if not conditions:
         raise LanguageError(
-            f"{what} is called without conditions", expected="one or more conditions, separated by commas"
+            f"{subject} is called without conditions", expected="one or more conditions, separated by commas"
         )

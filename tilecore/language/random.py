@@ -142,13 +142,13 @@ def _uniform(words: list[Expr]) -> Expr:
 # -- positions -----------------------------------------------------------------------------------------------
 
 
-def _draw(count: int, what: str) -> list[Expr]:
+def _draw(count: int, subject: str) -> list[Expr]:
     """The next ``count`` random words."""
-    kernel = open_kernel(what)
+    kernel = open_kernel(subject)
     builder = current()
     state: _State | None = kernel.frame.facts.get("rng")
     if state is None:
-        raise LanguageError(f"{what} is called before T.rng_init", expected="T.rng_init(seed) earlier in the kernel")
+        raise LanguageError(f"{subject} is called before T.rng_init", expected="T.rng_init(seed) earlier in the kernel")
     loops = [frame for frame in builder.frames if frame.kind == "loop"]
     outer = next((n for n, frame in enumerate(loops) if frame.facts.get("parallel")), None)
     if outer is None:
@@ -156,16 +156,16 @@ def _draw(count: int, what: str) -> list[Expr]:
         state.position.store(first + count)
         sequence = state.sequence if state.thread is None else state.sequence + state.thread
     else:
-        first = builder.bind("rng_at", _place_in_nest(builder, state, loops[outer:], count, what))
+        first = builder.bind("rng_at", _place_in_nest(builder, state, loops[outer:], count, subject))
         sequence = state.sequence
     return [_word(builder, state.key, first + n if n else first, sequence) for n in range(count)]
 
 
-def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: int, what: str) -> Expr:
+def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: int, subject: str) -> Expr:
     """Where an iteration of a T.Parallel nest draws: its number times the draws of an iteration, after the start."""
     if not all(frame.facts.get("parallel") for frame in loops):
         raise UnsupportedError(
-            f"{what} stands in a loop inside T.Parallel",
+            f"{subject} stands in a loop inside T.Parallel",
             expected="a fixed number of draws in each iteration of T.Parallel",
             hint="make the inner loop an axis of T.Parallel",
         ).at(builder.location)
@@ -180,7 +180,7 @@ def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: i
         draws = state.nests[id(loops[0])] = _open_nest(builder, state, loops, iterations)
     if draws.innermost is not loops[-1]:
         raise UnsupportedError(
-            f"{what} stands at different depths of a T.Parallel nest", expected="all draws in the innermost body"
+            f"{subject} stands at different depths of a T.Parallel nest", expected="all draws in the innermost body"
         ).at(builder.location)
     place = draws.start + number * draws.per_iteration + draws.count
     draws.count += count
@@ -215,14 +215,14 @@ def _word(builder: Builder, key: tuple[Expr, Expr], position: Expr, sequence: Ex
     words = philox(builder, (*_halves(block), *_halves(sequence)), key)
     which = Cast("int32", position & tirx.const(3, "int64"))
     chosen: Any = words[3]
-    for number in (2, 1, 0):
-        chosen = tirx.Select(as_expr(which == number), words[number], chosen)
+    for index in (2, 1, 0):
+        chosen = tirx.Select(as_expr(which == index), words[index], chosen)
     return builder.bind("random", chosen)
 
 
 def philox(builder: Builder, counter: tuple[Expr, ...], key: tuple[Expr, Expr]) -> list[Expr]:
     """The four uint32 of Philox4x32-10 for a counter of four and a key of two."""
-    c0, c1, c2, c3 = (builder.bind("c", word) for word in counter)
+    c0, c1, c2, c3 = (builder.bind("c", lane) for lane in counter)
     for number in range(_ROUNDS):
         k0, k1 = (k + tirx.const(w * number & _MASK, "uint32") for k, w in zip(key, _WEYL, strict=True))
         high0, low0 = _product(builder, c0, _MULTIPLIERS[0])

@@ -89,12 +89,12 @@ def _compared(sign: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _while_building(name: str, ours: Callable[..., Any]) -> None:
+def _while_building(name: str, override: Callable[..., Any]) -> None:
     plain = getattr(TensorRegion, name, None)
 
     def method(self: Any, *others: Any) -> Any:
         if active() is not None or plain is None:
-            return ours(self, *others)
+            return override(self, *others)
         return plain(self, *others)
 
     setattr(TensorRegion, name, method)

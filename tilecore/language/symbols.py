@@ -20,8 +20,8 @@ def dynamic(name: str, dtype: str = "int32") -> Any:
     names = _split(name)
     if str(dtype) not in ("int32", "int64"):
         raise LanguageError(f"a size has the element type {dtype}", expected="int32 or int64")
-    made = tuple(Var(n, str(dtype)) for n in names)
-    return made[0] if len(made) == 1 else made
+    variables = tuple(Var(n, str(dtype)) for n in names)
+    return variables[0] if len(variables) == 1 else variables
 
 
 symbolic = dynamic

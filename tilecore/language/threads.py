@@ -67,20 +67,20 @@ def _size(warp_size: int | None) -> int:
 # -- reductions ----------------------------------------------------------------------------------------------
 
 
-def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, what: str = "T.allreduce") -> Expr:
+def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, subject: str = "T.allreduce") -> Expr:
     """One value of every thread of a group, joined; every thread of it gets the result.
 
     kind: sum, max, min, bitand, bitor, bitxor. The group: ``extent`` threads, ``stride`` apart; extent 0: the block.
     """
-    open_kernel(what)
-    require_block(what.removeprefix("T."))
+    open_kernel(subject)
+    require_block(subject.removeprefix("T."))
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)
     if kind.startswith("bit") and "float" in dtype:
-        raise LanguageError(f"{what} is not defined for {dtype} values", expected="integers or bool")
+        raise LanguageError(f"{subject} is not defined for {dtype} values", expected="integers or bool")
     if kind == "sum" and dtype == "bool":
         expression, dtype = convert(expression, "int32"), "int32"
-    return current(what).bind("joined", tile_call("allreduce", [expression, kind, extent, stride], dtype=dtype))
+    return current(subject).bind("joined", tile_call("allreduce", [expression, kind, extent, stride], dtype=dtype))
 
 
 def _warp_reduce(kind: str, doc: str) -> Callable[[Any], Expr]:
@@ -101,13 +101,13 @@ warp_reduce_bitand = _warp_reduce("bitand", "The bitwise and")
 warp_reduce_bitor = _warp_reduce("bitor", "The bitwise or")
 
 
-def _check_mask(mask: Any, what: str) -> None:
+def _check_mask(mask: Any, subject: str) -> None:
     """A mask names the threads that take part; here it is always the whole warp."""
     number = mask.value if isinstance(mask, IntImm) else mask
     if mask is None or (isinstance(number, int) and number in (-1, 2**WARP_SIZE - 1)):
         return
     raise UnsupportedError(
-        f"{what} has a mask that leaves out threads of a warp",
+        f"{subject} has a mask that leaves out threads of a warp",
         found=f"mask {mask if is_kernel_value(mask) else hex(int(mask))}",
         expected=f"no mask, or {hex(2**WARP_SIZE - 1)}: all threads",
         hint="let all threads take part, and give the threads that should not matter a neutral value",
@@ -126,15 +126,15 @@ def all_sync(condition: Any, mask: Any = None) -> Expr:
     return allreduce(as_condition(condition), "bitand", WARP_SIZE, 1, "T.all_sync")
 
 
-def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, what: str) -> Expr:
-    kernel = open_kernel(what)
-    require_block(what.removeprefix("T."))
-    _check_mask(mask, what)
+def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, subject: str) -> Expr:
+    kernel = open_kernel(subject)
+    require_block(subject.removeprefix("T."))
+    _check_mask(mask, subject)
     if width not in (1, 2, 4, 8, 16, 32):
-        raise LanguageError(f"{what}: width is {width}", expected="a power of two up to 32")
+        raise LanguageError(f"{subject}: width is {width}", expected="a power of two up to 32")
     if prod(kernel.threads) % WARP_SIZE:
         raise LanguageError(
-            f"{what} stands in a block of {prod(kernel.threads)} threads",
+            f"{subject} stands in a block of {prod(kernel.threads)} threads",
             expected=f"whole warps of {WARP_SIZE} threads",
         )
     expression = as_expr(value)
@@ -143,7 +143,7 @@ def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, what: str)
     carried = convert(expression, "float32" if "float" in dtype else "int32") if bits < 16 else expression
     kind_of = str(carried.ty.dtype)
     call = tile_call("shuffle", [carried, convert(lane, "int32"), kind, width], dtype=kind_of)
-    return convert(current(what).bind("shuffled", call), dtype)
+    return convert(current(subject).bind("shuffled", call), dtype)
 
 
 def shfl_sync(value: Any, src_lane: Any, width: int = WARP_SIZE, mask: Any = None) -> Expr:
@@ -186,17 +186,17 @@ ballot_sync = ballot
 
 def syncthreads_or(condition: Any) -> Expr:
     """T.sync_threads, and: does ``condition`` hold in any thread of the block?"""
-    return allreduce(as_condition(condition), "bitor", what="T.syncthreads_or")
+    return allreduce(as_condition(condition), "bitor", subject="T.syncthreads_or")
 
 
 def syncthreads_and(condition: Any) -> Expr:
     """T.sync_threads, and: does ``condition`` hold in every thread of the block?"""
-    return allreduce(as_condition(condition), "bitand", what="T.syncthreads_and")
+    return allreduce(as_condition(condition), "bitand", subject="T.syncthreads_and")
 
 
 def syncthreads_count(condition: Any) -> Expr:
     """T.sync_threads, and the number of threads of the block in which ``condition`` holds."""
-    return allreduce(as_condition(condition), "sum", what="T.syncthreads_count")
+    return allreduce(as_condition(condition), "sum", subject="T.syncthreads_count")
 
 
 def sync_warp(mask: Any = None) -> None:
@@ -236,14 +236,14 @@ def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommRedu
         raise UnsupportedError("T.comm_reducer combines several values at once", found=f"{len(values)} identities")
     start = as_expr(values[0])
     x, y = Var("x", start.ty), Var("y", start.ty)
-    made = as_expr(combiner(x, y))
-    kind = _KINDS.get(type(made))
-    in_order = kind is not None and made.a.same_as(x) and made.b.same_as(y)
-    turned = kind is not None and made.a.same_as(y) and made.b.same_as(x)
+    combined = as_expr(combiner(x, y))
+    kind = _KINDS.get(type(combined))
+    in_order = kind is not None and combined.a.same_as(x) and combined.b.same_as(y)
+    turned = kind is not None and combined.a.same_as(y) and combined.b.same_as(x)
     if kind is None or not (in_order or turned):
         raise UnsupportedError(
             "the function of T.comm_reducer is not a sum, maximum, minimum or bitwise operation",
-            found=str(made),
+            found=str(combined),
             expected="lambda x, y: x + y, T.max(x, y), T.min(x, y), x & y, x | y or x ^ y",
         )
     return CommReducer(kind, start)

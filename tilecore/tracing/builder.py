@@ -93,7 +93,7 @@ class Builder:
     def enclosing(self, kind: str) -> Frame | None:
         return next((frame for frame in reversed(self.frames) if frame.kind == kind), None)
 
-    # -- statements and variables ---------------------------------------------------------------------------------------
+    # -- statements and variables -----------------------------------------------------------------------------------
 
     def emit(self, statement: Stmt) -> None:
         safe_point()

@@ -109,14 +109,14 @@ class _Unpack:
         if new is not None:
             return new
         *axes, last = old.shape
-        known = constant(last)
-        if known is not None and known % 2:
+        count = constant(last)
+        if count is not None and count % 2:
             raise UnsupportedError(
                 f"{old.name} has an odd number of {old.dtype} elements along its last axis",
                 location=location_of_span(span) or place_of_parameter(self.definition, str(old.name)),
                 found=f"shape {tuple(str(size) for size in old.shape)}",
                 expected="an even number, because two elements share a byte",
-                hint=f"declare {known + 1} elements and leave the last one unused, or use an element type of one byte",
+                hint=f"declare {count + 1} elements and leave the last one unused, or use an element type of one byte",
             )
         shape = [*axes, self.analyzer.simplify(tirx.floordiv(last, const(2, dtype_of(last))))]
         strides = [tirx.floordiv(s, const(2, dtype_of(s))) for s in old.strides[:-1]]
@@ -154,21 +154,21 @@ class _Unpack:
         return [*axes, byte], cast(half, BYTE) * const(4, BYTE)
 
     def load(self, node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
+        byte_load = mutator.default_mutate(node)
         if not is_packed(node.source):
-            return made
-        where, shift = self.place(list(made.indices))
+            return byte_load
+        where, shift = self.place(list(byte_load.indices))
         return from_half_byte(load(self.bytes_of(node.source), where, node.span) >> shift, dtype_of(node))
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
+        rewritten = mutator.default_mutate(node)
         if not is_packed(node.buffer):
-            return made
-        where, shift = self.place(list(made.indices))
+            return rewritten
+        where, shift = self.place(list(rewritten.indices))
         element = load(self.bytes_of(node.buffer), where, node.span)
         mask = const(15, BYTE) << shift
         self.halves.add(element.source)
-        half = half_byte(made.value)
+        half = half_byte(rewritten.value)
         before: list[Stmt] = []
         if any(is_global(read.source) for read in collect(half, TensorLoad)):  # maybe what the first step clears
             var = Var("half", BYTE)
