@@ -1,4 +1,4 @@
-"""Calls that have a value: functions of the language, and what threads ask of each other."""
+"""Emits calls that have a value: functions of the language, and operations across threads."""
 
 from __future__ import annotations
 

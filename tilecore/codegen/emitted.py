@@ -1,4 +1,4 @@
-"""What a code generator returns, checked: the source text, and what it says of each entry."""
+"""Checks the result of a code generator: the source text, and its facts about each entry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EXPECTED = 'the source text, or a dict of two texts, "source" and "entries"'
 
 
 def read_emitted(backend: Origin, function: str, emitted: Any, symbols: Collection[str]) -> tuple[str, dict[str, Any]]:
-    """(source, facts by symbol) of ``made``. symbols: the entries of the module. Raises PluginError."""
+    """(source, facts by symbol) of ``emitted``. symbols: the entries of the module. Raises PluginError."""
     what = f"the code generator {function} returned the wrong thing"
     if isinstance(emitted, str):
         source, entries = emitted, "{}"

@@ -1,4 +1,4 @@
-"""How an index moves with a loop variable."""
+"""Computes how an index depends on a loop variable: coefficients and strides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that wrap around, as the analyzer must see them.
+"""An arithmetic analyzer that handles integers that may wrap around.
 
 TVM's analyzer takes it that a cast keeps the value and that sums of narrow types fit: ``int8(x & 255)`` is in [0, 127]
 for it. The language's wrap. So what may wrap is for it a variable of the type, of which nothing else is known.

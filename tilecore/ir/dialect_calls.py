@@ -1,4 +1,4 @@
-"""Calls that names of one backend's language made: they bear its kind, and the name that the user wrote."""
+"""Calls of names that one backend adds to the language: each carries the backend's kind and the name."""
 
 from __future__ import annotations
 

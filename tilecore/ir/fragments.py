@@ -228,8 +228,8 @@ def spread(
 
 
 def _divisor(room: int, remaining: int) -> int:
-    """How many threads go along an axis with ``rest`` places left: the most that divide ``room`` and leave at most a
-    quarter of what they cover empty."""
+    """How many threads to put along an axis with ``remaining`` places: the most that divide ``room`` and leave at most
+    a quarter of the covered places empty."""
     fits = [
         d
         for d in range(1, min(room, 2 * remaining) + 1)

@@ -1,4 +1,4 @@
-"""T.Parallel nests: what they touch, and which memory of a thread is scratch in them."""
+"""T.Parallel nests: their accesses, and which private memory is scratch in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of index functions at every element of a tile: what a layout that someone wrote really does."""
+"""Evaluates index functions at every element of a tile, for layouts that users write."""
 
 from __future__ import annotations
 

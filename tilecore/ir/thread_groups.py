@@ -1,4 +1,4 @@
-"""The groups of threads whose values tile.allreduce joins."""
+"""The groups of threads whose values tile.allreduce combines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ThreadGroups:
         return -(-self.threads // (self.extent * self.stride)) * self.stride
 
     def group(self, thread: Any) -> Any:
-        """The group of the thread of this number (an int, an array of them or an expression)."""
+        """The group of the thread with this index (an int, an array of ints or an expression)."""
         if self.is_whole_block:
             return thread * 0
         if self.stride == 1:

@@ -61,7 +61,7 @@ class Verifier:
         self._statement(func.body, defined, None)
 
     def _statement(self, node: Stmt, defined: set[Var], span: Any) -> None:
-        """Check ``node``; definitions that last to the end of the block are added to ``known``."""
+        """Check ``node``; definitions that last to the end of the block are added to ``defined``."""
         span = getattr(node, "span", None) or span
         if isinstance(node, SeqStmt):
             inner = set(defined)

@@ -1,4 +1,4 @@
-"""Walking and changing IR: substitution, and the accesses of a statement."""
+"""Traversal and rewriting of IR: substitution, and the accesses of a statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts that someone wrote as functions of an element's indices, as the layouts that lowering works with.
+"""Converts layouts that users write as functions of indices to the layouts that lowering uses.
 
 ``hint`` is what ``T.Layout`` or ``T.Fragment`` leave in the IR (``Layout.to_ir``): ``kind``, ``shape`` and ``index``.
 """

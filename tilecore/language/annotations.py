@@ -1,4 +1,4 @@
-"""What stands in signatures: T.Tensor, T.StridedTensor, T.Buffer, T.ptr. They describe; nothing is built here."""
+"""The types of parameters in signatures: T.Tensor, T.StridedTensor, T.Buffer, T.ptr."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TensorType:
 
 
 def _check_size(size: Any, subject: str, shape: tuple[Any, ...]) -> None:
-    """Raises LanguageError for what cannot be the size of an axis. Expressions are looked at when they are used."""
+    """Raise LanguageError for a value that cannot be the size of an axis. Expressions are checked when used."""
     plain = isinstance(size, numbers.Number)
     right = isinstance(size, numbers.Integral) and not isinstance(size, bool) and 0 <= int(size) < 2**63
     foreign = (

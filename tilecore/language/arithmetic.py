@@ -1,7 +1,7 @@
-"""The operators of expressions: ``+`` and the others, of one rule for element types with T.max and the like.
+"""Operators of expressions, such as ``+``, with the same rule for element types as T.max and the like.
 
-TVM's own operators do the work on operands of one type; what they refuse in TVM's words, or join in a way that loses
-values, is settled here first.
+TVM's operators do the work on operands of one type. Cases that TVM refuses, or in which it loses values, are handled
+here first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Memory of a kernel as users hold it: buffers, and mutable variables."""
+"""Handles of a kernel's memory that users work with: buffers and mutable variables."""
 
 from __future__ import annotations
 

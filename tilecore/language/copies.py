@@ -1,4 +1,4 @@
-"""Tiles moved and filled: T.copy, T.fill, T.clear, T.transpose."""
+"""Copies and fills of tiles: T.copy, T.fill, T.clear, T.transpose."""
 
 from __future__ import annotations
 

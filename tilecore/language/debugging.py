@@ -1,4 +1,4 @@
-"""Looking inside a running kernel, and stating what must hold: T.print, T.device_assert, T.assume."""
+"""Printing, assertions and assumptions in a kernel: T.print, T.device_assert, T.assume."""
 
 from __future__ import annotations
 

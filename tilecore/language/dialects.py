@@ -1,4 +1,4 @@
-"""Names that installed backends add to the language, for what their chips alone can do.
+"""Names that installed backends add to the language, for features of their chips.
 
 ``TargetSpec.language`` says which, and where each is: the core's ``T.<name>`` is then that function. What such
 functions put into the IR bears the backend's kind and the name that the user wrote, so that every other target can

@@ -1,4 +1,4 @@
-"""Names of the wider language that the core does not have: an error that says why, and what to use instead."""
+"""Errors for names that the core language does not have: why, and what to use instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hints that change speed, not meaning: accepted on every target, used where they apply."""
+"""Hints that change speed but not results: accepted on every target, used where they apply."""
 
 from __future__ import annotations
 

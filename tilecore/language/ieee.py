@@ -1,4 +1,4 @@
-"""Arithmetic that is rounded after each operation: no product is merged with a sum around it. float32 and float64."""
+"""Arithmetic on float32 and float64 that is rounded after each operation, without fused multiply-adds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _check_mode(name: str, mode: str) -> None:
 
 
 def _operands(name: str, values: tuple[Any, ...]) -> list[Expr]:
-    """The operands in the type of the first that is no Python number; kept apart from what they are made of."""
+    """The operands in the type of the first that is not a Python number, protected from contraction with others."""
     first = next((as_expr(v) for v in values if not isinstance(v, (int, float))), None)
     kind = str(as_expr(float(values[0])).ty.dtype) if first is None else str(first.ty.dtype)  # type: ignore[arg-type]
     if kind not in ("float32", "float64"):

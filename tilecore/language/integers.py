@@ -13,8 +13,8 @@ _PLAIN = (numbers.Integral, ConstDim)
 
 
 def whole_number(value: Any, subject: str, least: int | None = None) -> int:
-    """``value`` as a Python int. Raises LanguageError, which calls it ``what``, where it is none that is known when
-    compiling, or is less than ``least``."""
+    """``value`` as a Python int. Raises LanguageError, in which ``subject`` names it, if it is not an integer that is
+    known when compiling, or is less than ``least``."""
     expected = "an int that is known when compiling" + ("" if least is None else f", at least {least}")
     number = getattr(value, "value", value) if type(value).__name__ in ("IntImm", "ConstDim") else value
     if isinstance(number, bool) or not isinstance(number, numbers.Integral):

@@ -150,7 +150,7 @@ def _check_clusters(cluster: tuple[int, int, int], blocks: list[Any]) -> None:
 
 
 def open_kernel(subject: str) -> Kernel:
-    """The T.Kernel that is being built; a LanguageError says that ``what`` stands outside one."""
+    """The T.Kernel that is being built; raises a LanguageError about ``subject`` if there is none."""
     frame = current(subject).enclosing("kernel")
     if frame is None:
         raise LanguageError(f"{subject} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")

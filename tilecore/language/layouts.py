@@ -1,4 +1,4 @@
-"""Memory layouts by hand: T.Layout for buffers in memory, T.Fragment for tiles spread over threads."""
+"""Layouts that users write: T.Layout for buffers in memory, T.Fragment for tiles distributed over threads."""
 
 from __future__ import annotations
 

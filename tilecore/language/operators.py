@@ -1,4 +1,4 @@
-"""Python's operators on what users hold of a kernel."""
+"""Python's operators on the handles and values of a kernel."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What threads of a block do among themselves: their numbers, reductions over threads, votes.
+"""Operations across the threads of a block: thread indices, reductions, shuffles and votes.
 
-Threads are numbered with x fastest. A warp is WARP_SIZE neighbouring threads; a target whose hardware groups threads
-otherwise carries these operations out for groups of this size all the same.
+Threads are numbered with x fastest. A warp is WARP_SIZE consecutive threads; a target whose hardware has other groups
+still executes these operations for groups of this size.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WARP_SIZE = 32
 
 
 def thread_number(kernel: Kernel) -> Expr:
-    """The number of the running thread in its block, x fastest."""
+    """The index of the running thread in its block, x fastest."""
     total: Any = IntImm("int32", 0)
     step = 1
     for var, extent in zip(kernel.thread_vars, kernel.threads, strict=True):
@@ -37,12 +37,12 @@ def thread_number(kernel: Kernel) -> Expr:
 
 
 def get_lane_idx(warp_size: int | None = None) -> Expr:
-    """The number of the running thread in its warp: 0 to warp_size - 1 (32 unless given)."""
+    """The index of the running thread in its warp, an int32 from 0 to warp_size - 1 (warp_size is 32 by default)."""
     return thread_number(open_kernel("T.get_lane_idx")) % _size(warp_size)
 
 
 def get_warp_idx(warp_size: int | None = None) -> Expr:
-    """The number of the running thread's warp in the block."""
+    """The index of the running thread's warp in the block, an int32."""
     return thread_number(open_kernel("T.get_warp_idx")) // _size(warp_size)
 
 
@@ -50,7 +50,7 @@ get_warp_idx_sync = get_warp_idx
 
 
 def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None = None) -> Expr:
-    """The number of the running thread's group of warps (4 unless given) in the block."""
+    """The index of the running thread's group of warps (4 by default) in the block, an int32."""
     group = 4 if warps_per_group is None else int(warps_per_group)
     if group < 1:
         raise LanguageError(f"warps_per_group is {group}", expected="at least 1")

@@ -1,4 +1,4 @@
-"""What stands for a value of the kernel: expressions of the IR, and objects that become one when used."""
+"""Values of the kernel: expressions of the IR, and objects that become an expression when used."""
 
 from __future__ import annotations
 

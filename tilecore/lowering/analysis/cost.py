@@ -1,4 +1,4 @@
-"""The cost of one block, roughly and at most, for choosing how to launch it (not for choosing code)."""
+"""Estimates an upper bound of the cost of one block, for choosing how to launch it (not for choosing code)."""
 
 from __future__ import annotations
 

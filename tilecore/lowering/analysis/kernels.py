@@ -1,4 +1,4 @@
-"""The kernels of a function inside their axes of blocks and threads, and whether their code asks for threads at all."""
+"""Finds the kernels of a function with their block and thread axes, and whether their code uses thread indices."""
 
 from __future__ import annotations
 

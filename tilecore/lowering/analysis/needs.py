@@ -1,4 +1,4 @@
-"""What a kernel needs of a target, to be compared with what the target declares that it has (``Capabilities``).
+"""Finds what a kernel needs of a target, for comparison with the target's ``Capabilities``.
 
 An empty set of capabilities says nothing, and nothing is compared with it.
 """

@@ -1,4 +1,4 @@
-"""Rearranges buffers as the chosen implementations of tile operations asked for (``env.facts["layouts"]``)."""
+"""Applies the layouts that the chosen implementations of tile operations requested (``env.facts["layouts"]``)."""
 
 from __future__ import annotations
 

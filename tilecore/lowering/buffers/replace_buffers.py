@@ -1,4 +1,4 @@
-"""Puts other buffers in the place of some, wherever they stand."""
+"""Replaces buffers by others in all loads, stores and regions."""
 
 from __future__ import annotations
 

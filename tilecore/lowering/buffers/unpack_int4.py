@@ -1,4 +1,4 @@
-"""Gives 4-bit tensors in global memory the form that they have there: bytes, each with two elements, the even one low.
+"""Lowers 4-bit tensors in global memory to bytes with two elements each, the even element in the low half.
 
 A load takes its half of a byte. Two elements of one byte are stored together where a loop over the last axis writes
 whole bytes; else each on its own, by two atomic operations, so that whoever writes the other half is not disturbed.

@@ -1,4 +1,4 @@
-"""Whether the target has what a kernel needs: element types, memory scopes, tile operations, features.
+"""Checks that the target has what a kernel needs: element types, memory scopes, tile operations, features.
 
 Where a target says nothing (an empty set of capabilities), nothing is checked.
 """

@@ -1,4 +1,4 @@
-"""Hides casts of integers that may wrap from what is known of numbers: TVM takes each value that fits to be kept.
+"""Hides integer casts that may wrap from TVM's analyzer, which assumes that casts preserve values.
 
 It would have it that a uint32 as an int32 is never negative, or that a multiple of 3 as a uint8 is one too. Such a cast
 becomes one to the type's sibling, of the other sign, whose bits are taken as they are. Whether an unsigned number is

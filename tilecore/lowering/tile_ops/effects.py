@@ -1,4 +1,4 @@
-"""Operations that blocks of one thread need little or nothing for: barriers, hints, reducers, atomics of tiles."""
+"""Implements operations that are no-ops or simple loops on one thread: barriers, hints, reducers, atomics of tiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""reduce and scan as loops; the partial result lives in a scalar whose scope names the kind of reduction."""
+"""Implements reduce and scan as loops; the partial result is a scalar whose scope names the kind of reduction."""
 
 from __future__ import annotations
 
