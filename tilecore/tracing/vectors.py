@@ -47,7 +47,7 @@ def find_lanes(builder: Builder, node: Any) -> tuple[int, Var] | None:
     if len(vectors) > 1:
         raise LanguageError(
             "a statement combines vectors of different lengths",
-            vectors=" and ".join(f"{count} lanes" for count, _ in vectors),
+            found=" and ".join(f"{count} lanes" for count, _ in vectors),
         ).at(builder.location)
     return vectors[0] if vectors else None
 

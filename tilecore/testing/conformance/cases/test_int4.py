@@ -268,7 +268,7 @@ def test_what_is_refused(target):
 
     for make, text in (
         (odd, "odd number of int4"),
-        (atomic, "atomic operation on int4"),
+        (atomic, "atomic operation works on int4"),
         (on_chip_view, "T.view changes the element type of tile"),
     ):
         with pytest.raises(UnsupportedError, match=text) as caught:

@@ -199,10 +199,10 @@ def test_pointers_that_are_no_tensors():
         T.make_tensor(a, (2, 2))
 
     for use, words in (
-        (lambda a, B: None, "nothing gives a shape"),
+        (lambda a, B: None, "is a T.ptr without a shape"),
         (twice, "T.make_tensor is called twice for a"),
-        (lambda a, B: T.make_tensor(B, (4,)), "takes a parameter that is a T.ptr"),
-        (lambda a, B: T.make_tensor(a, (4,), "float16"), "another element type"),
+        (lambda a, B: T.make_tensor(B, (4,)), "is not a T.ptr parameter"),
+        (lambda a, B: T.make_tensor(a, (4,), "float16"), "the element type of T.make_tensor"),
     ):
         with pytest.raises((LanguageError, UnsupportedError), match=words):
             build(use)
