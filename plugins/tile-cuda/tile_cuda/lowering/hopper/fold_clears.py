@@ -5,7 +5,7 @@ The sums would be written twice, and the compiler would put the zeros between th
 
 from __future__ import annotations
 
-from tile_cuda.lowering.hopper.group_product import group_product_of
+from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
@@ -72,4 +72,4 @@ def _adds_to(call: TileCall, sums: Var, env: PassEnv) -> bool:
     others = (call.a.source, call.b.source)
     if not call.c.source.same_as(sums) or any(sums.same_as(other) for other in others):
         return False
-    return not isinstance(group_product_of(call, env, threads_of_call(call, env)), str)
+    return not isinstance(wgmma_config_of(call, env, threads_of_call(call, env)), str)

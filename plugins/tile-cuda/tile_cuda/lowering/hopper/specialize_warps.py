@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from math import prod
 
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.channels import Channel, find_channels
+from tile_cuda.lowering.hopper.cluster_multicast import BLOCKS as CLUSTER_BLOCKS
+from tile_cuda.lowering.hopper.cluster_multicast import cluster_axis, multicast_loads
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
-from tile_cuda.lowering.hopper.group_product import group_product_of
-from tile_cuda.lowering.hopper.overlap_products import overlapped
-from tile_cuda.lowering.hopper.pair_blocks import BLOCKS as BLOCKS_OF_PAIR
-from tile_cuda.lowering.hopper.pair_blocks import paired_axis, shared_fills
-from tile_cuda.lowering.hopper.persist_blocks import persisted
-from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, warps_of
+from tile_cuda.lowering.hopper.overlap_wgmma import overlapped
+from tile_cuda.lowering.hopper.persistent_blocks import with_persistent_blocks
+from tile_cuda.lowering.hopper.pipelines import Pipeline, find_pipelines
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
+from tile_cuda.lowering.hopper.warp_roles import CircularBuffer, Consumer, Declined, Producer, warps_of
+from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tile_cuda.target import multiprocessors_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
@@ -54,7 +54,7 @@ from tilecore.transform import PassConfigKey
 
 ROLES = "cuda.roles"  # attribute: of a kernel's code; its value is the number of further threads
 ROLE = "cuda.role"  # attribute: one role's part of it: "init", "producer", "consumer"
-CHANNELS = "channels"  # the fact: {a tile's ring: the Ring}
+PIPELINES = "channels"  # the fact: {a tile's ring: the Ring}
 OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its rings
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS, OTHERS = 168, 40  # of a thread; beside its fragments
@@ -63,7 +63,7 @@ _OFF = (PassConfigKey.TL_DISABLE_WARP_SPECIALIZED, PassConfigKey.TL_DISABLE_TMA_
 
 
 def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    env.facts[CHANNELS] = {}
+    env.facts[PIPELINES] = {}
     env.facts[TENSORS] = {param for param in func.params if is_buffer_var(param)}
     env.facts[TENSORS] |= {a.buffer for a in collect(func.body, AllocBuffer) if is_global(a.buffer)}
     if "wgmma" not in env.capabilities.features:
@@ -106,13 +106,13 @@ class _Kernel:
             self.env.note("warp_roles", {"tile": name, "declined": f"threads fill it: {reason}"})
         if not any(channel.slots > 1 for channel in channels):
             raise Declined("no T.Pipelined loop fills tiles that a tensor map can fill")
-        shared = [] if axis is None else shared_fills(channels, code, axis.node.var, self.divisors)
-        rings = [Ring(channel, shared) for channel in channels]
+        shared = [] if axis is None else multicast_loads(channels, code, axis.node.var, self.divisors)
+        rings = [CircularBuffer(channel, shared) for channel in channels]
         filling = renewed(Producer(rings, code).run())
         using = Consumer(rings, code, self.env, lambda node: self._loop(node)).run()
         for ring in rings:
             for tile, slots in ring.slots.items():
-                self.env.facts[CHANNELS][slots] = ring
+                self.env.facts[PIPELINES][slots] = ring
                 follow(self.env, tile, slots, ring.count)
             self._note(ring)
         init = seq([s for ring in rings for s in ring.init(warps_of(self.threads.count))])
@@ -152,10 +152,10 @@ class _Kernel:
         """Whether its product is faster beside a warp that loads (docs/notes/hopper.md, "A slot to spare")."""
         if dtype_of(call.a.source) != "float32":
             return True
-        return not isinstance(group_product_of(call, self.env, threads_of_call(call, self.env)), str)
+        return not isinstance(wgmma_config_of(call, self.env, threads_of_call(call, self.env)), str)
 
-    def _channels(self, code: Stmt) -> tuple[list[Channel], dict[str, str]]:
-        return find_channels(code, self.env.facts[TENSORS], self.divisors)
+    def _channels(self, code: Stmt) -> tuple[list[Pipeline], dict[str, str]]:
+        return find_pipelines(code, self.env.facts[TENSORS], self.divisors)
 
     def _persisted(self, code: Stmt) -> tuple[list[AttrStmt], Stmt, AttrStmt | None]:
         """The axes and the code that go through the grid's blocks, and the axis along which blocks make pairs."""
@@ -166,20 +166,20 @@ class _Kernel:
         axis = self._paired(code, channels, blocks)
         self.order = f"{blocks} blocks that take the grid's in turn"
         if axis is not None:
-            blocks -= blocks % BLOCKS_OF_PAIR
+            blocks -= blocks % CLUSTER_BLOCKS
             self.order = f"{blocks} blocks that take the grid's in turn, pairs along {axis.node.var.name} side by side"
-        return *persisted(self.levels, code, blocks, self.kernel, axis), axis
+        return *with_persistent_blocks(self.levels, code, blocks, self.kernel, axis), axis
 
-    def _paired(self, code: Stmt, channels: list[Channel], blocks: int) -> AttrStmt | None:
-        found = paired_axis(self.levels, code, channels, self.divisors, self.env)
-        if not isinstance(found, str) and blocks < BLOCKS_OF_PAIR:
+    def _paired(self, code: Stmt, channels: list[Pipeline], blocks: int) -> AttrStmt | None:
+        found = cluster_axis(self.levels, code, channels, self.divisors, self.env)
+        if not isinstance(found, str) and blocks < CLUSTER_BLOCKS:
             found = f"{blocks} multiprocessor"
         if isinstance(found, str):
             self.env.note("block_pairs", {"declined": found})
             return None
         return found
 
-    def _blocks_at_once(self, code: Stmt, channels: list[Channel]) -> int:
+    def _blocks_at_once(self, code: Stmt, channels: list[Pipeline]) -> int:
         """How many blocks a multiprocessor holds, by what their rings take of its memory and their threads of its
         registers."""
         taken = sum(channel.bytes * channel.slots for channel in channels) + OTHER_BYTES
@@ -194,7 +194,7 @@ class _Kernel:
             return node
         return overlapped(node, self.env)
 
-    def _note(self, ring: Ring) -> None:
+    def _note(self, ring: CircularBuffer) -> None:
         names = ", ".join(str(tile.name) for tile in ring.channel.tiles)
         filled = "by a warp of its own"
         if ring.shared:

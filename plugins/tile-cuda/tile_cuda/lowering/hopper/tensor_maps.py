@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_cuda.launch.tensor_maps import DTYPES, MAX_RANK
-from tile_cuda.lowering.hopper.blocks import NAMES, PATTERN, PIECE, Blocks
+from tile_cuda.lowering.hopper.column_blocks import NAMES, PATTERN, PIECE, ColumnBlocks
 from tilecore.artifact.dims import dim_to_json
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
@@ -57,7 +57,7 @@ class Tiling:
         first = self.axes[0].at + const(self.boxes[number][1], dtype_of(self.axes[0].at))
         return [_int32(value) for value in (first, *(axis.at for axis in self.axes[1:]))]
 
-    def half_along(self, blocks: Blocks) -> int | None:
+    def half_along(self, blocks: ColumnBlocks) -> int | None:
         """The axis along which the tile can be cut into two halves, each of boxes of one size that lie side by side in
         memory; None for none."""
         if len(self.boxes) > 1 and len(self.boxes) % 2 == 0:
@@ -115,7 +115,7 @@ class MapTable:
 def tiling_of(
     region: TensorRegion,
     shape: tuple[int, ...],
-    blocks: Blocks | None,
+    blocks: ColumnBlocks | None,
     divisors: Mapping[Var, int],
     together: bool = True,
 ) -> Tiling | str:
@@ -148,17 +148,17 @@ def tiling_of(
 
 
 def tiling_of_part(
-    region: TensorRegion, shape: tuple[int, ...], blocks: Blocks | None, divisors: Mapping[Var, int]
+    region: TensorRegion, shape: tuple[int, ...], blocks: ColumnBlocks | None, divisors: Mapping[Var, int]
 ) -> Tiling | str:
     """As :func:`tiling_of`, for rows of a tile that lies in ``blocks``, or all of them."""
     if blocks is None:
         return tiling_of(region, shape, None, divisors)
-    part = Blocks(shape, blocks.span, blocks.columns)
+    part = ColumnBlocks(shape, blocks.span, blocks.columns)
     return tiling_of(region, shape, part, divisors, together=blocks.count == 1 or part.rows == blocks.rows)
 
 
 def _blocked(
-    tensor: Var, axes: list[Axis], blocks: Blocks, divisors: Mapping[Var, int], together: bool
+    tensor: Var, axes: list[Axis], blocks: ColumnBlocks, divisors: Mapping[Var, int], together: bool
 ) -> Tiling | str:
     inner, columns = axes[0], blocks.columns
     swizzle = NAMES[blocks.span]

@@ -1,7 +1,7 @@
 """Moves the wait for a product into the exponentials that run beside it, and keeps it there.
 
 In attention the product of weights and values runs on while the next scores become weights: maxima, exponentials, sums.
-``wait_products`` puts its wait behind all of that, but ptxas moves a wait (and all that is independent of it) freely
+``wait_wgmma`` puts its wait behind all of that, but ptxas moves a wait (and all that is independent of it) freely
 among instructions on registers: to the front, so that nothing runs beside the product, or to the end, so that rescaling
 its sums finds nothing to run beside. Which of the two it does depends on addresses and constants elsewhere; the same
 attention differed by 10 % for that. So the wait stands behind the first eighth of the exponentials here, with a fence

@@ -1,6 +1,6 @@
 """gemm by ``wgmma``: warpgroups of 128 threads multiply tiles that lie in shared memory (A also in registers).
 
-The instructions run on their own: they are issued here as one group, and ``wait_products`` puts the waits where
+The instructions run on their own: they are issued here as one group, and ``wait_wgmma`` puts the waits where
 something needs them to be done. PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
 """
 
@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.blocks import CODES, PIECE
-from tile_cuda.lowering.hopper.group_product import GROUP, ROWS, GroupProduct, group_product_of, operand_blocks
+from tile_cuda.lowering.hopper.column_blocks import CODES, PIECE
+from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, operand_blocks, wgmma_config_of
 from tile_cuda.operations import FENCE_OPERAND, WGMMA_GEMM
 from tilecore.contract.implementation import SHARED, TileOpImpl
 from tilecore.contract.passes import PassEnv
@@ -34,7 +34,7 @@ def issues_products(body: Stmt) -> bool:
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    found = group_product_of(call, env, threads_of_call(call, env))
+    found = wgmma_config_of(call, env, threads_of_call(call, env))
     return found if isinstance(found, str) else None
 
 
@@ -49,8 +49,8 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
 
 
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
-    p = group_product_of(call, env, threads)
-    assert isinstance(p, GroupProduct)
+    p = wgmma_config_of(call, env, threads)
+    assert isinstance(p, WgmmaConfig)
     found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
     if is_held(call.c):
         found[call.c.source] = p.layout_of_c()
@@ -66,8 +66,8 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
 class _Lowering:
     def __init__(self, call: TileCall, env: PassEnv) -> None:
         self.call, self.binding = call, env.facts["binding"]
-        found = group_product_of(call, env, self.binding.threads)
-        assert isinstance(found, GroupProduct)
+        found = wgmma_config_of(call, env, self.binding.threads)
+        assert isinstance(found, WgmmaConfig)
         self.p = p = found
         group = instructions.uniform(self.binding.thread // GROUP)
         self.row = group % p.along_m * (p.m_tiles * ROWS) if p.along_m > 1 else const(0, "int32")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_cuda.lowering.hopper.pair_blocks import BLOCKS as BLOCKS_OF_PAIR
+from tile_cuda.lowering.hopper.cluster_multicast import BLOCKS as CLUSTER_BLOCKS
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, nothing, seq
 from tilecore.ir.nodes import (
@@ -47,12 +47,12 @@ class Tiles:
         number = next(n for n, axis in enumerate(self.axes) if axis.same_as(paired))
         var = paired.node.var
         self.half = Var(f"{var.name}_pair", dtype_of(var))
-        count = const((constant(paired.value) or 0) // BLOCKS_OF_PAIR, dtype_of(var))
+        count = const((constant(paired.value) or 0) // CLUSTER_BLOCKS, dtype_of(var))
         domain = Range.from_min_extent(const(0, dtype_of(var)), count)
         axis = IterVar(domain, self.half, IterVar.ThreadIndex, paired.node.thread_tag)
         self.axes[number] = AttrStmt(axis, "thread_extent", count, nothing())
         if number == (1 if self.panels.by_rows else 0):
-            self.panels = Panels(max(1, self.panels.size // BLOCKS_OF_PAIR), self.panels.by_rows)
+            self.panels = Panels(max(1, self.panels.size // CLUSTER_BLOCKS), self.panels.by_rows)
 
     @property
     def total(self) -> Any:
@@ -66,7 +66,7 @@ class Tiles:
         made = self.indices(tile)
         if self.paired is not None:
             var, dtype = self.paired.node.var, dtype_of(self.paired.node.var)
-            value = self.half * const(BLOCKS_OF_PAIR, dtype) + rank.astype(dtype)
+            value = self.half * const(CLUSTER_BLOCKS, dtype) + rank.astype(dtype)
             made += [Bind(var, value), within(var, self.paired.value)]
         return made
 
@@ -85,14 +85,14 @@ class Tiles:
         return made
 
 
-def persisted(
+def with_persistent_blocks(
     levels: list[AttrStmt], code: Stmt, blocks: int, kernel: Stmt, paired: AttrStmt | None = None
 ) -> tuple[list[AttrStmt], Stmt]:
     """The kernel's axes and code with ``blocks`` blocks for all. paired: the axis along which two blocks of the user's
     are worked at side by side, by blocks 2 n and 2 n + 1; ``blocks`` is even then."""
     tiles = Tiles(levels, kernel, paired)
     block, wave, tile = Var("block", "int32"), Var("wave", "int32"), Var("tile", "int32")
-    together = 1 if paired is None else BLOCKS_OF_PAIR
+    together = 1 if paired is None else CLUSTER_BLOCKS
     many, one = const(blocks // together, "int32"), const(1, "int32")
     first = block if paired is None else tirx.floordiv(block, const(together, "int32"))
     rank = tirx.floormod(block, const(together, "int32"))
@@ -106,7 +106,7 @@ def persisted(
     threads = [level for level in levels if not str(level.node.thread_tag).startswith("blockIdx")]
     made: list[Stmt] = [within(block, all_blocks), loop]
     if paired is not None:
-        made.insert(0, tile_statement("annotate", ["cluster_dims", BLOCKS_OF_PAIR, 1, 1]))
+        made.insert(0, tile_statement("annotate", ["cluster_dims", CLUSTER_BLOCKS, 1, 1]))
     return [AttrStmt(axis, "thread_extent", all_blocks, nothing()), *threads], seq(made)
 
 

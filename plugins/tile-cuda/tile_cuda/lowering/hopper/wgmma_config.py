@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.blocks import PATTERN, Blocks, blocks_of
-from tile_cuda.lowering.product import SUMS, allows_tf32
+from tile_cuda.lowering.hopper.column_blocks import PATTERN, ColumnBlocks, column_blocks_of
+from tile_cuda.lowering.mma_config import SUMS, allows_tf32
 from tile_cuda.lowering.shapes import SHORT, Shape, shape_of
-from tile_cuda.lowering.warps import FULL_COLUMN
+from tile_cuda.lowering.warp_grid import FULL_COLUMN
 from tile_cuda.target import architecture_of
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
@@ -29,7 +29,7 @@ MOST_COLUMNS = 256
 REGISTERS, OTHERS = 65536, 32  # of a multiprocessor; of a thread, beside the sums of an instruction
 
 
-class GroupProduct(NamedTuple):
+class WgmmaConfig(NamedTuple):
     """m, n, k: the sizes of the block's product. along_m, along_n: warpgroups along them. columns: of an instruction.
     shape: the instruction of one warp that has the same fragments (PTX ISA, "Register fragments for wgmma")."""
 
@@ -76,7 +76,7 @@ class GroupProduct(NamedTuple):
         return resized(tiled(self.shape.operand_a, repeats, (self.m, self.k)), GROUP * self.along_m * self.along_n)
 
 
-def group_product_of(call: TileCall, env: PassEnv, threads: int | None) -> GroupProduct | str:
+def wgmma_config_of(call: TileCall, env: PassEnv, threads: int | None) -> WgmmaConfig | str:
     """The product, or why it cannot be done so."""
     if "wgmma" not in env.capabilities.features:
         return f"{architecture_of(env.target).name} has no products of warpgroups"
@@ -98,7 +98,7 @@ def group_product_of(call: TileCall, env: PassEnv, threads: int | None) -> Group
     if not ways:
         return f"{groups} warpgroups cannot share {m} x {n} in parts of whole instructions"
     along_m, along_n = min(ways) if int(call.policy) == FULL_COLUMN else max(ways)
-    made = GroupProduct(m, n, k, along_m, along_n, _columns(n // along_n, shape, groups), shape)
+    made = WgmmaConfig(m, n, k, along_m, along_n, _columns(n // along_n, shape, groups), shape)
     return _operand_fault(call, made) or made
 
 
@@ -126,7 +126,7 @@ def _columns(n: int, shape: Shape, groups: int) -> int:
     return max(fits, default=0)
 
 
-def _operand_fault(call: TileCall, p: GroupProduct) -> str | None:
+def _operand_fault(call: TileCall, p: WgmmaConfig) -> str | None:
     if not is_held(call.a) or call.transpose_a:
         fault = _shared_fault("A", call.a, not call.transpose_a, ROWS)
         if fault:
@@ -139,7 +139,7 @@ def _shared_fault(name: str, region: TensorRegion, along_k: bool, part: int) -> 
     """Why an operand in shared memory cannot be described. part: elements across K of each instruction, 0: all."""
     if not is_shared(region.source):
         return f"{name} is in {region.source.scope()} memory"
-    blocks = blocks_of(region.source)
+    blocks = column_blocks_of(region.source)
     if blocks is None:
         return f"the rows of {name} are no multiple of 32 bytes, or not a multiple of 8"
     rows, columns = region.region[-2:]
@@ -155,8 +155,8 @@ def _shared_fault(name: str, region: TensorRegion, along_k: bool, part: int) -> 
     return None
 
 
-def operand_blocks(region: TensorRegion) -> Blocks:
+def operand_blocks(region: TensorRegion) -> ColumnBlocks:
     """Of an operand in shared memory that :func:`group_product_of` accepted."""
-    found = blocks_of(region.source)
+    found = column_blocks_of(region.source)
     assert found is not None
     return found

@@ -9,7 +9,7 @@ from tilecore.ir.nodes import Call, IRModule
 from tilecore.ir.visit import collect
 
 
-def describe_products(module: IRModule, env: PassEnv) -> IRModule:
+def describe_wgmma(module: IRModule, env: PassEnv) -> IRModule:
     made = {}
     known: set[str] = set()  # the texts stand in front of all kernels of a source
     for var, func in module.functions.items():
@@ -29,4 +29,4 @@ def _line(name: str) -> str:
     return f"TC_WGMMA({', '.join([n, k, *types])})"
 
 
-DESCRIBE_PRODUCTS = Pass("describe_products", describe_products)
+DESCRIBE_WGMMA = Pass("describe_wgmma", describe_wgmma)

@@ -46,7 +46,7 @@ GEMM = "cuda.gemm"  # attribute: a product; in it allocations, clears and the lo
 OPERANDS = "cuda.operands"  # attribute: in that loop, the loads of a step's operands
 
 
-def schedule_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def schedule_mma(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def loop(node: For, mutator: Any) -> Any:
         made = _pipelined(node)
         return mutator.default_mutate(node) if made is None else made
@@ -205,4 +205,4 @@ def _range_of(node: For, start: int, stop: int) -> Stmt:
     return For(node.loop_var, const(start, "int32"), const(stop - start, "int32"), node.kind, node.body, span=node.span)
 
 
-SCHEDULE_PRODUCTS = Pass("schedule_products", schedule_products)
+SCHEDULE_MMA = Pass("schedule_mma", schedule_mma)

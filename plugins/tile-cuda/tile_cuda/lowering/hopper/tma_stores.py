@@ -12,12 +12,12 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.blocks import Blocks
-from tile_cuda.lowering.hopper.bulk_loads import MAPS
-from tile_cuda.lowering.hopper.group_product import GROUP, ROWS, GroupProduct, group_product_of
-from tile_cuda.lowering.hopper.place_roles import WARP_BARRIER
+from tile_cuda.lowering.hopper.column_blocks import ColumnBlocks
+from tile_cuda.lowering.hopper.lower_warp_roles import WARP_BARRIER
 from tile_cuda.lowering.hopper.specialize_warps import TENSORS
 from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
+from tile_cuda.lowering.hopper.tma_loads import MAPS
+from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, wgmma_config_of
 from tile_cuda.operations import WGMMA_GEMM
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
@@ -78,7 +78,7 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
 
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     product = _product_into(call.src.source, env)
-    assert isinstance(product, GroupProduct)
+    assert isinstance(product, WgmmaConfig)
     return {call.src.source: product.layout_of_c()}
 
 
@@ -90,7 +90,7 @@ class _Lowering:
     def __init__(self, call: TileCall, env: PassEnv) -> None:
         self.call, self.env, self.binding = call, env, env.facts["binding"]
         product = _product_into(call.src.source, env)
-        assert isinstance(product, GroupProduct)
+        assert isinstance(product, WgmmaConfig)
         self.p = p = product
         self.width = width_of(p)
         self.parts = p.n_tiles * p.columns // self.width
@@ -162,23 +162,23 @@ def _meet() -> Stmt:
     return Evaluate(Call(WARP_BARRIER, [], ret_ty="void"))
 
 
-def width_of(p: GroupProduct) -> int:
+def width_of(p: WgmmaConfig) -> int:
     """Columns of a store; 0 where a warpgroup's columns are no multiple of 16."""
     columns = p.n_tiles * p.columns
     return next((w for w in (WIDEST, 32, 16) if columns % w == 0), 0)
 
 
-def _blocks(shape: tuple[int, ...], dtype: str) -> Blocks:
-    return Blocks(shape, shape[-1] * DType(dtype).bytes, shape[-1])
+def _blocks(shape: tuple[int, ...], dtype: str) -> ColumnBlocks:
+    return ColumnBlocks(shape, shape[-1] * DType(dtype).bytes, shape[-1])
 
 
-def _product_into(sums: Var, env: PassEnv) -> GroupProduct | str:
+def _product_into(sums: Var, env: PassEnv) -> WgmmaConfig | str:
     """The product whose sums these are."""
     found = []
     for node in collect(env.facts[UNCHOSEN].body, Evaluate):
         call = as_tile_call(node)
         if call is not None and call.op.name in ("gemm", WGMMA_GEMM.name) and call.c.source.same_as(sums):
-            found.append(group_product_of(call, env, threads_of_call(call, env)))
+            found.append(wgmma_config_of(call, env, threads_of_call(call, env)))
     if not found or isinstance(found[0], str):
         return "its source is not the sums of products of warpgroups"
     product = found[0]
@@ -189,7 +189,7 @@ def _product_into(sums: Var, env: PassEnv) -> GroupProduct | str:
     return product if width_of(product) else f"{product.n} columns are no whole stores"
 
 
-def _tiling(call: TileCall, p: GroupProduct, row: Any, column: Any, env: PassEnv) -> Tiling | str:
+def _tiling(call: TileCall, p: WgmmaConfig, row: Any, column: Any, env: PassEnv) -> Tiling | str:
     """The map of one warp's store, whose first element is (row, column) of the tile."""
     axes = [axis for axis, r in enumerate(call.dst.region) if constant(r.extent) != 1]
     if [constant(call.dst.region[axis].extent) for axis in axes] != [p.m, p.n]:
@@ -212,4 +212,4 @@ def _read_elsewhere(tensor: Var, env: PassEnv) -> bool:
     return any(c.args[name].source.same_as(tensor) for c in calls if c is not None for name in c.op.reads)
 
 
-BULK_STORE = TileOpImpl("copy", "tensor store", lower, matches, priority=40, late=True, fragments=fragments)
+TMA_STORE = TileOpImpl("copy", "tensor store", lower, matches, priority=40, late=True, fragments=fragments)

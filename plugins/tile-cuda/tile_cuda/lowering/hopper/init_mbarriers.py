@@ -28,7 +28,7 @@ BARRIERS = "explicit_barriers"  # the fact: {buffer of barriers: arrivals that e
 CLUSTERS = "explicit_clusters"  # the fact: buffers of barriers of kernels with clusters
 
 
-def read_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     """Notes what T.alloc_barrier asks for, and refuses the expert forms where the architecture has none of them."""
     if not has_dialect_calls(func.body, KIND):
         return func
@@ -63,7 +63,7 @@ def _refuse_stages(body: Stmt) -> None:
                 )
 
 
-def ready_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def init_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     counts = env.facts.get(BARRIERS, {})
 
     def change(body: Stmt, threads: Threads) -> Stmt:
@@ -88,5 +88,5 @@ def _ready(barriers: list[Var], counts: dict[Var, Any], threads: Threads, in_clu
     return [once, instructions.cluster("barrier") if in_cluster else tile_statement("sync_threads", [])]
 
 
-READ_BARRIERS = Pass("read_barriers", read_barriers)
-READY_BARRIERS = Pass("ready_barriers", ready_barriers)
+COLLECT_MBARRIERS = Pass("read_barriers", collect_mbarriers)
+INIT_MBARRIERS = Pass("init_mbarriers", init_mbarriers)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.group_product import group_product_of
+from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, op_name, seq, statements_of, where
@@ -124,7 +124,7 @@ def _product(statement: Stmt, env: PassEnv) -> TileCall | None:
     call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
     if call is None or call.op.name != "gemm":
         return None
-    return None if isinstance(group_product_of(call, env, threads_of_call(call, env)), str) else call
+    return None if isinstance(wgmma_config_of(call, env, threads_of_call(call, env)), str) else call
 
 
 def _is_copy_in(statement: Stmt) -> bool:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.blocks import PATTERN, Blocks, blocks_of
-from tile_cuda.lowering.hopper.bulk_loads import MAPS
+from tile_cuda.lowering.hopper.column_blocks import PATTERN, ColumnBlocks, column_blocks_of
 from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of_part
+from tile_cuda.lowering.hopper.tma_loads import MAPS
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import const, constant, dtype_of, load, seq
@@ -25,7 +25,7 @@ class Box:
     """A tile in shared memory and the map that moves it. rows, columns: where it begins; blocks: None: row by row."""
 
     tile: Var
-    blocks: Blocks | None
+    blocks: ColumnBlocks | None
     tiling: Tiling
     leading: tuple[Any, ...]
     row: Any
@@ -63,13 +63,13 @@ def box_of(call: TileCall, env: PassEnv) -> Box | str:
     return Box(tile, blocks, tiling, tuple(places[:-2]), row, places[-1])
 
 
-def _blocks(near: TensorRegion) -> Blocks | None:
+def _blocks(near: TensorRegion) -> ColumnBlocks | None:
     """How the tile is kept: in blocks of columns, if rows enough are moved at once."""
     rows = constant(near.region[-2].extent) if len(near.region) > 1 else None
-    return blocks_of(near.source) if rows is not None and rows % PATTERN == 0 else None
+    return column_blocks_of(near.source) if rows is not None and rows % PATTERN == 0 else None
 
 
-def _part_fault(near: TensorRegion, blocks: Blocks | None, env: PassEnv) -> str | None:
+def _part_fault(near: TensorRegion, blocks: ColumnBlocks | None, env: PassEnv) -> str | None:
     """Why the part of the tile is no box of memory."""
     tile, last = near.source, near.region[-1]
     whole = constant(last.extent) == constant(tile.shape[-1])

@@ -26,7 +26,7 @@ NAMES = {128: "128B", 64: "64B", 32: "32B"}  # in a tensor map
 
 
 @dataclass(frozen=True)
-class Blocks:
+class ColumnBlocks:
     """span: bytes of a block's row. columns: elements of it. rows: of the tile. count: blocks side by side."""
 
     shape: tuple[int, ...]
@@ -68,7 +68,7 @@ class Blocks:
         return BufferLayout(name, shape, place, alignment=self.alignment)
 
 
-def blocks_of(buffer: Var) -> Blocks | None:
+def column_blocks_of(buffer: Var) -> ColumnBlocks | None:
     """How a shared tile is cut; None where its rows are not of such a size."""
     shape = [constant(size) for size in buffer.shape]
     bits = DType(dtype_of(buffer)).bits
@@ -77,4 +77,4 @@ def blocks_of(buffer: Var) -> Blocks | None:
     sizes = tuple(int(size or 0) for size in shape)
     row_bytes = sizes[-1] * bits // 8
     span = next((s for s in SPANS if row_bytes % s == 0), None)
-    return None if span is None or sizes[-2] % 8 else Blocks(sizes, span, span * 8 // bits)
+    return None if span is None or sizes[-2] % 8 else ColumnBlocks(sizes, span, span * 8 // bits)

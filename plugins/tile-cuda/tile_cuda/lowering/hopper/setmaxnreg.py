@@ -29,4 +29,4 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     return instructions.registers(name, int(constant(call.rest[0]) or 0), call.span)
 
 
-REGISTERS = TileOpImpl("annotate", "registers of warpgroups", lower, matches, priority=10, late=True)
+SETMAXNREG = TileOpImpl("annotate", "registers of warpgroups", lower, matches, priority=10, late=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from tile_cuda.lowering.hopper.blocks import PATTERN, blocks_of
+from tile_cuda.lowering.hopper.column_blocks import PATTERN, column_blocks_of
 from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of_part
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
@@ -43,7 +43,7 @@ SLOT = 128  # bytes: where a tensor map may put a tile
 
 
 @dataclass(eq=False)
-class Fill:
+class TmaLoad:
     """copies: with their place among all copies of the kernel. owner: the statement whose block of code they are in,
     None for the kernel's own. users: in order."""
 
@@ -75,18 +75,18 @@ class Fill:
 
 
 @dataclass(eq=False)
-class Channel:
+class Pipeline:
     """Tiles that are filled and used together. fills: for each time that they are, the fill of each tile."""
 
     tiles: list[Var]
-    fills: list[list[Fill]]
+    fills: list[list[TmaLoad]]
 
     @property
     def slots(self) -> int:
-        return max(1, *(fill.stages for fill in self.every_fill))
+        return max(1, *(fill.stages for fill in self.all_loads))
 
     @property
-    def every_fill(self) -> list[Fill]:
+    def all_loads(self) -> list[TmaLoad]:
         return [fill for together in self.fills for fill in together]
 
     @property
@@ -103,7 +103,7 @@ def bytes_of(tile: Var) -> int:
     return DType(dtype_of(tile)).bytes * prod(int(constant(size) or 0) for size in tile.shape)
 
 
-def find_channels(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) -> tuple[list[Channel], dict[str, str]]:
+def find_pipelines(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) -> tuple[list[Pipeline], dict[str, str]]:
     """The channels of a kernel's code in the order of their first fills; and of further tiles that global memory is
     copied to, by name, why they are none. tensors: that a launch can make maps of."""
     scan = _Scan(body, tensors, divisors)
@@ -115,7 +115,7 @@ def find_channels(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) ->
     for tile, fills in tiles.items():
         if any(fill.stages > 1 for fill in fills) and bytes_of(tile) % SLOT:
             scan.refused.setdefault(tile, f"its slots of {bytes_of(tile)} bytes would not lie at multiples of {SLOT}")
-    groups: dict[Any, Channel] = {}
+    groups: dict[Any, Pipeline] = {}
     for tile, fills in tiles.items():
         if tile in scan.refused:
             continue
@@ -125,14 +125,14 @@ def find_channels(body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) ->
             for together, fill in zip(groups[key].fills, fills, strict=True):
                 together.append(fill)
         else:
-            groups[key] = Channel([tile], [[fill] for fill in fills])
+            groups[key] = Pipeline([tile], [[fill] for fill in fills])
     return list(groups.values()), {str(tile.name): reason for tile, reason in scan.refused.items()}
 
 
-def tiling_of_fill(call: TileCall, divisors: Mapping[Var, int], slots: int = 0) -> Tiling | str:
+def tiling_of_load(call: TileCall, divisors: Mapping[Var, int], slots: int = 0) -> Tiling | str:
     """The map that fills the tile of a copy, or rows of it. slots: axes of a ring in front of those of its tiles."""
     shape = tuple(int(constant(r.extent) or 0) for r in list(call.dst.region)[slots:])
-    return tiling_of_part(call.src, shape, blocks_of(call.dst.source), divisors)
+    return tiling_of_part(call.src, shape, column_blocks_of(call.dst.source), divisors)
 
 
 def _known(value: Any) -> Any:
@@ -150,7 +150,7 @@ def _is_rows(part: TensorRegion) -> bool:
 class _Scan:
     def __init__(self, body: Stmt, tensors: set[Var], divisors: Mapping[Var, int]) -> None:
         self.tensors, self.divisors = tensors, divisors
-        self.fills: dict[Var, list[Fill]] = {}
+        self.fills: dict[Var, list[TmaLoad]] = {}
         self.copies = 0
         self.refused: dict[Var, str] = {}
         self.written = {store.buffer for store in collect(body, BufferStore)}
@@ -164,7 +164,7 @@ class _Scan:
     def block(self, body: Stmt, owner: Any) -> set[Var]:
         """Notes the fills in a block of code; the tiles that it uses before it fills them."""
         exposed: set[Var] = set()
-        current: dict[Var, Fill] = {}
+        current: dict[Var, TmaLoad] = {}
         for statement in statements_of(body):
             call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
             if call is not None and self._is_fill(call):
@@ -185,7 +185,7 @@ class _Scan:
                 self._refuse(tile, "it is used before it is filled")
         return exposed
 
-    def _fill(self, node: Evaluate, call: TileCall, owner: Any, current: dict[Var, Fill]) -> None:
+    def _fill(self, node: Evaluate, call: TileCall, owner: Any, current: dict[Var, TmaLoad]) -> None:
         """Notes a copy: the next rows of a tile that is not whole yet, or the first of another turn."""
         tile, self.copies = call.dst.source, self.copies + 1
         first, open_fill = _known(call.dst.region[0].min), current.get(tile)
@@ -197,7 +197,7 @@ class _Scan:
             return
         if first != 0:
             self._refuse(tile, PART)
-        current[tile] = Fill([(self.copies, node)], [call], owner)
+        current[tile] = TmaLoad([(self.copies, node)], [call], owner)
         self.fills.setdefault(tile, []).append(current[tile])
 
     def _used(self, statement: Stmt) -> set[Var]:
@@ -251,7 +251,7 @@ class _Scan:
             not is_global(load.source) for r in call.src.region for load in collect(r.min, TensorLoad, TensorRegion)
         ):
             return "where it comes from is known to threads only"
-        found = tiling_of_fill(call, self.divisors)
+        found = tiling_of_load(call, self.divisors)
         return found if isinstance(found, str) else None
 
     def _refuse(self, tile: Var, reason: str) -> None:

@@ -28,7 +28,7 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
 
-def drain_stores(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def wait_tma_stores(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(each_kernel(func.body, _drained))
 
 
@@ -61,4 +61,4 @@ def _first(element: Any) -> Any:
     return load(element.source, [const(0, "int32")] * len(element.indices))
 
 
-DRAIN_STORES = Pass("drain_stores", drain_stores)
+WAIT_TMA_STORES = Pass("wait_tma_stores", wait_tma_stores)

@@ -12,9 +12,9 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.channels import Channel, Fill
-from tile_cuda.lowering.hopper.group_product import group_product_of
-from tile_cuda.lowering.hopper.pair_blocks import BLOCKS
+from tile_cuda.lowering.hopper.cluster_multicast import BLOCKS
+from tile_cuda.lowering.hopper.pipelines import Pipeline, TmaLoad
+from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of, is_nothing, load, seq, statements_of, store, with_body
@@ -37,8 +37,8 @@ from tilecore.ir.visit import collect, variables
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.pipeline_loops import STAGES, on_slot
 
-BULK = "bulk"  # the hint of a copy by a tensor map
-PAIRED = "paired"  # the hint of one that two blocks share: pair_blocks.py
+TMA = "bulk"  # the hint of a copy by a tensor map
+MULTICAST = "paired"  # the hint of one that two blocks share: cluster_multicast.py
 MOST_TURNS = 1 << 30
 
 
@@ -46,13 +46,13 @@ class Declined(Exception):
     """The kernel cannot be divided so; the reason."""
 
 
-class Ring:
+class CircularBuffer:
     """A channel's memory. slots: {tile: its ring, [slots, ...]}. full, empty: barriers, one a slot. shared: the fills
     that a block does for its neighbour too; blocks: whose warps release a slot."""
 
-    def __init__(self, channel: Channel, shared: Sequence[Fill] = ()) -> None:
+    def __init__(self, channel: Pipeline, shared: Sequence[TmaLoad] = ()) -> None:
         self.channel = channel
-        self.shared = [fill for fill in channel.every_fill if fill in shared]
+        self.shared = [fill for fill in channel.all_loads if fill in shared]
         self.blocks = BLOCKS if self.shared else 1
         self.count = channel.slots
         self.slots: dict[Var, Var] = {}
@@ -85,19 +85,19 @@ class Ring:
         return _simple(tirx.floormod(half, const(2, "int32")))
 
 
-class Turns:
+class Iterations:
     """The number of each turn in one role's code, as an expression or a variable that is defined in front of it."""
 
-    def __init__(self, rings: list[Ring], body: Stmt) -> None:
+    def __init__(self, rings: list[CircularBuffer], body: Stmt) -> None:
         self.rings = rings
         self.counters = {
             ring: tirx.decl_buffer([1], "int32", f"{ring.channel.name}_turn", scope="local.var", layout=None)
             for ring in rings
             if self._is_counted(ring, body)
         }
-        self.bases: dict[tuple[Ring, Any], Any] = {}
+        self.bases: dict[tuple[CircularBuffer, Any], Any] = {}
 
-    def _is_counted(self, ring: Ring, body: Stmt) -> bool:
+    def _is_counted(self, ring: CircularBuffer, body: Stmt) -> bool:
         """Is it filled in several places, or in one that is come to several times?"""
         owners = {fill.owner for fills in ring.channel.fills for fill in fills}
         if len(owners) > 1:
@@ -134,12 +134,12 @@ class Turns:
             after.append(store(self.counters[ring], _simple(base + step), [const(0, "int32")]))
         return before, after
 
-    def _read(self, ring: Ring) -> tuple[Var, list[Stmt]]:
+    def _read(self, ring: CircularBuffer) -> tuple[Var, list[Stmt]]:
         base = Var(f"{ring.channel.name}_from", "int32")
         value = load(self.counters[ring], [const(0, "int32")])
         return base, [Bind(base, value), within(base, const(MOST_TURNS, "int32"))]
 
-    def of(self, ring: Ring, event: int) -> tuple[Any, list[Stmt]]:
+    def of(self, ring: CircularBuffer, event: int) -> tuple[Any, list[Stmt]]:
         """The turn of an event of a channel, and statements in front of it."""
         owner = ring.channel.fills[event][0].owner
         if isinstance(owner, For):
@@ -153,7 +153,7 @@ class Turns:
         return base, [*made, following]
 
 
-def _times(ring: Ring, node: For) -> int:
+def _times(ring: CircularBuffer, node: For) -> int:
     """How often a step of the loop fills the ring itself; what further loops in it do is counted there."""
     mine = sum(1 for fills in ring.channel.fills if isinstance(fills[0].owner, For) and fills[0].owner.same_as(node))
     inner = {fills[0].owner for fills in ring.channel.fills if fills[0].owner is not None}
@@ -169,8 +169,8 @@ def _is_in(inner: Any, node: Stmt) -> bool:
 class Producer:
     """The code that fills: of all statements only the fills, and what decides when and from where."""
 
-    def __init__(self, rings: list[Ring], body: Stmt) -> None:
-        self.turns = Turns(rings, body)
+    def __init__(self, rings: list[CircularBuffer], body: Stmt) -> None:
+        self.turns = Iterations(rings, body)
         self.events = _events(rings, last=True)
         self.dropped: set[Var] = set()
         self.body = body
@@ -213,7 +213,7 @@ class Producer:
             return [IfThenElse(node.condition, then, None if other is None or is_nothing(other) else other)]
         return self._block(node.body)
 
-    def _fill(self, ring: Ring, event: int) -> list[Stmt]:
+    def _fill(self, ring: CircularBuffer, event: int) -> list[Stmt]:
         turn, made = self.turns.of(ring, event)
         slot, span = ring.slot(turn), ring.channel.fills[event][-1].nodes[-1].span
         at = [slot]
@@ -226,7 +226,7 @@ class Producer:
                     self._check(bound.min, f"where {fill.tile.name} comes from")
                 moved = as_tile_call(on_slot(node, ring.slots, [fill.tile], slot))
                 assert moved is not None
-                how = {BULK: 1, PAIRED: 1} if fill in ring.shared else {BULK: 1}
+                how = {TMA: 1, MULTICAST: 1} if fill in ring.shared else {TMA: 1}
                 made.append(moved.rebuilt(hints={**moved.hints, **how}))
         return made
 
@@ -242,20 +242,20 @@ class Producer:
 class Consumer:
     """The rest of the code, on the slots of the rings. loop: what becomes of a loop that uses rings."""
 
-    def __init__(self, rings: list[Ring], body: Stmt, env: PassEnv, loop: Callable[[For], Stmt]) -> None:
-        self.turns = Turns(rings, body)
+    def __init__(self, rings: list[CircularBuffer], body: Stmt, env: PassEnv, loop: Callable[[For], Stmt]) -> None:
+        self.turns = Iterations(rings, body)
         self.env, self.loop, self.body = env, loop, body
-        self.fills = {node: fill for ring in rings for fill in ring.channel.every_fill for node in fill.nodes}
+        self.fills = {node: fill for ring in rings for fill in ring.channel.all_loads for node in fill.nodes}
         self.events = _events(rings, last=False)
-        self.first: dict[Stmt, list[tuple[Ring, int]]] = {}
-        self.last: dict[Stmt, list[tuple[Ring, int]]] = {}
+        self.first: dict[Stmt, list[tuple[CircularBuffer, int]]] = {}
+        self.last: dict[Stmt, list[tuple[CircularBuffer, int]]] = {}
         for ring in rings:
             for event, fills in enumerate(ring.channel.fills):
                 self.first.setdefault(fills[0].users[0], []).append((ring, event))
                 self.last.setdefault(fills[0].users[-1], []).append((ring, event))
         self.tiles = {tile: ring for ring in rings for tile in ring.channel.tiles}
         self.current: dict[Var, Any] = {}  # the slot of each tile
-        self.turn: dict[tuple[Ring, int], Any] = {}
+        self.turn: dict[tuple[CircularBuffer, int], Any] = {}
 
     def run(self) -> Stmt:
         return seq([*self.turns.start(), *self._block(self.body)])
@@ -274,18 +274,18 @@ class Consumer:
                 made.append(self._release(*event))
         return made
 
-    def _turn(self, ring: Ring, event: int) -> list[Stmt]:
+    def _turn(self, ring: CircularBuffer, event: int) -> list[Stmt]:
         turn, made = self.turns.of(ring, event)
         self.turn[ring, event] = turn
         for tile in ring.channel.tiles:
             self.current[tile] = ring.slot(turn)
         return made
 
-    def _wait(self, ring: Ring, event: int) -> Stmt:
+    def _wait(self, ring: CircularBuffer, event: int) -> Stmt:
         turn = self.turn[ring, event]
         return instructions.transaction("wait", load(ring.full, [ring.slot(turn)]), ring.parity(turn))
 
-    def _release(self, ring: Ring, event: int) -> Stmt:
+    def _release(self, ring: CircularBuffer, event: int) -> Stmt:
         slot = ring.slot(self.turn[ring, event])
         zero = const(0, "int32")
         firsts = [load(ring.slots[t], [slot, *[zero] * len(t.shape)]) for t in ring.channel.tiles]
@@ -297,7 +297,7 @@ class Consumer:
         call = as_tile_call(user) if isinstance(user, Evaluate) else None
         if call is None or call.op.name != "gemm":
             return False
-        return not isinstance(group_product_of(call, self.env, threads_of_call(call, self.env)), str)
+        return not isinstance(wgmma_config_of(call, self.env, threads_of_call(call, self.env)), str)
 
     def _statement(self, node: Stmt) -> list[Stmt]:
         if not any(inner in self.fills for inner in collect(node, Evaluate)):
@@ -315,7 +315,7 @@ class Consumer:
         return [AttrStmt(node.node, node.attr_key, node.value, seq(self._block(node.body)), span=node.span)]
 
 
-def _events(rings: list[Ring], last: bool) -> dict[Evaluate, tuple[Ring, int]]:
+def _events(rings: list[CircularBuffer], last: bool) -> dict[Evaluate, tuple[CircularBuffer, int]]:
     """The copy that stands for each event: the last one where all are started, the first where a turn begins."""
     made = {}
     for ring in rings:

@@ -15,7 +15,7 @@ from tilecore.ir.visit import collect
 BLOCKS = "simt.min_blocks"
 
 
-def bound_blocks(module: IRModule, env: PassEnv) -> IRModule:
+def set_launch_bounds(module: IRModule, env: PassEnv) -> IRModule:
     made = {}
     for var, func in module.functions.items():
         hands_over = any(op_name(call) == instructions.REGISTERS for call in collect(func.body, Call))
@@ -24,4 +24,4 @@ def bound_blocks(module: IRModule, env: PassEnv) -> IRModule:
     return IRModule(made)
 
 
-BOUND_BLOCKS = Pass("bound_blocks", bound_blocks)
+SET_LAUNCH_BOUNDS = Pass("set_launch_bounds", set_launch_bounds)

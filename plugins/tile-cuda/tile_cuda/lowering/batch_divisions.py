@@ -34,7 +34,7 @@ from tilecore.lowering.simt.share_divisors import QUOTIENT
 _MOST = 64  # elements: an array of more would not stay in registers
 
 
-def group_quotients(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def batch_divisions(func: PrimFunc, env: PassEnv) -> PrimFunc:
     if not any(op_name(call) == QUOTIENT for call in collect(func.body, Call)):
         return func
     analyzer = Analyzer()
@@ -83,4 +83,4 @@ def _is_independent(dividend: Any, body: BufferStore, var: Var, analyzer: Analyz
     return bool(step) and all(structural_equal(read.indices[0], index) for read in reads)
 
 
-GROUP_QUOTIENTS = Pass("group_quotients", group_quotients)
+BATCH_DIVISIONS = Pass("batch_divisions", batch_divisions)

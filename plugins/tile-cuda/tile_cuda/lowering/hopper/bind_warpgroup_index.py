@@ -17,7 +17,7 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
 
-def number_groups(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def bind_warpgroup_index(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(each_kernel(func.body, _numbered))
 
 
@@ -57,4 +57,4 @@ def _defined(body: Stmt) -> Stmt:
     return seq([Bind(group, calls[0]), made])
 
 
-NUMBER_GROUPS = Pass("number_groups", number_groups)
+BIND_WARPGROUP_INDEX = Pass("bind_warpgroup_index", bind_warpgroup_index)

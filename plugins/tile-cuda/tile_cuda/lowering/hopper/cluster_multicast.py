@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tile_cuda.lowering.hopper.blocks import blocks_of
-from tile_cuda.lowering.hopper.channels import Channel, Fill, bytes_of, tiling_of_fill
+from tile_cuda.lowering.hopper.column_blocks import column_blocks_of
+from tile_cuda.lowering.hopper.pipelines import Pipeline, TmaLoad, bytes_of, tiling_of_load
 from tile_cuda.lowering.hopper.tensor_maps import Tiling
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
@@ -29,8 +29,8 @@ SECTOR = 32  # bytes
 KEY = PassConfigKey.TL_BLOCK_PAIRS
 
 
-def paired_axis(
-    levels: list[AttrStmt], code: Stmt, channels: list[Channel], divisors: Mapping[Var, int], env: PassEnv
+def cluster_axis(
+    levels: list[AttrStmt], code: Stmt, channels: list[Pipeline], divisors: Mapping[Var, int], env: PassEnv
 ) -> AttrStmt | str:
     """The axis of the grid along which two neighbours make a pair, or why there are none."""
     wanted = env.config.get(str(KEY))
@@ -47,7 +47,7 @@ def paired_axis(
     for level in levels:
         blocks = constant(level.value)
         if str(level.node.thread_tag).startswith("blockIdx") and blocks and blocks % BLOCKS == 0:
-            fills = shared_fills(rings, code, level.node.var, divisors)
+            fills = multicast_loads(rings, code, level.node.var, divisors)
             saved[level] = sum(bytes_of(fill.tile) for fill in fills)
     if not saved:
         return "no axis of the grid is known to have an even number of blocks"
@@ -55,7 +55,7 @@ def paired_axis(
     return best if saved[best] else "neighbouring blocks load no tile in common"
 
 
-def shared_fills(channels: list[Channel], code: Stmt, axis: Var, divisors: Mapping[Var, int]) -> list[Fill]:
+def multicast_loads(channels: list[Pipeline], code: Stmt, axis: Var, divisors: Mapping[Var, int]) -> list[TmaLoad]:
     """The fills that are the same for neighbours along ``axis``, and can be done in halves."""
     differing = {axis}
     for bind in collect(code, Bind):
@@ -64,8 +64,8 @@ def shared_fills(channels: list[Channel], code: Stmt, axis: Var, divisors: Mappi
     steady = _steady(code, differing)
     made = []
     for channel in channels:
-        if all(node in steady for fill in channel.every_fill for node in fill.nodes):
-            made += [f for f in channel.every_fill if _is_same(f, differing) and _halves(f, divisors)]
+        if all(node in steady for fill in channel.all_loads for node in fill.nodes):
+            made += [f for f in channel.all_loads if _is_same(f, differing) and _halves(f, divisors)]
     return made
 
 
@@ -86,29 +86,29 @@ def _steady(node: Any, differing: set[Var]) -> set[Evaluate]:
     return set().union(*(_steady(part, differing) for part in inner))
 
 
-def _is_same(fill: Fill, differing: set[Var]) -> bool:
+def _is_same(fill: TmaLoad, differing: set[Var]) -> bool:
     return not any(variables(bound.min) & differing for call in fill.calls for bound in call.src.region)
 
 
-def _tiling(fill: Fill, divisors: Mapping[Var, int]) -> Tiling:
+def _tiling(fill: TmaLoad, divisors: Mapping[Var, int]) -> Tiling:
     """Of its first copy."""
-    made = tiling_of_fill(fill.calls[0], divisors)
+    made = tiling_of_load(fill.calls[0], divisors)
     assert isinstance(made, Tiling)  # find_channels asked
     return made
 
 
-def _halves(fill: Fill, divisors: Mapping[Var, int]) -> bool:
-    blocks = blocks_of(fill.tile)
+def _halves(fill: TmaLoad, divisors: Mapping[Var, int]) -> bool:
+    blocks = column_blocks_of(fill.tile)
     if blocks is None or len(fill.calls) > 1:
         return False
     return _tiling(fill, divisors).half_along(blocks) is not None
 
 
-def _whole_sectors(channels: list[Channel], divisors: Mapping[Var, int]) -> str:
+def _whole_sectors(channels: list[Pipeline], divisors: Mapping[Var, int]) -> str:
     """Names of tensors whose rows are not known to begin in the middle of a sector."""
     plain: dict[str, None] = {}
     for channel in channels:
-        for fill in channel.every_fill:
+        for fill in channel.all_loads:
             tiling = _tiling(fill, divisors)
             stride = constant(tiling.axes[1].stride) if len(tiling.axes) > 1 else None
             if stride is None or int(stride) * DType(dtype_of(tiling.tensor)).bytes % SECTOR == 0:

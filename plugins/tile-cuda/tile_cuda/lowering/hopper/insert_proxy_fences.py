@@ -21,7 +21,7 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.insert_barriers import BARRIER
 
 
-def fence_writes(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def insert_proxy_fences(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(each_kernel(func.body, _fenced))
 
 
@@ -81,4 +81,4 @@ class _Fences:
         return bool(written_by_threads(node) & self.tiles & variables(node))
 
 
-FENCE_WRITES = Pass("fence_writes", fence_writes)
+INSERT_PROXY_FENCES = Pass("insert_proxy_fences", insert_proxy_fences)

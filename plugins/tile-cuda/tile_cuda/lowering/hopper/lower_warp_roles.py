@@ -11,8 +11,8 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.group_product import GROUP
 from tile_cuda.lowering.hopper.specialize_warps import ROLE, ROLES
+from tile_cuda.lowering.hopper.wgmma_config import GROUP
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, constant, dtype_of, op_name, seq
@@ -48,7 +48,7 @@ FEW, ACQUIRED = 24, 240  # of a producer's thread; at most of a consumer's
 CONSUMERS = 1  # the number of the consumers' named barrier; 0 is the block's
 
 
-def place_roles(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def lower_warp_roles(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt) -> Stmt:
         if isinstance(body, SeqStmt):
             return SeqStmt([change(part) for part in body.seq], span=body.span)
@@ -156,4 +156,4 @@ def _released(node: Evaluate, thread: Var) -> Stmt:
     return seq([*meet, arrive])
 
 
-PLACE_ROLES = Pass("place_roles", place_roles)
+LOWER_WARP_ROLES = Pass("lower_warp_roles", lower_warp_roles)

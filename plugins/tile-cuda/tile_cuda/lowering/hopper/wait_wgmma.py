@@ -72,7 +72,7 @@ class Group:
 State = tuple[Group, ...]  # the youngest first
 
 
-def wait_products(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def wait_wgmma(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt, threads: Threads) -> Stmt:
         if not issues_products(body):
             return body
@@ -283,4 +283,4 @@ def _elsewhere(group: Group, node: For, step: Any) -> Group:
     return replace(group, tiles=tuple(tiles))
 
 
-WAIT_PRODUCTS = Pass("wait_products", wait_products)
+WAIT_WGMMA = Pass("wait_wgmma", wait_wgmma)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.shapes import Shape, shape_of
-from tile_cuda.lowering.warps import warp_grid
+from tile_cuda.lowering.warp_grid import warp_grid
 from tile_cuda.target import architecture_of
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
@@ -26,7 +26,7 @@ SUMS = {
 }
 
 
-class Product(NamedTuple):
+class MmaConfig(NamedTuple):
     """m, n, k: the sizes of the block's product. along_m, along_n: warps along them; copies: warps that do the same."""
 
     m: int
@@ -65,7 +65,7 @@ class Product(NamedTuple):
         return self.steps * self.shape.depth > self.k
 
 
-def product_of(call: TileCall, env: PassEnv, threads: int | None) -> Product | str:
+def mma_config_of(call: TileCall, env: PassEnv, threads: int | None) -> MmaConfig | str:
     """The product, or why it cannot be done so."""
     if any(constant(r.extent) is None for region in (call.a, call.b, call.c) for r in region.region[-2:]):
         return "a tile size is not known when compiling"
@@ -78,7 +78,7 @@ def product_of(call: TileCall, env: PassEnv, threads: int | None) -> Product | s
         return f"{threads} threads are no whole number of warps"
     tiles = -(-m // shape.rows), -(-n // shape.columns)
     along_m, along_n = warp_grid(*tiles, warps, int(call.policy), (shape.rows, shape.columns))
-    return Product(m, n, k, along_m, along_n, warps // (along_m * along_n), shape)
+    return MmaConfig(m, n, k, along_m, along_n, warps // (along_m * along_n), shape)
 
 
 def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
@@ -98,6 +98,6 @@ def allows_tf32(call: TileCall, env: PassEnv) -> bool:
     return bool(call.hints.get("allow_tf32", env.config.get(str(PassConfigKey.TL_ALLOW_TF32), False)))
 
 
-def a_is_held(call: TileCall, product: Product) -> bool:
+def a_is_held(call: TileCall, product: MmaConfig) -> bool:
     """Does A lie in registers as the instructions want it?"""
     return is_held(call.a) and not call.transpose_a and not product.k_overshoots

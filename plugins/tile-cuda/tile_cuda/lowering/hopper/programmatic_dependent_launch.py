@@ -18,7 +18,7 @@ from tilecore.transform import PassConfigKey
 FEATURE = "programmatic_launch"
 
 
-def chain_kernels(module: IRModule, env: PassEnv) -> IRModule:
+def programmatic_dependent_launch(module: IRModule, env: PassEnv) -> IRModule:
     functions = list(module.functions.items())
     off = env.config.get(str(PassConfigKey.TL_DISABLE_KERNEL_OVERLAP))
     if len(functions) < 2 or off or FEATURE not in env.capabilities.features:
@@ -54,4 +54,4 @@ def _touching_late(func: PrimFunc, access: dict[str, str], read: set[str], writt
     return func.with_attr("simt.one_tensor", sorted(late | set(map(str, func.attrs.get("simt.one_tensor") or ()))))
 
 
-CHAIN_KERNELS = Pass("chain_kernels", chain_kernels)
+PROGRAMMATIC_DEPENDENT_LAUNCH = Pass("programmatic_dependent_launch", programmatic_dependent_launch)
