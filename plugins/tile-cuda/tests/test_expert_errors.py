@@ -196,7 +196,7 @@ def in_stages(X, Y, tile, sums, bar):
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (converted, "tensor maps convert nothing"),
+        (converted, "tensor maps do not convert element types"),
         (odd_rows, "do not begin at a multiple of 8"),
         (few_bytes, "no multiple of 16"),
         (product_in_shared, "not in a fragment"),

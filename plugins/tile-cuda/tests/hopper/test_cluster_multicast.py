@@ -53,7 +53,7 @@ def checked(sizes, *, pairs=None, target=FOUR, **options):
 def test_rows_in_the_middle_of_sectors_make_pairs():
     kernel = checked((256, 136, 200), **TILE)  # rows of 400 and 272 bytes; four tiles by three
     assert axis(kernel) == "by"
-    assert "b for both blocks of a pair" in str(kernel.explain())
+    assert "b for both blocks of a cluster" in str(kernel.explain())
     assert "tc_tensor_load_multicast(b" in body(kernel)
     assert "tc_tensor_load(a" in body(kernel)
 

@@ -46,7 +46,7 @@ def test_other_types_across_k_go_by_warps(kinds, ta, tb):
     kernel = multiplied((64, 64, 64), kinds=kinds, ta=ta, tb=tb, tile=(64, 64, 32))
     assert set(chosen(kernel, "gemm")) == {"mma.sync"}
     name = "A" if ta else "B"
-    assert declined(kernel, "gemm", "wgmma") == {f"{name} is not stored along K, which only types of 16 bits may be"}
+    assert declined(kernel, "gemm", "wgmma") == {f"{name} is not stored along K, which only 16-bit types may do"}
 
 
 @pytest.mark.parametrize("kinds", [*HALVES, ("float16",) * 3], ids="-".join)

@@ -132,11 +132,11 @@ def test_the_first_step_alone_pays_for_its_mask():
 
 
 LOOPS = {
-    "more follows its last product": "after",
-    "threads copy tiles in it": "copied",
-    "its steps define something of their own": "own",
+    "other statements follow its last matrix product": "after",
+    "threads load tiles in it": "copied",
+    "its iterations allocate buffers or bind values": "own",
     "its beginning uses s, which its last product does too": "same sums",
-    "no products of warpgroups in it": "conditional",
+    "it has no wgmma": "conditional",
 }
 
 

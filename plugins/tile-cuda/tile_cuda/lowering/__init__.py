@@ -19,9 +19,10 @@ def lowering() -> Lowering:
     from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
     from tile_cuda.lowering.hopper.bind_warpgroup_index import BIND_WARPGROUP_INDEX
+    from tile_cuda.lowering.hopper.collect_mbarriers import COLLECT_MBARRIERS
     from tile_cuda.lowering.hopper.describe_wgmma import DESCRIBE_WGMMA
-    from tile_cuda.lowering.hopper.explicit_tma_copies import EXPLICIT_COPY
-    from tile_cuda.lowering.hopper.init_mbarriers import COLLECT_MBARRIERS, INIT_MBARRIERS
+    from tile_cuda.lowering.hopper.explicit_tma_copies import EXPLICIT_TMA_COPY
+    from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
     from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
     from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
     from tile_cuda.lowering.hopper.programmatic_dependent_launch import PROGRAMMATIC_DEPENDENT_LAUNCH
@@ -64,5 +65,5 @@ def lowering() -> Lowering:
         PassEdit("insert", "describe_kernels", PROGRAMMATIC_DEPENDENT_LAUNCH),
     )
     automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE)
-    explicit = (EXPLICIT_WGMMA, EXPLICIT_COPY, FENCE, SETMAXNREG)
+    explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG)
     return Lowering(family="simt", stand_in=stand_in, implementations=(*automatic, *explicit), edits=edits)

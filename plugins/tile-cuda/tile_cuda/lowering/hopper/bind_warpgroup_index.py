@@ -1,6 +1,6 @@
-"""Gives each warp the number of its warpgroup once, at the start of its code, in a form that is known to be uniform.
+"""Binds the index of a warp's warpgroup once, at the start of its code, as a value that is known to be uniform.
 
-What is computed from it then stays in uniform registers, where descriptions of operands have to be.
+Values that are computed from it then stay in uniform registers, where matrix descriptors have to be.
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
 
 def bind_warpgroup_index(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    return func.with_body(each_kernel(func.body, _numbered))
+    return func.with_body(each_kernel(func.body, _with_index))
 
 
-def _numbered(body: Stmt, threads: Threads) -> Stmt:
+def _with_index(body: Stmt, threads: Threads) -> Stmt:
     if not any(op_name(call) == instructions.UNIFORM for call in collect(body, Call)):
         return body
     if has_ranges(body):
-        return _ranged(body)
+        return _bind_in_ranges(body)
     if not any(node.attr_key == ROLE for node in collect(body, AttrStmt)):
-        return _defined(body)
+        return _bind_index(body)
 
     def role(node: AttrStmt, mutator: Any) -> Any:
         if node.attr_key != ROLE or str(node.value.value) != "consumer":
             return mutator.default_mutate(node)
-        return AttrStmt(node.node, node.attr_key, node.value, _defined(node.body), span=node.span)
+        return AttrStmt(node.node, node.attr_key, node.value, _bind_index(node.body), span=node.span)
 
     return structural_mutate(body, [(AttrStmt, role)])
 
 
-def _ranged(body: Stmt) -> Stmt:
-    """Each range of threads counts its own."""
+def _bind_in_ranges(body: Stmt) -> Stmt:
+    """Binds the index in the code of each range of threads."""
 
-    def some(node: AttrStmt, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        is_asked = any(op_name(call) == instructions.UNIFORM for call in collect(made, Call))
-        if range_of(node) is None or not is_asked:
-            return made
-        return AttrStmt(node.node, node.attr_key, node.value, _defined(made.body), span=node.span)
+    def ranged(node: AttrStmt, mutator: Any) -> Any:
+        changed = mutator.default_mutate(node)
+        is_used = any(op_name(call) == instructions.UNIFORM for call in collect(changed, Call))
+        if range_of(node) is None or not is_used:
+            return changed
+        return AttrStmt(node.node, node.attr_key, node.value, _bind_index(changed.body), span=node.span)
 
-    return structural_mutate(body, [(AttrStmt, some)])
+    return structural_mutate(body, [(AttrStmt, ranged)])
 
 
-def _defined(body: Stmt) -> Stmt:
+def _bind_index(body: Stmt) -> Stmt:
     group = Var("group", "int32")
     calls = [call for call in collect(body, Call) if op_name(call) == instructions.UNIFORM]
-    made = structural_map(body, (Call, lambda call: group if op_name(call) == instructions.UNIFORM else call))
-    return seq([Bind(group, calls[0]), made])
+    changed = structural_map(body, (Call, lambda call: group if op_name(call) == instructions.UNIFORM else call))
+    return seq([Bind(group, calls[0]), changed])
 
 
 BIND_WARPGROUP_INDEX = Pass("bind_warpgroup_index", bind_warpgroup_index)

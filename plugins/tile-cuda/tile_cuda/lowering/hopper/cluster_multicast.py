@@ -1,12 +1,12 @@
-"""Blocks that run side by side in pairs, clusters of two, and load the tiles that both need once.
+"""Chooses clusters of two blocks, and the tiles that multicast loads bring to both blocks at once.
 
-Each block of a pair loads half of such a tile, to both (PTX ISA, "cp.async.bulk.tensor", ``.multicast::cluster``). A
-slot is free when the warps of both blocks have released it, so they arrive at both blocks' barriers. Both blocks go
-through their fills in the same order: nothing that decides about those may depend on which of the two it is.
+Each block loads half of such a tile, to both (PTX ISA, "cp.async.bulk.tensor", ``.multicast::cluster``). A slot is
+empty when the warps of both blocks have released it, so each warp arrives at the mbarriers of both. Both blocks do
+their loads in the same order: no condition or loop around a load may differ between them.
 
-It halves what a multiprocessor asks of the L2 cache for these tiles. Where that is no bottleneck it wins nothing
-(docs/notes/hopper.md): it is done where the rows of all tiles begin in the middle of a sector of 32 bytes, so that
-every row of a box takes a sector and a line more.
+Multicast halves the reads from the L2 cache for these tiles. It gains nothing where that is no bottleneck
+(docs/notes/hopper.md). So it is chosen where the rows of all tiles begin inside of a sector of 32 bytes, where every
+row of a box takes one more sector and one more cache line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tilecore.ir.nodes import AttrStmt, Bind, Evaluate, For, IfThenElse, Stmt, V
 from tilecore.ir.visit import collect, variables
 from tilecore.transform import PassConfigKey
 
-BLOCKS = 2  # of a pair
+CLUSTER_BLOCKS = 2
 SECTOR = 32  # bytes
 KEY = PassConfigKey.TL_BLOCK_PAIRS
 
@@ -32,23 +32,21 @@ KEY = PassConfigKey.TL_BLOCK_PAIRS
 def cluster_axis(
     levels: list[AttrStmt], code: Stmt, channels: list[Pipeline], divisors: Mapping[Var, int], env: PassEnv
 ) -> AttrStmt | str:
-    """The axis of the grid along which two neighbours make a pair, or why there are none."""
+    """The axis of the grid along which two neighbouring blocks form a cluster, or why there is none."""
     wanted = env.config.get(str(KEY))
     if wanted is False:
         return f"{KEY.name} is False"
-    rings = [channel for channel in channels if channel.slots > 1]
+    pipelined = [channel for channel in channels if channel.slots > 1]
     if wanted is not True:
-        plain = _whole_sectors(rings, divisors)
-        if plain:
-            return (
-                f"the rows of {plain} begin with sectors of {SECTOR} bytes, or are not known not to: pairs win nothing"
-            )
+        aligned = _aligned_tensors(pipelined, divisors)
+        if aligned:
+            return f"the rows of {aligned} may begin at multiples of {SECTOR} bytes, where multicast gains nothing"
     saved = {}
     for level in levels:
         blocks = constant(level.value)
-        if str(level.node.thread_tag).startswith("blockIdx") and blocks and blocks % BLOCKS == 0:
-            fills = multicast_loads(rings, code, level.node.var, divisors)
-            saved[level] = sum(bytes_of(fill.tile) for fill in fills)
+        if str(level.node.thread_tag).startswith("blockIdx") and blocks and blocks % CLUSTER_BLOCKS == 0:
+            loads = multicast_loads(pipelined, code, level.node.var, divisors)
+            saved[level] = sum(bytes_of(tma_load.tile) for tma_load in loads)
     if not saved:
         return "no axis of the grid is known to have an even number of blocks"
     best = max(saved, key=lambda level: saved[level])
@@ -56,21 +54,21 @@ def cluster_axis(
 
 
 def multicast_loads(channels: list[Pipeline], code: Stmt, axis: Var, divisors: Mapping[Var, int]) -> list[TmaLoad]:
-    """The fills that are the same for neighbours along ``axis``, and can be done in halves."""
+    """The loads that are the same for neighbours along ``axis`` and that can be split into two halves."""
     differing = {axis}
     for bind in collect(code, Bind):
         if variables(bind.value) & differing:
             differing.add(bind.var)
-    steady = _steady(code, differing)
-    made = []
+    reached_alike = _reached_alike(code, differing)
+    shared = []
     for channel in channels:
-        if all(node in steady for fill in channel.all_loads for node in fill.nodes):
-            made += [f for f in channel.all_loads if _is_same(f, differing) and _halves(f, divisors)]
-    return made
+        if all(node in reached_alike for tma_load in channel.all_loads for node in tma_load.nodes):
+            shared += [f for f in channel.all_loads if _is_same(f, differing) and _can_be_halved(f, divisors)]
+    return shared
 
 
-def _steady(node: Any, differing: set[Var]) -> set[Evaluate]:
-    """Statements that are come to alike, however often, by blocks for which these variables differ."""
+def _reached_alike(node: Any, differing: set[Var]) -> set[Evaluate]:
+    """The statements that blocks reach equally often although these variables differ between the blocks."""
     if isinstance(node, Evaluate):
         return {node}
     if isinstance(node, For):
@@ -83,34 +81,34 @@ def _steady(node: Any, differing: set[Var]) -> set[Evaluate]:
         heads, inner = [], [part for part in statements_of(node) if not part.same_as(node)]
     if any(variables(head) & differing for head in heads):
         return set()
-    return set().union(*(_steady(part, differing) for part in inner))
+    return set().union(*(_reached_alike(part, differing) for part in inner))
 
 
-def _is_same(fill: TmaLoad, differing: set[Var]) -> bool:
-    return not any(variables(bound.min) & differing for call in fill.calls for bound in call.src.region)
+def _is_same(tma_load: TmaLoad, differing: set[Var]) -> bool:
+    return not any(variables(bound.min) & differing for call in tma_load.calls for bound in call.src.region)
 
 
-def _tiling(fill: TmaLoad, divisors: Mapping[Var, int]) -> Tiling:
-    """Of its first copy."""
-    made = tiling_of_load(fill.calls[0], divisors)
-    assert isinstance(made, Tiling)  # find_channels asked
-    return made
+def _tiling(tma_load: TmaLoad, divisors: Mapping[Var, int]) -> Tiling:
+    """The tensor map of the load's first copy."""
+    tiling = tiling_of_load(tma_load.calls[0], divisors)
+    assert isinstance(tiling, Tiling)  # find_pipelines has checked it
+    return tiling
 
 
-def _halves(fill: TmaLoad, divisors: Mapping[Var, int]) -> bool:
-    blocks = column_blocks_of(fill.tile)
-    if blocks is None or len(fill.calls) > 1:
+def _can_be_halved(tma_load: TmaLoad, divisors: Mapping[Var, int]) -> bool:
+    blocks = column_blocks_of(tma_load.tile)
+    if blocks is None or len(tma_load.calls) > 1:
         return False
-    return _tiling(fill, divisors).half_along(blocks) is not None
+    return _tiling(tma_load, divisors).half_along(blocks) is not None
 
 
-def _whole_sectors(channels: list[Pipeline], divisors: Mapping[Var, int]) -> str:
-    """Names of tensors whose rows are not known to begin in the middle of a sector."""
-    plain: dict[str, None] = {}
+def _aligned_tensors(channels: list[Pipeline], divisors: Mapping[Var, int]) -> str:
+    """The names of the tensors whose rows are not known to begin inside of a sector."""
+    aligned: dict[str, None] = {}
     for channel in channels:
-        for fill in channel.all_loads:
-            tiling = _tiling(fill, divisors)
+        for tma_load in channel.all_loads:
+            tiling = _tiling(tma_load, divisors)
             stride = constant(tiling.axes[1].stride) if len(tiling.axes) > 1 else None
             if stride is None or int(stride) * DType(dtype_of(tiling.tensor)).bytes % SECTOR == 0:
-                plain[str(tiling.tensor.name)] = None
-    return ", ".join(plain)
+                aligned[str(tiling.tensor.name)] = None
+    return ", ".join(aligned)

@@ -1,8 +1,8 @@
-"""Layouts of shared tiles that bulk copies write and products of warpgroups read.
+"""Swizzled layouts of shared tiles that tensor maps write and wgmma reads.
 
-A tile [..., rows, columns] is cut into blocks of as many columns as fit into 128 (64, 32) bytes, block after block,
-each row by row. In a block the pieces of 16 bytes of a row change places by the row's number: PTX ISA, "Tensor copies:
-swizzling modes" and "Asynchronous warpgroup level matrix shared memory layout" are one and the same here.
+A tile [..., rows, columns] is divided into blocks of as many columns as fit into 128 (64, 32) bytes. The blocks follow
+one another, each row by row. In a block the pieces of 16 bytes of a row are permuted by the row's index. PTX ISA,
+"Tensor copies: swizzling modes" and "Asynchronous warpgroup level matrix shared memory layout", define the same.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Var, tirx
 
 PIECE = 16  # bytes
-SPANS = (128, 64, 32)  # bytes of a block's row
-PATTERN = 8  # rows after which the places of pieces repeat
-LINE = 128  # bytes that a period of rows turns over
-CODES = {128: 1, 64: 2, 32: 3}  # of a swizzle in the description of an operand
-NAMES = {128: "128B", 64: "64B", 32: "32B"}  # in a tensor map
+SPANS = (128, 64, 32)  # bytes of a block's row, the swizzle modes
+PATTERN = 8  # rows after which the permutation of pieces repeats
+LINE = 128  # bytes: all banks of shared memory once
+CODES = {128: 1, 64: 2, 32: 3}  # of a swizzle mode in a matrix descriptor
+NAMES = {128: "128B", 64: "64B", 32: "32B"}  # of a swizzle mode in a tensor map
 
 
 @dataclass(frozen=True)
 class ColumnBlocks:
-    """span: bytes of a block's row. columns: elements of it. rows: of the tile. count: blocks side by side."""
+    """A tile's shape and its division. span: bytes of a block's row. columns: elements of a block's row."""
 
     shape: tuple[int, ...]
     span: int
@@ -43,12 +43,12 @@ class ColumnBlocks:
 
     @property
     def bytes(self) -> int:
-        """Of one block."""
+        """The size of one block."""
         return self.rows * self.span
 
     @property
     def alignment(self) -> int:
-        """Of a tile, in bytes: eight rows are one pattern."""
+        """The alignment of a tile, in bytes: that of one pattern of eight rows."""
         return PATTERN * self.span
 
     @cached_property
@@ -58,10 +58,10 @@ class ColumnBlocks:
 
         def place(indices: Sequence[Any]) -> list[Any]:
             row, column = indices[-2], indices[-1]
-            turn = row // rows_of_line % period if rows_of_line > 1 else row % period
+            permutation = row // rows_of_line % period if rows_of_line > 1 else row % period
             inside = column % self.columns if self.count > 1 else column
             block = column // self.columns if self.count > 1 else column * 0
-            return [*indices[:-2], block, row, tirx.BitwiseXor(inside // each, turn) * each + inside % each]
+            return [*indices[:-2], block, row, tirx.BitwiseXor(inside // each, permutation) * each + inside % each]
 
         name = f"blocks of {self.columns} columns, pieces of {PIECE} bytes turned over {self.span} bytes"
         shape = (*self.shape[:-2], self.count, self.rows, self.columns)
@@ -69,7 +69,7 @@ class ColumnBlocks:
 
 
 def column_blocks_of(buffer: Var) -> ColumnBlocks | None:
-    """How a shared tile is cut; None where its rows are not of such a size."""
+    """The division of a shared tile; None where its rows are not multiples of 32 bytes, or its type is too wide."""
     shape = [constant(size) for size in buffer.shape]
     bits = DType(dtype_of(buffer)).bits
     if len(shape) < 2 or None in shape or bits % 8 or bits > 64:

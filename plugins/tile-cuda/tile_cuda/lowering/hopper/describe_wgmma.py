@@ -1,4 +1,4 @@
-"""One line for each instruction of warpgroups, in front of the first kernel that uses it: the header makes it there."""
+"""Instantiates the header's macro TC_WGMMA once for each shape of ``wgmma``, before the first kernel that uses it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tilecore.ir.visit import collect
 
 
 def describe_wgmma(module: IRModule, env: PassEnv) -> IRModule:
-    made = {}
-    known: set[str] = set()  # the texts stand in front of all kernels of a source
+    functions = {}
+    emitted: set[str] = set()  # the lines stand in front of all kernels of a source
     for var, func in module.functions.items():
         calls = [c for c in collect(func.body, Call) if op_name(c) in (instructions.WGMMA, instructions.WGMMA_HELD)]
-        wanted = dict.fromkeys(_line(str(call.args[0].value)) for call in calls)
-        given = str(func.attrs.get("tile.prelude") or "")
-        new = [text for text in (*wanted, given) if text and text not in known]
-        known.update(new)
-        made[str(var.name_hint)] = func.with_attr("tile.prelude", "\n".join(new)) if wanted or given else func
-    return IRModule(made)
+        macros = dict.fromkeys(_line(str(call.args[0].value)) for call in calls)
+        prelude = str(func.attrs.get("tile.prelude") or "")
+        lines = [text for text in (*macros, prelude) if text and text not in emitted]
+        emitted.update(lines)
+        functions[str(var.name_hint)] = func.with_attr("tile.prelude", "\n".join(lines)) if macros or prelude else func
+    return IRModule(functions)
 
 
 def _line(name: str) -> str:

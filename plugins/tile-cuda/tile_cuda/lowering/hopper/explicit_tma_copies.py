@@ -1,4 +1,4 @@
-"""T.tma_copy: one of the threads that come to it starts a copy by a tensor map; who needs it waits."""
+"""T.tma_copy: one of the threads that reach it starts a copy by a tensor map. The kernel itself waits for the copy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tilecore.lowering.simt.find_ranges import ALONE
 
 @dataclass(frozen=True)
 class Box:
-    """A tile in shared memory and the map that moves it. rows, columns: where it begins; blocks: None: row by row."""
+    """A tile in shared memory and its tensor map. row, column: its first element. blocks: None: it lies row by row."""
 
     tile: Var
     blocks: ColumnBlocks | None
@@ -31,76 +31,76 @@ class Box:
     row: Any
     column: Any
 
-    def element(self, number: int) -> Any:
-        """The first element of box ``number``."""
-        block = self.tiling.boxes[number][0]
-        further = const(block * (self.blocks.columns if self.blocks is not None else 0), dtype_of(self.column))
+    def element(self, box_index: int) -> Any:
+        """The first element of a box."""
+        block = self.tiling.boxes[box_index][0]
+        offset = const(block * (self.blocks.columns if self.blocks is not None else 0), dtype_of(self.column))
         rows = () if self.row is None else (self.row,)
-        return load(self.tile, [*self.leading, *rows, self.column + further])
+        return load(self.tile, [*self.leading, *rows, self.column + offset])
 
 
 def box_of(call: TileCall, env: PassEnv) -> Box | str:
-    """How a T.tma_copy is done, or which rule it breaks."""
-    near, far = (call.dst, call.src) if is_shared(call.dst.source) else (call.src, call.dst)
-    tile = near.source
-    if dtype_of(tile) != dtype_of(far.source):
-        return (
-            f"{tile.name} is {dtype_of(tile)} and {far.source.name} {dtype_of(far.source)}: tensor maps convert nothing"
-        )
-    extents = [constant(r.extent) for r in near.region]
+    """How a tensor map does a T.tma_copy; or the rule that the copy breaks."""
+    shared, in_global = (call.dst, call.src) if is_shared(call.dst.source) else (call.src, call.dst)
+    tile = shared.source
+    tensor = in_global.source
+    if dtype_of(tile) != dtype_of(tensor):
+        types = f"{tile.name} is {dtype_of(tile)} and {tensor.name} is {dtype_of(tensor)}"
+        return f"{types}: tensor maps do not convert element types"
+    extents = [constant(r.extent) for r in shared.region]
     if None in extents:
-        return f"the size of the part of {tile.name} is not known when compiling"
-    blocks = _blocks(near)
-    fault = _part_fault(near, blocks, env)
-    if fault:
-        return fault
+        return f"the size of the region of {tile.name} is not a compile-time constant"
+    blocks = _blocks(shared)
+    reason = _reason_against(shared, blocks, env)
+    if reason:
+        return reason
     shape = tuple(int(extent or 0) for extent in extents)
-    tiling = tiling_of_part(far, shape, blocks, env.facts[DIVISORS])
+    tiling = tiling_of_part(in_global, shape, blocks, env.facts[DIVISORS])
     if isinstance(tiling, str):
         return tiling
-    places = [r.min for r in near.region]
-    row = places[-2] if len(places) > 1 else None
-    return Box(tile, blocks, tiling, tuple(places[:-2]), row, places[-1])
+    starts = [r.min for r in shared.region]
+    row = starts[-2] if len(starts) > 1 else None
+    return Box(tile, blocks, tiling, tuple(starts[:-2]), row, starts[-1])
 
 
-def _blocks(near: TensorRegion) -> ColumnBlocks | None:
-    """How the tile is kept: in blocks of columns, if rows enough are moved at once."""
-    rows = constant(near.region[-2].extent) if len(near.region) > 1 else None
-    return column_blocks_of(near.source) if rows is not None and rows % PATTERN == 0 else None
+def _blocks(region: TensorRegion) -> ColumnBlocks | None:
+    """The division of the tile into blocks of columns; None (row by row) where too few rows are moved at once."""
+    rows = constant(region.region[-2].extent) if len(region.region) > 1 else None
+    return column_blocks_of(region.source) if rows is not None and rows % PATTERN == 0 else None
 
 
-def _part_fault(near: TensorRegion, blocks: ColumnBlocks | None, env: PassEnv) -> str | None:
-    """Why the part of the tile is no box of memory."""
-    tile, last = near.source, near.region[-1]
-    whole = constant(last.extent) == constant(tile.shape[-1])
+def _reason_against(region: TensorRegion, blocks: ColumnBlocks | None, env: PassEnv) -> str | None:
+    """Why no box of a tensor map can be the region of the tile; None where one can."""
+    tile, last = region.source, region.region[-1]
+    is_whole = constant(last.extent) == constant(tile.shape[-1])
     if blocks is None:
-        rows = [constant(r.extent) for r in near.region[:-1]]
+        rows = [constant(r.extent) for r in region.region[:-1]]
         first = next((n for n, extent in enumerate(rows) if extent != 1), len(rows))
-        kept = zip(near.region[first + 1 :], tile.shape[first + 1 :], strict=True)
-        if not all(constant(r.extent) == constant(size) for r, size in kept):
-            return f"the part of {tile.name} does not lie side by side in shared memory"
-        return None if whole or first == len(rows) else f"a part of the rows of {tile.name}"
+        inner = zip(region.region[first + 1 :], tile.shape[first + 1 :], strict=True)
+        if not all(constant(r.extent) == constant(size) for r, size in inner):
+            return f"the region of {tile.name} is not contiguous in shared memory"
+        return None if is_whole or first == len(rows) else f"the region has only a part of each row of {tile.name}"
     divisors = env.facts[DIVISORS]
-    if any(constant(r.extent) != 1 for r in near.region[:-2]):
-        return f"several tiles of {tile.name} at once"
-    if not is_multiple(near.region[-2].min, PATTERN, divisors):
-        return f"the rows of {tile.name} do not begin at a multiple of {PATTERN}"
+    if any(constant(r.extent) != 1 for r in region.region[:-2]):
+        return f"the region covers several tiles of {tile.name}"
+    if not is_multiple(region.region[-2].min, PATTERN, divisors):
+        return f"the region of {tile.name} does not begin at a multiple of {PATTERN} rows"
     columns = blocks.columns
-    if (not whole and (constant(last.extent) or 0) % columns) or not is_multiple(last.min, columns, divisors):
-        return f"the columns of {tile.name} are no whole blocks of {columns}"
+    if (not is_whole and (constant(last.extent) or 0) % columns) or not is_multiple(last.min, columns, divisors):
+        return f"the columns of the region of {tile.name} are not whole blocks of {columns}"
     return None
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    found = box_of(call, env)
-    return found if isinstance(found, str) else None
+    box = box_of(call, env)
+    return box if isinstance(box, str) else None
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
-    near = call.dst if is_shared(call.dst.source) else call.src
-    blocks = _blocks(near)
-    shape = tuple(int(constant(size) or 0) for size in near.source.shape)
-    return {near.source: BufferLayout("row by row", shape, list) if blocks is None else blocks.layout}
+    region = call.dst if is_shared(call.dst.source) else call.src
+    blocks = _blocks(region)
+    shape = tuple(int(constant(size) or 0) for size in region.source.shape)
+    return {region.source: BufferLayout("row by row", shape, list) if blocks is None else blocks.layout}
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
@@ -110,18 +110,18 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     work = _loads(call, box, name) if is_shared(call.dst.source) else _stores(call, box, name)
     if ALONE in call.hints:
         return work
-    number = env.facts["binding"].thread
+    thread = env.facts["binding"].thread
     if call.leaders:
-        number = number % const(call.leaders, "int32")
-    return IfThenElse(EQ(number, const(0, "int32")), work, None, span=call.span)
+        thread = thread % const(call.leaders, "int32")
+    return IfThenElse(EQ(thread, const(0, "int32")), work, None, span=call.span)
 
 
 def _stores(call: TileCall, box: Box, name: str) -> Stmt:
-    made = [
+    copies = [
         instructions.tensor_store(name, box.element(n), box.tiling.coordinates(n), call.span, explicit=True)
         for n in range(len(box.tiling.boxes))
     ]
-    return seq([*made, instructions.stores("commit_stores", span=call.span)])
+    return seq([*copies, instructions.stores("commit_stores", span=call.span)])
 
 
 def _loads(call: TileCall, box: Box, name: str) -> Stmt:
@@ -149,6 +149,6 @@ def _loads(call: TileCall, box: Box, name: str) -> Stmt:
     return seq([expect, IfThenElse(EQ(rank, lowest), loads(call.mask), alone, span=call.span)])
 
 
-EXPLICIT_COPY = TileOpImpl(
+EXPLICIT_TMA_COPY = TileOpImpl(
     "cuda.tma_copy", "tensor map", lower, matches, late=True, needs_layouts=True, layouts=layouts
 )

@@ -1,9 +1,8 @@
-"""Makes what threads write to shared memory seen by products of warpgroups and by explicit stores, which read it in
-another way.
+"""Inserts proxy fences: wgmma and explicit TMA stores then see what threads write to shared memory.
 
-PTX ISA, "Proxies": a thread's own writes are ordered before the asynchronous reads of others by a fence of the thread
-and a barrier after it. The fence stands in front of every barrier that follows such a write, explicit arrivals at
-barriers in memory among them.
+Both read through the asynchronous proxy. A fence of the writing thread and a barrier after it order the write before
+the reads of others (PTX ISA, "Proxies"). So a fence stands in front of every barrier that follows such a write; an
+explicit arrival at an mbarrier counts as a barrier.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.wgmma import PRODUCTS
+from tile_cuda.lowering.hopper.wgmma import WGMMA_GROUP
 from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name, seq, with_body
@@ -22,11 +21,11 @@ from tilecore.lowering.simt.insert_barriers import BARRIER
 
 
 def insert_proxy_fences(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    return func.with_body(each_kernel(func.body, _fenced))
+    return func.with_body(each_kernel(func.body, _with_fences))
 
 
-def _fenced(body: Stmt, threads: Threads) -> Stmt:
-    groups = [node for node in collect(body, AttrStmt) if node.attr_key == PRODUCTS]
+def _with_fences(body: Stmt, threads: Threads) -> Stmt:
+    groups = [node for node in collect(body, AttrStmt) if node.attr_key == WGMMA_GROUP]
     read = {element.source for group in groups for element in collect(group, TensorLoad)}
     stored = [call for call in collect(body, Call) if op_name(call) == instructions.TENSOR_STORE]
     read |= {call.args[1].source for call in stored if instructions.is_explicit(call)}
@@ -38,12 +37,12 @@ def _fenced(body: Stmt, threads: Threads) -> Stmt:
 
 
 def _is_barrier(call: Any) -> bool:
-    """Do others go on after it who use what was written before it?"""
+    """Whether it lets other threads go on, which may use what was written before it."""
     return op_name(call) == BARRIER or instructions.is_explicit_arrival(call)
 
 
 class _Fences:
-    """Each method: (the statement with its fences, whether something was written since the last one)."""
+    """Inserts fences. Each method returns the statement with its fences and whether a write follows the last fence."""
 
     def __init__(self, tiles: set[Var]) -> None:
         self.tiles = tiles
@@ -64,7 +63,7 @@ class _Fences:
     def _compound(self, node: Any, dirty: bool) -> tuple[Stmt, bool]:
         if isinstance(node, (For, While)):
             body, after = self.statement(node.body, dirty)
-            if after and not dirty:  # the next step begins so
+            if after and not dirty:  # so begins the next iteration
                 body, after = self.statement(node.body, True)
             made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
             return made, dirty or after

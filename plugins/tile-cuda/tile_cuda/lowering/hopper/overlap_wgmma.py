@@ -1,16 +1,16 @@
-"""Products of a loop's step that run while the next step begins.
+"""Software pipelining of wgmma: the last matrix product of an iteration runs while the next iteration begins.
 
-    for each step: HEAD, up to its first product; MIDDLE; TAIL, its last product, and slots of rings that are released
+    for each iteration: HEAD, up to its first product; MIDDLE; TAIL, its last product and the releases of slots
 
 becomes
 
-    HEAD, MIDDLE of the first step
-    for each further step: HEAD; the TAIL's product of the step before; MIDDLE
-    TAIL of the last step
+    HEAD and MIDDLE of the first iteration
+    for each further iteration: HEAD; the product of the TAIL of the iteration before; MIDDLE
+    TAIL of the last iteration
 
-so that a softmax in MIDDLE runs beside the product of the step before, and tensor units never wait for a ring to be
-released. What the TAIL releases is released where its product must be done anyway. The first step apart also decides
-what a kernel asks of it (``if k == 0``); for ``if k < 2`` the second step stands apart too, and so on.
+so that a softmax in MIDDLE runs beside the product of the iteration before, and tensor cores do not wait for the
+release of a slot. The slots of a TAIL are released where its product must have ended anyway. Peeling the first
+iteration also decides conditions such as ``if k == 0``; for ``if k < 2`` the second iteration is peeled too.
 """
 
 from __future__ import annotations
@@ -40,87 +40,89 @@ from tilecore.ir.visit import collect, renewed, substitute, variables
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.pipeline_loops import writes
 
-MOST_APART = 3  # steps
+MOST_PEELED = 3  # iterations
 
 
-def overlapped(node: For, env: PassEnv) -> Stmt:
-    """The loop with products of neighbouring steps side by side, or as it is."""
-    parts = _Parts.of(node, env)
-    if isinstance(parts, str):
-        env.note("overlaps", {"loop": str(node.loop_var.name), "declined": parts})
+def overlap_wgmma(node: For, env: PassEnv) -> Stmt:
+    """The loop with the products of neighbouring iterations overlapped; or the loop as it is, with a note why."""
+    iteration = _Iteration.of(node, env)
+    if isinstance(iteration, str):
+        env.note("overlaps", {"loop": str(node.loop_var.name), "declined": iteration})
         return node
-    env.note("overlaps", {"loop": str(node.loop_var.name), "products": len(parts.late)})
-    return parts.run()
+    env.note("overlaps", {"loop": str(node.loop_var.name), "products": len(iteration.late)})
+    return iteration.run()
 
 
-class _Parts:
-    """head, middle: of a step. late: what of its end goes into the next step. freed: releases after it."""
+class _Iteration:
+    """The parts of an iteration. late: the waits and the product of its end that move into the next iteration. freed:
+    the releases after them."""
 
     def __init__(self, node: For, head: list[Stmt], middle: list[Stmt], late: list[Stmt], freed: list[Stmt]) -> None:
         self.node, self.head, self.middle, self.late, self.freed = node, head, middle, late, freed
 
     @staticmethod
-    def of(node: For, env: PassEnv) -> _Parts | str:
-        steps = statements_of(node.body)
-        products = [n for n, s in enumerate(steps) if _product(s, env) is not None]
+    def of(node: For, env: PassEnv) -> _Iteration | str:
+        statements = statements_of(node.body)
+        products = [n for n, s in enumerate(statements) if _as_wgmma(s, env) is not None]
         if not products:
-            return "no products of warpgroups in it"
-        if any(isinstance(s, (AllocBuffer, Bind)) for s in steps):
-            return "its steps define something of their own"
-        if any(_is_copy_in(s) for s in steps):
-            return "threads copy tiles in it"
+            return "it has no wgmma"
+        if any(isinstance(s, (AllocBuffer, Bind)) for s in statements):
+            return "its iterations allocate buffers or bind values"
+        if any(_is_copy_in(s) for s in statements):
+            return "threads load tiles in it"
         first, last = products[0], products[-1]
         if first == last:
-            late, freed, middle = [], steps[first + 1 :], []
+            late, freed, middle = [], statements[first + 1 :], []
         else:
             start = last
-            while _is_wait(steps[start - 1]):
+            while _is_wait(statements[start - 1]):
                 start -= 1
-            middle = steps[first + 1 : start]
-            late = steps[start : last + 1]
-            freed = steps[last + 1 :]
+            middle = statements[first + 1 : start]
+            late = statements[start : last + 1]
+            freed = statements[last + 1 :]
         if (not freed and not late) or not all(_is_release(s) for s in freed):
-            return "more follows its last product"
-        head = steps[: first + 1]
-        alone = not late and all(map(_is_wait, head[:-1]))
-        clash = _clash(late, head) or _too_few_slots(steps, freed, spare=int(alone))
-        return clash or _Parts(node, head, middle, late, freed)
+            return "other statements follow its last matrix product"
+        head = statements[: first + 1]
+        is_single = not late and all(map(_is_wait, head[:-1]))
+        conflict = _conflict(late, head) or _lack_of_slots(statements, freed, spare=int(is_single))
+        return conflict or _Iteration(node, head, middle, late, freed)
 
     def run(self) -> Stmt:
         node, var = self.node, self.node.loop_var
         one = const(1, dtype_of(var))
-        begin = self._middle_after()
+        begin = self._first_use_of_late()
         middle = [*self.middle[:begin], *_at(self.freed, var, var - one), *self.middle[begin:]]
         body = seq([*self.head, *_at(self.late, var, var - one), *middle])
-        apart = [renewed(_decided(seq(_at([*self.head, *self.middle], var, node.min)), Analyzer()))]
+        peeled = [renewed(_simplified_conditions(seq(_at([*self.head, *self.middle], var, node.min)), Analyzer()))]
         count = 1
-        while count < MOST_APART and _asks_below(body, var, node.min, count):
-            step = renewed(_decided(seq(_at([body], var, _simple(node.min + count))), Analyzer()))
-            apart.append(where(_doubt(node, count), step))
+        while count < MOST_PEELED and _decides_iteration(body, var, node.min, count):
+            iteration = seq(_at([body], var, _simplified(node.min + count)))
+            iteration = renewed(_simplified_conditions(iteration, Analyzer()))
+            peeled.append(where(_has_more_than(node, count), iteration))
             count += 1
         begin = const(count, dtype_of(var))
-        rest = For(
-            var, _simple(node.min + begin), _simple(node.extent - begin), node.kind, body, None, node.annotations
-        )
-        rest = renewed(_decided(rest, Analyzer()))
-        end = _at([*self.late, *self.freed], var, _simple(node.min + node.extent - one))
-        return where(_doubt(node, 0), seq([*apart, rest, *end]))
+        first, extent = _simplified(node.min + begin), _simplified(node.extent - begin)
+        remaining = For(var, first, extent, node.kind, body, None, node.annotations)
+        remaining = renewed(_simplified_conditions(remaining, Analyzer()))
+        end = _at([*self.late, *self.freed], var, _simplified(node.min + node.extent - one))
+        return where(_has_more_than(node, 0), seq([*peeled, remaining, *end]))
 
-    def _middle_after(self) -> int:
-        """Where in MIDDLE the late products must be done."""
-        touched = {v for s in self.late for call in [as_tile_call(s)] if call is not None for v in _held_by(call)}
-        for number, statement in enumerate(self.middle):
-            if variables(statement) & touched:
-                return number
+    def _first_use_of_late(self) -> int:
+        """The index in MIDDLE of the first statement that needs the late product to have ended."""
+        calls = [call for call in map(as_tile_call, self.late) if call is not None]
+        registers = {register for call in calls for register in _registers_of(call)}
+        for index, statement in enumerate(self.middle):
+            if variables(statement) & registers:
+                return index
         return len(self.middle)
 
 
-def _held_by(call: TileCall) -> set[Var]:
-    """What nobody may touch while a product runs: its sums, and an A in registers."""
+def _registers_of(call: TileCall) -> set[Var]:
+    """The registers that nothing else may access while a product runs: its accumulator, and A in registers."""
     return {r.source for r in (call.a, call.c) if not is_shared(r.source)}
 
 
-def _product(statement: Stmt, env: PassEnv) -> TileCall | None:
+def _as_wgmma(statement: Stmt, env: PassEnv) -> TileCall | None:
     call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
     if call is None or call.op.name != "gemm":
         return None
@@ -129,8 +131,8 @@ def _product(statement: Stmt, env: PassEnv) -> TileCall | None:
 
 def _is_copy_in(statement: Stmt) -> bool:
     calls = (as_tile_call(node) for node in collect(statement, Evaluate))
-    found = [c for c in calls if c is not None and c.op.name == "copy"]
-    return any(is_global(c.src.source) and is_shared(c.dst.source) for c in found)
+    copies = [c for c in calls if c is not None and c.op.name == "copy"]
+    return any(is_global(c.src.source) and is_shared(c.dst.source) for c in copies)
 
 
 def _is_release(statement: Stmt) -> bool:
@@ -143,32 +145,35 @@ def _is_wait(statement: Stmt) -> bool:
     return str(statement.value.args[0].value) == "wait"
 
 
-def _clash(late: Sequence[Stmt], head: Sequence[Stmt]) -> str | None:
-    """Why the late products cannot go behind the next step's head."""
+def _conflict(late: Sequence[Stmt], head: Sequence[Stmt]) -> str | None:
+    """Why the late product cannot move behind the head of the next iteration; None where it can."""
     calls = [call for call in map(as_tile_call, late) if call is not None]
     used = {r.source for call in calls for r in call.regions}
-    summed = {call.c.source for call in calls}
+    accumulators = {call.c.source for call in calls}
     for statement in head:
-        touched = variables(statement)
-        for buffer in used & touched:
-            if buffer in summed or writes(statement, buffer):
-                return f"its beginning uses {buffer.name}, which its last product does too"
+        used_here = variables(statement)
+        for buffer in used & used_here:
+            if buffer in accumulators or writes(statement, buffer):
+                return f"both its first statements and its last matrix product use {buffer.name}"
     return None
 
 
-def _too_few_slots(steps: Sequence[Stmt], freed: Sequence[Stmt], spare: int) -> str | None:
-    """Why releases cannot come in the next step: who fills a ring would wait for one that comes after its next turns,
-    or after those of a ring that is filled later. spare: slots that must be left to be filled meanwhile: where nothing
-    runs beside the one product of a step there must be one, or every load waits until the one before has landed
-    (docs/notes/hopper.md has what that costs)."""
+def _lack_of_slots(steps: Sequence[Stmt], freed: Sequence[Stmt], spare: int) -> str | None:
+    """Why releases cannot move into the next iteration; None where they can.
+
+    The producer would wait for a release that comes after the next loads of the same circular buffer, or after those of
+    one that is loaded later. spare: slots that must stay free for loads meanwhile. Where nothing runs beside the one
+    product of an iteration there must be one, or every load waits until the one before has landed
+    (docs/notes/hopper.md has the cost).
+    """
     releases = [node for step in steps for node in collect(step, Evaluate) if _is_release(node)]
     for node in freed:
         empty = node.value.args[0].source
-        turns, late = (sum(n.value.args[0].source.same_as(empty) for n in nodes) for nodes in (releases, freed))
+        iterations, late = (sum(n.value.args[0].source.same_as(empty) for n in nodes) for nodes in (releases, freed))
         slots = int(constant(empty.shape[0]) or 0)
-        if slots < turns + late + spare:
+        if slots < iterations + late + spare:
             names = ", ".join(str(element.source.name) for element in node.value.args[2:])
-            return f"{names} would need {turns + late + spare} stages, not {slots}"
+            return f"{names} would need {iterations + late + spare} stages and has {slots}"
     return None
 
 
@@ -176,23 +181,23 @@ def _at(statements: Sequence[Stmt], var: Var, value: Any) -> list[Stmt]:
     return [substitute(s, {var: value}) for s in statements]
 
 
-def _doubt(node: For, count: int) -> list[Any]:
-    """The condition that there are more than so many steps, unless that is known."""
-    condition = _simple(node.extent > const(count, dtype_of(node.extent)))
+def _has_more_than(node: For, count: int) -> list[Any]:
+    """The condition that the loop has more than ``count`` iterations, as a list; empty where that is known."""
+    condition = _simplified(node.extent > const(count, dtype_of(node.extent)))
     return [] if constant(condition) else [condition]
 
 
-def _asks_below(body: Stmt, var: Var, first: Any, count: int) -> bool:
-    """Is there a condition that is one thing in step ``count`` and may be another in all after it?"""
+def _decides_iteration(body: Stmt, var: Var, first: Any, count: int) -> bool:
+    """Whether a condition has one value in iteration ``count`` and may have another in all later ones."""
     analyzer = Analyzer()
-    begin = _simple(first + const(count, dtype_of(var)))
+    begin = _simplified(first + const(count, dtype_of(var)))
     analyzer.bind(var, Range.from_min_extent(begin, const(1 << 30, dtype_of(var))))
-    asked = [node.condition for node in collect(body, IfThenElse) if variables(node.condition) == {var}]
-    return any(constant(analyzer.simplify(condition)) is None for condition in asked)
+    conditions = [node.condition for node in collect(body, IfThenElse) if variables(node.condition) == {var}]
+    return any(constant(analyzer.simplify(condition)) is None for condition in conditions)
 
 
-def _decided(statement: Stmt, analyzer: Analyzer) -> Stmt:
-    """The statement without conditions whose outcome is known."""
+def _simplified_conditions(statement: Stmt, analyzer: Analyzer) -> Stmt:
+    """The statement without the conditions whose value is known."""
 
     def loop(node: For, mutator: Any) -> Any:
         analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), allow_override=True)
@@ -219,5 +224,5 @@ def _decided(statement: Stmt, analyzer: Analyzer) -> Stmt:
     return structural_mutate(statement, [(For, loop), (IfThenElse, branch), (Evaluate, product)])
 
 
-def _simple(value: Any) -> Any:
+def _simplified(value: Any) -> Any:
     return Analyzer().simplify(value)

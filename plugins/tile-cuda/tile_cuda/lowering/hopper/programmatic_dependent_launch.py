@@ -1,8 +1,8 @@
-"""Lets the kernels of one function start while the ones in front of them end.
+"""Programmatic dependent launch: a kernel of a function starts while the kernel before it ends.
 
-Each kernel but the first is launched early and waits, before it touches memory, until the one in front of it has ended;
-each but the last says at the end of its code that the next one may be put onto multiprocessors that have room. What is
-launched before and after the function is not concerned. CUDA programming guide, "Programmatic dependent launch".
+Each kernel but the first is launched early and waits, before it accesses memory, until the kernel before it has ended.
+Each kernel but the last signals at the end of its code that the next one may start. Launches before and after the
+function are not concerned. CUDA C++ Programming Guide, "Programmatic Dependent Launch".
 """
 
 from __future__ import annotations
@@ -23,34 +23,36 @@ def programmatic_dependent_launch(module: IRModule, env: PassEnv) -> IRModule:
     off = env.config.get(str(PassConfigKey.TL_DISABLE_KERNEL_OVERLAP))
     if len(functions) < 2 or off or FEATURE not in env.capabilities.features:
         return module
-    made: dict[str, PrimFunc] = {}
+    lowered: dict[str, PrimFunc] = {}
     read: set[str] = set()
     written: set[str] = set()
-    for number, (var, func) in enumerate(functions):
+    for index, (var, func) in enumerate(functions):
         body = func.body
         access = {str(name): str(how) for name, how in func.attrs["simt.access"].items()}
-        if number:
-            func = _touching_late(func, access, read, written)
+        if index:
+            func = _without_early_access(func, access, read, written)
             body = seq([instructions.grid("wait"), body])
             facts = {**json.loads(str(func.attrs.get("simt.launch") or "{}")), "programmatic": True}
             func = func.with_attr("simt.launch", json.dumps(facts, sort_keys=True))
-        if number < len(functions) - 1:
+        if index < len(functions) - 1:
             body = seq([body, instructions.grid("release")])
-        made[str(var.name_hint)] = func.with_body(body)
+        lowered[str(var.name_hint)] = func.with_body(body)
         read |= {name for name, how in access.items() if "r" in how}
         written |= {name for name, how in access.items() if "w" in how}
-    env.note("notes", {"text": "each kernel is launched while the one in front of it ends"})
-    return IRModule(made)
+    env.note("notes", {"text": "each kernel is launched while the kernel before it ends"})
+    return IRModule(lowered)
 
 
-def _touching_late(func: PrimFunc, access: dict[str, str], read: set[str], written: set[str]) -> PrimFunc:
-    """The kernel without promises on what earlier ones write, or read and it writes: that it is constant, or nobody
-    else's. The compiler would touch it before the wait."""
+def _without_early_access(func: PrimFunc, access: dict[str, str], read: set[str], written: set[str]) -> PrimFunc:
+    """Drops const and restrict from the buffers that earlier kernels write, or that they read and this one writes.
+
+    With const or restrict the compiler might move accesses in front of the wait.
+    """
     late = {name for name, how in access.items() if name in written or ("w" in how and name in read)}
     if not late:
         return func
-    made = {name: "rw" if name in late and how == "r" else how for name, how in access.items()}
-    func = func.with_attr("simt.access", made)
+    changed = {name: "rw" if name in late and how == "r" else how for name, how in access.items()}
+    func = func.with_attr("simt.access", changed)
     return func.with_attr("simt.one_tensor", sorted(late | set(map(str, func.attrs.get("simt.one_tensor") or ()))))
 
 

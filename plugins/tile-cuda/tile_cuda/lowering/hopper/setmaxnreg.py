@@ -1,4 +1,4 @@
-"""T.set_max_nreg in the code of some warpgroups: they give registers away, or take what others gave."""
+"""``setmaxnreg``: T.set_max_nreg in the code of some warpgroups releases registers, or acquires released ones."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ LEAST, MOST, STEP = 24, 256, 8  # PTX ISA, "setmaxnreg"
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
     if str(call.key) != "set_max_nreg" or "wgmma" not in env.capabilities.features:
-        return "it asks for no registers"
+        return "it is not T.set_max_nreg"
     if HINT not in call.hints:
-        return "all threads ask for the same"
+        return "it is not in the code of some warpgroups only"
     count = constant(call.rest[0])
     if count is None or not LEAST <= count <= MOST or count % STEP:
-        return f"{count} is no multiple of {STEP} from {LEAST} to {MOST}"
+        return f"{count} is not a multiple of {STEP} from {LEAST} to {MOST}"
     return None
 
 

@@ -1,11 +1,11 @@
-"""copy by a tensor map: one thread of the filling warp starts it, and its bytes count on the ring's barrier."""
+"""TMA loads: one thread of the producer warp starts a copy by a tensor map, whose bytes count on an mbarrier."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.cluster_multicast import BLOCKS
+from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS
 from tile_cuda.lowering.hopper.column_blocks import ColumnBlocks, column_blocks_of
 from tile_cuda.lowering.hopper.pipelines import tiling_of_load
 from tile_cuda.lowering.hopper.specialize_warps import PIPELINES
@@ -23,42 +23,42 @@ MAPS = "tensor_maps"  # the fact: the MapTable of the function's kernels
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    return None if TMA in call.hints else "no warp of its own does it"
+    return None if TMA in call.hints else "no producer warp does it"
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
-    ring = call.dst.source
-    blocks = column_blocks_of(ring)
-    shape = tuple(int(constant(size) or 0) for size in ring.shape)
-    return {ring: BufferLayout("row by row", shape, list) if blocks is None else blocks.layout}
+    buffer = call.dst.source
+    blocks = column_blocks_of(buffer)
+    shape = tuple(int(constant(size) or 0) for size in buffer.shape)
+    return {buffer: BufferLayout("row by row", shape, list) if blocks is None else blocks.layout}
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
-    ring = call.dst.source
-    blocks = column_blocks_of(ring)
+    buffer = call.dst.source
+    blocks = column_blocks_of(buffer)
     slot, first_row, *_ = (r.min for r in call.dst.region)
     tiling = tiling_of_load(call, env.facts[DIVISORS], slots=1)
-    assert isinstance(tiling, Tiling)  # the pass that set the hint asked
+    assert isinstance(tiling, Tiling)  # the pass that set the hint has checked it
     row, column, mask = first_row, const(0, "int32"), 0
     if MULTICAST in call.hints:
-        tiling, row, column = _own_half(tiling, blocks)
-        mask = (1 << BLOCKS) - 1
-    barrier = load(env.facts[PIPELINES][ring].full, [slot])
+        tiling, row, column = _half_of_this_block(tiling, blocks)
+        mask = (1 << CLUSTER_BLOCKS) - 1
+    barrier = load(env.facts[PIPELINES][buffer].full, [slot])
     name = env.facts.setdefault(MAPS, MapTable()).name_of(tiling)
-    outer = [const(0, "int32")] * (len(ring.shape) - 3)
-    made = []
-    for number, (block, _) in enumerate(tiling.boxes):
-        further = const(block * (blocks.columns if blocks is not None else 0), "int32")
-        first = load(ring, [slot, *outer, *([row] if len(ring.shape) > 2 else []), column + further])
-        made.append(instructions.tensor_load(name, first, barrier, tiling.coordinates(number), call.span, mask))
-    return seq(made)
+    outer = [const(0, "int32")] * (len(buffer.shape) - 3)
+    loads = []
+    for box_index, (block, _) in enumerate(tiling.boxes):
+        block_column = const(block * (blocks.columns if blocks is not None else 0), "int32")
+        first = load(buffer, [slot, *outer, *([row] if len(buffer.shape) > 2 else []), column + block_column])
+        loads.append(instructions.tensor_load(name, first, barrier, tiling.coordinates(box_index), call.span, mask))
+    return seq(loads)
 
 
-def _own_half(tiling: Tiling, blocks: ColumnBlocks | None) -> tuple[Tiling, Any, Any]:
-    """The half that this block of a pair loads, and the row and the column of the tile where it begins."""
+def _half_of_this_block(tiling: Tiling, blocks: ColumnBlocks | None) -> tuple[Tiling, Any, Any]:
+    """The half that this block of a cluster loads, and the row and the column of the tile where it begins."""
     assert blocks is not None
     axis = tiling.half_along(blocks)
-    assert axis is not None  # cluster_multicast asked
+    assert axis is not None  # cluster_multicast has checked it
     half, before = tiling.half(axis, instructions.cluster_rank())
     zero = const(0, "int32")
     if axis == 1:

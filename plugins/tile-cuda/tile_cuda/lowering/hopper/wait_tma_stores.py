@@ -1,6 +1,6 @@
-"""At the end of a kernel its warps wait for the tensor stores that they have started: what these read ends with it.
+"""Makes the warps of a kernel wait, at its end, for the TMA stores that they have started.
 
-That memory is theirs all the time, so it is allocated in front of all code.
+The shared memory that the stores read must live until then, so it is allocated in front of all code.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
 
 def wait_tma_stores(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    return func.with_body(each_kernel(func.body, _drained))
+    return func.with_body(each_kernel(func.body, _with_wait))
 
 
-def _drained(body: Stmt, threads: Threads) -> Stmt:
-    sources = [c.args[1] for c in collect(body, Call) if _is_waited_for(c)]
+def _with_wait(body: Stmt, threads: Threads) -> Stmt:
+    sources = [c.args[1] for c in collect(body, Call) if _needs_wait(c)]
     if not sources:
         return body
     memory = {element.source: element for element in sources}
-    first = [_first(element) for element in memory.values()]
-    own = [node for node in collect(body, AllocBuffer) if node.buffer in memory]
+    first = [_first_element(element) for element in memory.values()]
+    allocations = [node for node in collect(body, AllocBuffer) if node.buffer in memory]
     body = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in memory else node))
     lane = Analyzer().simplify(threads.number() % WARP)
     wait = IfThenElse(EQ(lane, const(0, "int32")), instructions.stores("wait_stores", 0, first), None)
     if not any(node.attr_key == ROLE for node in collect(body, AttrStmt)):
-        return seq([*own, body, wait])
+        return seq([*allocations, body, wait])
 
     def role(node: AttrStmt, mutator: Any) -> Any:
         if node.attr_key != ROLE or str(node.value.value) != "consumer":
             return mutator.default_mutate(node)
-        return AttrStmt(node.node, node.attr_key, node.value, seq([*own, node.body, wait]), span=node.span)
+        return AttrStmt(node.node, node.attr_key, node.value, seq([*allocations, node.body, wait]), span=node.span)
 
     return structural_mutate(body, [(AttrStmt, role)])
 
 
-def _is_waited_for(call: Call) -> bool:
+def _needs_wait(call: Call) -> bool:
     return op_name(call) == instructions.TENSOR_STORE and not instructions.is_explicit(call)
 
 
-def _first(element: Any) -> Any:
+def _first_element(element: Any) -> Any:
     return load(element.source, [const(0, "int32")] * len(element.indices))
 
 
