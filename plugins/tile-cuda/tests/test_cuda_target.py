@@ -54,7 +54,7 @@ def test_wrong_architectures(text):
     ],
 )
 def test_what_wrong_architectures_should_be(text, words):
-    with pytest.raises(TargetError, match=f"(?s)there is no architecture '{text}'.*{words}"):
+    with pytest.raises(TargetError, match=f"(?s)there is no GPU architecture '{text}'.*{words}"):
         architectures.parse(text)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
 from tile_tpu.ir.views import LOCAL
-from tile_tpu.lowering.lifetimes import Life, Lifetimes
+from tile_tpu.lowering.bank_allocator import Memory, Pairs, Request, allocate, bank_conflicts, peak_bytes
+from tile_tpu.lowering.live_ranges import LiveRange, LiveRanges
 from tile_tpu.lowering.modules import of_each_kernel
-from tile_tpu.lowering.placement import Memory, Pairs, Piece, conflicts, most_alive, place
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LimitError, UnsupportedError
@@ -27,19 +27,19 @@ ADDRESSES = "tpu.local"
 def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
     chip = chip_of(env.target)
     body = with_own_names(func.body, {str(param.name) for param in func.params})
-    found = Lifetimes(body, chip.lanes)
+    found = LiveRanges(body, chip.lanes)
     buffers = list(found.lives)
-    pieces = [piece_of(found.lives[buffer], buffer, chip) for buffer in buffers]
+    requests = [request_of(found.lives[buffer], buffer, chip) for buffer in buffers]
     pairs = pairs_of(found, buffers)
-    addresses = place(pieces, pairs if heeds_banks(env) else {}, memory_of(chip))
+    addresses = allocate(requests, pairs if heeds_banks(env) else {}, memory_of(chip))
     if addresses is None:
-        raise _does_not_fit(buffers, found, pieces, chip)
+        raise _does_not_fit(buffers, found, requests, chip)
     where = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
     for alias, root in found.aliases.items():
         if str(root.name) in where:
             where[str(alias.name)] = where[str(root.name)]
     body = _without(body, found.unused, found.aliases)
-    _note(env, buffers, found, pieces, addresses, conflicts(pieces, addresses, pairs, chip.bank_bytes))
+    _note(env, buffers, found, requests, addresses, bank_conflicts(requests, addresses, pairs, chip.bank_bytes))
     return func.with_body(body).with_attr(ADDRESSES, where)
 
 
@@ -50,20 +50,20 @@ def heeds_banks(env: PassEnv) -> bool:
 
 def fits(body: Stmt, chip: Chip) -> bool:
     """Is there room for the local buffers of this kernel?"""
-    found = Lifetimes(body, chip.lanes)
-    pieces = [piece_of(life, buffer, chip) for buffer, life in found.lives.items()]
-    return place(pieces, {}, memory_of(chip)) is not None
+    found = LiveRanges(body, chip.lanes)
+    requests = [request_of(life, buffer, chip) for buffer, life in found.lives.items()]
+    return allocate(requests, {}, memory_of(chip)) is not None
 
 
 def memory_of(chip: Chip) -> Memory:
     return Memory(chip.lane_bytes, chip.eu_bytes, chip.bank_bytes)
 
 
-def piece_of(life: Life, buffer: Var, chip: Chip) -> Piece:
-    return Piece(-(-bytes_of(buffer) // chip.eu_bytes) * chip.eu_bytes, life.first, life.last)
+def request_of(life: LiveRange, buffer: Var, chip: Chip) -> Request:
+    return Request(-(-bytes_of(buffer) // chip.eu_bytes) * chip.eu_bytes, life.first, life.last)
 
 
-def pairs_of(found: Lifetimes, buffers: Sequence[Var]) -> Pairs:
+def pairs_of(found: LiveRanges, buffers: Sequence[Var]) -> Pairs:
     numbers = {buffer: i for i, buffer in enumerate(buffers)}
     pairs = {}
     for key, weight in found.together.items():
@@ -133,29 +133,29 @@ def replaced(body: Stmt, others: dict[Var, Var]) -> Stmt:
 def _note(
     env: PassEnv,
     buffers: Sequence[Var],
-    found: Lifetimes,
-    pieces: Sequence[Piece],
+    found: LiveRanges,
+    requests: Sequence[Request],
     addresses: Sequence[int],
     shared: dict[tuple[int, int], int],
 ) -> None:
-    rows = {str(b.name): [a, p.size] for b, a, p in zip(buffers, addresses, pieces, strict=True)}
+    rows = {str(b.name): [a, p.size] for b, a, p in zip(buffers, addresses, requests, strict=True)}
     lines = {str(b.name): found.lives[b].lines for b in buffers if found.lives[b].lines}
-    high = max((a + p.size for a, p in zip(addresses, pieces, strict=True)), default=0)
+    high = max((a + p.size for a, p in zip(addresses, requests, strict=True)), default=0)
     env.note("shared_memory", {"bytes": high, "buffers": rows, "lines": lines})
     for (a, b), weight in sorted(shared.items(), key=lambda item: -item[1]):
         names = f"{buffers[a].name} and {buffers[b].name}"
         env.note("notes", {"text": f"{names} share a bank of local memory ({weight} commands wait for it)"})
 
 
-def _does_not_fit(buffers: Sequence[Var], found: Lifetimes, pieces: Sequence[Piece], chip: Chip) -> LimitError:
+def _does_not_fit(buffers: Sequence[Var], found: LiveRanges, requests: Sequence[Request], chip: Chip) -> LimitError:
     rows = []
-    for buffer, piece in sorted(zip(buffers, pieces, strict=True), key=lambda row: -row[1].size)[:8]:
+    for buffer, request in sorted(zip(buffers, requests, strict=True), key=lambda row: -row[1].size)[:8]:
         life = found.lives[buffer]
         used = f", used on lines {life.lines[0]} to {life.lines[1]}" if life.lines else ""
-        rows.append(f"{buffer.name} {piece.size}{used}")
-    first = max(range(len(buffers)), key=lambda i: pieces[i].size)
+        rows.append(f"{buffer.name} {request.size}{used}")
+    first = max(range(len(buffers)), key=lambda i: requests[i].size)
     return LimitError(
-        f"the kernel's tiles need {most_alive(pieces)} bytes of local memory in each lane at one time",
+        f"the kernel's tiles need {peak_bytes(requests)} bytes of local memory in each lane at one time",
         location=found.lives[buffers[first]].location,
         found="; ".join(rows),
         expected=f"at most {chip.lane_bytes} bytes in a lane of {chip.name}",

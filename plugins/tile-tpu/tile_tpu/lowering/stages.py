@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tile_tpu.ir.accesses import aliases_of, all_accesses, by_memory
 from tile_tpu.ir.instructions import DMA, TENSOR
-from tile_tpu.ir.touches import aliases_of, all_touches, by_memory
-from tile_tpu.lowering.carried import Carried
+from tile_tpu.lowering.loop_carried import LoopCarried
 from tile_tpu.lowering.units import Unit, cost_of, units_of
 from tilecore.ir.build import is_nothing, nothing
 from tilecore.ir.nodes import Bind, For, Stmt, Var, structural_mutate
@@ -46,7 +46,7 @@ class _Planner:
         self.loop = loop
         aliases = aliases_of(kernel)
         self.units = units_of(loop.body, aliases)
-        self.carried = Carried(kernel, lanes)
+        self.carried = LoopCarried(kernel, lanes)
         self.kept = {*aliases, *aliases.values(), *_used_outside(kernel, loop)}
         self.changed = {buffer for unit in self.units for buffer in unit.written}
         self.inline: dict[Var, Any] = {}
@@ -120,12 +120,12 @@ class _Planner:
         """Why a unit of DMA does not run ahead; "" where it does."""
         if not self._can_move(unit):
             return "its place depends on what the step works out"
-        if any(not t.is_local for t in unit.touches if t.writes):
+        if any(not t.is_local for t in unit.accesses if t.writes):
             return "it writes a tensor"
-        for touch in unit.of_commands():
-            buffer = touch.buffer
+        for access in unit.of_commands():
+            buffer = access.buffer
             writers = [u for u in self.units if buffer in u.written and u is not unit]
-            if touch.reads and not touch.writes and any(not any(u is m for m in moved) for u in writers):
+            if access.reads and not access.writes and any(not any(u is m for m in moved) for u in writers):
                 return f"it reads {buffer.name}, which the loop changes"
         return self._not_tiles(unit.written, earlier)
 
@@ -152,7 +152,7 @@ class _Planner:
             if not why:
                 made.behind.append(unit)
                 made.behind_tiles += [b for b in _tiles(unit) if b in self.changed and b not in made.behind_tiles]
-            elif all(not t.is_local for t in unit.touches if t.writes):
+            elif all(not t.is_local for t in unit.accesses if t.writes):
                 unit.why = why
         made.behind_tiles = [b for b in made.behind_tiles if b not in made.ahead_tiles]
 
@@ -164,7 +164,7 @@ class _Planner:
         tensors = {t.buffer for t in unit.of_commands() if t.writes}
         others = [u for u in self.units if u is not unit and not any(u is b for b in made.behind)]
         for buffer in tensors:
-            if any(buffer in u.touched for u in others) or any(t.reads and t.buffer in tensors for t in unit.touches):
+            if any(buffer in u.touched for u in others) or any(t.reads and t.buffer in tensors for t in unit.accesses):
                 return f"{buffer.name} is used elsewhere in the loop"
         prepared = {b for u in made.prepare for b in u.written}
         for buffer in {t.buffer for t in unit.of_commands() if t.reads} & self.changed:
@@ -199,8 +199,8 @@ class _Planner:
         """Work of the tensor unit, or of the control core on its own variables."""
         if unit.is_fixed or unit.engines - {TENSOR}:
             return False
-        shared = {t.buffer for t in unit.touches if t not in unit.of_commands()}
-        return not (shared & self.changed) and not any(not t.is_local for t in unit.touches if t.writes)
+        shared = {t.buffer for t in unit.accesses if t not in unit.of_commands()}
+        return not (shared & self.changed) and not any(not t.is_local for t in unit.accesses if t.writes)
 
 
 def _tiles(unit: Unit) -> list[Var]:
@@ -214,4 +214,4 @@ def _used_outside(kernel: Stmt, loop: For) -> set[Var]:
         return nothing() if node.loop_var.same_as(loop.loop_var) else mutator.default_mutate(node)
 
     rest = structural_mutate(kernel, [(For, without)])
-    return {touch.buffer for touch in by_memory(all_touches(rest), aliases_of(kernel))}
+    return {access.buffer for access in by_memory(all_accesses(rest), aliases_of(kernel))}

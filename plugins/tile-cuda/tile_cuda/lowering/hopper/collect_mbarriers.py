@@ -51,7 +51,7 @@ def _refuse_stages(body: Stmt) -> None:
                     "T.tma_copy cannot stand in a T.Pipelined loop with stages",
                     location=location_of_span(node.span),
                     expected="T.copy in this loop, or a loop of range() or T.serial",
-                    hint="allocate slots and an mbarrier for each; in step k use slot k % stages, parity k // stages % 2",
+                    hint="allocate slots, an mbarrier for each; in step k use slot k % stages, parity k // stages % 2",
                 )
 
 

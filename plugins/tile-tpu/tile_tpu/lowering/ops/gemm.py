@@ -10,7 +10,7 @@ from typing import Any
 
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.ops import byte_products, float_splits
-from tile_tpu.lowering.ops.products import Product, add_or_put, multiply, only_if
+from tile_tpu.lowering.ops.matrix_products import Product, add_or_put, multiply, only_if
 from tile_tpu.lowering.ops.work import Work, known_shape, view_of, why_no_view, work_of
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv

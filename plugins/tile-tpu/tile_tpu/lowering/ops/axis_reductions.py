@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.ops.joins import Join
+from tile_tpu.lowering.ops.reduction_operators import ReductionOperator
 from tile_tpu.lowering.ops.work import Work, known_shape
 from tile_tpu.lowering.regions import part
 from tilecore.ir.reductions import identity
@@ -14,18 +14,20 @@ from tilecore.ir.reductions import identity
 N, C, H, W = range(4)
 
 
-def along_columns(work: Work, join: Join, view: View, to: View | None = None, spare: bool = False) -> View:
+def along_columns(
+    work: Work, operator: ReductionOperator, view: View, to: View | None = None, spare: bool = False
+) -> View:
     """(n,c,h,w) joined to (n,c,h,1), values prepared. ``to``: where a pool may put the result. spare: what lies between
     the rows of the view may be written."""
-    if join.pool is None:
-        return halved(work, join, view, W)
+    if operator.pool is None:
+        return halved(work, operator, view, W)
     value = work.aligned_operand(view)
     spare = spare or not value.buffer.same_as(view.buffer)
     while _is_wide(known_shape(value), work.eu(value.dtype), spare):
-        value, spare = _by_units(work, join, value, spare), True
+        value, spare = _by_units(work, operator, value, spare), True
     n, c, h, _ = known_shape(value)
-    made = to if to is not None else work.room((n, c, h, 1), join.total, "total")
-    work.emit(join.pool, made, value)
+    made = to if to is not None else work.room((n, c, h, 1), operator.total, "total")
+    work.emit(operator.pool, made, value)
     return made
 
 
@@ -38,7 +40,7 @@ def _is_wide(shape: tuple[int, int, int, int], units: int, spare: bool) -> bool:
     return rows + padding + units < shape[W]
 
 
-def _by_units(work: Work, join: Join, value: View, spare: bool) -> View:
+def _by_units(work: Work, operator: ReductionOperator, value: View, spare: bool) -> View:
     """An aligned (n,c,1,w) joined to (n,c,1,units): unit u of a lane joins the columns u, u + units, ..."""
     units = work.eu(value.dtype)
     n, c, _, width = known_shape(value)
@@ -49,15 +51,15 @@ def _by_units(work: Work, join: Join, value: View, spare: bool) -> View:
             work.emit("copy", copied, value)
             value = copied
         behind = replace(value, offset=value.offset + width, shape=(n, c, 1, missing))
-        work.emit("fill", behind, identity(join.kind, value.dtype))
+        work.emit("fill", behind, identity(operator.kind, value.dtype))
     rows = replace(value, shape=(n, c, (width + missing) // units, units), strides=(*value.strides[:2], units, 1))
-    made = work.room((n, c, 1, units), join.total, "parts")
-    assert join.pool is not None
-    work.emit(join.pool, made, rows)
+    made = work.room((n, c, 1, units), operator.total, "parts")
+    assert operator.pool is not None
+    work.emit(operator.pool, made, rows)
     return made
 
 
-def halved(work: Work, join: Join, view: View, axis: int) -> View:
+def halved(work: Work, operator: ReductionOperator, view: View, axis: int) -> View:
     """Joined along n, h or w: one half with the other until one is left. Its element type is that of the view; where
     the axis has one element only, it is the view itself."""
     assert axis != C
@@ -71,10 +73,10 @@ def halved(work: Work, join: Join, view: View, axis: int) -> View:
     while left > 1:
         half = left // 2
         target = piece(work, made, axis, 0, half)
-        work.emit(join.instruction, target, piece(work, value, axis, 0, half), piece(work, value, axis, half, half))
+        work.emit(operator.instruction, target, piece(work, value, axis, 0, half), piece(work, value, axis, half, half))
         if left % 2:
             first, last = piece(work, made, axis, 0, 1), piece(work, value, axis, left - 1, 1)
-            work.emit(join.instruction, first, first, last)
+            work.emit(operator.instruction, first, first, last)
         value, left = made, half
     return work.settled(piece(work, made, axis, 0, 1))
 
@@ -83,25 +85,25 @@ def piece(work: Work, view: View, axis: int, start: int, count: int) -> View:
     return part(view, axis, start, count, work.chip.lanes)
 
 
-def along_rows(work: Work, join: Join, view: View) -> View:
+def along_rows(work: Work, operator: ReductionOperator, view: View) -> View:
     """(1,rows,1,w) joined to (1,w,1,1): a number in each lane for each column. The values are prepared, in the type of
     results in between where there are more rows than lanes."""
     rows = known_shape(view)[C]
-    value = view if rows <= work.chip.lanes else _one_group(work, join, view)
-    return along_columns(work, join, work.turned(work.aligned_operand(value)), spare=True)
+    value = view if rows <= work.chip.lanes else _one_group(work, operator, view)
+    return along_columns(work, operator, work.turned(work.aligned_operand(value)), spare=True)
 
 
-def _one_group(work: Work, join: Join, view: View) -> View:
+def _one_group(work: Work, operator: ReductionOperator, view: View) -> View:
     """Rows of all groups of lanes joined to those of one group."""
     lanes = work.chip.lanes
     _, rows, _, width = known_shape(view)
     full, rest = divmod(rows, lanes)
     groups = View(view.buffer, view.lane, view.offset, (full, lanes, 1, width), (view.strides[C], 0, 0, 1))
-    value = halved(work, join, groups, N)
+    value = halved(work, operator, groups, N)
     if full == 1:  # still the memory of the source
         value = work.room((1, lanes, 1, width), view.dtype, "halves")
         work.emit("copy", value, groups)
     if rest:
         first = piece(work, value, C, 0, rest)
-        work.emit(join.instruction, first, first, piece(work, view, C, full * lanes, rest))
+        work.emit(operator.instruction, first, first, piece(work, view, C, full * lanes, rest))
     return work.settled(value)

@@ -33,7 +33,7 @@ SHARED_SCOPES = ("global", LOCAL)
 
 
 @dataclass(frozen=True)
-class Touch:
+class Access:
     """One access. engine: TENSOR, DMA or CONTROL. view: of a command; None where the control core reads or writes an
     element. offset: that element's in a tensor (None: unknown, or local memory)."""
 
@@ -50,7 +50,7 @@ class Touch:
         return str(self.buffer.scope()) == LOCAL
 
 
-def touches_of(node: Any) -> list[Touch]:
+def accesses_of(node: Any) -> list[Access]:
     """Those of one leaf of the statement tree, or of an expression; in the order: what is read to work out operands,
     then what the statement itself does."""
     span = getattr(node, "span", None)
@@ -65,7 +65,7 @@ def touches_of(node: Any) -> list[Touch]:
         if isinstance(view, View):
             kind = kind.split("|")[0]
             reads = kind in ("r", "rw") and not (kind == "rw" and _overwrites(found.operands))
-            made.append(Touch(view.buffer, engine, reads, kind != "r", view, span=span))
+            made.append(Access(view.buffer, engine, reads, kind != "r", view, span=span))
     return made
 
 
@@ -74,22 +74,22 @@ def _overwrites(operands: dict[str, Any]) -> bool:
     return constant(operands.get("accumulate")) == 0 if "accumulate" in operands else False
 
 
-def _of_control(node: Any, span: Any) -> list[Touch]:
-    found: list[Touch] = []
+def _of_control(node: Any, span: Any) -> list[Access]:
+    found: list[Access] = []
     changed = [call.dst for call in map(as_tile_call, collect(node, Call)) if call and call.op.name == "atomic_element"]
     for inner in collect(node, TensorLoad, Call, BufferStore):
         if isinstance(inner, TensorLoad):
             writes = any(inner.same_as(place) for place in changed)
-            found.append(Touch(inner.source, CONTROL, True, writes, offset=_only(inner.indices), span=span))
+            found.append(Access(inner.source, CONTROL, True, writes, offset=_only(inner.indices), span=span))
         elif isinstance(inner, BufferStore):
-            found.append(Touch(inner.buffer, CONTROL, False, True, offset=_only(inner.indices), span=span))
+            found.append(Access(inner.buffer, CONTROL, False, True, offset=_only(inner.indices), span=span))
         elif op_name(inner) == ELEMENT:
             writes = any(inner.same_as(place) for place in changed)
-            found.append(Touch(inner.args[0], CONTROL, True, writes, span=span))
+            found.append(Access(inner.args[0], CONTROL, True, writes, span=span))
         elif op_name(inner) == SET_ELEMENT:
-            found.append(Touch(inner.args[0], CONTROL, False, True, span=span))
+            found.append(Access(inner.args[0], CONTROL, False, True, span=span))
         elif op_name(inner) == ADDRESS:
-            found.append(Touch(inner.args[0].source, CONTROL, True, "w" in str(inner.args[1].value), span=span))
+            found.append(Access(inner.args[0].source, CONTROL, True, "w" in str(inner.args[1].value), span=span))
     return sorted((t for t in found if str(t.buffer.scope()) in SHARED_SCOPES), key=lambda t: t.writes)
 
 
@@ -108,16 +108,16 @@ def heads(node: Stmt) -> list[Any]:
     return [node.condition] if isinstance(node, (IfThenElse, While)) else []
 
 
-def all_touches(node: Stmt) -> Iterator[Touch]:
+def all_accesses(node: Stmt) -> Iterator[Access]:
     """Those of a statement with everything inside it."""
     if is_leaf(node):
         if not isinstance(node, (AllocBuffer, DeclBuffer)):
-            yield from touches_of(node)
+            yield from accesses_of(node)
         return
     for part in heads(node):
-        yield from touches_of(part)
+        yield from accesses_of(part)
     for child in children(node):
-        yield from all_touches(child)
+        yield from all_accesses(child)
 
 
 def aliases_of(body: Stmt) -> dict[Var, Var]:
@@ -126,9 +126,11 @@ def aliases_of(body: Stmt) -> dict[Var, Var]:
     return {alias: _root(alias, direct) for alias in direct}
 
 
-def by_memory(touches: Iterable[Touch], aliases: Mapping[Var, Var]) -> list[Touch]:
+def by_memory(accesses: Iterable[Access], aliases: Mapping[Var, Var]) -> list[Access]:
     """The touches with memory under its own name; what an alias takes of it is not followed."""
-    return [replace(t, buffer=aliases[t.buffer], view=None, offset=None) if t.buffer in aliases else t for t in touches]
+    return [
+        replace(t, buffer=aliases[t.buffer], view=None, offset=None) if t.buffer in aliases else t for t in accesses
+    ]
 
 
 def _root(buffer: Var, direct: dict[Var, Var]) -> Var:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
+from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, heads, is_leaf
 from tile_tpu.ir.instructions import CONTROL, DMA, instruction_of
-from tile_tpu.ir.touches import Touch, aliases_of, heads, is_leaf, touches_of
 from tile_tpu.ir.views import LOCAL
-from tile_tpu.lowering.carried import Carried
+from tile_tpu.lowering.loop_carried import LoopCarried
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, For, Stmt, Var, While
 from tilecore.ir.spans import location_of_span
@@ -23,7 +23,7 @@ MOST = 1 << 40
 
 
 @dataclass
-class Life:
+class LiveRange:
     """first, last: numbers of the leaves between which it holds something. uses: the leaves that touch it. allocated:
     the number of the leaf before its allocation. lines: the user's first and last line that uses it."""
 
@@ -35,14 +35,14 @@ class Life:
     lines: list[int] = field(default_factory=list)
 
 
-class Lifetimes:
+class LiveRanges:
     """lives: by buffer, in the order of allocation; of those only that are used. together: for two buffers that engines
     work on at the same time, how often. aliases: other names of memory."""
 
     def __init__(self, kernel: Stmt, lanes: int) -> None:
         self.aliases = aliases_of(kernel)
-        self.carried = Carried(kernel, lanes)
-        self.lives: dict[Var, Life] = {}
+        self.carried = LoopCarried(kernel, lanes)
+        self.lives: dict[Var, LiveRange] = {}
         self.together: dict[frozenset[Var], int] = {}
         self.unused: list[Var] = []
         self.clock = 0
@@ -57,7 +57,7 @@ class Lifetimes:
         if isinstance(node, AllocBuffer):
             if str(node.buffer.scope()) == LOCAL:
                 place = location_of_span(getattr(node, "span", None))
-                self.lives[node.buffer] = Life(self.clock, place)
+                self.lives[node.buffer] = LiveRange(self.clock, place)
         elif isinstance(node, DeclBuffer):
             return
         elif is_leaf(node):
@@ -66,17 +66,17 @@ class Lifetimes:
             self._loop(node, trips)
         else:
             for part in heads(node):
-                self._use(touches_of(part), trips, getattr(node, "span", None))
+                self._use(accesses_of(part), trips, getattr(node, "span", None))
             for child in children(node):
                 self._walk(child, trips)
 
     def _loop(self, node: For | While, trips: int) -> None:
         inner = min(MOST, trips * _trips(node))
         if isinstance(node, For):
-            self._use([t for part in heads(node) for t in touches_of(part)], trips, node.span)
+            self._use([t for part in heads(node) for t in accesses_of(part)], trips, node.span)
         begin = self.clock + 1
         if isinstance(node, While):
-            self._use(touches_of(node.condition), inner, node.span)
+            self._use(accesses_of(node.condition), inner, node.span)
         self._walk(node.body, inner)
         self._loops.append((node, begin, self.clock))
 
@@ -89,7 +89,7 @@ class Lifetimes:
         elif name == "parallel_end":
             self._end_region(trips)
         else:
-            self._use(touches_of(node), trips, getattr(node, "span", None))
+            self._use(accesses_of(node), trips, getattr(node, "span", None))
 
     def _end_region(self, trips: int) -> None:
         region, self._region = self._region or {}, None
@@ -99,10 +99,10 @@ class Lifetimes:
                 for b in worked - {a}:
                     self._pair(a, b, trips)
 
-    def _use(self, touches: list[Touch], trips: int, span: Any) -> None:
+    def _use(self, accesses: list[Access], trips: int, span: Any) -> None:
         if self._region is None:
             self.clock += 1
-        used = {self._root(t.buffer): t.engine for t in touches if t.is_local}
+        used = {self._root(t.buffer): t.engine for t in accesses if t.is_local}
         place = location_of_span(span)
         for buffer, engine in used.items():
             life = self.lives[buffer]

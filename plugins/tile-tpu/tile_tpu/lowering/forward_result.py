@@ -16,7 +16,7 @@ from tilecore.ir.nodes import Var, structural_equal
 _MOVES = ("to_all_lanes", "transpose", "iota_w", "iota_c", "load_table")
 
 
-def into_place(emit: Emitter, value: Any, place: Tile, held: Collection[Var] = ()) -> bool:
+def forward_result(emit: Emitter, value: Any, place: Tile, held: Collection[Var] = ()) -> bool:
     """Whether the value's command, the newest one, writes to ``place`` now. held: temporaries that are read later."""
     last = emit.last()
     found = as_command(last) if last is not None else None

@@ -37,7 +37,7 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 
 
-def place_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
+def assign_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     chip = chip_of(env.target)
     tiles = [a.buffer for a in collect(func.body, AllocBuffer) if is_tile(a.buffer)]
     flat = _pointed_at(func, chip)
@@ -203,4 +203,4 @@ def _of_copy(source: TensorRegion, target: TensorRegion) -> list[tuple[Var, str]
     return made
 
 
-PLACE_LAYOUTS = Pass("place_layouts", place_layouts)
+ASSIGN_LAYOUTS = Pass("assign_layouts", assign_layouts)

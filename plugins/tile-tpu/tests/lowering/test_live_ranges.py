@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from by_hand import alloc, do, element, local, loop, piece, set_element, tensor, tile
 from tile_tpu.chips import BM1690
-from tile_tpu.lowering.lifetimes import Lifetimes
+from tile_tpu.lowering.live_ranges import LiveRanges
 
 from tilecore.ir.build import const, seq
 from tilecore.ir.nodes import Evaluate, IfThenElse, Var, tirx
@@ -15,7 +15,7 @@ K = Var("k", "int32")
 
 
 def lives(*body):
-    found = Lifetimes(seq(body), BM1690.lanes)
+    found = LiveRanges(seq(body), BM1690.lanes)
     return {str(b.name): (life.first, life.last) for b, life in found.lives.items()}, found
 
 
@@ -164,5 +164,5 @@ def test_a_fill_and_a_load_make_a_whole(limit, asked, carries):
         do("mul", tile(b), tile(a), tile(a)),
     ]
     body = loop("k", 2, *step, var=K)
-    found = Lifetimes(seq([*alloc(a, b), body]), BM1690.lanes)
+    found = LiveRanges(seq([*alloc(a, b), body]), BM1690.lanes)
     assert found.carried.carries(body, a) == carries

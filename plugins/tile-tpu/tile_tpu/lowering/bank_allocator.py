@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Piece:
+class Request:
     """size: bytes. first, last: when it holds something, both included."""
 
     size: int
     first: int
     last: int
 
-    def meets(self, other: Piece) -> bool:
+    def overlaps(self, other: Request) -> bool:
         return self.first <= other.last and other.first <= self.last
 
 
@@ -35,64 +35,70 @@ class Memory:
 Pairs = Mapping[tuple[int, int], int]  # numbers of two pieces, the smaller one first: how often both are worked on
 
 
-def place(pieces: Sequence[Piece], pairs: Pairs, memory: Memory) -> list[int] | None:
+def allocate(requests: Sequence[Request], pairs: Pairs, memory: Memory) -> list[int] | None:
     """The address of each; None when no way of this module fits them in."""
-    weights = [sum(w for pair, w in pairs.items() if i in pair) for i in range(len(pieces))]
-    by_conflicts = lambda i: (-weights[i], -pieces[i].size, pieces[i].first, i)  # noqa: E731
-    by_size = lambda i: (-pieces[i].size, pieces[i].first, i)  # noqa: E731
-    by_life = lambda i: (pieces[i].first, -pieces[i].last, i)  # noqa: E731
+    weights = [sum(w for pair, w in pairs.items() if i in pair) for i in range(len(requests))]
+    by_conflicts = lambda i: (-weights[i], -requests[i].size, requests[i].first, i)  # noqa: E731
+    by_size = lambda i: (-requests[i].size, requests[i].first, i)  # noqa: E731
+    by_life = lambda i: (requests[i].first, -requests[i].last, i)  # noqa: E731
     orders: list[tuple[Callable[[int], tuple], Pairs]] = [(by_conflicts, pairs), (by_size, pairs)]
     orders += [(by_size, {}), (by_life, {}), (by_conflicts, {})]
     for key, heeded in orders:
-        found = _greedy(pieces, sorted(range(len(pieces)), key=key), heeded, memory)
+        found = _greedy(requests, sorted(range(len(requests)), key=key), heeded, memory)
         if found is not None:
             return found
     return None
 
 
-def conflicts(pieces: Sequence[Piece], addresses: Sequence[int], pairs: Pairs, bank: int) -> dict[tuple[int, int], int]:
+def bank_conflicts(
+    requests: Sequence[Request], addresses: Sequence[int], pairs: Pairs, bank: int
+) -> dict[tuple[int, int], int]:
     """The pairs that share a bank, with their weights."""
     return {
         (a, b): weight
         for (a, b), weight in pairs.items()
-        if _share_bank(addresses[a], pieces[a].size, addresses[b], pieces[b].size, bank)
+        if _share_bank(addresses[a], requests[a].size, addresses[b], requests[b].size, bank)
     }
 
 
-def most_alive(pieces: Sequence[Piece]) -> int:
+def peak_bytes(requests: Sequence[Request]) -> int:
     """Bytes that live at one time, at the worst one: no placement takes fewer."""
-    return max((sum(p.size for p in pieces if p.first <= one.first <= p.last) for one in pieces), default=0)
+    return max((sum(p.size for p in requests if p.first <= one.first <= p.last) for one in requests), default=0)
 
 
-def _greedy(pieces: Sequence[Piece], order: Sequence[int], pairs: Pairs, memory: Memory) -> list[int] | None:
-    placed: dict[int, int] = {}
-    for number in order:
-        piece = pieces[number]
-        neighbours = [(placed[i], placed[i] + pieces[i].size) for i in placed if pieces[i].meets(piece)]
-        partners = _partners(number, pairs, placed)
+def _greedy(requests: Sequence[Request], order: Sequence[int], pairs: Pairs, memory: Memory) -> list[int] | None:
+    addresses_so_far: dict[int, int] = {}
+    for index in order:
+        request = requests[index]
+        neighbours = [
+            (addresses_so_far[i], addresses_so_far[i] + requests[i].size)
+            for i in addresses_so_far
+            if requests[i].overlaps(request)
+        ]
+        partners = _partners(index, pairs, addresses_so_far)
         best: tuple[int, int] | None = None
         for address in _candidates(neighbours, memory):
-            if address + piece.size > memory.size or any(
-                a < address + piece.size and address < z for a, z in neighbours
+            if address + request.size > memory.size or any(
+                a < address + request.size and address < z for a, z in neighbours
             ):
                 continue
             cost = sum(
                 weight
                 for other, weight in partners
-                if _share_bank(address, piece.size, placed[other], pieces[other].size, memory.bank)
+                if _share_bank(address, request.size, addresses_so_far[other], requests[other].size, memory.bank)
             )
             best = min(best or (cost, address), (cost, address))
         if best is None:
             return None
-        placed[number] = best[1]
-    return [placed[i] for i in range(len(pieces))]
+        addresses_so_far[index] = best[1]
+    return [addresses_so_far[i] for i in range(len(requests))]
 
 
-def _partners(number: int, pairs: Pairs, placed: Mapping[int, int]) -> list[tuple[int, int]]:
+def _partners(index: int, pairs: Pairs, addresses_so_far: Mapping[int, int]) -> list[tuple[int, int]]:
     found = []
     for (a, b), weight in pairs.items():
-        other = b if a == number else a
-        if number in (a, b) and other in placed:
+        other = b if a == index else a
+        if index in (a, b) and other in addresses_so_far:
             found.append((other, weight))
     return found
 

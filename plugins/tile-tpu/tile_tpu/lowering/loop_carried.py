@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, all_accesses, heads, is_leaf
 from tile_tpu.ir.overlaps import covers
-from tile_tpu.ir.touches import Touch, aliases_of, all_touches, heads, is_leaf, touches_of
 from tile_tpu.ir.views import View
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant
@@ -39,7 +39,7 @@ class Written:
         return replace(self, condition=condition if self.condition is None else tirx.And(condition, self.condition))
 
 
-class Carried:
+class LoopCarried:
     """Of one kernel. A read is covered by what was written since the step began: by a view that has all of it, or by
     one that has all that is ever written to the buffer, as nothing else in there has a value. A fill for tiles that
     reach beyond a tensor (``if short: fill all``) and the load of what there is make one view together."""
@@ -49,12 +49,12 @@ class Carried:
         self.kernel = kernel
         aliases = aliases_of(kernel)
         self.renamed = {*aliases, *aliases.values()}
-        self.writes: dict[Var, list[Touch]] = {}
-        self._found: dict[Any, list[Touch]] = {}  # by leaf or expression
+        self.writes: dict[Var, list[Access]] = {}
+        self._found: dict[Any, list[Access]] = {}  # by leaf or expression
         self._inside: dict[Stmt, frozenset[Var]] = {}  # buffers that a statement touches, by statement
-        for touch in all_touches(kernel):
-            if touch.is_local and touch.writes:
-                self.writes.setdefault(touch.buffer, []).append(touch)
+        for access in all_accesses(kernel):
+            if access.is_local and access.writes:
+                self.writes.setdefault(access.buffer, []).append(access)
 
     def carries(self, loop: For | While, buffer: Var) -> bool:
         """May a step of ``loop`` read something of ``buffer`` that it has not written? When in doubt, yes."""
@@ -93,26 +93,26 @@ class Carried:
             if isinstance(node, (AllocBuffer, DeclBuffer)):
                 known = frozenset()
             elif is_leaf(node):
-                known = frozenset(touch.buffer for touch in self._touches(node))
+                known = frozenset(access.buffer for access in self._touches(node))
             else:
-                own = (touch.buffer for part in heads(node) for touch in self._touches(part))
+                own = (access.buffer for part in heads(node) for access in self._touches(part))
                 known = frozenset(own).union(*map(self._buffers, children(node)))
             self._inside[node] = known
         return known
 
-    def _touches(self, node: Any) -> list[Touch]:
+    def _touches(self, node: Any) -> list[Access]:
         known = self._found.get(node)
         if known is None:
-            known = self._found[node] = touches_of(node)
+            known = self._found[node] = accesses_of(node)
         return known
 
-    def _touched(self, touches: list[Touch], buffer: Var, written: list[Written]) -> list[Written] | None:
-        mine = [touch for touch in touches if touch.buffer.same_as(buffer)]
-        if any(touch.reads and not self._is_covered(touch, written) for touch in mine):
+    def _touched(self, accesses: list[Access], buffer: Var, written: list[Written]) -> list[Written] | None:
+        mine = [access for access in accesses if access.buffer.same_as(buffer)]
+        if any(access.reads and not self._is_covered(access, written) for access in mine):
             return None
-        return [*written, *(Written(touch.view) for touch in mine if touch.writes and touch.view is not None)]
+        return [*written, *(Written(access.view) for access in mine if access.writes and access.view is not None)]
 
-    def _is_covered(self, read: Touch, written: list[Written]) -> bool:
+    def _is_covered(self, read: Access, written: list[Written]) -> bool:
         views = [one.view for one in written if one.condition is None]
         views += [one.view for one in written if one.condition is not None and self._is_completed(one, written)]
         if read.view is not None and any(covers(view, read.view, self.lanes) for view in views):

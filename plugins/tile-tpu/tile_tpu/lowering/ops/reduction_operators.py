@@ -27,7 +27,7 @@ _WIDTHS = (8, 16, 32)
 
 
 @dataclass(frozen=True)
-class Join:
+class ReductionOperator:
     """kind: of the reduction. dtype: of its result. keeps_nan: a NaN among the values makes the result NaN. fast:
     values are taken to hold no NaN."""
 
@@ -66,7 +66,7 @@ class Join:
             return const(int(identity(self.kind, "bool").value), "uint8")
         return identity(self.kind, self.total)
 
-    def plain(self) -> Join:
+    def plain(self) -> ReductionOperator:
         """That of values that are prepared already."""
         return replace(self, kind=joiner(self.kind), keeps_nan=False, fast=True)
 
@@ -89,20 +89,20 @@ def declines(kind: str, source: str, target: str) -> str | None:
     return None if fits or source == "bool" else f"a conversion from {source} to {target} that may not fit"
 
 
-def prepare(work: Work, join: Join, view: View, width: str | None = None) -> View:
+def prepare(work: Work, operator: ReductionOperator, view: View, width: str | None = None) -> View:
     """The values as they are joined: of the result's type, absolute, without NaN. width: the type to give them where
     that is not the narrow type that pools take."""
-    widens = width is None and join.instruction == "add" and join.dtype == "float32"
+    widens = width is None and operator.instruction == "add" and operator.dtype == "float32"
     keeps = widens and FACTS[view.dtype].kind == "float" and FACTS[view.dtype].bits == 16  # the pool widens itself
-    made = view if keeps else work.converted(view, stored(join.dtype))
+    made = view if keeps else work.converted(view, stored(operator.dtype))
     if FACTS[made.dtype].kind == "float" and FACTS[made.dtype].bits < 16:
         made = work.converted(made, "float32")
     if width is not None:
         made = work.converted(made, width)
     unsigned = FACTS[made.dtype].kind == "uint"
-    if join.kind.startswith("abs") and not unsigned:
+    if operator.kind.startswith("abs") and not unsigned:
         made = _applied(work, "abs", made, view)
-    return _without_nan(work, join, made, view) if join.drops_nan else made
+    return _without_nan(work, operator, made, view) if operator.drops_nan else made
 
 
 def _applied(work: Work, name: str, value: View, source: View, *more: Any) -> View:
@@ -113,9 +113,9 @@ def _applied(work: Work, name: str, value: View, source: View, *more: Any) -> Vi
     return made
 
 
-def _without_nan(work: Work, join: Join, value: View, source: View) -> View:
-    edge = identity(join.kind, value.dtype)
-    if join.instruction == "max":
+def _without_nan(work: Work, operator: ReductionOperator, value: View, source: View) -> View:
+    edge = identity(operator.kind, value.dtype)
+    if operator.instruction == "max":
         return _applied(work, "max", value, source, edge)
     own = not value.buffer.same_as(source.buffer)
     made = value if own else work.room(known_shape(value), value.dtype, "prepared")
@@ -131,7 +131,7 @@ def everywhere(work: Work, number: Any, like: View) -> View:
     return replace(one, shape=like.shape, strides=(0, 0, 0, 0))
 
 
-def nan_marks(work: Work, join: Join, view: View) -> View:
+def nan_marks(work: Work, operator: ReductionOperator, view: View) -> View:
     """0 for each value, NaN for each NaN. view: the values as they are."""
     value = work.aligned_operand(work.converted(view, "float32"))
     clean = work.room(known_shape(value), "float32", "clean")
