@@ -135,7 +135,7 @@ LOOPS = {
     "other statements follow its last matrix product": "after",
     "threads load tiles in it": "copied",
     "its iterations allocate buffers or bind values": "own",
-    "its beginning uses s, which its last product does too": "same sums",
+    "both its first statements and its last matrix product use s": "same sums",
     "it has no wgmma": "conditional",
 }
 
@@ -220,7 +220,7 @@ def test_a_ring_without_a_slot_to_spare_is_released_in_its_own_step(stages):
     kernel = built(second_loop)
     assert has_roles(kernel)
     said = {row["loop"]: row.get("declined") for row in rows(kernel, "overlaps")}
-    assert said == {"k": None, "i": f"other would need 3 stages, not {max(stages, 1)}" if stages < 3 else None}
+    assert said == {"k": None, "i": f"other would need 3 stages and has {max(stages, 1)}" if stages < 3 else None}
     sums = [np.zeros((256, 64), np.float32), np.zeros((256, 128), np.float32)]
     as_interpreted(second_loop, kernel, small(HALF, (256, 192)), small(HALF, (192, 64), 1), *sums)
 

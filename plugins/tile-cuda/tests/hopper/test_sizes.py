@@ -222,7 +222,7 @@ def test_blocks_that_take_several_tiles(multiprocessors, sizes):
     kernel(a, b, c)
     equal(c, product(a, b))
     (order,) = {row["order"] for row in rows(kernel, "blocks")}
-    blocks = int(order.split()[0])
+    blocks = int(order.split()[1])
     assert blocks % multiprocessors == 0
     assert [str(size) for size in kernel.artifact.entries[0].grid] == [str(blocks), "1", "1"]
 

@@ -14,14 +14,14 @@ A, B = tensor("A"), tensor("B")
 K = Var("k", "int32")
 
 
-def lives(*body):
+def ranges(*body):
     found = LiveRanges(seq(body), BM1690.lanes)
-    return {str(b.name): (life.first, life.last) for b, life in found.lives.items()}, found
+    return {str(b.name): (live_range.first, live_range.last) for b, live_range in found.ranges.items()}, found
 
 
 def test_a_buffer_lives_from_its_first_to_its_last_use():
     a, b, c = local("a"), local("b"), local("c")
-    found, _ = lives(
+    found, _ = ranges(
         *alloc(a, b, c),
         do("load", tile(a), piece(A)),
         do("mul", tile(b), tile(a), tile(a)),
@@ -34,14 +34,14 @@ def test_a_buffer_lives_from_its_first_to_its_last_use():
 def test_what_a_loop_writes_whole_first_does_not_live_through_it():
     a, b = local("a"), local("b")
     body = [do("load", tile(a), piece(A, K * 64)), do("mul", tile(b), tile(a), tile(a)), do("store", piece(B), tile(b))]
-    found, _ = lives(*alloc(a, b), do("poll"), loop("k", 8, *body, var=K), do("poll"))
+    found, _ = ranges(*alloc(a, b), do("poll"), loop("k", 8, *body, var=K), do("poll"))
     assert found["a"][1] == found["b"][0]
     assert found["b"][1] - found["a"][0] == 2
 
 
 def test_a_sum_lives_through_its_loop():
     a, total, late = local("a"), local("total"), local("late")
-    found, _ = lives(
+    found, _ = ranges(
         *alloc(a, total, late),
         do("fill", tile(total), const(0.0, "float32")),
         loop("k", 8, do("load", tile(a), piece(A, K * 64)), do("add", tile(total), tile(total), tile(a)), var=K),
@@ -53,15 +53,17 @@ def test_a_sum_lives_through_its_loop():
 
 def test_what_a_step_hands_to_the_next_lives_through_the_loop():
     a, b = local("a"), local("b")
-    _, made = lives(*alloc(a, b), loop("k", 8, do("copy", tile(b), tile(a)), do("load", tile(a), piece(A)), do("poll")))
-    first = made.lives[a]
+    _, made = ranges(
+        *alloc(a, b), loop("k", 8, do("copy", tile(b), tile(a)), do("load", tile(a), piece(A)), do("poll"))
+    )
+    first = made.ranges[a]
     assert (first.first, first.last) == (2, 4)
 
 
 def test_what_a_step_may_leave_unwritten_lives_through_the_loop():
     a, b, c = local("a"), local("b"), local("c")
     maybe = IfThenElse(tirx.EQ(K, const(0, "int32")), do("load", tile(a), piece(A)), None)
-    found, _ = lives(
+    found, _ = ranges(
         *alloc(a, b, c), loop("k", 8, do("load", tile(c), piece(A)), maybe, do("copy", tile(b), tile(a)), var=K)
     )
     assert found["a"] == (2, 5)
@@ -71,7 +73,7 @@ def test_what_a_step_may_leave_unwritten_lives_through_the_loop():
 def test_read_after_a_loop_lives_through_all_of_it():
     a, b = local("a"), local("b")
     maybe = IfThenElse(tirx.EQ(K, const(3, "int32")), do("load", tile(a), piece(A)), None)
-    found, _ = lives(
+    found, _ = ranges(
         *alloc(a, b),
         loop("k", 8, do("load", tile(b), piece(A)), do("store", piece(B), tile(b)), maybe, var=K),
         do("store", piece(B), tile(a)),
@@ -87,7 +89,7 @@ def test_a_tail_that_is_filled_first_is_whole():
         do("load", tile(a, rows), piece(A, K * 64, rows)),
         do("mul", tile(b), tile(a), tile(a)),
     ]
-    found, _ = lives(*alloc(a, b), loop("k", 2, do("poll"), *step, var=K))
+    found, _ = ranges(*alloc(a, b), loop("k", 2, do("poll"), *step, var=K))
     assert found["a"][0] == 3
 
 
@@ -95,20 +97,20 @@ def test_a_tail_alone_is_all_that_there_is():
     a, b = local("a"), local("b")
     rows = tirx.Min(const(64, "int32"), const(100, "int32") - K * 64)
     step = [do("load", tile(a, rows), piece(A, K * 64, rows)), do("mul", tile(b), tile(a), tile(a))]
-    found, _ = lives(*alloc(a, b), loop("k", 2, do("poll"), *step, var=K))
+    found, _ = ranges(*alloc(a, b), loop("k", 2, do("poll"), *step, var=K))
     assert found["a"] == (3, 4)
 
 
 def test_allocated_in_a_loop_lives_in_a_step():
     a, b = local("a"), local("b")
     step = [do("poll"), *alloc(a), do("copy", tile(b), tile(a)), do("load", tile(a), piece(A)), do("poll")]
-    found, _ = lives(*alloc(b), loop("k", 8, *step))
+    found, _ = ranges(*alloc(b), loop("k", 8, *step))
     assert found["a"] == (3, 4)
 
 
 def test_a_parallel_region_is_one_moment():
     a, b = local("a"), local("b")
-    found, made = lives(
+    found, made = ranges(
         *alloc(a, b),
         do("parallel_start"),
         do("load", tile(a), piece(A)),
@@ -121,7 +123,7 @@ def test_a_parallel_region_is_one_moment():
 
 def test_elements_count_as_uses():
     a, b = local("a"), local("b")
-    found, _ = lives(
+    found, _ = ranges(
         *alloc(a, b),
         set_element(a, const(1.0, "float32")),
         do("poll"),
@@ -133,7 +135,7 @@ def test_elements_count_as_uses():
 
 def test_pairs_count_the_steps_of_loops():
     a, b = local("a"), local("b")
-    _, made = lives(*alloc(a, b), loop("i", 4, loop("j", 5, do("copy", tile(a), tile(b)))))
+    _, made = ranges(*alloc(a, b), loop("i", 4, loop("j", 5, do("copy", tile(a), tile(b)))))
     assert made.together == {frozenset((a, b)): 20}
 
 

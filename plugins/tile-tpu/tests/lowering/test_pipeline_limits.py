@@ -49,14 +49,14 @@ def test_a_tile_that_keeps_values_stays():
 def test_a_tile_that_is_used_before_its_load_stays():
     body = [do("add", tile(B), tile(A), tile(A)), do("load", tile(A), at(X, K)), do("store", at(Z, K), tile(B))]
     _, text = refused(*body)
-    assert "a is in use before it in the step" in text
+    assert "a is used before it in the iteration" in text
 
 
 def test_a_tile_that_is_written_before_its_load_stays():
     work = do("add", tile(B), tile(A), tile(A))
     body = [do("load", tile(C), at(Y, K)), do("mul", tile(A), tile(C), tile(C)), do("load", tile(A, 16), at(X, K, 16))]
     _, text = refused(*body, work, do("store", at(Z, K), tile(B)))
-    assert "a is in use before it in the step" in text
+    assert "a is used before it in the iteration" in text
 
 
 def test_a_fill_after_the_load_stays_after_it():
@@ -71,7 +71,7 @@ def test_rows_that_a_step_leaves_as_they_were_stay():
     body = [first, do("load", tile(A, 16), at(X, K, 16)), do("add", tile(B), tile(A), tile(A))]
     machine, text = refused(*body, do("store", at(Z, K), tile(B)))
     assert machine.overlapped == 5  # the stores of the step before
-    assert "a keeps values from step to step" in text
+    assert "a carries values from one iteration to the next" in text
 
 
 def test_places_that_the_step_works_out_stay():

@@ -1,6 +1,6 @@
-"""What a statement does to memory that commands and the control core share: local memory and tensors.
+"""The accesses of a statement to memory that commands and the control core share: local memory and tensors.
 
-C variables of the control core (scopes ``local``, ``local.var``) are its own and no touch.
+C variables of the control core (scopes ``local``, ``local.var``) do not count.
 """
 
 from __future__ import annotations
@@ -34,8 +34,11 @@ SHARED_SCOPES = ("global", LOCAL)
 
 @dataclass(frozen=True)
 class Access:
-    """One access. engine: TENSOR, DMA or CONTROL. view: of a command; None where the control core reads or writes an
-    element. offset: that element's in a tensor (None: unknown, or local memory)."""
+    """One access.
+
+    engine: TENSOR, DMA or CONTROL. view: of a command; None where the control core reads or writes an element. offset:
+    of that element in a tensor (None: unknown, or local memory).
+    """
 
     buffer: Var
     engine: str
@@ -51,46 +54,46 @@ class Access:
 
 
 def accesses_of(node: Any) -> list[Access]:
-    """Those of one leaf of the statement tree, or of an expression; in the order: what is read to work out operands,
-    then what the statement itself does."""
+    """The accesses of one leaf of the statement tree, or of an expression: first those of its operands' expressions,
+    then its own."""
     span = getattr(node, "span", None)
-    found = as_command(node) if isinstance(node, Evaluate) else None
-    if found is None:
+    command = as_command(node) if isinstance(node, Evaluate) else None
+    if command is None:
         return _of_control(node, span)
-    made = _of_control(node, span)
-    engine = found.instruction.engine
-    for word in found.instruction.operands:
-        name, _, kind = word.partition(":")
-        view = found.operands[name]
+    accesses = _of_control(node, span)
+    engine = command.instruction.engine
+    for operand in command.instruction.operands:
+        name, _, kind = operand.partition(":")
+        view = command.operands[name]
         if isinstance(view, View):
             kind = kind.split("|")[0]
-            reads = kind in ("r", "rw") and not (kind == "rw" and _overwrites(found.operands))
-            made.append(Access(view.buffer, engine, reads, kind != "r", view, span=span))
-    return made
+            reads = kind in ("r", "rw") and not (kind == "rw" and _overwrites(command.operands))
+            accesses.append(Access(view.buffer, engine, reads, kind != "r", view, span=span))
+    return accesses
 
 
 def _overwrites(operands: dict[str, Any]) -> bool:
-    """A product that does not add to what was there."""
+    """Whether the command is a matrix product that does not add to its result."""
     return constant(operands.get("accumulate")) == 0 if "accumulate" in operands else False
 
 
 def _of_control(node: Any, span: Any) -> list[Access]:
-    found: list[Access] = []
+    accesses: list[Access] = []
     changed = [call.dst for call in map(as_tile_call, collect(node, Call)) if call and call.op.name == "atomic_element"]
     for inner in collect(node, TensorLoad, Call, BufferStore):
         if isinstance(inner, TensorLoad):
             writes = any(inner.same_as(place) for place in changed)
-            found.append(Access(inner.source, CONTROL, True, writes, offset=_only(inner.indices), span=span))
+            accesses.append(Access(inner.source, CONTROL, True, writes, offset=_only(inner.indices), span=span))
         elif isinstance(inner, BufferStore):
-            found.append(Access(inner.buffer, CONTROL, False, True, offset=_only(inner.indices), span=span))
+            accesses.append(Access(inner.buffer, CONTROL, False, True, offset=_only(inner.indices), span=span))
         elif op_name(inner) == ELEMENT:
             writes = any(inner.same_as(place) for place in changed)
-            found.append(Access(inner.args[0], CONTROL, True, writes, span=span))
+            accesses.append(Access(inner.args[0], CONTROL, True, writes, span=span))
         elif op_name(inner) == SET_ELEMENT:
-            found.append(Access(inner.args[0], CONTROL, False, True, span=span))
+            accesses.append(Access(inner.args[0], CONTROL, False, True, span=span))
         elif op_name(inner) == ADDRESS:
-            found.append(Access(inner.args[0].source, CONTROL, True, "w" in str(inner.args[1].value), span=span))
-    return sorted((t for t in found if str(t.buffer.scope()) in SHARED_SCOPES), key=lambda t: t.writes)
+            accesses.append(Access(inner.args[0].source, CONTROL, True, "w" in str(inner.args[1].value), span=span))
+    return sorted((t for t in accesses if str(t.buffer.scope()) in SHARED_SCOPES), key=lambda t: t.writes)
 
 
 def _only(indices: Any) -> Any:
@@ -102,14 +105,14 @@ def is_leaf(node: Stmt) -> bool:
 
 
 def heads(node: Stmt) -> list[Any]:
-    """The expressions that a compound statement works out itself, once it is reached."""
+    """The expressions that a compound statement evaluates when it is reached."""
     if isinstance(node, For):
         return [node.min, node.extent]
     return [node.condition] if isinstance(node, (IfThenElse, While)) else []
 
 
 def all_accesses(node: Stmt) -> Iterator[Access]:
-    """Those of a statement with everything inside it."""
+    """The accesses of a statement and of everything inside it."""
     if is_leaf(node):
         if not isinstance(node, (AllocBuffer, DeclBuffer)):
             yield from accesses_of(node)
@@ -121,13 +124,13 @@ def all_accesses(node: Stmt) -> Iterator[Access]:
 
 
 def aliases_of(body: Stmt) -> dict[Var, Var]:
-    """Buffers that are other buffers under another shape or type: {alias: the memory that it names}."""
+    """The buffers that are views of other buffers: {view: the buffer whose memory it names}."""
     direct = {d.buffer: d.data.args[0] for d in collect(body, DeclBuffer)}
     return {alias: _root(alias, direct) for alias in direct}
 
 
 def by_memory(accesses: Iterable[Access], aliases: Mapping[Var, Var]) -> list[Access]:
-    """The touches with memory under its own name; what an alias takes of it is not followed."""
+    """The accesses with each view's memory under its own name; which part a view accesses is not followed."""
     return [
         replace(t, buffer=aliases[t.buffer], view=None, offset=None) if t.buffer in aliases else t for t in accesses
     ]

@@ -1,8 +1,9 @@
-"""Decides how each tile lies in local memory (``tile_tpu/ir/layouts.py``).
+"""Assigns each tile a layout in local memory (``tile_tpu/ir/layouts.py``).
 
-Tiles of rank 2 and more have their rows in lanes. A vector gets the layout in which its elements meet the tiles that it
-is used with: one for each row of a tile lies in lanes, one for each column in every lane. Vectors that meet no tile are
-spread over the lanes in equal parts. What is looked at as another shape or element type lies in one lane.
+Tiles of rank 2 and more have their rows in lanes. The layout of a vector follows the tiles that it is used with: a
+vector with an element for each row of a tile is spread over the lanes, one with an element for each column has a copy
+in every lane. Vectors that are used with no tile are spread over the lanes in equal parts. Buffers with views of
+another shape or element type are in one lane.
 """
 
 from __future__ import annotations
@@ -41,17 +42,17 @@ def assign_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
     chip = chip_of(env.target)
     tiles = [a.buffer for a in collect(func.body, AllocBuffer) if is_tile(a.buffer)]
     flat = _pointed_at(func, chip)
-    words = _votes(func, [b for b in tiles if len(b.shape) == 1 and b not in flat], chip)
-    made: dict[Var, tuple[Var, TileLayout]] = {}
+    kinds = _vector_kinds(func, [b for b in tiles if len(b.shape) == 1 and b not in flat], chip)
+    layouts: dict[Var, tuple[Var, TileLayout]] = {}
     for buffer in tiles:
-        layout = _layout(buffer, FLAT if buffer in flat else words.get(buffer, TILE), chip)
-        made[buffer] = (scratch(str(buffer.name), layout.elements, stored_type(buffer)), layout)
-        env.note("layouts", {"buffer": str(buffer.name), "layout": _words(layout)})
-    env.facts[LAYOUTS] = made
+        layout = _layout(buffer, FLAT if buffer in flat else kinds.get(buffer, TILE), chip)
+        layouts[buffer] = (scratch(str(buffer.name), layout.elements, stored_type(buffer)), layout)
+        env.note("layouts", {"buffer": str(buffer.name), "layout": _description(layout)})
+    env.facts[LAYOUTS] = layouts
 
     def alloc(node: AllocBuffer) -> Any:
         """The local buffer stands beside the tile, whose own memory address_tiles takes away."""
-        found = made.get(node.buffer)
+        found = layouts.get(node.buffer)
         return node if found is None else seq([AllocBuffer(found[0], span=node.span), node])
 
     return func.with_body(structural_map(func.body, (AllocBuffer, alloc)))
@@ -68,42 +69,42 @@ def stored_type(buffer: Var) -> str:
 
 
 def layout_of(buffer: Var, chip: Chip, flat: bool) -> TileLayout:
-    """Of a buffer that meets no others: its rows in lanes, or all of it in lane 0."""
+    """The layout of a buffer that is used with no others: its rows in lanes, or (flat) all of it in lane 0."""
     return _layout(buffer, FLAT if flat else TILE, chip)
 
 
-def _layout(buffer: Var, word: str, chip: Chip) -> TileLayout:
+def _layout(buffer: Var, kind: str, chip: Chip) -> TileLayout:
     shape = [constant(size) for size in buffer.shape]
     if any(size is None for size in shape):
         raise UnsupportedError(
-            f"{buffer.name} has a size that is not known when compiling",
+            f"{buffer.name} has a size that is not a compile-time constant",
             found=str(list(buffer.shape)),
-            expected="numbers: local memory is planned when compiling",
+            expected="constant sizes: addresses in local memory are assigned at compile time",
         )
     sizes = [int(size) for size in shape if size is not None]
     bits = FACTS[stored_type(buffer)].bits
     eu = chip.eu_count(bits)
-    if word == FLAT or not sizes:
+    if kind == FLAT or not sizes:
         return flat_layout(sizes, chip.lanes, eu)
     if len(sizes) == 1:
-        return vector_layout(word if word != TILE else LANE, sizes[0], chip.lanes, eu)
+        return vector_layout(kind if kind != TILE else LANE, sizes[0], chip.lanes, eu)
     return tile_layout(sizes, chip.lanes, eu)
 
 
 def _pointed_at(func: PrimFunc, chip: Chip) -> set[Var]:
-    """Buffers with views, or whose address a function gets."""
-    found = set(memory_roots(func.body))
+    """The buffers that have views, or whose address is passed to a function."""
+    pointed_at = set(memory_roots(func.body))
 
     def call(node: Call) -> None:
         if getattr(node.op, "name", "") == ADDRESS:
-            found.add(node.args[0].source)
+            pointed_at.add(node.args[0].source)
 
     structural_walk(func.body, (Call, call))
-    return found
+    return pointed_at
 
 
-def _words(layout: TileLayout) -> str:
-    """For explain()."""
+def _description(layout: TileLayout) -> str:
+    """The layout in words, for explain()."""
     texts = {
         TILE: "rows in lanes",
         LANE: "an element a lane",
@@ -114,8 +115,8 @@ def _words(layout: TileLayout) -> str:
     return texts[layout.kind]
 
 
-def _votes(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, str]:
-    """The layout of each vector: what the tiles that it meets want of it and of the vectors that it meets."""
+def _vector_kinds(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, str]:
+    """The kind of layout of each vector: the one that most uses with tiles want, for all vectors used together."""
     groups = {v: v for v in vectors}
     wanted: dict[Var, list[str]] = {v: [] for v in vectors}
     scalar: set[Var] = set()
@@ -128,18 +129,18 @@ def _votes(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, str]:
     def nest(node: For) -> None:
         if not is_parallel(node):
             return
-        found = nest_of(node)
-        roles = _roles(found)
+        nest_loops = nest_of(node)
+        roles = _roles(nest_loops)
         together: Var | None = None
-        for buffer, indices in touched(found.body):
+        for buffer, indices in touched(nest_loops.body):
             if buffer not in groups:
                 continue
-            var = next((v for v in found.variables if coefficient(indices[0], v)), None)
+            var = next((v for v in nest_loops.variables if coefficient(indices[0], v)), None)
             if var is None:
                 continue
             if var in roles:
                 wanted[buffer].append(roles[var])
-            elif len(found.variables) == 1:
+            elif len(nest_loops.variables) == 1:
                 if coefficient(indices[0], var) != 1 or constant(node.extent) != constant(buffer.shape[0]):
                     scalar.add(buffer)
                 together = buffer if together is None else together
@@ -157,14 +158,14 @@ def _votes(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, str]:
     made = {}
     for vector in vectors:
         members = [v for v in vectors if root(v) is root(vector)]
-        words = [w for m in members for w in wanted[m]]
-        plain = not words and not any(m in scalar for m in members) and int(vector.shape[0]) > chip.lanes
-        made[vector] = max(sorted(set(words)), key=words.count) if words else SPREAD if plain else LANE
+        kinds = [w for m in members for w in wanted[m]]
+        plain = not kinds and not any(m in scalar for m in members) and int(vector.shape[0]) > chip.lanes
+        made[vector] = max(sorted(set(kinds)), key=kinds.count) if kinds else SPREAD if plain else LANE
     return made
 
 
 def _roles(nest: Any) -> dict[Var, str]:
-    """Which loops of a nest run over rows of tiles (LANE), and which over columns (ROW)."""
+    """The loops of a nest that run over rows of tiles (LANE) and over columns (ROW)."""
     roles: dict[Var, str] = {}
     for buffer, indices in touched(nest.body):
         if not is_tile(buffer) or len(indices) < 2:
@@ -190,17 +191,17 @@ def _of_operation(call: TileCall) -> list[tuple[Var, str]]:
 
 
 def _of_copy(source: TensorRegion, target: TensorRegion) -> list[tuple[Var, str]]:
-    """A vector that is copied from or to a row or column of a tile."""
-    made = []
+    """The kinds of layout of vectors that are copied from or to a row or column of a tile."""
+    kinds_of = []
     for one, other in ((source, target), (target, source)):
         extents = [constant(r.extent) for r in other.region]
         if len(one.region) != 1 or len(extents) < 2 or not is_tile(other.source):
             continue
         if extents[-2] == 1:
-            made.append((one.source, ROW))
+            kinds_of.append((one.source, ROW))
         elif extents[-1] == 1:
-            made.append((one.source, LANE))
-    return made
+            kinds_of.append((one.source, LANE))
+    return kinds_of
 
 
 ASSIGN_LAYOUTS = Pass("assign_layouts", assign_layouts)

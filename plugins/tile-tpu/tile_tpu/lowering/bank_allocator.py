@@ -1,8 +1,8 @@
-"""Addresses for pieces of memory with lives: none overlaps another that lives at the same time, those that engines work
-on together lie in different banks where there is room for that.
+"""Assigns addresses in local memory to buffers with live ranges, in different banks where engines use them together.
 
-Greedy, as the vendor's compiler assigns local memory (SophGo PPL, address assignment): the piece that meets most others
-first, at the start of a bank or right behind another piece, where it has the fewest conflicts.
+Buffers whose live ranges overlap do not share memory. Greedy, as the vendor's compiler assigns local memory (SophGo
+PPL, address assignment): the buffer with the most conflicts first, at the start of a bank or right behind another
+buffer, where it has the fewest bank conflicts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Request:
-    """size: bytes. first, last: when it holds something, both included."""
+    """A request for memory. size: in bytes. first, last: its live range, both included."""
 
     size: int
     first: int
@@ -25,35 +25,37 @@ class Request:
 
 @dataclass(frozen=True)
 class Memory:
-    """size: bytes. unit: every address is a multiple of it. bank: bytes of a bank."""
+    """A local memory. size: in bytes. unit: every address is a multiple of it. bank: the bytes of a bank."""
 
     size: int
     unit: int
     bank: int
 
 
-Pairs = Mapping[tuple[int, int], int]  # numbers of two pieces, the smaller one first: how often both are worked on
+Pairs = Mapping[
+    tuple[int, int], int
+]  # indices of two requests, the smaller one first: how often both are used together
 
 
 def allocate(requests: Sequence[Request], pairs: Pairs, memory: Memory) -> list[int] | None:
-    """The address of each; None when no way of this module fits them in."""
+    """The address of each request; None where no order of this module finds room for all."""
     weights = [sum(w for pair, w in pairs.items() if i in pair) for i in range(len(requests))]
     by_conflicts = lambda i: (-weights[i], -requests[i].size, requests[i].first, i)  # noqa: E731
     by_size = lambda i: (-requests[i].size, requests[i].first, i)  # noqa: E731
-    by_life = lambda i: (requests[i].first, -requests[i].last, i)  # noqa: E731
+    by_first_use = lambda i: (requests[i].first, -requests[i].last, i)  # noqa: E731
     orders: list[tuple[Callable[[int], tuple], Pairs]] = [(by_conflicts, pairs), (by_size, pairs)]
-    orders += [(by_size, {}), (by_life, {}), (by_conflicts, {})]
-    for key, heeded in orders:
-        found = _greedy(requests, sorted(range(len(requests)), key=key), heeded, memory)
-        if found is not None:
-            return found
+    orders += [(by_size, {}), (by_first_use, {}), (by_conflicts, {})]
+    for order_key, considered in orders:
+        addresses = _greedy(requests, sorted(range(len(requests)), order_key=order_key), considered, memory)
+        if addresses is not None:
+            return addresses
     return None
 
 
 def bank_conflicts(
     requests: Sequence[Request], addresses: Sequence[int], pairs: Pairs, bank: int
 ) -> dict[tuple[int, int], int]:
-    """The pairs that share a bank, with their weights."""
+    """The pairs of requests that share a bank, with their weights."""
     return {
         (a, b): weight
         for (a, b), weight in pairs.items()
@@ -62,7 +64,7 @@ def bank_conflicts(
 
 
 def peak_bytes(requests: Sequence[Request]) -> int:
-    """Bytes that live at one time, at the worst one: no placement takes fewer."""
+    """The most bytes that are live at one time: no allocation takes fewer."""
     return max((sum(p.size for p in requests if p.first <= one.first <= p.last) for one in requests), default=0)
 
 
@@ -95,12 +97,12 @@ def _greedy(requests: Sequence[Request], order: Sequence[int], pairs: Pairs, mem
 
 
 def _partners(index: int, pairs: Pairs, addresses_so_far: Mapping[int, int]) -> list[tuple[int, int]]:
-    found = []
+    partners = []
     for (a, b), weight in pairs.items():
         other = b if a == index else a
         if index in (a, b) and other in addresses_so_far:
-            found.append((other, weight))
-    return found
+            partners.append((other, weight))
+    return partners
 
 
 def _candidates(neighbours: Sequence[tuple[int, int]], memory: Memory) -> list[int]:

@@ -1,6 +1,6 @@
-"""When the local buffers of a kernel hold something, and which of them work together.
+"""The live ranges of a kernel's local buffers, and which buffers are used together.
 
-Leaves of the statement tree are numbered in order; a parallel region is one number, as its commands have no order.
+The leaves of the statement tree are numbered in order. A parallel region has one number, as its commands have no order.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children
 
 UNKNOWN_TRIPS = 16  # of a loop whose extent is not known when compiling
-MOST = 1 << 40
+MOST_TRIPS = 1 << 40
 
 
 @dataclass
 class LiveRange:
-    """first, last: numbers of the leaves between which it holds something. uses: the leaves that touch it. allocated:
-    the number of the leaf before its allocation. lines: the user's first and last line that uses it."""
+    """A buffer's live range.
+
+    first, last: the indices of the leaves between which it is live. uses: the leaves that access it. allocated: the
+    leaf before its allocation. lines: the user's first and last line that uses it.
+    """
 
     allocated: int
     location: Any = None
@@ -36,13 +39,16 @@ class LiveRange:
 
 
 class LiveRanges:
-    """lives: by buffer, in the order of allocation; of those only that are used. together: for two buffers that engines
-    work on at the same time, how often. aliases: other names of memory."""
+    """The live ranges of a kernel's local buffers.
+
+    ranges: by buffer, in the order of allocation, of buffers that are used. together: how often engines use two buffers
+    at the same time. unused: the other buffers. aliases: for each view the buffer whose memory it names.
+    """
 
     def __init__(self, kernel: Stmt, lanes: int) -> None:
         self.aliases = aliases_of(kernel)
         self.carried = LoopCarried(kernel, lanes)
-        self.lives: dict[Var, LiveRange] = {}
+        self.ranges: dict[Var, LiveRange] = {}
         self.together: dict[frozenset[Var], int] = {}
         self.unused: list[Var] = []
         self.clock = 0
@@ -57,7 +63,7 @@ class LiveRanges:
         if isinstance(node, AllocBuffer):
             if str(node.buffer.scope()) == LOCAL:
                 place = location_of_span(getattr(node, "span", None))
-                self.lives[node.buffer] = LiveRange(self.clock, place)
+                self.ranges[node.buffer] = LiveRange(self.clock, place)
         elif isinstance(node, DeclBuffer):
             return
         elif is_leaf(node):
@@ -71,7 +77,7 @@ class LiveRanges:
                 self._walk(child, trips)
 
     def _loop(self, node: For | While, trips: int) -> None:
-        inner = min(MOST, trips * _trips(node))
+        inner = min(MOST_TRIPS, trips * _trips(node))
         if isinstance(node, For):
             self._use([t for part in heads(node) for t in accesses_of(part)], trips, node.span)
         begin = self.clock + 1
@@ -93,10 +99,10 @@ class LiveRanges:
 
     def _end_region(self, trips: int) -> None:
         region, self._region = self._region or {}, None
-        moved = region.pop(DMA, set())
-        for worked in region.values():
-            for a in moved:
-                for b in worked - {a}:
+        used_by_dma = region.pop(DMA, set())
+        for used_by_engine in region.values():
+            for a in used_by_dma:
+                for b in used_by_engine - {a}:
                     self._pair(a, b, trips)
 
     def _use(self, accesses: list[Access], trips: int, span: Any) -> None:
@@ -105,10 +111,10 @@ class LiveRanges:
         used = {self._root(t.buffer): t.engine for t in accesses if t.is_local}
         place = location_of_span(span)
         for buffer, engine in used.items():
-            life = self.lives[buffer]
-            life.uses.append(self.clock)
+            live_range = self.ranges[buffer]
+            live_range.uses.append(self.clock)
             if place is not None:
-                life.lines = [min([*life.lines[:1], place.line]), max([*life.lines[1:], place.line])]
+                live_range.lines = [min([*live_range.lines[:1], place.line]), max([*live_range.lines[1:], place.line])]
             if self._region is not None:
                 self._region.setdefault(engine, set()).add(buffer)
         for a, b in combinations([b for b, engine in used.items() if engine != CONTROL], 2):
@@ -121,20 +127,20 @@ class LiveRanges:
     def _root(self, buffer: Var) -> Var:
         return self.aliases.get(buffer, buffer)
 
-    # -- lives --------------------------------------------------------------------------------------------------
+    # -- ranges -------------------------------------------------------------------------------------------------
 
     def _extend(self) -> None:
-        """What a loop carries from step to step, or hands to what follows it, lives through all of the loop."""
-        self.unused = [buffer for buffer, life in self.lives.items() if not life.uses]
+        """Extends ranges over a loop where the buffer carries values between its iterations, or out of it."""
+        self.unused = [buffer for buffer, live_range in self.ranges.items() if not live_range.uses]
         for buffer in self.unused:
-            del self.lives[buffer]
-        for buffer, life in self.lives.items():
-            life.first, life.last = min(life.uses), max(life.uses)
+            del self.ranges[buffer]
+        for buffer, live_range in self.ranges.items():
+            live_range.first, live_range.last = min(live_range.uses), max(live_range.uses)
             for loop, begin, end in self._loops:
-                if life.allocated >= begin or not any(begin <= use <= end for use in life.uses):
+                if live_range.allocated >= begin or not any(begin <= use <= end for use in live_range.uses):
                     continue
-                if life.last > end or self.carried.carries(loop, buffer):
-                    life.first, life.last = min(life.first, begin), max(life.last, end)
+                if live_range.last > end or self.carried.carries(loop, buffer):
+                    live_range.first, live_range.last = min(live_range.first, begin), max(live_range.last, end)
 
 
 def _trips(node: For | While) -> int:

@@ -44,7 +44,7 @@ def why_one_core(func: PrimFunc, env: PassEnv) -> str | None:
     for access in accesses:
         writes = [t.view for t in accesses if t.writes and t.buffer.same_as(access.buffer)]
         if access.reads and writes and not _is_own(access, writes):
-            return f"blocks read what others may write to {access.buffer.name}{_where(access)}"
+            return f"blocks read elements of {access.buffer.name} that other blocks may write{_where(access)}"
     return None
 
 

@@ -27,19 +27,19 @@ ADDRESSES = "tpu.local"
 def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
     chip = chip_of(env.target)
     body = with_own_names(func.body, {str(param.name) for param in func.params})
-    found = LiveRanges(body, chip.lanes)
-    buffers = list(found.lives)
-    requests = [request_of(found.lives[buffer], buffer, chip) for buffer in buffers]
-    pairs = pairs_of(found, buffers)
+    live_ranges = LiveRanges(body, chip.lanes)
+    buffers = list(live_ranges.ranges)
+    requests = [request_of(live_ranges.ranges[buffer], buffer, chip) for buffer in buffers]
+    pairs = pairs_of(live_ranges, buffers)
     addresses = allocate(requests, pairs if heeds_banks(env) else {}, memory_of(chip))
     if addresses is None:
-        raise _does_not_fit(buffers, found, requests, chip)
+        raise _does_not_fit(buffers, live_ranges, requests, chip)
     where = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
-    for alias, root in found.aliases.items():
+    for alias, root in live_ranges.aliases.items():
         if str(root.name) in where:
             where[str(alias.name)] = where[str(root.name)]
-    body = _without(body, found.unused, found.aliases)
-    _note(env, buffers, found, requests, addresses, bank_conflicts(requests, addresses, pairs, chip.bank_bytes))
+    body = _without(body, live_ranges.unused, live_ranges.aliases)
+    _note(env, buffers, live_ranges, requests, addresses, bank_conflicts(requests, addresses, pairs, chip.bank_bytes))
     return func.with_body(body).with_attr(ADDRESSES, where)
 
 
@@ -50,8 +50,8 @@ def heeds_banks(env: PassEnv) -> bool:
 
 def fits(body: Stmt, chip: Chip) -> bool:
     """Is there room for the local buffers of this kernel?"""
-    found = LiveRanges(body, chip.lanes)
-    requests = [request_of(life, buffer, chip) for buffer, life in found.lives.items()]
+    live_ranges = LiveRanges(body, chip.lanes)
+    requests = [request_of(live_range, buffer, chip) for buffer, live_range in live_ranges.ranges.items()]
     return allocate(requests, {}, memory_of(chip)) is not None
 
 
@@ -59,14 +59,14 @@ def memory_of(chip: Chip) -> Memory:
     return Memory(chip.lane_bytes, chip.eu_bytes, chip.bank_bytes)
 
 
-def request_of(life: LiveRange, buffer: Var, chip: Chip) -> Request:
-    return Request(-(-bytes_of(buffer) // chip.eu_bytes) * chip.eu_bytes, life.first, life.last)
+def request_of(live_range: LiveRange, buffer: Var, chip: Chip) -> Request:
+    return Request(-(-bytes_of(buffer) // chip.eu_bytes) * chip.eu_bytes, live_range.first, live_range.last)
 
 
-def pairs_of(found: LiveRanges, buffers: Sequence[Var]) -> Pairs:
+def pairs_of(live_ranges: LiveRanges, buffers: Sequence[Var]) -> Pairs:
     numbers = {buffer: i for i, buffer in enumerate(buffers)}
     pairs = {}
-    for key, weight in found.together.items():
+    for key, weight in live_ranges.together.items():
         a, b = sorted(numbers[buffer] for buffer in key)
         pairs[a, b] = weight
     return pairs
@@ -77,9 +77,9 @@ def bytes_of(buffer: Var) -> int:
     elements = constant(buffer.shape[0])
     if elements is None:
         raise UnsupportedError(
-            f"the size of {buffer.name} in local memory is not known when compiling",
-            found=str(buffer.shape[0]),
-            expected="constants",
+            f"the size of {buffer.name} in local memory is not a compile-time constant",
+            live_ranges=str(buffer.shape[0]),
+            expected="a constant size",
         )
     return elements * DType(dtype_of(buffer)).bytes
 
@@ -133,34 +133,36 @@ def replaced(body: Stmt, others: dict[Var, Var]) -> Stmt:
 def _note(
     env: PassEnv,
     buffers: Sequence[Var],
-    found: LiveRanges,
+    live_ranges: LiveRanges,
     requests: Sequence[Request],
     addresses: Sequence[int],
     shared: dict[tuple[int, int], int],
 ) -> None:
     rows = {str(b.name): [a, p.size] for b, a, p in zip(buffers, addresses, requests, strict=True)}
-    lines = {str(b.name): found.lives[b].lines for b in buffers if found.lives[b].lines}
+    lines = {str(b.name): live_ranges.ranges[b].lines for b in buffers if live_ranges.ranges[b].lines}
     high = max((a + p.size for a, p in zip(addresses, requests, strict=True)), default=0)
     env.note("shared_memory", {"bytes": high, "buffers": rows, "lines": lines})
     for (a, b), weight in sorted(shared.items(), key=lambda item: -item[1]):
         names = f"{buffers[a].name} and {buffers[b].name}"
-        env.note("notes", {"text": f"{names} share a bank of local memory ({weight} commands wait for it)"})
+        env.note("notes", {"text": f"{names} share a bank of local memory, which delays {weight} commands"})
 
 
-def _does_not_fit(buffers: Sequence[Var], found: LiveRanges, requests: Sequence[Request], chip: Chip) -> LimitError:
+def _does_not_fit(
+    buffers: Sequence[Var], live_ranges: LiveRanges, requests: Sequence[Request], chip: Chip
+) -> LimitError:
     rows = []
     for buffer, request in sorted(zip(buffers, requests, strict=True), key=lambda row: -row[1].size)[:8]:
-        life = found.lives[buffer]
-        used = f", used on lines {life.lines[0]} to {life.lines[1]}" if life.lines else ""
+        live_range = live_ranges.ranges[buffer]
+        used = f", used on lines {live_range.lines[0]} to {live_range.lines[1]}" if live_range.lines else ""
         rows.append(f"{buffer.name} {request.size}{used}")
     first = max(range(len(buffers)), key=lambda i: requests[i].size)
     return LimitError(
         f"the kernel's tiles need {peak_bytes(requests)} bytes of local memory in each lane at one time",
-        location=found.lives[buffers[first]].location,
-        found="; ".join(rows),
+        location=live_ranges.ranges[buffers[first]].location,
+        live_ranges="; ".join(rows),
         expected=f"at most {chip.lane_bytes} bytes in a lane of {chip.name}",
-        hint="use smaller tiles or narrower element types; fewer stages of T.Pipelined give no room, since "
-        "second copies are left out where they do not fit; other names than yours are values between instructions",
+        hint="use smaller tiles or narrower element types. Fewer stages of T.Pipelined do not help, as second copies "
+        "are left out where they do not fit. Names that are not yours are temporaries",
     )
 
 

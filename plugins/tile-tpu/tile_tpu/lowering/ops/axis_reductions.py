@@ -1,5 +1,4 @@
-"""Joins along one axis of a view: by a pool along w, by halves along the axes of a lane's memory, by turning rows into
-columns along the lanes."""
+"""Reductions along one axis of a view: along w by a pool, along n and h by halves, along the lanes by a transpose."""
 
 from __future__ import annotations
 
@@ -17,8 +16,8 @@ N, C, H, W = range(4)
 def along_columns(
     work: Work, operator: ReductionOperator, view: View, to: View | None = None, spare: bool = False
 ) -> View:
-    """(n,c,h,w) joined to (n,c,h,1), values prepared. ``to``: where a pool may put the result. spare: what lies between
-    the rows of the view may be written."""
+    """Reduces (n,c,h,w) to (n,c,h,1). The values are prepared. to: where a pool may put the result. spare: the memory
+    between the rows of the view may be overwritten."""
     if operator.pool is None:
         return halved(work, operator, view, W)
     value = work.aligned_operand(view)
@@ -26,13 +25,13 @@ def along_columns(
     while _is_wide(known_shape(value), work.eu(value.dtype), spare):
         value, spare = _by_units(work, operator, value, spare), True
     n, c, h, _ = known_shape(value)
-    made = to if to is not None else work.room((n, c, h, 1), operator.total, "total")
-    work.emit(operator.pool, made, value)
-    return made
+    total = to if to is not None else work.room((n, c, h, 1), operator.total, "total")
+    work.emit(operator.pool, total, value)
+    return total
 
 
 def _is_wide(shape: tuple[int, int, int, int], units: int, spare: bool) -> bool:
-    """Do rows take fewer cycles in two pools? One pool of a row keeps one of a lane's units busy, a value a cycle."""
+    """Whether two pools take fewer cycles than one, which uses one unit of a lane and takes a value in each cycle."""
     if shape[H] != 1:
         return False
     rows, rest = divmod(shape[W], units)
@@ -41,7 +40,7 @@ def _is_wide(shape: tuple[int, int, int, int], units: int, spare: bool) -> bool:
 
 
 def _by_units(work: Work, operator: ReductionOperator, value: View, spare: bool) -> View:
-    """An aligned (n,c,1,w) joined to (n,c,1,units): unit u of a lane joins the columns u, u + units, ..."""
+    """Reduces an aligned (n,c,1,w) to (n,c,1,units): unit u of a lane reduces the columns u, u + units, ..."""
     units = work.eu(value.dtype)
     n, c, _, width = known_shape(value)
     missing = -width % units
@@ -53,32 +52,31 @@ def _by_units(work: Work, operator: ReductionOperator, value: View, spare: bool)
         behind = replace(value, offset=value.offset + width, shape=(n, c, 1, missing))
         work.emit("fill", behind, identity(operator.kind, value.dtype))
     rows = replace(value, shape=(n, c, (width + missing) // units, units), strides=(*value.strides[:2], units, 1))
-    made = work.room((n, c, 1, units), operator.total, "parts")
+    parts = work.room((n, c, 1, units), operator.total, "parts")
     assert operator.pool is not None
-    work.emit(operator.pool, made, rows)
-    return made
+    work.emit(operator.pool, parts, rows)
+    return parts
 
 
 def halved(work: Work, operator: ReductionOperator, view: View, axis: int) -> View:
-    """Joined along n, h or w: one half with the other until one is left. Its element type is that of the view; where
-    the axis has one element only, it is the view itself."""
+    """Reduces along n, h or w by halves. The element type is that of the view; the view itself for one element."""
     assert axis != C
-    left = known_shape(view)[axis]
-    if left == 1:
+    remaining = known_shape(view)[axis]
+    if remaining == 1:
         return view
     shape = list(known_shape(view))
-    shape[axis] = left // 2
-    made = work.room((shape[0], shape[1], shape[2], shape[3]), view.dtype, "halves")
+    shape[axis] = remaining // 2
+    halves = work.room((shape[0], shape[1], shape[2], shape[3]), view.dtype, "halves")
     value = view
-    while left > 1:
-        half = left // 2
-        target = piece(work, made, axis, 0, half)
+    while remaining > 1:
+        half = remaining // 2
+        target = piece(work, halves, axis, 0, half)
         work.emit(operator.instruction, target, piece(work, value, axis, 0, half), piece(work, value, axis, half, half))
-        if left % 2:
-            first, last = piece(work, made, axis, 0, 1), piece(work, value, axis, left - 1, 1)
+        if remaining % 2:
+            first, last = piece(work, halves, axis, 0, 1), piece(work, value, axis, remaining - 1, 1)
             work.emit(operator.instruction, first, first, last)
-        value, left = made, half
-    return work.settled(piece(work, made, axis, 0, 1))
+        value, remaining = halves, half
+    return work.settled(piece(work, halves, axis, 0, 1))
 
 
 def piece(work: Work, view: View, axis: int, start: int, count: int) -> View:
@@ -86,24 +84,24 @@ def piece(work: Work, view: View, axis: int, start: int, count: int) -> View:
 
 
 def along_rows(work: Work, operator: ReductionOperator, view: View) -> View:
-    """(1,rows,1,w) joined to (1,w,1,1): a number in each lane for each column. The values are prepared, in the type of
-    results in between where there are more rows than lanes."""
+    """Reduces (1,rows,1,w) to (1,w,1,1): a value in each lane for each column. The values are prepared; where there are
+    more rows than lanes, they have the type of intermediate results."""
     rows = known_shape(view)[C]
     value = view if rows <= work.chip.lanes else _one_group(work, operator, view)
-    return along_columns(work, operator, work.turned(work.aligned_operand(value)), spare=True)
+    return along_columns(work, operator, work.transposed(work.aligned_operand(value)), spare=True)
 
 
 def _one_group(work: Work, operator: ReductionOperator, view: View) -> View:
-    """Rows of all groups of lanes joined to those of one group."""
+    """Reduces the rows of all groups of lanes to those of one group."""
     lanes = work.chip.lanes
     _, rows, _, width = known_shape(view)
-    full, rest = divmod(rows, lanes)
+    full, remainder = divmod(rows, lanes)
     groups = View(view.buffer, view.lane, view.offset, (full, lanes, 1, width), (view.strides[C], 0, 0, 1))
     value = halved(work, operator, groups, N)
     if full == 1:  # still the memory of the source
         value = work.room((1, lanes, 1, width), view.dtype, "halves")
         work.emit("copy", value, groups)
-    if rest:
-        first = piece(work, value, C, 0, rest)
-        work.emit(operator.instruction, first, first, piece(work, view, C, full * lanes, rest))
+    if remainder:
+        first = piece(work, value, C, 0, remainder)
+        work.emit(operator.instruction, first, first, piece(work, view, C, full * lanes, remainder))
     return work.settled(value)

@@ -81,7 +81,7 @@ def common_type(a: str, b: str) -> str:
 def _left(work: Work, call: TileCall, a: View) -> View:
     """A with its rows in lanes."""
     a = work.aligned_operand(a)
-    return work.turned(a) if call.transpose_a else a
+    return work.transposed(a) if call.transpose_a else a
 
 
 def _split_products(work: Work, call: TileCall, env: PassEnv, a: View, b: View) -> list[tuple[View, View]]:

@@ -27,9 +27,9 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
     if reason is not None:
         return reason
     if any(constant(r.extent) is None for r in (*call.src.region, *call.dst.region)):
-        return "the size of a tile is not known when compiling"
+        return "the size of a tile is not a compile-time constant"
     if env.facts[LAYOUTS][call.src.source][1].kind == FLAT and len(call.src.region) > 1:
-        return f"{call.src.source.name} lies in one lane"
+        return f"{call.src.source.name} is in one lane"
     reason = reduction_operators.declines(call.kind, dtype_of(call.src.source), dtype_of(call.dst.source))
     if reason is not None:
         return reason
@@ -113,7 +113,7 @@ class _Reduction:
                 ReductionOperator("sum", "float32"), reduction_operators.nan_marks(work, operator, self.source), None
             )
             work.emit("add", total, total, work.converted(marks, total.dtype))
-        total = store_result.turned_for(work, total, self.target)
+        total = store_result.oriented_like(work, total, self.target)
         if not self.call.clear:
             total = self._with_old(total, keeps_nan)
         store_result.put(work, total, self.target, self.replicated)

@@ -1,9 +1,9 @@
-"""How values are joined: the instruction of each kind of reduction, and what values go through before.
+"""The operators of reductions: the instruction of each kind, and how values are prepared for it.
 
-The tensor unit's max and min are ``a > b ? a : b`` and ``a > b ? b : a`` (measured on the vendor's CModel): max with a
-number replaces NaN by it, min does so with the number as its first operand, and to ``select_less`` a NaN is less than
-minus infinity. A pool lets a NaN drop what came before it. So NaN is taken out first, and marked apart where it is to
-stay.
+The tensor unit's max and min are ``a > b ? a : b`` and ``a > b ? b : a`` (measured on the vendor's CModel). So max with
+a number replaces NaN by the number, and min does so with the number as its first operand. To ``select_less`` a NaN is
+less than minus infinity. In a pool a NaN drops the values before it. So NaN is removed first, and marked separately
+where the result must keep it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ _WIDTHS = (8, 16, 32)
 
 @dataclass(frozen=True)
 class ReductionOperator:
-    """kind: of the reduction. dtype: of its result. keeps_nan: a NaN among the values makes the result NaN. fast:
-    values are taken to hold no NaN."""
+    """One reduction operator.
+
+    kind: of the reduction. dtype: of its result. keeps_nan: a NaN among the values makes the result NaN. fast: the
+    values are assumed to hold no NaN.
+    """
 
     kind: str
     dtype: str
@@ -42,7 +45,7 @@ class ReductionOperator:
 
     @property
     def total(self) -> str:
-        """The element type of results in between: sums of narrow floats are float32."""
+        """The element type of intermediate results: sums of narrow floats are float32."""
         narrow = self.is_float and (joiner(self.kind) in ("sum", "prod") or FACTS[self.dtype].bits < 16)
         return "float32" if narrow else stored(self.dtype)
 
@@ -52,7 +55,7 @@ class ReductionOperator:
 
     @property
     def pool(self) -> str | None:
-        """The instruction that joins along w, which floats have."""
+        """The pooling instruction that reduces along w; None for integers."""
         return _POOLS.get(joiner(self.kind)) if self.is_float else None
 
     @property
@@ -61,32 +64,32 @@ class ReductionOperator:
 
     @property
     def identity(self) -> Expr:
-        """In the type of results in between; of bool as 0 or 1."""
+        """The operator's identity in the type of intermediate results; of bool as 0 or 1."""
         if self.dtype == "bool":
             return const(int(identity(self.kind, "bool").value), "uint8")
         return identity(self.kind, self.total)
 
     def plain(self) -> ReductionOperator:
-        """That of values that are prepared already."""
+        """The operator for values that are already prepared."""
         return replace(self, kind=joiner(self.kind), keeps_nan=False, fast=True)
 
 
 def declines(kind: str, source: str, target: str) -> str | None:
-    """Why the tensor unit cannot join values of ``source`` into ``target``."""
+    """The reason why the tensor unit cannot reduce ``source`` values to ``target``; None where it can."""
     for one in (source, target):
         if FACTS[stored(one)].bits not in _WIDTHS:
-            return f"the tensor unit has no {one}"
+            return f"the tensor unit does not support {one}"
     if source == target:
         return None
     a, b = FACTS[source], FACTS[target]
     if target == "bool":
-        return f"a conversion from {source} to bool"
+        return f"the tensor unit does not convert {source} to bool"
     if a.kind == "float" and b.kind == "float":
         return None
     if b.kind == "float":
-        return None if target == "float32" or a.bits < 16 else f"a conversion from {source} to {target}"
+        return None if target == "float32" or a.bits < 16 else f"the tensor unit does not convert {source} to {target}"
     fits = a.kind in ("int", "uint", "bool") and a.bits < b.bits and (a.kind != "int" or b.kind == "int")
-    return None if fits or source == "bool" else f"a conversion from {source} to {target} that may not fit"
+    return None if fits or source == "bool" else f"{target} does not hold all values of {source}"
 
 
 def prepare(work: Work, operator: ReductionOperator, view: View, width: str | None = None) -> View:
@@ -94,37 +97,37 @@ def prepare(work: Work, operator: ReductionOperator, view: View, width: str | No
     that is not the narrow type that pools take."""
     widens = width is None and operator.instruction == "add" and operator.dtype == "float32"
     keeps = widens and FACTS[view.dtype].kind == "float" and FACTS[view.dtype].bits == 16  # the pool widens itself
-    made = view if keeps else work.converted(view, stored(operator.dtype))
-    if FACTS[made.dtype].kind == "float" and FACTS[made.dtype].bits < 16:
-        made = work.converted(made, "float32")
+    prepared = view if keeps else work.converted(view, stored(operator.dtype))
+    if FACTS[prepared.dtype].kind == "float" and FACTS[prepared.dtype].bits < 16:
+        prepared = work.converted(prepared, "float32")
     if width is not None:
-        made = work.converted(made, width)
-    unsigned = FACTS[made.dtype].kind == "uint"
+        prepared = work.converted(prepared, width)
+    unsigned = FACTS[prepared.dtype].kind == "uint"
     if operator.kind.startswith("abs") and not unsigned:
-        made = _applied(work, "abs", made, view)
-    return _without_nan(work, operator, made, view) if operator.drops_nan else made
+        prepared = _applied(work, "abs", prepared, view)
+    return _without_nan(work, operator, prepared, view) if operator.drops_nan else prepared
 
 
 def _applied(work: Work, name: str, value: View, source: View, *more: Any) -> View:
-    """An instruction in new memory, or in place where that is new already."""
-    own = not value.buffer.same_as(source.buffer)
-    made = value if own else work.room(known_shape(value), value.dtype, "prepared")
-    work.emit(name, made, value, *more)
-    return made
+    """The result of an instruction, in new memory; in place where the operand is already in new memory."""
+    is_new = not value.buffer.same_as(source.buffer)
+    result = value if is_new else work.room(known_shape(value), value.dtype, "prepared")
+    work.emit(name, result, value, *more)
+    return result
 
 
 def _without_nan(work: Work, operator: ReductionOperator, value: View, source: View) -> View:
     edge = identity(operator.kind, value.dtype)
     if operator.instruction == "max":
         return _applied(work, "max", value, source, edge)
-    own = not value.buffer.same_as(source.buffer)
-    made = value if own else work.room(known_shape(value), value.dtype, "prepared")
-    work.emit("min", made, everywhere(work, edge, value), value)
-    return made
+    is_new = not value.buffer.same_as(source.buffer)
+    result = value if is_new else work.room(known_shape(value), value.dtype, "prepared")
+    work.emit("min", result, everywhere(work, edge, value), value)
+    return result
 
 
 def everywhere(work: Work, number: Any, like: View) -> View:
-    """A view of the extents of ``like`` whose elements are all the same number, one element in each lane."""
+    """A view with the extents of ``like`` whose elements are all ``number``: one element in each lane."""
     shape = known_shape(like)
     one = work.room((1, min(shape[1], work.chip.lanes), 1, 1), like.dtype, "number")
     work.emit("fill", one, number)

@@ -29,7 +29,7 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
     layouts = env.facts[LAYOUTS]
     source, target = (layouts[r.source][1] for r in (call.src, call.dst))
     if source.kind in (FLAT, SPREAD) or target.kind in (FLAT, SPREAD):
-        return "one of the buffers lies in the lanes part by part"
+        return "one of the buffers is a vector that is spread over the lanes"
     reason = reduction_operators.declines(call.kind, dtype_of(call.src.source), dtype_of(call.dst.source))
     if reason is not None:
         return reason
@@ -55,11 +55,11 @@ def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
         source = work.aligned_operand(source)
     value = reduction_operators.prepare(work, operator, source, operator.total)
     if axis == C:
-        value = work.turned(work.aligned_operand(value))
-        value = work.turned(work.aligned_operand(_scanned(work, operator, value, W, bool(call.reverse))))
+        value = work.transposed(work.aligned_operand(value))
+        value = work.transposed(work.aligned_operand(_scanned(work, operator, value, W, bool(call.reverse))))
     else:
         value = _scanned(work, operator, value, axis, bool(call.reverse))
-    value = store_result.turned_for(work, value, target)
+    value = store_result.oriented_like(work, value, target)
     store_result.put(work, value, target, env.facts[LAYOUTS][call.dst.source][1].kind == ROW)
     return work.statement()
 

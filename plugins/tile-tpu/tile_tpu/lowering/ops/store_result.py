@@ -1,4 +1,4 @@
-"""Puts a computed vector or matrix where a tile buffer has it."""
+"""Stores a computed vector or matrix in a tile buffer, in the buffer's lane layout."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from tilecore.ir.build import constant
 
 
 def declines(shape: tuple[int, int], target: View) -> str | None:
-    """Why (rows, columns) in lanes and in a lane's memory cannot get to ``target``."""
+    """The reason why a result of this shape cannot be stored in ``target``; None where it can.
+
+    shape: rows in lanes, columns in a lane's memory. The reason is an incompatible lane layout.
+    """
     n, c, h, w = known_shape(target)
     rows, columns = shape
-    turned = (c, w) == (columns, rows) and 1 in shape
-    if n == h == 1 and ((c, w) == shape or turned):
+    is_transposed = (c, w) == (columns, rows) and 1 in shape
+    if n == h == 1 and ((c, w) == shape or is_transposed):
         return None
-    return f"{target.buffer.name} lies in the lanes in another way"
+    return f"{target.buffer.name} has an incompatible lane layout"
 
 
-def turned_for(work: Work, value: View, target: View) -> View:
-    """``value`` with its elements along the axes that ``target`` has them along."""
-    return value if known_shape(value) == known_shape(target) else work.turned(work.aligned_operand(value))
+def oriented_like(work: Work, value: View, target: View) -> View:
+    """``value``, transposed where ``target`` has its elements along the other axis."""
+    return value if known_shape(value) == known_shape(target) else work.transposed(work.aligned_operand(value))
 
 
 def put(work: Work, value: View, target: View, replicated: bool = False) -> None:
-    """target = value, in the target's type; value begins in lane 0. replicated: every lane has a copy of the target."""
+    """target = value in the target's type. value begins in lane 0. replicated: every lane has a copy of the target."""
     if replicated:
         _to_all(work, work.aligned_operand(work.converted(value, target.dtype)), target)
     elif value.dtype == target.dtype:
@@ -38,11 +41,11 @@ def put(work: Work, value: View, target: View, replicated: bool = False) -> None
 
 def _to_all(work: Work, row: View, target: View) -> None:
     lanes, shape = work.chip.lanes, known_shape(target)
-    every = replace(target, shape=(1, lanes, 1, shape[3]))
-    every = replace(every, strides=aligned_strides(known_shape(every), lanes, work.eu(target.dtype)))
-    if work.is_aligned(every):
-        work.emit("to_all_lanes", every, row)
+    all_lanes = replace(target, shape=(1, lanes, 1, shape[3]))
+    all_lanes = replace(all_lanes, strides=aligned_strides(known_shape(all_lanes), lanes, work.eu(target.dtype)))
+    if work.is_aligned(all_lanes):
+        work.emit("to_all_lanes", all_lanes, row)
         return
-    made = work.room(known_shape(every), target.dtype, "copies")
-    work.emit("to_all_lanes", made, row)
-    work.emit("copy", every, made)
+    copies = work.room(known_shape(all_lanes), target.dtype, "copies")
+    work.emit("to_all_lanes", copies, row)
+    work.emit("copy", all_lanes, copies)
