@@ -281,7 +281,7 @@ def test_a_misaligned_tensor(fake, run):
 def test_a_tensor_map_that_the_driver_refuses(fake, run):
     made = with_attributes(tensor_maps=[TensorMap(0, "float32", (64,), (), (32,), name="A").to_json()])
     fake.fail("cuTensorMapEncodeTiled", 1)
-    with pytest.raises(LaunchError, match=r"made of A: CUDA_ERROR_INVALID_VALUE .* shape \(64,\)"):
+    with pytest.raises(LaunchError, match=r"can describe A: CUDA_ERROR_INVALID_VALUE .* shape \(64,\)"):
         run(made, aligned(64), aligned(64), 1.0)
 
 

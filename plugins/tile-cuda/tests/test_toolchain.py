@@ -121,10 +121,10 @@ def test_no_compiler(monkeypatch):
     installed(monkeypatch)
     with pytest.raises(ToolchainError) as caught:
         toolchain.build(request(adapter="cython"))
-    assert "NVRTC cannot be loaded; nvcc is not installed" in str(caught.value)
+    assert "NVRTC was not found; nvcc was not found" in str(caught.value)
     assert "install NVRTC" in str(caught.value)
     installed(monkeypatch, cc=Tool(known=(80,)))
-    with pytest.raises(ToolchainError, match="does not know sm_90a"):
+    with pytest.raises(ToolchainError, match="does not support sm_90a"):
         toolchain.build(request(adapter="nvcc"))
 
 

@@ -22,12 +22,12 @@ def refused(name: str, tool: str, source: str, output: str, options: list[str]) 
         line_found = f"line {line_number}: {emitted}" + (f" (from {user_place})" if user_place else "")
         return ToolchainError(
             f"{tool} cannot compile the code of {name}: {match[2]}",
-            line_found=line_found,
+            found=line_found,
             hint="TILECORE_DUMP=dir keeps the source; if the kernel is correct, please report this error",
         )
     failure = _ELSEWHERE.search(output)
     words = (failure[0] if failure else output).strip()[:400]
-    return ToolchainError(f"{tool} failed on {name}: {words}", line_found="options " + " ".join(options))
+    return ToolchainError(f"{tool} failed on {name}: {words}", found="options " + " ".join(options))
 
 
 def user_line(lines: list[str], line_number: int) -> str:

@@ -105,7 +105,10 @@ REFUSED = {
         {"tile": (64, 64, 64), "threads": 384},
         "64 x 64 cannot be divided among 3 warpgroups in whole instructions",
     ),
-    "narrow": ({"tile": (64, 24, 64)}, "the rows of B are not a multiple of 32 bytes, or their number is not a multiple of 8"),
+    "narrow": (
+        {"tile": (64, 24, 64)},
+        "the rows of B are not a multiple of 32 bytes, or their number is not a multiple of 8",
+    ),
     "cut": ({"tile": (64, 32, 64), "threads": 256}, "an instruction takes 16 columns of B, not a multiple of 32"),
     "type": (
         {"kinds": ("float64",) * 3, "tile": (64, 32, 16), "threads": 128},

@@ -53,7 +53,7 @@ def test_targets_that_are_not_there(target, words):
 
 def test_a_chip_of_the_environment_that_is_not_there(monkeypatch):
     monkeypatch.setenv("CHIP", "bm9999")
-    with pytest.raises(TargetError, match="the environment variable CHIP names a chip that tile-tpu does not support") as caught:
+    with pytest.raises(TargetError, match="CHIP names a chip that tile-tpu does not support") as caught:
         resolve(Target.parse("tpu"))
     assert caught.value.found == "CHIP=bm9999"
     assert "bm1690" in caught.value.expected

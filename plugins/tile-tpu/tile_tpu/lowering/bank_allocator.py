@@ -46,7 +46,7 @@ def allocate(requests: Sequence[Request], pairs: Pairs, memory: Memory) -> list[
     orders: list[tuple[Callable[[int], tuple], Pairs]] = [(by_conflicts, pairs), (by_size, pairs)]
     orders += [(by_size, {}), (by_first_use, {}), (by_conflicts, {})]
     for order_key, considered in orders:
-        addresses = _greedy(requests, sorted(range(len(requests)), order_key=order_key), considered, memory)
+        addresses = _greedy(requests, sorted(range(len(requests)), key=order_key), considered, memory)
         if addresses is not None:
             return addresses
     return None

@@ -78,7 +78,7 @@ def bytes_of(buffer: Var) -> int:
     if elements is None:
         raise UnsupportedError(
             f"the size of {buffer.name} in local memory is not a compile-time constant",
-            live_ranges=str(buffer.shape[0]),
+            found=str(buffer.shape[0]),
             expected="a constant size",
         )
     return elements * DType(dtype_of(buffer)).bytes
@@ -159,7 +159,7 @@ def _does_not_fit(
     return LimitError(
         f"the kernel's tiles need {peak_bytes(requests)} bytes of local memory in each lane at one time",
         location=live_ranges.ranges[buffers[first]].location,
-        live_ranges="; ".join(rows),
+        found="; ".join(rows),
         expected=f"at most {chip.lane_bytes} bytes in a lane of {chip.name}",
         hint="use smaller tiles or narrower element types. Fewer stages of T.Pipelined do not help, as second copies "
         "are left out where they do not fit. Names that are not yours are temporaries",

@@ -42,7 +42,8 @@ def install(request: InstallRequest) -> str:
         free = shutil.disk_usage(folder).free
         if free < need:
             raise ToolchainError(
-                f"{folder} does not have enough free space", found=f"{free >> 20} MiB", expected=f"{need >> 20} MiB",
+                f"{folder} does not have enough free space", found=f"{free >> 20} MiB free",
+                expected=f"{need >> 20} MiB",
                 hint="free some space, or set TILECORE_DATA_DIR to another directory",
             )  # fmt: skip
         if archive is None:
