@@ -121,7 +121,7 @@ def test_a_filled_tile_that_is_stored_is_stored_in_its_step():
     ]
     _, machine, env = check(kernel([X, Y, Z], *alloc(A), pipelined(*body, extent=4)))
     assert machine.overlapped == 3
-    assert "filled for the next step" in env.report["notes"][0]["text"]
+    assert "loaded for the next iteration" in env.report["notes"][0]["text"]
 
 
 def test_conditions_around_a_step():

@@ -85,7 +85,7 @@ def test_places_that_the_step_works_out_stay():
     func = kernel([X, Y, Z], AllocBuffer(spot), *alloc(A, B), pipelined(*body))
     _, machine, env = check(func)
     assert machine.overlapped == 5
-    assert "what the step works out" in env.report["notes"][0]["text"]
+    assert "values that the iteration computes" in env.report["notes"][0]["text"]
 
 
 def test_elements_that_the_control_core_reads_split_the_step():
@@ -103,7 +103,7 @@ def test_elements_that_the_control_core_reads_split_the_step():
 def test_nothing_to_do_meanwhile():
     machine, text = refused(do("load", tile(A), at(X, K)), do("store", at(Z, K), tile(A)))
     assert not machine.overlapped
-    assert "nothing to do meanwhile" in text
+    assert "no work beside the copies" in text
 
 
 def test_no_stages_no_pipeline():
@@ -123,7 +123,7 @@ def test_what_does_not_fit_stays_single():
     env = environment()
     made = run(PIPELINE_DMA, func, env)
     assert not [n for n in collect(made.body, Evaluate) if "parallel" in str(n)]
-    assert "does not fit into local memory" in env.report["notes"][0]["text"]
+    assert "do not fit into local memory" in env.report["notes"][0]["text"]
 
 
 def test_loops_in_pipelines_and_pipelines_in_loops():

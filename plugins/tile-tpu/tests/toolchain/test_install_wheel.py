@@ -255,7 +255,7 @@ def test_pip_brings_another_file(pip, folder, tmp_path):
 
 def test_no_pip(monkeypatch, archive, folder):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ToolchainError, match="this Python has none") as caught:
+    with pytest.raises(ToolchainError, match="this Python does not have") as caught:
         fetch.fetch(folder / "fetched", lambda *_: None)
     assert "--from" in (caught.value.hint or "")
 
