@@ -250,9 +250,9 @@ def test_explain_says_how_a_kernel_was_compiled(tmp_path, words):
     ("words", "message"),
     [
         ((":nothing",), "has no kernel 'nothing'"),
-        ((":scale", "--set", "m=3"), "scale was not made: scale() got an unexpected keyword argument 'm'"),
+        ((":scale", "--set", "m=3"), "scale cannot be built: scale() got an unexpected keyword argument 'm'"),
         ((":scale", "--set", "m"), "expected: --set NAME=VALUE"),
-        ((":lazy", "--svg", "a.svg"), "expected: --layout BUFFER beside it"),
+        ((":lazy", "--svg", "a.svg"), "expected: --layout BUFFER beside --svg"),
         ((":lazy", "--layout", "C"), "has no layout of 'C'"),
         (("missing",), "there is no Python file"),
     ],

@@ -110,10 +110,23 @@ _MODULES = """
     runtime.tensors tensors.views
     runtime.timing contract.timing
     runtime.torch_state tensors.torch_state
+    survey.calls target_report.calls
+    survey.changes target_report.changes
+    survey.data target_report.data
+    survey.factories target_report.factories
+    survey.files target_report.files
+    survey.kernels target_report.kernels
+    survey.lines target_report.lines
+    survey.refusals target_report.refusals
+    survey.remarks target_report.remarks
+    survey.run target_report.run
+    survey.tables target_report.tables
+    survey.targets target_report.targets
+    survey.without target_report.without
 """
 NOW = {f"tilecore.{former}": f"tilecore.{now}" for former, now in map(str.split, _MODULES.strip().splitlines())}
 # packages that are gone; they held modules of the table
-PACKAGES = frozenset({"tilecore.lowering.threads"})
+PACKAGES = frozenset({"tilecore.lowering.threads", "tilecore.survey"})
 
 
 class _Loader:
