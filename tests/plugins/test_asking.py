@@ -73,7 +73,7 @@ def test_violent_plugins_are_survived(violent, use, tmp_path):
     if use == "auto":
         for kind, file in VIOLENT.items():
             words = ast.get_docstring(ast.parse(file.read_text())).split("says: ")[1].splitlines()[0]
-            assert f'target "auto" passes over {kind}: package tile-{kind} ' in errors
+            assert f'target "auto" skips target {kind!r}: package tile-{kind} ' in errors
             assert words in errors
 
 
@@ -83,7 +83,7 @@ def test_the_hanging_are_waited_for_once(violent, tmp_path):
     assert run(violent, code, tmp_path)[2] > 4.0
     lines, errors, seconds = run(violent, code, tmp_path)
     assert lines[-1] == "zz_here"
-    assert "passes over hangs" in errors
+    assert "skips target 'hangs'" in errors
     assert seconds < 4.0
     os.utime(violent.folder / "hangs.py")  # it was changed: asked again
     assert run(violent, code, tmp_path)[2] > 4.0

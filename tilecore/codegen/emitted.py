@@ -14,7 +14,7 @@ EXPECTED = 'the source text, or a dict of two texts, "source" and "entries"'
 
 def read_emitted(backend: Origin, function: str, made: Any, symbols: Collection[str]) -> tuple[str, dict[str, Any]]:
     """(source, facts by symbol) of ``made``. symbols: the entries of the module. Raises PluginError."""
-    what = f"the code generator {function} returned the wrong thing"
+    what = f"the code generator {function} returned a wrong value"
     if isinstance(made, str):
         source, entries = made, "{}"
     elif isinstance(made, Mapping) and all(isinstance(made.get(name), str) for name in ("source", "entries")):

@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from advice.
 
 step: advice
-says: plain.load().advice returned the wrong thing
+says: plain.load().advice returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

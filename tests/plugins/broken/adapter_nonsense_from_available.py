@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from available.
 
 step: available
-says: plain.available returned the wrong thing
+says: plain.available returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from binary_formats.
 
 step: resolve
-says: plain.binary_formats returned the wrong thing
+says: plain.binary_formats returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from capture.
 
 step: capture
-says: plain.capture returned the wrong thing
+says: plain.capture returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

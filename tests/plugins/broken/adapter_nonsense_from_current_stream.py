@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from current_stream.
 
 step: current_stream
-says: plain.current_stream returned the wrong thing
+says: plain.current_stream returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

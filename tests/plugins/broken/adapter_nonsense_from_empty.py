@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from empty.
 
 step: empty
-says: plain.empty returned the wrong thing
+says: plain.empty returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

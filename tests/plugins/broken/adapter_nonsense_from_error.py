@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from error.
 
 step: error
-says: plain.load().error returned the wrong thing
+says: plain.load().error returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from largest_run.
 
 step: largest_run
-says: plain.largest_run returned the wrong thing
+says: plain.largest_run returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

@@ -1,7 +1,7 @@
 """The adapter's launch returns the wrong thing.
 
 step: launch
-says: plain.load().launch returned the wrong thing
+says: plain.load().launch returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

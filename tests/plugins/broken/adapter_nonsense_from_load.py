@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from load.
 
 step: load
-says: plain.load returned the wrong thing
+says: plain.load returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from timer.
 
 step: timer
-says: plain.timer returned the wrong thing
+says: plain.timer returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

@@ -1,7 +1,7 @@
 """The adapter's stop watch has no time.
 
 step: timer_elapsed
-says: plain.timer().elapsed returned the wrong thing
+says: plain.timer().elapsed returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter, HealthyTimer

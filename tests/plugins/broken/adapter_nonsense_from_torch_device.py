@@ -1,7 +1,7 @@
 """The adapter returns the wrong thing from torch_device.
 
 step: torch_device
-says: plain.torch_device returned the wrong thing
+says: plain.torch_device returned a wrong value
 """
 
 from tile_healthy import Healthy, HealthyAdapter

@@ -1,7 +1,7 @@
 """A launch wants to know a size that the kernel does not have.
 
 step: load
-says: plain.load returned a LoadedKernel with sizes that the kernel does not have
+says: plain.load returned a LoadedKernel with sizes of unknown symbols
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """A loaded kernel that does not say whether it takes the device.
 
 step: load
-says: plain.load returned the wrong thing: field 'on_device' of LoadedKernel is wrong
+says: plain.load returned a wrong value: field 'on_device' of LoadedKernel is wrong
 """
 
 from dataclasses import replace

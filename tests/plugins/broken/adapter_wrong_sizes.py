@@ -1,7 +1,7 @@
 """A loaded kernel whose sizes are a list.
 
 step: load
-says: plain.load returned the wrong thing: field 'sizes' of LoadedKernel is wrong
+says: plain.load returned a wrong value: field 'sizes' of LoadedKernel is wrong
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """A loaded kernel whose state is no address.
 
 step: load
-says: plain.load returned the wrong thing: field 'state' of LoadedKernel is wrong
+says: plain.load returned a wrong value: field 'state' of LoadedKernel is wrong
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """A loaded kernel whose error is no function.
 
 step: load
-says: plain.load returned the wrong thing: field 'error' of LoadedKernel is wrong
+says: plain.load returned a wrong value: field 'error' of LoadedKernel is wrong
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """capabilities holds a text where a set of names belongs.
 
 step: capabilities
-says: TargetSpec.capabilities returned the wrong thing: field 'dtypes' of Capabilities is wrong
+says: TargetSpec.capabilities returned a wrong value: field 'dtypes' of Capabilities is wrong
 """
 
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """detect leaves the details out.
 
 step: detect
-says: TargetSpec.detect returned the wrong thing: field 'detail' of Presence is wrong
+says: TargetSpec.detect returned a wrong value: field 'detail' of Presence is wrong
 targets: broken
 """
 

@@ -1,7 +1,7 @@
 """find does not say where it looked.
 
 step: find
-says: Toolchain.find returned the wrong thing: field 'where' of Found is wrong
+says: Toolchain.find returned a wrong value: field 'where' of Found is wrong
 """
 
 from tile_healthy import Healthy

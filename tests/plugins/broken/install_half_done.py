@@ -1,7 +1,7 @@
 """install is interrupted and does not say so: half of it is there, which installed does not take for whole.
 
 step: install
-says: Installable.install left something that is not whole
+says: Installable.install did not complete the installation
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """An adapter loads binaries, and nothing builds them.
 
 step: resolve
-says: nothing builds the binaries that it loads
+says: an adapter loads binaries that nothing builds
 """
 
 from tile_healthy import HealthyAdapter

@@ -1,7 +1,7 @@
 """build does not say of which format the binary is.
 
 step: build
-says: Toolchain.build returned the wrong thing
+says: Toolchain.build returned a wrong value
 """
 
 from tile_healthy import Healthy

@@ -1,7 +1,7 @@
 """tilecore_adapters returns the wrong thing.
 
 step: resolve
-says: tilecore_adapters returned something else
+says: tilecore_adapters returned an object that is not an adapter
 """
 
 from tile_healthy import Healthy, HealthyAdapter

@@ -1,7 +1,7 @@
 """build returns the wrong thing when it is called.
 
 step: build
-says: Toolchain.build returned the wrong thing
+says: Toolchain.build returned a wrong value
 """
 
 from tile_healthy import Healthy

@@ -1,7 +1,7 @@
 """capabilities returns the wrong thing when it is called.
 
 step: capabilities
-says: TargetSpec.capabilities returned the wrong thing
+says: TargetSpec.capabilities returned a wrong value
 """
 
 from tile_healthy import Healthy

@@ -1,7 +1,7 @@
 """describe returns the wrong thing when it is called.
 
 step: describe
-says: Toolchain.describe returned the wrong thing
+says: Toolchain.describe returned a wrong value
 """
 
 from tile_healthy import Healthy

@@ -1,7 +1,7 @@
 """detect returns the wrong thing when it is called.
 
 step: detect
-says: TargetSpec.detect returned the wrong thing
+says: TargetSpec.detect returned a wrong value
 targets: broken
 """
 

@@ -1,7 +1,7 @@
 """find returns the wrong thing when it is called.
 
 step: find
-says: Toolchain.find returned the wrong thing
+says: Toolchain.find returned a wrong value
 """
 
 from tile_healthy import Healthy

@@ -1,7 +1,7 @@
 """install returns the wrong thing when it is called.
 
 step: install
-says: Installable.install returned the wrong thing
+says: Installable.install returned a wrong value
 """
 
 from tile_healthy import Healthy

@@ -1,7 +1,7 @@
 """installed returns the wrong thing when it is called.
 
 step: installed
-says: Installable.installed returned the wrong thing
+says: Installable.installed returned a wrong value
 """
 
 from tile_healthy import Healthy

@@ -1,7 +1,7 @@
 """known_failures returns the wrong thing when it is called.
 
 step: known_failures
-says: TargetSpec.known_failures returned the wrong thing
+says: TargetSpec.known_failures returned a wrong value
 """
 
 from tile_healthy import Healthy

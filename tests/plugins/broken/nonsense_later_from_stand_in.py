@@ -1,7 +1,7 @@
 """stand_in returns the wrong thing when it is called.
 
 step: stand_in
-says: Lowering.stand_in returned the wrong thing
+says: Lowering.stand_in returned a wrong value
 """
 
 from tile_healthy import Healthy

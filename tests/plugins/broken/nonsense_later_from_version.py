@@ -1,7 +1,7 @@
 """version returns the wrong thing when it is called.
 
 step: version
-says: Toolchain.version returned the wrong thing
+says: Toolchain.version returned a wrong value
 """
 
 from tile_healthy import Healthy

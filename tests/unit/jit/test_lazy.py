@@ -448,7 +448,7 @@ def test_a_function_of_kernels_that_is_called_with_tensors():
 @pytest.mark.parametrize(
     ("target", "hint", "without"),
     [
-        ("gpu", "target='auto' takes the device that is here", "pip install"),
+        ("gpu", "use target='auto' for the device of this machine", "pip install"),
         ("cppu", "did you mean 'cpu'?", "pip install"),
         ("elsewhere", "pip install tile-elsewhere", "did you mean"),
     ],

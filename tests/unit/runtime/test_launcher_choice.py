@@ -40,7 +40,7 @@ OTHER_VERSION = (
 )
 
 
-@pytest.mark.parametrize(("before", "reason"), [(NOT_BUILT, "is not built"), (OTHER_VERSION, "is of another version")])
+@pytest.mark.parametrize(("before", "reason"), [(NOT_BUILT, "is not built"), (OTHER_VERSION, "has another version")])
 def test_the_one_in_python_where_the_built_one_cannot_be_used(before, reason):
     ok, why, said = choose(before)
     assert not ok
