@@ -157,7 +157,7 @@ def test_what_was_interrupted_can_be_tried_again(kit, capsys, tmp_path):
     assert "Installable.install did not complete the installation" in capsys.readouterr().err
     kit.install = lambda request: request.progress("fetching kit", 1.5, "all") or whole(request)
     assert run("--yes", kit=kit) == 1
-    assert "called progress with the wrong thing" in capsys.readouterr().err
+    assert "called progress with wrong arguments" in capsys.readouterr().err
     kit.install = whole
     assert run("--yes", kit=kit) == 0
     assert part.read_text() == "half", "what is the package's own is left to it"

@@ -50,7 +50,7 @@ def test_the_one_in_python_where_the_built_one_cannot_be_used(before, reason):
     for verbose in ({"TILECORE_VERBOSE": "1"}, {"TILECORE_DEBUG": "1"}):
         said = choose(before, **verbose)[2]
         assert said.count("\n") == 1
-        assert said.startswith("tilecore: launching from plain Python: ")
+        assert said.startswith("tilecore: the slower launcher in Python is used: ")
     assert not choose(before, TILECORE_DEBUG="wrong")[2]
 
 
