@@ -123,7 +123,7 @@ SETTINGS: dict[str, Setting] = _table(
         _whole(0, 6),
         "a whole number from 0 to 6",
         0,
-        "the level of debug output: 1 backend and tools, 2 time per step, 3 tile IR, 4 emitted source, "
+        "the level of output: 1 backend and tools, 2 time per step, 3 tile IR, 4 emitted source, "
         "5 IR after each pass, 6 tool command lines",
     ),
     Setting("TILECORE_DUMP", str, "a directory", None, "the directory for a numbered file per compilation step"),

@@ -190,7 +190,7 @@ def test_two_packages_for_one_kind(site):
         "from tilecore.plugins import manager\nfrom tilecore.errors import PluginError\nmanager.get('other')\n"
         "try: manager.get('healthy')\nexcept PluginError as error: print(error.message)"
     )
-    assert "claimed by 2 packages" in site.run("-c", code).stdout
+    assert "offered by 2 packages" in site.run("-c", code).stdout
 
 
 def test_unreadable_metadata_hides_nobody(site):

@@ -1,7 +1,7 @@
 """install tells its progress in the wrong words.
 
 step: install
-says: Installable.install called progress with the wrong thing
+says: Installable.install called progress with wrong arguments
 """
 
 from tile_healthy import Healthy

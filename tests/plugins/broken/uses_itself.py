@@ -1,7 +1,7 @@
 """The import looks its own target up, which would go on for ever.
 
 step: resolve
-says: it uses its own target while that is being loaded
+says: it uses its own target while the target is being loaded
 targets: broken
 """
 
