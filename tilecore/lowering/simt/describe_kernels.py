@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name
+from tilecore.ir.memory_writes import writes_of
 from tilecore.ir.nodes import (
     AllocBuffer,
     Call,
@@ -27,7 +28,13 @@ SIMT_BARRIER = register_call("simt.barrier")
 
 def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
     """Adds the attributes "simt.shared", "simt.shared_bytes", "simt.access" and "simt.may_alias" (docs/simt.md); a
-    barrier of the tile language becomes "simt.barrier"."""
+    barrier of the tile language becomes "simt.barrier".
+
+    "simt.may_alias" has the tensors that are emitted without ``restrict``: those that may be another parameter's, and
+    those that a kernel with barriers reads and writes. C++ compilers take the qualifier for a promise that nobody but
+    the thread itself writes there: nvcc keeps a value in a register over a barrier, behind which another thread has
+    written it.
+    """
     extents = {str(b.name): extent for b, extent in env.facts.get("shared_offsets", {}).items()}
     kernels = {}
     for var, func in module.functions.items():
@@ -37,9 +44,11 @@ def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
         func = func.with_body(structural_map(func.body, (Evaluate, _lower_barrier)))
         func = func.with_attr("simt.shared", {name: start for name, (start, _) in offsets.items()})
         func = func.with_attr("simt.shared_bytes", max((start + size for start, size in offsets.values()), default=0))
-        aliased = sorted(env.facts.get(MAY_ALIAS, set()) & set(access))
+        aliased = env.facts.get(MAY_ALIAS, set()) & set(access)
+        if writes_of(func.body).others:
+            aliased = aliased | {name for name, kind in access.items() if kind == "rw"}
         if aliased:
-            func = func.with_attr("simt.may_alias", aliased)
+            func = func.with_attr("simt.may_alias", sorted(aliased))
         kernels[str(var.name_hint)] = func.with_attr("simt.access", access)
     return IRModule(kernels)
 
