@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -220,6 +221,20 @@ def dump() -> str | None:
     """Absolute path of the directory that compilation steps are dumped to, or None."""
     path = SETTINGS["TILECORE_DUMP"].read()
     return os.path.abspath(os.path.expanduser(path)) if path else None
+
+
+@contextmanager
+def dumping_to(folder: str) -> Iterator[None]:
+    """Inside of it, compilations of this process write their steps to ``folder``, as with TILECORE_DUMP."""
+    before = os.environ.get("TILECORE_DUMP")
+    os.environ["TILECORE_DUMP"] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["TILECORE_DUMP"]
+        else:
+            os.environ["TILECORE_DUMP"] = before
 
 
 def check() -> bool:

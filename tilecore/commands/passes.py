@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import textwrap
 from argparse import Namespace
 
+from tilecore import settings
 from tilecore.commands.text import dump
 from tilecore.errors import ArgumentError
 from tilecore.lowering.listing import ListedStep, as_rows, listed_steps
@@ -51,13 +51,6 @@ def _write_ir(arguments: Namespace) -> None:
     """Compile the kernel, with its IR after each pass written to the folder."""
     from tilecore.commands.explain import compiled
 
-    before = os.environ.get("TILECORE_DUMP")
-    os.environ["TILECORE_DUMP"] = arguments.dump
-    try:
+    with settings.dumping_to(arguments.dump):
         kernel = compiled(arguments.kernel, arguments.set, arguments.target)
-    finally:
-        if before is None:
-            del os.environ["TILECORE_DUMP"]
-        else:
-            os.environ["TILECORE_DUMP"] = before
     print(f"the IR of {kernel.artifact.name} after every pass is in {arguments.dump}", file=sys.stderr)

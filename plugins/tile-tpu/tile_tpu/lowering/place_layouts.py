@@ -1,4 +1,4 @@
-"""Decides how each tile lies in local memory (``tile_tpu/ir/layouts.py``).
+"""Decides how each tile lies in local memory.
 
 Tiles of rank 2 and more have their rows in lanes. A vector gets the layout in which its elements meet the tiles that it
 is used with: one for each row of a tile lies in lanes, one for each column in every lane. Vectors that meet no tile are
