@@ -100,6 +100,6 @@ def test_warps_are_refused_with_what_to_do():
             tx = T.get_thread_binding()
             X[tx] = T.shfl_xor(X[tx], 1)
 
-    with pytest.raises(UnsupportedError, match=r"tile\.shuffle on a target whose warps have 1 threads") as caught:
+    with pytest.raises(UnsupportedError, match=r"T\.shfl_xor on a target whose warps have 1 threads") as caught:
         tilecore.lower(func, target="opencl")
     assert "shared memory" in str(caught.value.hint)
