@@ -103,7 +103,7 @@ def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _divergent_reduction(node: Stmt, warp: int) -> UnsupportedError:
     return UnsupportedError(
-        "a reduction across threads of different warps is in divergent code",
+        "a reduction across threads of different warps is in code that threads reach at different times",
         location=location_of_span(node.span),
         found="a loop or an if that not all threads of the block go through together",
         expected=f"uniform code; in divergent code, groups of 2, 4, ... or {warp} neighbouring threads of whole warps",
