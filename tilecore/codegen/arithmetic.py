@@ -69,8 +69,8 @@ def _plain(emit: Expressions, node: Any) -> Text:
     symbol, level = _SYMBOLS[type(node).__name__]
     kind = dtype_of(node.a)
     if kind in NARROW and not emit.dialect.forms.narrow_operators:
-        made = binary(symbol, level, single(emit, node.a, kind), single(emit, node.b, kind))
-        return back(emit, made, dtype_of(node))
+        text = binary(symbol, level, single(emit, node.a, kind), single(emit, node.b, kind))
+        return back(emit, text, dtype_of(node))
     if symbol == "+" and isinstance(node.b, (IntImm, FloatImm)) and node.b.value < 0:
         value = node.b.value  # a - 1, not a + -1
         dtype = dtype_of(node.b)
@@ -132,14 +132,14 @@ def _division(emit: Expressions, node: Any) -> Text:
     overflows = FACTS[dtype].kind == "int" and FACTS[dtype].bits >= 32 and not emit.bounds.never_negative(node.b)
     if overflows and constant(node.b) in (None, 0, -1):
         return call("tc_div" if name == "Div" else "tc_mod", a, b)
-    made = binary(*_SYMBOLS[name], a, _divisor(emit, node.b, b))
-    return wrapped(emit, made, dtype) if FACTS[dtype].bits < 32 and FACTS[dtype].kind == "int" else made
+    text = binary(*_SYMBOLS[name], a, _divisor(emit, node.b, b))
+    return wrapped(emit, text, dtype) if FACTS[dtype].bits < 32 and FACTS[dtype].kind == "int" else text
 
 
 def _divisor(emit: Expressions, node: Any, text: Text) -> Text:
     """A divisor as it stands where it cannot be 0; else 1 is taken for 0, by which no processor may divide."""
-    known = constant(node)
-    if known not in (None, 0) or (known is None and emit.bounds.is_positive(node)):
+    constant_divisor = constant(node)
+    if constant_divisor not in (None, 0) or (constant_divisor is None and emit.bounds.is_positive(node)):
         return text
     return call("tc_divisor", text)
 
@@ -218,8 +218,8 @@ def _bitwise_not(emit: Expressions, node: Any) -> Text:
     dtype, value = _kind_of(emit, node), emit.value(node.a)
     if dtype == "bool":
         return Text(f"!{within(value, UNARY)}", UNARY)
-    made = Text(f"~{within(value, UNARY)}", UNARY)
-    return wrapped(emit, made, dtype) if FACTS[dtype].bits < 32 else made
+    text = Text(f"~{within(value, UNARY)}", UNARY)
+    return wrapped(emit, text, dtype) if FACTS[dtype].bits < 32 else text
 
 
 HANDLERS: dict[str, Callable[[Expressions, Any], Text]] = {

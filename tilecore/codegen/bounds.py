@@ -1,4 +1,4 @@
-"""What is known of integers while source is emitted: their ranges, and which of them are indices."""
+"""Facts about integers while source is emitted: their ranges, and which of them are indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that have a value: functions of the language, and what threads ask of each other."""
+"""Emits calls that have a value: functions of the language, and operations across threads."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _UNSIGNED = {"int8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "ui
 def call_value(emit: Expressions, node: Call) -> Text:
     """The value of a call; raises UnsupportedError for one that is not known."""
     name = op_name(node)
-    known = _CALLS.get(name)
-    if known is not None:
-        return known(emit, node)
+    handler = _CALLS.get(name)
+    if handler is not None:
+        return handler(emit, node)
     functions = emit.dialect.math.get("fabs" if name == "abs" else name)
     dtype = dtype_of(node)
     if functions is None or dtype not in FACTS or FACTS[dtype].kind != "float":
         return refuse(node, emit.dialect.kind)
-    made = call(functions[dtype == "float64"], *(single(emit, arg, dtype) for arg in node.args))
-    return back(emit, made, dtype)
+    text = call(functions[dtype == "float64"], *(single(emit, arg, dtype) for arg in node.args))
+    return back(emit, text, dtype)
 
 
 def _abs(emit: Expressions, node: Call) -> Text:
@@ -43,8 +43,8 @@ def _abs(emit: Expressions, node: Call) -> Text:
     value = emit.value(node.args[0])
     if FACTS[dtype].kind != "int":
         return value
-    made = call("tc_abs", value)
-    return made if FACTS[dtype].bits >= 32 else wrapped(emit, made, dtype)
+    text = call("tc_abs", value)
+    return text if FACTS[dtype].bits >= 32 else wrapped(emit, text, dtype)
 
 
 def _likely(emit: Expressions, node: Call) -> Text:
@@ -113,10 +113,10 @@ def _bit_count(emit: Expressions, node: Call) -> Text:
         value = cast(emit.type_of(_UNSIGNED[source]), value)
     if bits < 32:
         value = cast(emit.type_of("uint32"), value)
-    made = call("tc_clz" if name == "clz" else "tc_popcount", value)
+    text = call("tc_clz" if name == "clz" else "tc_popcount", value)
     if name == "clz" and bits < 32:
-        made = binary("-", SUM, made, Text(str(32 - bits)))
-    return convert(emit, made, "int32", dtype_of(node))
+        text = binary("-", SUM, text, Text(str(32 - bits)))
+    return convert(emit, text, "int32", dtype_of(node))
 
 
 def _extern(emit: Expressions, node: Call) -> Text:
@@ -126,10 +126,10 @@ def _extern(emit: Expressions, node: Call) -> Text:
 
 def _shuffle(emit: Expressions, node: Call) -> Text:
     value, lane, kind, width = node.args
-    made = emit.value(value)
+    text = emit.value(value)
     if FACTS[dtype_of(value)].bits < 32:  # C has made an int of it
-        made = cast(emit.type_of(dtype_of(value)), made)
-    return call(f"tc_shuffle_{kind.value}", made, emit.value(lane), emit.value(width))
+        text = cast(emit.type_of(dtype_of(value)), text)
+    return call(f"tc_shuffle_{kind.value}", text, emit.value(lane), emit.value(width))
 
 
 def _vote(emit: Expressions, node: Call) -> Text:

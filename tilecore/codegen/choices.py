@@ -1,4 +1,4 @@
-"""Logic and choices; C evaluates only what decides, as the language does.
+"""Emits logical operators and selections, with short-circuit evaluation as in the language.
 
 An absolute value of 8 or 16 bits is a call of ``tc_abs`` and no choice: compilers find it in a choice, and NVRTC 13.0
 then takes the largest of several with the neighbours' bits in it.

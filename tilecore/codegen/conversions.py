@@ -21,8 +21,8 @@ def cast_value(emit: Expressions, node: Any) -> Text:
     target, source = dtype_of(node), dtype_of(node.value)
     if target not in FACTS or source not in FACTS:
         return refuse(node, emit.dialect.kind, what=f"a conversion from {source} to {target}")
-    known = isinstance(node.value, IntImm) or (isinstance(node.value, FloatImm) and source == "float64")
-    if known and FACTS[target].kind == "float":
+    handler = isinstance(node.value, IntImm) or (isinstance(node.value, FloatImm) and source == "float64")
+    if handler and FACTS[target].kind == "float":
         return literals.floating(float(node.value.value), target, emit.dialect)
     return convert(emit, emit.value(node.value), source, target)
 
@@ -47,9 +47,9 @@ def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
     if kind == "float":
         return _truncated(emit, value, target)
     if to.bits < 8:
-        made = wrapped(emit, value, target)
+        text = wrapped(emit, value, target)
         wider = target == "uint4" and source in ("uint32", "int64", "uint64")  # the mask is of the value's type
-        return cast(emit.type_of("int32"), made) if wider else made
+        return cast(emit.type_of("int32"), text) if wider else text
     return cast(emit.type_of(target), value)
 
 

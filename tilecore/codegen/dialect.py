@@ -1,4 +1,4 @@
-"""What a backend says of its C-like language: the tables from which thread IR becomes source."""
+"""The description of a backend's C-like language: the tables by which thread IR is emitted as source."""
 
 from __future__ import annotations
 

@@ -63,23 +63,23 @@ def _atomic_add(emit: Statements, node: Any) -> None:
 
 
 def _number(emit: Statements, node: Any, value: Any) -> int:
-    known = constant(value)
-    return refuse(node, emit.dialect.kind, what="a count that is no constant") if known is None else known
+    number = constant(value)
+    return refuse(node, emit.dialect.kind, what="a count that is no constant") if number is None else number
 
 
 def _print(emit: Statements, node: Any) -> None:
     """``message: value, value``."""
     message = str(node.value.args[0].value)
-    words, operands = [], []
+    parts, operands = [], []
     for arg in node.value.args[1:]:
-        word, text = _printable(emit, arg)
-        words.append(word)
+        part, text = _printable(emit, arg)
+        parts.append(part)
         operands.append(text)
     hints = node.value.attrs
     for _ in range(int(hints["places"]) if hints is not None and "places" in hints else 0):
-        message = message.replace("{}", "\0" + words.pop(0), 1)  # indices of an element
+        message = message.replace("{}", "\0" + parts.pop(0), 1)  # indices of an element
     message = message.replace("%", "%%").replace("\0%%", "%")
-    text = message + (": " if words and message else "") + " ".join(words) + "\n"
+    text = message + (": " if parts and message else "") + " ".join(parts) + "\n"
     emit.line(f"tc_print({', '.join([quoted(text), *operands])});")
 
 

@@ -1,4 +1,4 @@
-"""What a code generator returns, checked: the source text, and what it says of each entry."""
+"""Checks the result of a code generator: the source text, and its facts about each entry."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tilecore.plugins.checking import is_int, shown, wrong
 EXPECTED = 'the source text, or a dict of two texts, "source" and "entries"'
 
 
-def read_emitted(backend: Origin, function: str, made: Any, symbols: Collection[str]) -> tuple[str, dict[str, Any]]:
-    """(source, facts by symbol) of ``made``. symbols: the entries of the module. Raises PluginError."""
+def read_emitted(backend: Origin, function: str, emitted: Any, symbols: Collection[str]) -> tuple[str, dict[str, Any]]:
+    """(source, facts by symbol) of ``emitted``. symbols: the entries of the module. Raises PluginError."""
     what = f"the code generator {function} returned the wrong thing"
-    if isinstance(made, str):
-        source, entries = made, "{}"
-    elif isinstance(made, Mapping) and all(isinstance(made.get(name), str) for name in ("source", "entries")):
-        source, entries = made["source"], made["entries"]
+    if isinstance(emitted, str):
+        source, entries = emitted, "{}"
+    elif isinstance(emitted, Mapping) and all(isinstance(emitted.get(name), str) for name in ("source", "entries")):
+        source, entries = emitted["source"], emitted["entries"]
     else:
-        raise wrong(backend, what, shown(made), EXPECTED)
+        raise wrong(backend, what, shown(emitted), EXPECTED)
     if not source.strip():
         raise wrong(backend, what, "no source at all", EXPECTED)
     try:

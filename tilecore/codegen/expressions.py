@@ -124,14 +124,14 @@ def _float(emit: Expressions, node: Any) -> Text:
 
 
 def _variable(emit: Expressions, node: Var) -> Text:
-    known = emit.variables.get(node)
-    if known is None:
+    name = emit.variables.get(node)
+    if name is None:
         raise LoweringError(
             f"the variable {node.name} is used where it is not defined",
             location=location_of_span(getattr(node, "span", None)),
             hint="a pass lost it: TILECORE_CHECK=1 names which; please report it",
         )
-    return known
+    return name
 
 
 def _load(emit: Expressions, node: TensorLoad) -> Text:

@@ -1,4 +1,4 @@
-"""What C++ says by templates, constructors and overloaded operators, and C by names."""
+"""Constructs that C++ expresses by templates, constructors and overloaded operators, and C by function names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a kernel uses its buffers: what is moved in vectors, viewed as another type, or written."""
+"""Finds how a kernel uses its buffers: which are accessed in vectors, viewed as another type, or written."""
 
 from __future__ import annotations
 

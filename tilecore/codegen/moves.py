@@ -1,4 +1,4 @@
-"""Moves of elements from buffer to buffer: one or several neighbours at once, plain or with a hint for the caches."""
+"""Emits copies between buffers of one or several adjacent elements, with or without a cache hint."""
 
 from __future__ import annotations
 

@@ -39,11 +39,11 @@ class Names:
         if name not in self._used:
             self._used[name] = 0
             return name
-        number = self._used[name]
+        suffix = self._used[name]
         while True:
-            number += 1
-            candidate = f"{name}_{number}"
+            suffix += 1
+            candidate = f"{name}_{suffix}"
             if candidate not in self._used:
-                self._used[name] = number
+                self._used[name] = suffix
                 self._used[candidate] = 0
                 return candidate

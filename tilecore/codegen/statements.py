@@ -107,9 +107,9 @@ class Statements:
         if str(node.attr_key) == moves.HINT:
             moves.with_hint(self, node)
             return
-        known = known_range(node)
-        if known is not None:
-            var, domain = known
+        handler = known_range(node)
+        if handler is not None:
+            var, domain = handler
             self.bounds.bind_range(var, domain.min, domain.extent)
         self.emit(node.body)
 

@@ -1,4 +1,4 @@
-"""Pieces of C expressions that know how tightly they bind, so that parentheses stand only where they are needed."""
+"""C expressions with their precedence, so that parentheses are emitted only where they are needed."""
 
 from __future__ import annotations
 

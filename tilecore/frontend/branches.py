@@ -1,4 +1,4 @@
-"""``if`` in a kernel, and the check that no Python name smuggles a value out of a loop or branch."""
+"""``if`` in a kernel, and the check that no Python name carries a value out of a loop or branch."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from tilecore.language.conditions import as_condition
 from tilecore.language.values import is_kernel_value
 from tilecore.tracing.builder import Builder, Frame
 
-# names whose values flow out of, or around, a statement, with what reads them; all names that it assigns; and those of
-# the first that are read after it
+# names whose values flow out of a statement or around a loop, each with a function that reads it; all names that the
+# statement assigns; and the names of the first group that are read after it
 Probe = tuple[tuple[tuple[str, Callable[[], Any]], ...], tuple[str, ...], tuple[str, ...]]
 AN_IF = "an `if`"
 
 
 class Staged:
-    """A loop, or a side of an ``if``, that the kernel runs: what its body must not change of Python's names and data.
-    ``with staged:`` around the building of the body, and ``check()`` afterwards."""
+    """A loop, or a side of an ``if``, that the kernel runs: checks that its body changes no Python names and data.
+
+    Use ``with staged:`` around the building of the body, and call ``check()`` afterwards.
+    """
 
     def __init__(
         self, builder: Builder, probe: Probe, where: str, frame: FrameType, may_not_run: bool = False
     ) -> None:  # fmt: skip
         self.builder, self.probe, self.where, self.place = builder, probe, where, builder.place
         self.before = snapshot(probe)
-        self.left_out = set(self.before) if may_not_run else set()  # names that may get no value here
+        self.may_be_unset = set(self.before) if may_not_run else set()  # names that may have no value afterwards
         self.watch = Watch(frame, probe[1])
 
     def __enter__(self) -> Staged:
@@ -45,8 +47,8 @@ class Staged:
         self.builder.watches.remove(self.watch)
 
     def note_jump(self) -> None:
-        """An iteration may end here: names without a value by now may get none."""
-        self.left_out |= {name for name, value in snapshot(self.probe).items() if value is MISSING}
+        """An iteration may end here: names that have no value yet may get none."""
+        self.may_be_unset |= {name for name, value in snapshot(self.probe).items() if value is MISSING}
 
     def check(self) -> None:
         place, self.builder.place = self.builder.place, self.place
@@ -56,22 +58,21 @@ class Staged:
             self.builder.place = place
 
     def _check_carried(self) -> None:
-        """Refuse a name whose value was changed inside and is read after it or by the next iteration; and one that got
-        its first value there, is read after it, and may get none.
+        """Raise LanguageError for a name whose value changes inside and is read after it or by the next iteration.
 
-        A name without a value before is not read by the next iteration before it gets one: Python, which runs the body
-        once to build it, would have found none.
+        The same for a name that gets its first value inside, is read after it, and may get none. The next iteration
+        cannot read such a name before it assigns it: Python runs the body once and would have raised a NameError.
         """
         for name, read in self.probe[0]:
             old, new = self.before[name], _value(read)
             if new is old or isinstance(new, LocalVar) or (old is MISSING and name not in self.probe[2]):
                 continue
-            no_value = old is MISSING and name in self.left_out
+            no_value = old is MISSING and name in self.may_be_unset
             plain = new is not MISSING and not is_kernel_value(new)
             if plain and not no_value and (old is MISSING or _same(old, new)):
                 continue
-            found = "a loop that may run no iteration, or leave one early: the name may have no value"
-            raise _refusal(name, self.where, found if no_value else None).at(self.builder.location)
+            reason = "a loop that may run no iteration or leave one early, so that the name may have no value"
+            raise _refusal(name, self.where, reason if no_value else None).at(self.builder.location)
 
 
 class Branches:
@@ -83,7 +84,7 @@ class Branches:
     ) -> None:  # fmt: skip
         self.builder = builder
         self.assigned = dict(zip(("then", "else"), assigned, strict=True))
-        self.values: dict[str, dict[str, Any]] = {}  # of the probed names, behind each side
+        self.values: dict[str, dict[str, Any]] = {}  # of the probed names, after each side
         self.dynamic = is_kernel_value(test)
         self.span = builder.span
         self.sides: dict[str, Frame] = {}
@@ -126,18 +127,22 @@ class Branches:
         self.builder.emit(IfThenElse(self.test, self.sides["then"].body(), other, span=self.span))
 
     def _check_sides(self) -> None:
-        """Refuse a name that has no value before, is read after, and gets none or another one on one of the sides.
-        A side that ends in `break` or `continue` does not come there."""
-        coming = [side for side in ("then", "else") if side not in self.sides or not self.sides[side].closed]
+        """Raise LanguageError for a name without a value before that is read after, unless all sides assign the same.
+
+        A side that ends in `break` or `continue` does not count.
+        """
+        reaching = [side for side in ("then", "else") if side not in self.sides or not self.sides[side].closed]
         for name, _ in self.staged.probe[0]:
             if self.staged.before[name] is not MISSING:
                 continue
-            giving = [side for side in coming if name in self.assigned[side]]
-            values = [self.values[side][name] for side in giving]
-            if giving and (len(giving) < len(coming) or not all(_same(values[0], value) for value in values)):
+            assigning = [side for side in reaching if name in self.assigned[side]]
+            values = [self.values[side][name] for side in assigning]
+            if assigning and (len(assigning) < len(reaching) or not all(_same(values[0], value) for value in values)):
                 self.builder.place = self.staged.place
-                found = "another value on each side" if len(giving) == len(coming) else "a value on one side only"
-                raise _refusal(name, AN_IF, found).at(self.builder.location)
+                reason = (
+                    "a different value on each side" if len(assigning) == len(reaching) else "a value on one side only"
+                )
+                raise _refusal(name, AN_IF, reason).at(self.builder.location)
 
 
 def snapshot(probe: Probe) -> dict[str, Any]:
@@ -151,13 +156,13 @@ def _value(read: Callable[[], Any]) -> Any:
         return MISSING
 
 
-def _refusal(name: str, where: str, found: str | None = None) -> LanguageError:
+def _refusal(name: str, where: str, reason: str | None = None) -> LanguageError:
     return LanguageError(
         f"`{name}` is assigned inside {where} that runs in the kernel, and its value is used "
         + ("after it" if where == AN_IF else "after it or in its next iteration"),
-        found=found,
-        expected="a variable of the kernel for a value that changes",
-        hint=f"make it one before: {name} = T.alloc_var(dtype, init=...)"
+        found=reason,
+        expected="a variable of the kernel (T.alloc_var) for a value that changes",
+        hint=f"declare it before: {name} = T.alloc_var(dtype, init=...)"
         + (", or use T.if_then_else(condition, a, b)" if where == AN_IF else ""),
     )
 

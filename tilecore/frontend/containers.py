@@ -1,4 +1,4 @@
-"""Python's containers in a kernel: what is looked up in them, and what is stored to them, while the kernel is built."""
+"""Lookups in Python containers, and stores to them, while a kernel is built."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ _MOST_COMPARED = 256
 
 
 def read(value: Any) -> Any:
-    """What a name, an attribute or an item stands for: of a T.alloc_var its value now, of a T.const that is known its
-    number."""
+    """The value of a name, attribute or item: for a T.alloc_var its current value, for a known T.const its number."""
     if isinstance(value, LocalVar):
         return value.read()
     return value.value if isinstance(value, ConstDim) and value.known else value
@@ -36,7 +35,7 @@ def item(container: Any, index: Any) -> Any:
         if is_array:
             module = type(container).__module__.partition(".")[0]
             kind = "torch tensor" if module == "torch" else f"{module} array"
-        how = "looked up by" if isinstance(container, Mapping) else "indexed with"
+        how = "looked up with" if isinstance(container, Mapping) else "indexed with"
         raise LanguageError(
             f"a {kind} is {how} a value of the kernel",
             found=f"[{index}], which is known only when the kernel runs",
@@ -54,7 +53,7 @@ def _has_kernel_value(index: Any) -> bool:
 
 
 def contains(value: Any, container: Any) -> Any:
-    """``value in container``: of values of the kernel whether it is equal to one of the members."""
+    """``value in container``; for values of the kernel, whether the value equals one of the members."""
     if isinstance(container, range) and is_kernel_value(value):
         return _in_range(value, container)
     if not isinstance(container, _MEMBERS):
@@ -64,9 +63,9 @@ def contains(value: Any, container: Any) -> Any:
         return value in container
     if len(members) > _MOST_COMPARED:
         raise LanguageError(
-            f"`in` compares a value of the kernel with {len(members)} others",
+            f"`in` compares a value of the kernel with {len(members)} values",
             expected=f"at most {_MOST_COMPARED}",
-            hint="put them in a tensor and search that in a loop",
+            hint="put the values into a tensor and search it in a loop",
         ).at(current().location)
     result: Any = False
     for member in members:
@@ -83,26 +82,26 @@ def _in_range(value: Any, members: range) -> Any:
     if not members:
         return False
     low, high = min(members[0], members[-1]), max(members[0], members[-1])
-    inside = logical_and(as_expr(value) >= low, as_expr(value) <= high)
+    in_bounds = logical_and(as_expr(value) >= low, as_expr(value) <= high)
     if abs(members.step) == 1:
-        return inside
-    return logical_and(inside, (as_expr(value) - low) % abs(members.step) == 0)
+        return in_bounds
+    return logical_and(in_bounds, (as_expr(value) - low) % abs(members.step) == 0)
 
 
 def lacks(value: Any, container: Any) -> Any:
     """``value not in container``"""
-    inside = contains(value, container)
-    return logical_not(inside) if is_kernel_value(inside) else not inside
+    is_member = contains(value, container)
+    return logical_not(is_member) if is_kernel_value(is_member) else not is_member
 
 
 def method(container: Any, name: str) -> Any:
-    """The method of an object, by a name that changes containers."""
+    """A method of an object whose name is that of a method that changes a container."""
     check_change_of_container(container)
     return getattr(container, name)
 
 
 def next_(function: Any) -> Callable[..., Any]:
-    """``next``, if it is Python's."""
+    """``next``; Python's own refuses iterators that a block of the kernel must not advance."""
     if function is not next:
         return function  # type: ignore[no-any-return]
 
@@ -114,14 +113,14 @@ def next_(function: Any) -> Callable[..., Any]:
 
 
 def print_(function: Any) -> Callable[..., Any]:
-    """``print``, if it is Python's: it knows no values of the kernel."""
+    """``print``; Python's own refuses values of the kernel."""
     if function is not print:
         return function  # type: ignore[no-any-return]
 
     def printed(*values: Any, **options: Any) -> None:
         if any(is_kernel_value(value) for value in values):
             raise LanguageError(
-                "Python's print gets a value of the kernel, which has none while the kernel is built",
+                "Python's print is called with a value of the kernel, which is not known while the kernel is built",
                 hint="T.print(x) prints it when the kernel runs; print(repr(x)) shows the expression",
             ).at(current().location)
         print(*values, **options)

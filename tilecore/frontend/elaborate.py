@@ -52,10 +52,10 @@ def build_prim_func(function: FunctionType, annotations: dict[str, Any]) -> Prim
         values.append(value)
     if run(builder, function, values) is not None:
         raise LanguageError(
-            f"{function.__name__} returns a value, and a T.prim_func has none",
+            f"{function.__name__} returns a value, but a T.prim_func has no results",
             location=place,
-            expected="results that are stored to tensors among its parameters",
-            hint="leave the `return` out; @tilecore.jit(out_idx=[-1]) gives such tensors to the caller",
+            expected="results stored to tensors that are parameters",
+            hint="remove the `return`; @tilecore.jit(out_idx=[-1]) returns such tensors to the caller",
         )
     try:
         return finish(builder, [p.declared() if isinstance(p, Pointer) else p for p in params], place)
@@ -82,7 +82,7 @@ def parameter_of(builder: Builder, name: str, annotation: Any) -> tuple[Var | Po
     if type(annotation).__name__ == "_TensorFactory":
         raise LanguageError(f"parameter {name!r}: {annotation} needs a shape", expected=f"{annotation}(shape, dtype)")
     raise LanguageError(
-        f"the annotation of parameter {name!r} is not one of the language's",
+        f"the annotation of parameter {name!r} is not a type of the language",
         found=repr(annotation)[:80],
         expected="T.Tensor(shape, dtype), T.StridedTensor(shape, strides, dtype), or an element type such as T.int32",
     )
@@ -92,10 +92,10 @@ def run(builder: Builder, function: FunctionType, values: list[Any], named: dict
     """Run the function's body; what it emits lands in ``builder``."""
     if function.__code__.co_flags & _NOT_RUN:
         raise LanguageError(
-            f"{function.__name__} is a generator or a coroutine, whose body a call does not run",
+            f"{function.__name__} is a generator or a coroutine, and a call does not run its body",
             location=definition_of(function),
             expected="a function without `yield` and `async`",
-            hint="results are stored to tensors",
+            hint="store the results to tensors",
         )
     rewritten = rewrite(function, hooks)
     with held_back(), building(builder):
@@ -149,13 +149,13 @@ def _by_reference(function: FunctionType, args: tuple[Any, ...], kwargs: dict[st
     if not references:
         return args, kwargs
     try:
-        given = signature_of(function).bind(*args, **kwargs)
+        arguments = signature_of(function).bind(*args, **kwargs)
     except TypeError:  # Python says it better, at the call
         return args, kwargs
     for name in references:
-        if name in given.arguments:
-            given.arguments[name] = reference(given.arguments[name], f"{function.__name__}({name}: T.Ref)")
-    return given.args, given.kwargs
+        if name in arguments.arguments:
+            arguments.arguments[name] = reference(arguments.arguments[name], f"{function.__name__}({name}: T.Ref)")
+    return arguments.args, arguments.kwargs
 
 
 def _is_ref(annotation: Any) -> bool:

@@ -55,7 +55,7 @@ class PrimFunc:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise LanguageError(
-            f"{self.function.__name__} is a T.prim_func and is not called directly",
+            f"{self.function.__name__} is a T.prim_func and cannot be called directly",
             hint=f"compile it: kernel = tilecore.compile({self.function.__name__}); kernel(...)",
         )
 
@@ -72,7 +72,11 @@ def _prim_func(func: Any, depth: int = 1) -> PrimFunc:
     if isinstance(func, PrimFunc):
         return func
     if not inspect.isfunction(func):
-        raise LanguageError("T.prim_func decorates a function", found=type(func).__name__)
+        raise LanguageError(
+            "T.prim_func decorates something that is not a function",
+            found=type(func).__name__,
+            expected="a function definition",
+        )
     caller = _caller(depth)
     return PrimFunc(func, evaluate_strings(func, annotations_of(func), caller))
 
@@ -109,5 +113,9 @@ def macro(func: Callable[..., Any] | None = None) -> Any:
     if func is None:
         return macro
     if not inspect.isfunction(func):
-        raise LanguageError("T.macro decorates a function", found=type(func).__name__)
+        raise LanguageError(
+            "T.macro decorates something that is not a function",
+            found=type(func).__name__,
+            expected="a function definition",
+        )
     return Macro(func)

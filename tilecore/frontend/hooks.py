@@ -1,4 +1,4 @@
-"""What rewritten functions call: each hook looks at the values and does Python's thing or builds tile IR."""
+"""The hooks that rewritten functions call: for Python values they do what Python does, else they build tile IR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
 from tilecore.frontend.branches import Branches, Probe, Staged
-from tilecore.frontend.containers import (  # noqa: F401  hooks too
+from tilecore.frontend.containers import (  # noqa: F401  also hooks
     attribute_to_update,
     contains,
     delete_attribute,
@@ -27,8 +27,8 @@ from tilecore.frontend.containers import (  # noqa: F401  hooks too
     store,
     store_attribute,
 )
-from tilecore.frontend.jumps import break_, caught, continue_, finally_, of_user  # noqa: F401  hooks too
-from tilecore.frontend.operands import (  # noqa: F401  hooks too
+from tilecore.frontend.jumps import break_, caught, continue_, finally_, of_user  # noqa: F401  also hooks
+from tilecore.frontend.operands import (  # noqa: F401  also hooks
     Calling,
     and_,
     and_operand,
@@ -41,7 +41,7 @@ from tilecore.frontend.operands import (  # noqa: F401  hooks too
     or_,
     or_operand,
 )
-from tilecore.frontend.rounds import no_else, unrolled, while_, while_steps  # noqa: F401  hooks too
+from tilecore.frontend.python_loops import no_else, unrolled, while_, while_steps  # noqa: F401  also hooks
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Evaluate, Expr
 from tilecore.ir.spans import SpanTable
@@ -52,7 +52,7 @@ from tilecore.tracing.loops import LoopSpec, open_loop
 
 
 def at(spans: SpanTable, index: int) -> None:
-    """The statement that runs next."""
+    """Set the source position of the statement that runs next."""
     builder = current()
     builder.name_pending()
     builder.place = (spans, index)
@@ -90,10 +90,10 @@ def if_(test: Any, probe: Probe, assigned: tuple[tuple[str, ...], tuple[str, ...
 
 
 def matched(value: Any) -> Any:
-    """The value that ``match`` looks at."""
+    """The subject of ``match``; raises LanguageError for a value of the kernel."""
     if is_kernel_value(value):
         raise LanguageError(
-            "`match` of a value of the kernel",
+            "`match` is applied to a value of the kernel",
             expected="a Python value, which is known when compiling",
             hint="decide with `if` and `elif`",
         ).at(current().location)
@@ -136,9 +136,9 @@ def return_(value: Any, inner: int | None = None) -> Any:
     depth = builder.return_depth if inner is None else inner
     if any(frame.kind in ("loop", "branch") for frame in builder.frames[depth:]):
         raise LanguageError(
-            "`return` inside a loop or `if` that runs in the kernel",
-            hint="turn the condition round: put what follows into `if`/`else`. For one of several results give a "
-            "T.alloc_var a value on each side and return that, or choose with `a if c else b`",
+            "`return` stands inside a loop or an `if` that runs in the kernel",
+            hint="invert the condition and put the statements that follow into the `if` or `else`. To return one of "
+            "several results, assign it to a T.alloc_var on each side and return that, or choose with `a if c else b`",
         ).at(builder.location)
     return value
 
@@ -157,7 +157,7 @@ def assert_(test: Any, message: Callable[[], Any] | None) -> None:
 
 
 def statement(value: Any) -> None:
-    """A call that stands alone. What it gives is dropped; a function of the user's own is called for its effect."""
+    """A call as a statement. Its result is dropped; a call of an external function is built for its effect."""
     if isinstance(value, Expr) and op_name(value) in ("call_extern", "call_pure_extern"):
         builder = current("a call")
         builder.emit(Evaluate(value, span=builder.span))
@@ -213,8 +213,8 @@ def annotate(name: str, annotation: Callable[[], Any], old: Callable[[], Any]) -
     builder = current()
     if builder.on_annotation is None:
         raise LanguageError(
-            f"`{name}: ...` declares a parameter, which belongs in the signature here",
-            hint="annotate the parameter in `def`, or drop @T.prim_func and use @tilecore.jit alone",
+            f"`{name}: ...` declares a parameter in the body; this function declares parameters in its signature",
+            hint="annotate the parameter in the `def` line, or remove @T.prim_func and use @tilecore.jit alone",
         ).at(builder.location)
     return builder.on_annotation(name, annotation(), _old(old))
 

@@ -1,4 +1,4 @@
-"""``break``, ``continue``, exceptions and the user's context managers: what leaves a block before its end."""
+"""Hooks for what leaves a block before its end: ``break``, ``continue``, exceptions and context managers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilecore.tracing.builder import Builder, Frame, current
 
 
 def break_(in_finally: bool) -> bool:
-    """in_finally: a ``try`` with a ``finally`` stands around it, within the loop."""
+    """``break``. in_finally: a ``try`` with a ``finally`` encloses it within the loop."""
     return _jump("break", Break, in_finally)
 
 
@@ -20,25 +20,25 @@ def continue_(in_finally: bool) -> bool:
     return _jump("continue", Continue, in_finally)
 
 
-def _jump(word: str, node: Any, in_finally: bool) -> bool:
-    """True when the loop is Python's own and the jump should be taken right now."""
+def _jump(statement: str, node: Any, in_finally: bool) -> bool:
+    """Build the jump, or return True when Python runs the loop and must take the jump itself."""
     builder = current()
     for frame in reversed(builder.frames):
         of_kernel = builder.frame.kind == "branch" and builder.frames.index(builder.frame) > builder.frames.index(frame)
-        if frame.kind == "round":
+        if frame.kind == "first_iteration":
             if not of_kernel:
                 return True
             frame.facts["become_loop"]()
         if frame.kind == "unrolled":
             if of_kernel:
                 raise LanguageError(
-                    f"`{word}` of a Python loop stands in an `if` that is decided in the kernel",
-                    hint="the loop itself must run in the kernel: T.serial, `while True:`, or a `while` that looks at "
+                    f"`{statement}` of a Python loop stands in an `if` whose condition is a value of the kernel",
+                    hint="use a loop that runs in the kernel: T.serial, `while True:`, or a `while` whose condition is "
                     "a value of the kernel",
                 ).at(builder.location)
             return True
         if frame.kind == "loop":
-            _check_jump(builder, frame, word, in_finally)
+            _check_jump(builder, frame, statement, in_finally)
             builder.emit(node(span=builder.span))
             if builder.loops:
                 builder.loops[-1].note_jump()
@@ -46,57 +46,57 @@ def _jump(word: str, node: Any, in_finally: bool) -> bool:
             return False
         if frame.kind in ("kernel", "function"):
             break
-    raise LanguageError(f"`{word}` outside a loop").at(builder.location)
+    raise LanguageError(f"`{statement}` stands outside a loop").at(builder.location)
 
 
-def _check_jump(builder: Builder, loop: Frame, word: str, in_finally: bool) -> None:
-    """Refuse a jump of the kernel's loop that would do something else than Python's."""
+def _check_jump(builder: Builder, loop: Frame, statement: str, in_finally: bool) -> None:
+    """Raise LanguageError for a jump in a loop of the kernel that would differ from Python's."""
     if loop.facts.get("parallel"):
         raise LanguageError(
-            f"`{word}` in a T.Parallel loop, whose iterations have no order",
-            hint="guard the rest of the body with `if`" if word == "continue" else "loop with T.serial",
+            f"`{statement}` stands in a T.Parallel loop, whose iterations have no order",
+            hint="guard the rest of the body with `if`" if statement == "continue" else "loop with T.serial",
         ).at(builder.location)
     if loop.facts.get("entered"):
         raise LanguageError(
-            f"`{word}` in the body of a loop that is entered by `with`: Python takes it for the loop around",
-            expected=f"`{word}` in a `for` or `while`",
+            f"`{statement}` stands in a loop that is entered by `with`, and Python applies it to the enclosing loop",
+            expected=f"`{statement}` in a `for` or `while`",
             hint="write the loop as `for i in T.serial(n):`",
         ).at(builder.location)
     inside = builder.frames.index(loop) + 1
     if in_finally or any(depth >= inside for depth in builder.managers):
-        what = "a `finally`" if in_finally else "the end of a `with`"
+        skipped = "a `finally`" if in_finally else "the end of a `with`"
         raise LanguageError(
-            f"`{word}` that the kernel decides would pass over {what} within the loop",
-            expected=f"`{word}` outside of the {'`try`' if in_finally else '`with`'}, or of a loop that Python runs",
-            hint="guard the rest of the body with `if`, and write what must run in each iteration behind it",
+            f"`{statement}` on a condition of the kernel would skip {skipped} within the loop",
+            expected=f"`{statement}` outside the {'`try`' if in_finally else '`with`'}, or in a loop that Python runs",
+            hint="guard the rest of the body with `if`, and put what must run in each iteration after it",
         ).at(builder.location)
 
 
 def caught(depth: int) -> None:
-    """The begin of an ``except``. depth: how many blocks were open where its ``try`` begins."""
+    """The start of an ``except`` clause. depth: how many blocks were open where its ``try`` begins."""
     current().check_lost(depth, sys.exc_info()[1])
 
 
 def finally_() -> None:
-    """The begin of a ``finally``."""
+    """The start of a ``finally`` clause."""
     _note_place(sys.exc_info()[1], current())
 
 
 def _note_place(error: BaseException | None, builder: Builder) -> None:
-    """An error on its way gets its place before other statements are built."""
+    """Give an error that is being raised its location before other statements are built."""
     if isinstance(error, LanguageError):
         error.at(builder.location)
 
 
 def of_user(manager: Any) -> Any:
-    """A context manager that is not of the language: it is noted while it is open."""
+    """A context manager, wrapped if it is not of the language, so that the builder knows that it is open."""
     kind = type(manager)
     is_manager = hasattr(kind, "__enter__") and hasattr(kind, "__exit__")
     return UserManager(manager) if is_manager and not kind.__module__.startswith("tilecore.") else manager
 
 
 class UserManager(AbstractContextManager[Any]):
-    """Does what ``manager`` does."""
+    """Forwards to ``manager`` and records in the builder while it is open."""
 
     def __init__(self, manager: Any) -> None:
         self.manager, self.builder = manager, current()

@@ -1,15 +1,15 @@
-"""Which names carry a value out of, or around, a loop or a branch.
+"""Finds the names that carry a value out of a loop or a branch, or from one iteration to the next.
 
-A Python name assigned in a loop that runs on the device keeps one meaning per iteration only while no later code, and
-no earlier code of the next iteration, reads it. Names that are read there are *carried*: if their value was made by
-the kernel, the front end refuses the assignment and points to ``T.alloc_var``.
+A Python name assigned in a loop of the kernel has one value per iteration only while no later code, and no earlier code
+of the next iteration, reads it. Names that are read there are *carried*: if their value is one of the kernel, the front
+end refuses the assignment and suggests ``T.alloc_var``.
 """
 
 from __future__ import annotations
 
 import ast
 
-# what keeps the names that it assigns to itself
+# nodes with a scope of their own: names that they assign are local
 _SCOPES = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
@@ -19,14 +19,16 @@ _SCOPES = (
 def carried_names(definition: ast.FunctionDef) -> dict[ast.stmt, tuple[tuple[str, ...], tuple[str, ...]]]:
     """For each loop and ``if`` of the function: the names assigned inside whose value is read after it, or, in a
     loop, by its next iteration; and those of them that are read after it."""
-    found = _Carried(definition)
-    _block(definition.body, frozenset(), found, _Jumps())
-    return {statement: (names, found.after[statement]) for statement, names in found.names.items()}
+    carried = _Carried(definition)
+    _block(definition.body, frozenset(), carried, _Jumps())
+    return {statement: (names, carried.after[statement]) for statement, names in carried.names.items()}
 
 
 class _Carried:
-    """names: the carried names of each statement. A nested function reads the names around it when it is called: they
-    are live where its own name is."""
+    """The carried names of each statement.
+
+    A nested function reads names of the enclosing function when it is called: they are live where its name is live.
+    """
 
     def __init__(self, definition: ast.FunctionDef) -> None:
         self.names: dict[ast.stmt, tuple[str, ...]] = {}
@@ -43,16 +45,16 @@ class _Carried:
         self, statement: ast.stmt, assigned: frozenset[str], live: frozenset[str], besides: frozenset[str],
         after: frozenset[str],
     ) -> None:  # fmt: skip
-        """Its carried names: those assigned inside that are live, and ``besides``. after: what is live behind it."""
+        """Record the carried names: those assigned inside that are live, and ``besides``. after: names live after."""
         self.names[statement] = tuple(sorted((assigned & self._with_captured(live)) | besides))
         self.after[statement] = tuple(sorted((assigned & self._with_captured(after)) | besides))
 
     def _with_captured(self, live: frozenset[str]) -> frozenset[str]:
         while True:
-            more = live.union(*(self.captured[name] for name in live if name in self.captured))
-            if more == live:
+            extended = live.union(*(self.captured[name] for name in live if name in self.captured))
+            if extended == live:
                 return live
-            live = more
+            live = extended
 
 
 class _Jumps:
@@ -63,38 +65,40 @@ class _Jumps:
         self.head = head
 
 
-def _block(body: list[ast.stmt], live: frozenset[str], found: _Carried, jumps: _Jumps) -> frozenset[str]:
+def _block(body: list[ast.stmt], live: frozenset[str], carried: _Carried, jumps: _Jumps) -> frozenset[str]:
     for statement in reversed(body):
-        live = _statement(statement, live, found, jumps)
+        live = _statement(statement, live, carried, jumps)
     return live
 
 
-def _statement(node: ast.stmt, live: frozenset[str], found: _Carried, jumps: _Jumps) -> frozenset[str]:
+def _statement(node: ast.stmt, live: frozenset[str], carried: _Carried, jumps: _Jumps) -> frozenset[str]:
     if isinstance(node, (ast.For, ast.While)):
-        return _loop(node, live, found, jumps)
+        return _loop(node, live, carried, jumps)
     if isinstance(node, ast.If):
-        then = _block(node.body, live, found, jumps)
-        orelse = _block(node.orelse, live, found, jumps)
+        then = _block(node.body, live, carried, jumps)
+        orelse = _block(node.orelse, live, carried, jumps)
         # the else side is built after the then side, so a name that it reads must not be changed there
         crossing = orelse & stores_of(node.body)
-        found.note(node, stores_of([*node.body, *node.orelse]), live, crossing, live)
+        carried.note(node, stores_of([*node.body, *node.orelse]), live, crossing, live)
         return _before_test(node.test, then | orelse)
     if isinstance(node, ast.With):
-        after, live = live, _block(node.body, live, found, jumps)
-        found.note(node, stores_of(node.body), after | live, frozenset(), after)  # `with T.Parallel(n) as i:` is a loop
+        after, live = live, _block(node.body, live, carried, jumps)
+        carried.note(
+            node, stores_of(node.body), after | live, frozenset(), after
+        )  # `with T.Parallel(n) as i:` is a loop
         for item in reversed(node.items):
             if item.optional_vars is not None:
                 live = live - _stores(item.optional_vars)
             live = live | _reads(item.context_expr)
         return live
     if isinstance(node, ast.Match):
-        cases = (_block(case.body, live, found, jumps) | _reads(case.pattern) for case in node.cases)
+        cases = (_block(case.body, live, carried, jumps) | _reads(case.pattern) for case in node.cases)
         guards = (_reads(case.guard) for case in node.cases if case.guard is not None)
         return live.union(_reads(node.subject), *cases, *guards)
     if isinstance(node, ast.Try):
-        after = _block(node.finalbody, live, found, jumps)
-        handlers = frozenset().union(*(_block(h.body, after, found, jumps) for h in node.handlers))
-        return _block(node.body, _block(node.orelse, after, found, jumps) | handlers, found, jumps) | handlers
+        after = _block(node.finalbody, live, carried, jumps)
+        handlers = frozenset().union(*(_block(h.body, after, carried, jumps) for h in node.handlers))
+        return _block(node.body, _block(node.orelse, after, carried, jumps) | handlers, carried, jumps) | handlers
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return (live - {node.name}) | _reads(node)
     if isinstance(node, ast.Break):
@@ -108,8 +112,8 @@ def _statement(node: ast.stmt, live: frozenset[str], found: _Carried, jumps: _Ju
     return (live - _stores(node)) | _reads(node)
 
 
-def _loop(node: ast.For | ast.While, live: frozenset[str], found: _Carried, jumps: _Jumps) -> frozenset[str]:
-    after = _block(node.orelse, live, found, jumps)
+def _loop(node: ast.For | ast.While, live: frozenset[str], carried: _Carried, jumps: _Jumps) -> frozenset[str]:
+    after = _block(node.orelse, live, carried, jumps)
     targets = _stores(node.target) if isinstance(node, ast.For) else frozenset()
 
     def at_head(inside: frozenset[str]) -> frozenset[str]:
@@ -118,12 +122,12 @@ def _loop(node: ast.For | ast.While, live: frozenset[str], found: _Carried, jump
 
     head = at_head(frozenset())
     while True:  # to the fixed point; the live sets only grow
-        inner = at_head(_block(node.body, head, found, _Jumps(after, head)))
+        inner = at_head(_block(node.body, head, carried, _Jumps(after, head)))
         if inner == head:
             break
         head = inner | head
     inside = stores_of(node.body) | (_all_stores(node.test) if isinstance(node, ast.While) else frozenset())
-    found.note(node, inside, head | after, targets & after, after)
+    carried.note(node, inside, head | after, targets & after, after)
     return head | (_reads(node.iter) if isinstance(node, ast.For) else frozenset())
 
 
@@ -133,7 +137,7 @@ def assigned_in(statement: ast.stmt) -> frozenset[str]:
 
 
 def _before_test(test: ast.expr, live: frozenset[str]) -> frozenset[str]:
-    """What is live before a condition after which ``live`` is."""
+    """The names that are live before a condition, given those live after it."""
     assigned: set[str] = set()
     reads = _reads_after(test, assigned)
     return (live - assigned) | reads
@@ -151,7 +155,7 @@ def _reads(node: ast.AST) -> frozenset[str]:
 
 
 def _reads_after(node: ast.AST, bound: set[str]) -> frozenset[str]:
-    """The same where the names in ``bound`` are assigned already; those that ``node`` surely assigns are added."""
+    """As ``_reads``, where the names in ``bound`` are already assigned. Adds those that ``node`` certainly assigns."""
     if isinstance(node, ast.Name):
         return frozenset({node.id} - bound if isinstance(node.ctx, ast.Load) else ())
     if isinstance(node, ast.NamedExpr):

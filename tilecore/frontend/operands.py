@@ -1,4 +1,4 @@
-"""Hooks for the operators of rewritten functions: Python's meaning for Python values, tile IR for the kernel's."""
+"""Hooks for operators: Python's meaning for Python values, tile IR for values of the kernel."""
 
 from __future__ import annotations
 
@@ -22,29 +22,31 @@ from tilecore.tracing.held_values import without_binds
 
 def and_(value: Any, *parts: Callable[[], Any]) -> Any:
     """The truth of ``value and ...``"""
-    return _joined(value, parts, True, logical_and)
+    return _combined(value, parts, True, logical_and)
 
 
 def or_(value: Any, *parts: Callable[[], Any]) -> Any:
     """The truth of ``value or ...``"""
-    return _joined(value, parts, False, logical_or)
+    return _combined(value, parts, False, logical_or)
 
 
 def and_operand(value: Any, *parts: Callable[[], Any]) -> Any:
     """``value and ...``: the first operand that is false, or the last one. Of the kernel's values both have the
     element type that holds both."""
-    return _joined(value, parts, True, lambda a, b: logical_and(a, b) if _are_bool(a, b) else select(a, b, a))
+    return _combined(value, parts, True, lambda a, b: logical_and(a, b) if _are_bool(a, b) else select(a, b, a))
 
 
 def or_operand(value: Any, *parts: Callable[[], Any]) -> Any:
     """``value or ...``: the first operand that is true, or the last one."""
-    return _joined(value, parts, False, lambda a, b: logical_or(a, b) if _are_bool(a, b) else select(a, a, b))
+    return _combined(value, parts, False, lambda a, b: logical_or(a, b) if _are_bool(a, b) else select(a, a, b))
 
 
-def _joined(value: Any, parts: tuple[Callable[[], Any], ...], is_and: bool, join: Callable[[Any, Any], Any]) -> Any:
+def _combined(
+    value: Any, parts: tuple[Callable[[], Any], ...], is_and: bool, combine: Callable[[Any, Any], Any]
+) -> Any:
     for part in parts:
         if is_kernel_value(value):
-            value = join(value, _sometimes(part, "`and`" if is_and else "`or`"))
+            value = combine(value, _conditional_operand(part, "`and`" if is_and else "`or`"))
         elif bool(value) is is_and:
             value = part()
         else:
@@ -57,17 +59,17 @@ def _are_bool(*values: Any) -> bool:
 
 
 def decided(value: Any) -> bool:
-    """The truth of what decides whether an operand with `:=` in it is evaluated: Python must know it."""
+    """The truth of a condition that decides whether an operand with `:=` is evaluated: Python must know it."""
     if is_kernel_value(value):
         raise LanguageError(
             "a name is assigned (`:=`) in an operand that the kernel evaluates only sometimes",
-            hint="assign it in a statement of its own before, or in an `if`",
+            hint="assign it before, in a statement of its own, or in an `if`",
         ).at(current().location)
     return bool(value)
 
 
 class Calling:
-    """An operand with calls in it, which may change Python's data. Its hook stands in the user's function."""
+    """An operand with calls, which may change Python data. The user's function creates it."""
 
     def __init__(self, operand: Callable[[], Any]) -> None:
         self.operand, self.frame = operand, sys._getframe(1)
@@ -76,8 +78,8 @@ class Calling:
         return self.operand()
 
 
-def _watched(builder: Builder, operand: Callable[[], Any], of: str) -> Any:
-    """The operand's value. Python evaluates it once, whatever the kernel decides: it must not change Python's data."""
+def _value_of_operand(builder: Builder, operand: Callable[[], Any], of: str) -> Any:
+    """The value of an operand. Python evaluates it once in any case, so it must not change Python data."""
     if not isinstance(operand, Calling):
         return operand()
     watch = Watch(operand.frame, ())
@@ -90,19 +92,20 @@ def _watched(builder: Builder, operand: Callable[[], Any], of: str) -> Any:
     return value
 
 
-def _sometimes(operand: Callable[[], Any], of: str) -> Any:
-    """The value of an operand that Python evaluates only sometimes: it may do nothing besides, and reads memory only
-    where it is evaluated."""
+def _conditional_operand(operand: Callable[[], Any], of: str) -> Any:
+    """The value of an operand that is evaluated conditionally: it may have no side effect, and reads memory only when
+    it is evaluated."""
     builder = current()
     with builder.block("operand") as frame:
-        value = _watched(builder, operand, of)
+        value = _value_of_operand(builder, operand, of)
         held = as_expr(value) if is_kernel_value(value) and not isinstance(value, BufferHandle) else None
     for statement in frame.statements:
         if not isinstance(statement, Bind) or effect_in(statement) is not None:
             raise LanguageError(
-                f"an operand of {of} does something besides giving a value",
+                f"an operand of {of} has a side effect",
                 found=str(builder.in_place(statement)).strip().rpartition("\n")[2].strip()[:120],
-                hint="it would run whatever the other operand is: assign its value to a variable first, in an `if`",
+                hint="the side effect would happen whatever the other operands are: first assign the value to a "
+                "variable, in an `if`",
             ).at(builder.location)
     if held is None:
         return value
@@ -126,7 +129,7 @@ def chain(signs: tuple[str, ...], left: Any, right: Any, *operands: Callable[[],
     for sign, operand in zip(signs[1:], operands, strict=True):
         left = right
         if is_kernel_value(value):
-            right = _sometimes(operand, "a chain of comparisons")
+            right = _conditional_operand(operand, "a chain of comparisons")
             value = logical_and(value, _COMPARISONS[sign](left, right))
         else:
             if not value:
@@ -137,7 +140,7 @@ def chain(signs: tuple[str, ...], left: Any, right: Any, *operands: Callable[[],
 
 
 def divide(a: Any, b: Any) -> Any:
-    """``a / b``, which of two integers is meant in more than one way."""
+    """``a / b``; raises LanguageError for two integers, for which it is ambiguous."""
     if isinstance(a, BufferHandle) or isinstance(b, BufferHandle) or not (is_kernel_value(a) or is_kernel_value(b)):
         return a / b
     left, right = as_expr(a), as_expr(b)
@@ -167,4 +170,8 @@ def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any
     """``then if test else orelse``"""
     if not is_kernel_value(test):
         return then() if test else orelse()
-    return select(test, _sometimes(then, "a conditional expression"), _sometimes(orelse, "a conditional expression"))
+    return select(
+        test,
+        _conditional_operand(then, "a conditional expression"),
+        _conditional_operand(orelse, "a conditional expression"),
+    )

@@ -1,4 +1,4 @@
-"""What Python's objects hold, to see later whether they were changed, and whether two values are the same."""
+"""Snapshots of the contents of Python objects, to detect changes, and comparison of values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_ELEMENTS = 4096  # of an array
 
 
 def content_of(value: Any) -> tuple[Any, ...] | None:
-    """What a mutable object holds; None for what is not looked at."""
+    """The content of a mutable object; None for objects that are not checked."""
     if isinstance(value, dict):
         return _flat(value)
     if isinstance(value, CONTAINERS):
@@ -40,7 +40,7 @@ def _flat(items: dict[Any, Any]) -> tuple[Any, ...]:
 
 
 def _position(iterator: Any, depth: int = 0) -> tuple[Any, ...] | None:
-    """How far an iterator has come; None where Python does not say. zip, map and the like have others inside."""
+    """The position of an iterator, including iterators inside zip, map and the like; None if it is unknown."""
     if isinstance(iterator, types.GeneratorType):
         frame = iterator.gi_frame
         return () if frame is None else (frame.f_lasti, *frame.f_locals.values())
@@ -62,7 +62,7 @@ def _parts(value: Any, depth: int) -> Iterator[Any]:
 
 
 def is_users(value: Any) -> bool:
-    """An instance of a class of the user's own."""
+    """Is it an instance of a class that the user defined?"""
     if isinstance(value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, KernelValue)):
         return False
     return _is_of_users(type(value).__module__)
@@ -88,7 +88,7 @@ def attributes_of(value: Any) -> dict[str, Any]:
     return attributes
 
 
-MISSING = object()  # stands for what has no value
+MISSING = object()  # the value of a name or cell that has none
 
 
 def cell_content(cell: types.CellType) -> Any:
@@ -105,5 +105,5 @@ def same_content(before: tuple[Any, ...] | None, after: tuple[Any, ...] | None) 
 
 
 def same_plain(a: Any, b: Any) -> bool:
-    """Are they one object, or plain values that nothing tells apart? 0.0 is not -0.0, and 2 is not 2.0."""
+    """Are they one object, or indistinguishable plain values? 0.0 differs from -0.0, and 2 from 2.0."""
     return a is b or (type(a) is type(b) and isinstance(a, PLAIN) and repr(a) == repr(b))

@@ -1,7 +1,7 @@
-"""Errors that Python or TVM raised while a kernel's body was run, said in the language's words.
+"""Translates errors that Python or TVM raise while a kernel's body runs into errors of the language.
 
 Python does not know values of the kernel: `list indices must be integers, not Var` means that a list was indexed with
-a value that is known only when the kernel runs. An exception of the user's own (``raise ValueError(...)``) stays.
+a value that is known only when the kernel runs. Exceptions that the user raises (``raise ValueError(...)``) stay.
 """
 
 from __future__ import annotations
@@ -28,60 +28,61 @@ _FOREIGN = re.compile(r"\b((?:torch|np|numpy|math|jnp|tl|F)(?:\.\w+)*\.(\w+))\("
 
 
 class WrongUseError(LanguageError, TypeError):
-    """Python was asked for what it cannot do with a value of the kernel; a TypeError, as Python's own."""
+    """An operation that Python cannot apply to a value of the kernel; a TypeError, as in Python."""
 
 
 class NoSuchAttributeError(LanguageError, AttributeError):
-    """A value of the kernel has no such attribute; an AttributeError, as Python's own."""
+    """A value of the kernel has no such attribute; an AttributeError, as in Python."""
 
 
 class UnknownNameError(LanguageError, NameError):
-    """A name of the language without ``T.`` before it; a NameError, as Python's own."""
+    """A name of the language without ``T.`` before it; a NameError, as in Python."""
 
 
 def explained(error: Exception, builder: Builder) -> TilecoreError | None:
-    """The error to raise instead of ``error``, which ended the run of a kernel's body; None: it is the user's own."""
-    made = _explained(error, builder)
-    return None if made is None else made.at(builder.location)
+    """The error to raise instead of ``error``, which ended the run of a kernel's body; None if the user raised it."""
+    explanation = _explained(error, builder)
+    return None if explanation is None else explanation.at(builder.location)
 
 
 def _explained(error: Exception, builder: Builder) -> TilecoreError | None:
     text = str(error)
     if isinstance(error, RecursionError):
-        return _endless(error)
+        return _recursion_error(error)
     if text.startswith("Cannot use and / or / not operator to Expr"):
         return LanguageError(
             "a value of the kernel is used as a Python condition",
             hint=foreign_hint(builder.location)
-            or "decide with `if` directly in the kernel or a T.macro, or with T.if_then_else; "
-            "of kernel values take T.max, T.min and T.all_of, not max, min and all",
+            or "write the `if` directly in the kernel or in a T.macro, or use T.if_then_else; "
+            "for values of the kernel use T.max, T.min and T.all_of instead of max, min and all",
         )
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
-        return _of_name(error)
+        return _missing_name_error(error)
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    if frames and _of_compiler(frames[-1].f_code.co_filename):
+    if frames and _is_of_tvm(frames[-1].f_code.co_filename):
         return LanguageError(_first_line(text) or type(error).__name__)
     fault = blamed(error)
     if fault is not None:
         return fault
     if not isinstance(error, _OF_ARGUMENTS) or not frames:
         return None
-    called = _called(frames)
+    called = _language_call(frames)
     if called is not None:
-        return _of_call(error, called)
-    return _of_binding(error, frames[-1]) or _of_values(
+        return _call_error(error, called)
+    return _signature_error(error, frames[-1]) or _operation_error(
         error, builder.location, _reads_values(frames, builder.location)
     )
 
 
-def _of_name(error: NameError) -> TilecoreError | None:
-    """For a name of the language that nothing gives here."""
+def _missing_name_error(error: NameError) -> TilecoreError | None:
+    """The error for a name of the language that is not defined in the user's function."""
     import tilecore.language as language
 
     if getattr(error, "name", None) not in language.__all__:
         return None
     return UnknownNameError(
-        str(error), hint=f"the language's is T.{error.name}, with `import tilecore.language as T` at the top"
+        str(error),
+        hint=f"the language's function is T.{error.name}: write `import tilecore.language as T` at the top of the file",
     )
 
 
@@ -103,8 +104,8 @@ def _statement(location: Location | None) -> str:
     return "".join(lines)
 
 
-def _endless(error: RecursionError) -> LanguageError:
-    """The error for a macro or a helper that calls itself for ever."""
+def _recursion_error(error: RecursionError) -> LanguageError:
+    """The error for a macro or a helper function that calls itself without end."""
     names: list[str] = []
     for frame, _ in traceback.walk_tb(error.__traceback__):
         function = frame.f_locals.get("function") if frame.f_code.co_name == "call_macro" else None
@@ -114,13 +115,14 @@ def _endless(error: RecursionError) -> LanguageError:
     return LanguageError(
         f"{who} without end",
         found=f"calls of {', '.join(names)}" if len(names) > 1 else None,
-        expected="an end that is known when compiling, as by counting a Python number down",
-        hint="both sides of an `if` on a value of the kernel are built, so that it ends nothing: use a `while` loop",
+        expected="a recursion that ends while the kernel is built, for example by counting a Python number down",
+        hint="both sides of an `if` on a value of the kernel are built, so that it cannot end the recursion: use a "
+        "`while` loop",
     )
 
 
 def _reads_values(frames: list[FrameType], location: Location | None) -> bool:
-    """Does the statement have a name that stands for a value of the kernel?"""
+    """Does the statement use a name whose value is one of the kernel?"""
     frame = next((f for f in frames if location is not None and f.f_code.co_filename == location.file), None)
     names = set(re.findall(r"[A-Za-z_]\w*", _statement(location)))
     return frame is not None and any(is_kernel_value(frame.f_locals.get(name)) for name in names)
@@ -129,7 +131,7 @@ def _reads_values(frames: list[FrameType], location: Location | None) -> bool:
 # -- exceptions out of tilecore and TVM ------------------------------------------------------------------------------
 
 
-def _of_compiler(file: str) -> bool:
+def _is_of_tvm(file: str) -> bool:
     """Is it a file of TVM?"""
     file = file.replace("\\", "/")
     return any(part in file for part in ("/tvm/", "/tvm_ffi/")) or (not file.endswith((".py", ">")) and "/" in file)
@@ -141,8 +143,8 @@ def _first_line(text: str) -> str:
     return re.sub(r"^Check failed: .*? (?:is false)?: (?=\S)", "", line)
 
 
-def _called(frames: list[FrameType]) -> FrameType | None:
-    """The call of the language in which the exception was raised; None: it came out of the user's own code."""
+def _language_call(frames: list[FrameType]) -> FrameType | None:
+    """The frame of the language function that raised the exception; None if the user's code raised it."""
     if not is_own(frames[-1].f_code.co_filename):
         return None
     inner: FrameType | None = None
@@ -155,44 +157,50 @@ def _called(frames: list[FrameType]) -> FrameType | None:
     return inner
 
 
-def _of_call(error: Exception, frame: FrameType) -> LanguageError:
+def _call_error(error: Exception, frame: FrameType) -> LanguageError:
     """Arguments that a function of the language did not expect."""
     import tilecore.language as language
 
     arguments = inspect.getargvalues(frame)
     owner = arguments.locals.get("self")
-    word = frame.f_code.co_name
-    name = _word_of(owner) if owner is not None else f"T.{word}" if word in language._NAMES else "the language"
-    named = [*arguments.args, *([arguments.varargs] if arguments.varargs else [])]
-    values = {n: arguments.locals.get(n) for n in named if n != "self"}
-    given = ", ".join(f"{n}={_short(value)}" for n, value in values.items() if value is not None)
+    function_name = frame.f_code.co_name
+    name = (
+        _description_of(owner)
+        if owner is not None
+        else f"T.{function_name}"
+        if function_name in language._NAMES
+        else "the language"
+    )
+    argument_names = [*arguments.args, *([arguments.varargs] if arguments.varargs else [])]
+    values = {n: arguments.locals.get(n) for n in argument_names if n != "self"}
+    values_text = ", ".join(f"{n}={_short(value)}" for n, value in values.items() if value is not None)
     reason = _plain(str(error)) or type(error).__name__
-    return WrongUseError(f"{name} cannot use what it was given: {reason}", found=given or None)
+    return WrongUseError(f"{name} got arguments that it cannot use: {reason}", found=values_text or None)
 
 
 def _short(value: Any) -> str:
-    text = repr(value) if not is_kernel_value(value) else _word_of(value)
+    text = repr(value) if not is_kernel_value(value) else _description_of(value)
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _of_binding(error: Exception, frame: FrameType) -> LanguageError | None:
+def _signature_error(error: Exception, frame: FrameType) -> LanguageError | None:
     """A call of a function of the language, or of a macro, with too many, too few or unknown arguments."""
-    found = _CALL.match(str(error))
-    if not isinstance(error, TypeError) or found is None:
+    match = _CALL.match(str(error))
+    if not isinstance(error, TypeError) or match is None:
         return None
     if frame.f_code.co_name == "call_macro" and is_own(frame.f_code.co_filename):
         macro = frame.f_locals["function"]
-        text = f"the macro {macro.__name__}() {str(error)[found.end(1) + 2 :].strip()}"
+        text = f"the macro {macro.__name__}() {str(error)[match.end(1) + 2 :].strip()}"
         return WrongUseError(text, expected=f"{macro.__name__}{signature_text(macro)}")
     import tilecore.language as language
 
-    parts = [part for part in found[1].split(".") if part not in ("<locals>", "__init__", "__call__")]
+    parts = [part for part in match[1].split(".") if part not in ("<locals>", "__init__", "__call__")]
     name = parts[-1] if parts else ""
     if name not in language._NAMES:
         return None
-    rest = _plain(str(error)[found.end(1) + 2 :])
+    complaint = _plain(str(error)[match.end(1) + 2 :])
     return WrongUseError(
-        f"T.{name}() {rest.strip()}",
+        f"T.{name}() {complaint.strip()}",
         expected=f"T.{name}{signature_text(getattr(language, name))}",
         hint=_keyword_hint(str(error)),
     )
@@ -224,31 +232,31 @@ _KEYWORDS = {
     "allow_tf32": 'annotations={"allow_tf32": True}',
 }
 
-# -- values of the kernel in Python's hands --------------------------------------------------------------------------
+# -- Python operations on values of the kernel -----------------------------------------------------------------------
 
 
-def _of_values(error: Exception, location: Location | None, reads_values: bool) -> LanguageError | None:
+def _operation_error(error: Exception, location: Location | None, reads_values: bool) -> LanguageError | None:
     """An operation of Python's, or of a library of the user's, on a value of the kernel."""
     if isinstance(error, KeyError):
         if not error.args or not is_kernel_value(error.args[0]):
             return None
-        return _looked_up("dict")
+        return _lookup_error("dict")
     text = str(error)
     if isinstance(error, AttributeError):
-        return _attribute(error)
-    types = [name for pair in _TYPES.findall(text) for name in pair if name in _words()]
+        return _attribute_error(error)
+    types = [name for pair in _TYPES.findall(text) for name in pair if name in _descriptions()]
     if not types and not (reads_values and isinstance(error, (TypeError, IndexError))):
         return None
     indexed = _INDICES.match(text)
     if indexed:
-        return _looked_up(indexed[1] if indexed[1] in ("list", "tuple", "string", "range") else "array")
+        return _lookup_error(indexed[1] if indexed[1] in ("list", "tuple", "string", "range") else "array")
     instead = foreign_hint(location)
     if instead is not None:
         return WrongUseError("a function of another library is called with a value of the kernel", hint=instead)
     if isinstance(error, IndexError):
         return None
-    what = _words()[types[0]] if types else "a value of the kernel"
-    return WrongUseError(f"Python cannot do this with {what}: {_plain(text)}", hint=_hint_for(text))
+    description = _descriptions()[types[0]] if types else "a value of the kernel"
+    return WrongUseError(f"Python cannot do this with {description}: {_plain(text)}", hint=_hint_for(text))
 
 
 def _hint_for(text: str) -> str | None:
@@ -265,17 +273,17 @@ _TYPES = re.compile(r"'([\w.]+)'|\b(?:not|type) (\w+)")
 _INDICES = re.compile(r"^(list|tuple|string|range|only integers, slices|slice)\b.* ?\b(?:indices|slices)\b")
 
 
-def _looked_up(container: str) -> LanguageError:
+def _lookup_error(container: str) -> LanguageError:
     if container == "dict":
         return WrongUseError(
-            "a Python dict is looked up by a value of the kernel",
+            "a Python dict is looked up with a value of the kernel",
             expected="a key that is known when compiling",
             hint="put the values into a tensor parameter, or choose among them with T.if_then_else",
         )
     return WrongUseError(
         f"a Python {container} is indexed with a value of the kernel, which is known only when the kernel runs",
         expected="an index that is known when compiling",
-        hint="`for x in values` and `for i in [0, 1, 2]` are unrolled and know theirs; else put the values into a "
+        hint="loop with `for x in values` or `for i in [0, 1, 2]`, which Python unrolls; or put the values into a "
         "tensor parameter, or into T.alloc_local memory, one by one",
     )
 
@@ -292,7 +300,7 @@ _METHODS = {
 }
 
 
-def _attribute(error: AttributeError) -> LanguageError | None:
+def _attribute_error(error: AttributeError) -> LanguageError | None:
     """An attribute that a value of the kernel does not have, such as a method of torch's tensors."""
     value, name = getattr(error, "obj", None), getattr(error, "name", None) or ""
     if not isinstance(value, (KernelValue, TensorRegion, Expr)):
@@ -300,15 +308,15 @@ def _attribute(error: AttributeError) -> LanguageError | None:
     instead = _METHODS.get(name) or written_here(name)
     if instead is None and isinstance(value, (BufferHandle, TensorRegion)) and name in ("mean", "std", "var"):
         instead = "T.reduce_sum(tile, out, dim=...) sums; divide it"
-    return NoSuchAttributeError(f"{_word_of(value)} has no attribute {name!r}", hint=instead)
+    return NoSuchAttributeError(f"{_description_of(value)} has no attribute {name!r}", hint=instead)
 
 
-def _word_of(value: Any) -> str:
+def _description_of(value: Any) -> str:
     if isinstance(value, BufferHandle):
         return f"the buffer {value.name}"
-    for kind, word in _kinds():
+    for kind, description in _kinds():
         if isinstance(value, kind):
-            return word
+            return description
     return type(value).__name__
 
 
@@ -323,23 +331,25 @@ def _kinds() -> list[tuple[type, str]]:
     ]
 
 
-def _words() -> dict[str, str]:
-    """What the classes of values of the kernel are called, by their names."""
-    words: dict[str, str] = {}
-    for kind, word in _kinds():
+def _descriptions() -> dict[str, str]:
+    """Descriptions of the classes of values of the kernel, by class name."""
+    descriptions: dict[str, str] = {}
+    for kind, description in _kinds():
         pending = [kind]
         while pending:
-            one = pending.pop()
-            words.setdefault(one.__name__, word)
-            pending.extend(one.__subclasses__())
-    return words
+            cls = pending.pop()
+            descriptions.setdefault(cls.__name__, description)
+            pending.extend(cls.__subclasses__())
+    return descriptions
 
 
 def _plain(text: str) -> str:
-    """A message of Python's with words for the classes of values of the kernel."""
-    words = _words()
+    """A message of Python with descriptions in place of class names of values of the kernel."""
+    descriptions = _descriptions()
     return re.sub(
         r"'([\w.]+)'( object)?|\b(not|type) (\w+)",
-        lambda m: words.get(m[1], m[0]) if m[1] else (f"{m[3]} {words[m[4]]}" if m[4] in words else m[0]),
+        lambda m: (
+            descriptions.get(m[1], m[0]) if m[1] else (f"{m[3]} {descriptions[m[4]]}" if m[4] in descriptions else m[0])
+        ),
         _first_line(text),
     )

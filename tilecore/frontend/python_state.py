@@ -1,7 +1,7 @@
-"""Python objects that a condition or a loop of the kernel must not change.
+"""Detects changes of Python objects in the body of a condition or a loop of the kernel.
 
 Python runs the body of such an ``if`` or loop once, to build it: a list that it appends to grows once, whichever side
-runs and however often. So the Python state that a function can reach is noted before, and a change of it is an error.
+runs and however often. So the Python state that a function can reach is recorded before, and a change is an error.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tilecore.frontend.python_content import (
 )
 from tilecore.tracing.builder import Builder
 
-# methods that change a container; calls of these names are looked at before they are made
+# methods that change a container; calls of these names are checked before they happen
 MUTATING = frozenset(
     "append appendleft extend extendleft insert pop popleft popitem remove clear sort reverse rotate update setdefault "
     "add discard intersection_update difference_update symmetric_difference_update".split()
@@ -34,9 +34,9 @@ _MOST_OBJECTS = 20_000
 
 
 class Watch:
-    """What the function of ``frame`` can reach of Python's mutable state, and what it held.
+    """A snapshot of the mutable Python state that the function of ``frame`` can reach.
 
-    own: names that the block itself assigns, which is not its business (frontend/branches.py: check_carried).
+    own: names that the block itself assigns; branches.py checks those.
     """
 
     def __init__(self, frame: types.FrameType, own: tuple[str, ...]) -> None:
@@ -63,8 +63,8 @@ class Watch:
 
     def path_of(self, value: Any) -> str | None:
         """How the object is reached, if it was there before the block."""
-        known = self.objects.get(id(value))
-        return None if known is None else known[0]
+        entry = self.objects.get(id(value))
+        return None if entry is None else entry[0]
 
     def check(self, builder: Builder, where: str) -> None:
         """Raise LanguageError if the block has changed something."""
@@ -80,11 +80,11 @@ class Watch:
 def changed(path: str, where: str, builder: Builder) -> LanguageError:
     return LanguageError(
         f"`{path}` is changed inside {where} that runs in the kernel",
-        found="a change of Python's own data, which Python makes once, while the kernel is built: "
-        "it knows neither which side runs nor how often",
-        expected="memory of the kernel for what changes when it runs",
-        hint="use a T.alloc_var, or T.alloc_local for several values; or make the object inside of the block; "
-        "or decide with a Python value, and loop over a Python list, so that Python runs it",
+        found="a change of a Python object, which happens once, while the kernel is built, whichever side runs and "
+        "however often",
+        expected="memory of the kernel for values that change when it runs",
+        hint="use a T.alloc_var, or T.alloc_local for several values; or create the object inside the block; "
+        "or use a Python value as the condition, and a Python list in the loop, so that Python runs it",
     ).at(builder.location)
 
 
@@ -100,9 +100,9 @@ def check_advance(iterator: Any, builder: Builder) -> None:
     """The same for an iterator that is about to be advanced."""
     if any(id(iterator) in watch.iterators for watch in builder.watches):
         raise LanguageError(
-            "an iterator of Python's is advanced inside a loop or an `if` that runs in the kernel",
-            found="a step that Python makes once, while the kernel is built",
-            hint="take the values before, into a list, or loop over a Python list, so that Python runs the loop",
+            "a Python iterator is advanced inside a loop or an `if` that runs in the kernel",
+            found="a step that happens once, while the kernel is built",
+            hint="collect the values in a list before, or loop over a Python list, so that Python runs the loop",
         ).at(builder.location)
 
 
@@ -110,7 +110,7 @@ def _children(path: str, value: Any, names: dict[str, Any]) -> list[tuple[str, A
     if isinstance(value, dict):
         return [(f"{path}[{key!r}]" if isinstance(key, PLAIN) else path, inner) for key, inner in value.items()]
     if isinstance(value, (list, tuple, set, frozenset, deque)):
-        return [(f"{path}[{number}]", inner) for number, inner in enumerate(value)]
+        return [(f"{path}[{position}]", inner) for position, inner in enumerate(value)]
     if isinstance(value, types.CellType):
         return [(path, cell_content(value))]
     if isinstance(value, functools.partial):
@@ -118,21 +118,21 @@ def _children(path: str, value: Any, names: dict[str, Any]) -> list[tuple[str, A
     if isinstance(value, types.MethodType):
         return [(path, value.__self__), (path, value.__func__)]
     if isinstance(value, types.FunctionType):
-        return _of_function(value, names)
+        return _reachable_from_function(value, names)
     if type(value).__module__ == "tilecore.language.script" and hasattr(value, "function"):  # a T.macro
         return [(path, value.function)]
     return [(f"{path}.{name}", inner) for name, inner in attributes_of(value).items()] if is_users(value) else []
 
 
-def _of_function(function: types.FunctionType, names: dict[str, Any]) -> list[tuple[str, Any]]:
+def _reachable_from_function(function: types.FunctionType, names: dict[str, Any]) -> list[tuple[str, Any]]:
     """What a function of the user's can change: its cells, its defaults, and the globals that it names."""
     code = function.__code__
     cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
-    found: list[tuple[str, Any]] = [(name, cell) for name, cell in cells if not name.startswith("__tc")]
-    found += [("a default argument", value) for value in function.__defaults__ or ()]
+    reachable: list[tuple[str, Any]] = [(name, cell) for name, cell in cells if not name.startswith("__tc")]
+    reachable += [("a default argument", value) for value in function.__defaults__ or ()]
     if function.__globals__ is names:
-        found += [(name, names[name]) for name in _names_of(code) if name in names]
-    return found
+        reachable += [(name, names[name]) for name in _names_of(code) if name in names]
+    return reachable
 
 
 def _names_of(code: types.CodeType) -> list[str]:

@@ -1,8 +1,8 @@
 """Rewrites a function's syntax tree so that running it as Python builds tile IR.
 
 Control flow, assignments and boolean operators become calls of :mod:`tilecore.frontend.hooks` (the name ``__tc``),
-which decide at run time whether a value is Python's or the kernel's. All else stays as it is: closures, helpers,
-comprehensions and default arguments are real Python, and a traceback points at the user's line.
+which decide at run time whether a value is Python's or the kernel's. Everything else is unchanged: closures, helper
+functions, comprehensions and default arguments are Python, and a traceback points at the user's line.
 """
 
 from __future__ import annotations
@@ -27,25 +27,28 @@ def rewrite(function: FunctionType, hooks: object) -> FunctionType:
     """``function`` with its body rewritten; it shares the original's globals, defaults and closure cells."""
     if is_rewritten(function):
         return function
-    known = _cache.get(id(function.__code__))
-    if known is None:
-        known = _cache[id(function.__code__)] = (function.__code__, *_compile(function))
-    _, code, spans = known
+    cached = _cache.get(id(function.__code__))
+    if cached is None:
+        cached = _cache[id(function.__code__)] = (function.__code__, *_compile(function))
+    _, code, spans = cached
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[HOOKS] = CellType(hooks)
     cells[SPANS] = CellType(spans)
     closure = tuple(cells[name] for name in code.co_freevars)
-    made = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__qualname__ = function.__qualname__
-    return made
+    rewritten = FunctionType(code, function.__globals__, function.__name__, function.__defaults__, closure)
+    rewritten.__kwdefaults__ = function.__kwdefaults__
+    rewritten.__qualname__ = function.__qualname__
+    return rewritten
 
 
 def _compile(function: FunctionType) -> tuple[CodeType, SpanTable]:
     file, definition = parse_function(function)
     spans = SpanTable(file)
-    definition = Rewriter(spans).top(definition)  # type: ignore[arg-type]  # no lambda comes this far
-    name, definition.name = definition.name, "__definition"  # else its own name would not be the global one in it
+    definition = Rewriter(spans).top(definition)  # type: ignore[arg-type]  # lambdas were refused before
+    name, definition.name = (
+        definition.name,
+        "__definition",
+    )  # otherwise its name would be local inside it and hide the global
     outer = ast.parse(f"def __outer({', '.join([HOOKS, SPANS, *function.__code__.co_freevars])}): pass")
     outer.body[0].body = [definition]  # type: ignore[attr-defined]
     ast.fix_missing_locations(outer)

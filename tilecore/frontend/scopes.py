@@ -1,5 +1,7 @@
-"""The check that what a loop, a condition or a block makes is used inside of it: Python names and containers can carry
-a loop's variable, a value or a buffer out of the block that it belongs to."""
+"""Checks that loop variables, values and buffers are used only inside the block that defines them.
+
+Python names and containers can carry them out of that block.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from tilecore.tracing.held_values import Readings
 
 
 def check_scopes(body: Stmt, readings: Readings) -> None:
-    """Raise LanguageError at the first use of what belongs to a block that has ended."""
+    """Raise LanguageError for the first use of a variable or buffer whose block has ended."""
     _Scopes(readings).visit(body)
 
 
@@ -34,7 +36,7 @@ class _Scopes:
     def __init__(self, readings: Readings) -> None:
         self.readings = readings
         self.open: list[list[Var]] = [[]]
-        self.ended: dict[Var, Stmt] = {}  # what they belonged to, or where they were made
+        self.ended: dict[Var, Stmt] = {}  # the statement that defined each, after its block has ended
         self.origin: dict[Var, Stmt] = {}
 
     def visit(self, node: Stmt) -> None:
@@ -91,25 +93,28 @@ class _Scopes:
 
     def _escaped(self, var: Var, statement: Stmt) -> LanguageError:
         origin = self.ended[var]
-        made = location_of_span(origin.span)
-        where = f", in line {made.line}" if made is not None else ""
+        definition = location_of_span(origin.span)
+        where = f", in line {definition.line}" if definition is not None else ""
         if is_buffer_var(var):
-            what, kind = f"the buffer {var.name}", "memory allocated in the block of a loop, an `if` or a `with`"
+            subject, kind = f"the buffer {var.name}", "memory allocated in the block of a loop, an `if` or a `with`"
             hint = "allocate it before that block"
         elif isinstance(origin, For):
-            what, kind = f"the variable {var.name} of a loop", "the loop's variable, which has a value in the loop only"
-            hint = "keep what is needed of it in a T.alloc_var or in memory"
+            subject, kind = (
+                f"the variable {var.name} of a loop",
+                "the loop's variable, which has a value inside the loop only",
+            )
+            hint = "store its value in a T.alloc_var or in memory"
         elif isinstance(origin, AttrStmt):
-            what, kind = f"the index {var.name}", "an index of another T.Kernel"
-            hint = "each T.Kernel has indices of its own"
+            subject, kind = f"the index {var.name}", "an index of another T.Kernel"
+            hint = "use the indices of the T.Kernel that the statement stands in"
         else:
             name = str(self.readings.expanded(var)) if var in self.readings else str(var.name)
-            what, kind = f"the value {name}", "a value computed in the block of a loop, an `if` or a `with`"
-            hint = "keep it in a T.alloc_var, or in memory, that is allocated before that block"
+            subject, kind = f"the value {name}", "a value computed in the block of a loop, an `if` or a `with`"
+            hint = "store it in a T.alloc_var, or in memory, that is allocated before that block"
         return LanguageError(
-            f"{what} is used outside of the block that it belongs to",
+            f"{subject} is used outside the block that it belongs to",
             found=f"{kind}{where}",
-            expected="Python lists, dicts, names and closures to carry it no further than that block",
+            expected="uses inside that block only, also through Python lists, dicts, names and closures",
             hint=hint,
             location=location_of_span(statement.span),
         )

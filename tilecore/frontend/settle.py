@@ -1,4 +1,4 @@
-"""Puts held values (:mod:`tilecore.tracing.held_values`) back where they are used, where that means the same.
+"""Moves held values (:mod:`tilecore.tracing.held_values`) back to their uses where the result is the same.
 
 A held value stays a variable of its own where memory that it reads may have been written between the place at which
 Python read it and a place at which it is used: by a statement in between, or by the body of a loop that the use is in
@@ -44,7 +44,7 @@ def settle(body: Stmt, builder: Builder) -> Stmt:
 @dataclass
 class _Use:
     time: int
-    loops: tuple[int, ...]  # those around it, as numbers into _Order.loops
+    loops: tuple[int, ...]  # the enclosing loops, as indices into _Order.loops
 
 
 @dataclass
@@ -57,7 +57,7 @@ class _Held:
 
 
 class _Order:
-    """The statements of a function numbered as they stand, with the reads, the uses and the writes among them."""
+    """The statements of a function in order, each with a time, and the reads, uses and writes of held values."""
 
     def __init__(self, builder: Builder, memory: Memory) -> None:
         self.memory = memory
@@ -86,7 +86,7 @@ class _Order:
             self._use(node.value)
             self.visit(node.body)
         elif isinstance(node, Bind) and node.var in self.vectors:
-            pass  # the stores of vectors have what they read
+            pass  # the stores of vectors contain the loads
         elif isinstance(node, Bind) and node.var in self.readings:
             self._use(node.value)
             self.held[node.var] = _Held(node.var, node.value, self.time, self.open)
@@ -94,13 +94,13 @@ class _Order:
             self._leaf(node)
 
     def _loop(self, node: For | While) -> None:
-        number = len(self.loops)
+        loop_index = len(self.loops)
         self.loops.append((self.time, self.time))
-        outer, self.open = self.open, (*self.open, number)
+        outer, self.open = self.open, (*self.open, loop_index)
         for value in (node.min, node.extent) if isinstance(node, For) else (node.condition,):
             self._use(value)  # emitted source may evaluate the bound before every iteration
         self.visit(node.body)
-        self.loops[number] = (self.loops[number][0], self.time)
+        self.loops[loop_index] = (self.loops[loop_index][0], self.time)
         self.open = outer
 
     def _leaf(self, node: Stmt) -> None:
@@ -108,7 +108,7 @@ class _Order:
         if writes != Writes():
             self.writes.setdefault(writes, []).append(self.time)
         if not isinstance(node, BufferStore):
-            self.time += 1  # it may write element by element, and evaluate what it is given for each
+            self.time += 1  # it may write element by element and evaluate its operands for each
         self._use(node)
 
     def _use(self, node: Any) -> None:
@@ -123,11 +123,11 @@ class _Order:
         return any(_any_between(self.writes[writes], first, last) for writes in self.writers[buffer])
 
     def is_stale(self, held: _Held, use: _Use, buffer: Var) -> bool:
-        """May the buffer hold something else at the use than when the value was read?"""
+        """May the buffer have been written between the read and the use?"""
         if self.written(buffer, held.time, use.time):
             return True
-        around = [self.loops[number] for number in use.loops if number not in held.loops]
-        return any(self.written(buffer, first, last + 1) for first, last in around)
+        enclosing = [self.loops[loop_index] for loop_index in use.loops if loop_index not in held.loops]
+        return any(self.written(buffer, first, last + 1) for first, last in enclosing)
 
 
 def _any_between(times: Any, first: int, last: int) -> bool:
@@ -136,14 +136,14 @@ def _any_between(times: Any, first: int, last: int) -> bool:
 
 
 def _values(order: _Order, builder: Builder) -> dict[Var, Expr]:
-    """What stands for each held variable: a variable of its own where it must stay, else its value."""
+    """The replacement of each held variable: a new variable where it must stay, else its value."""
     stay: set[Var] = set()
     for held in reversed(order.held.values()):
         buffers = {load.source for load in collect(held.value, TensorLoad)}
         if any(order.is_stale(held, use, buffer) for buffer in buffers for use in held.uses):
             stay.add(held.var)
             continue
-        for inner in collect(held.value, Var):  # what it is made of is used wherever it is
+        for inner in collect(held.value, Var):  # held values inside it are used wherever it is used
             if inner in order.held:
                 order.held[inner].uses += held.uses
     values: dict[Var, Expr] = {}
@@ -155,13 +155,15 @@ def _values(order: _Order, builder: Builder) -> dict[Var, Expr]:
 
 def _rebuilt(node: Stmt, values: dict[Var, Expr], held: set[Var]) -> Stmt:
     if isinstance(node, SeqStmt):
-        made = [_rebuilt(inner, values, held) for inner in node.seq]
-        kept = [new for new, old in zip(made, node.seq, strict=True) if not is_nothing(new) or is_nothing(old)]
-        return SeqStmt(kept, span=node.span) if len(kept) > 1 else seq(kept)
+        statements = [_rebuilt(inner, values, held) for inner in node.seq]
+        remaining = [
+            new for new, old in zip(statements, node.seq, strict=True) if not is_nothing(new) or is_nothing(old)
+        ]
+        return SeqStmt(remaining, span=node.span) if len(remaining) > 1 else seq(remaining)
     if isinstance(node, Bind) and node.var in held:
-        own = values.get(node.var)
-        if isinstance(own, Var) and own not in held:
-            return Bind(own, substitute(node.value, values), span=node.span)
+        replacement = values.get(node.var)
+        if isinstance(replacement, Var) and replacement not in held:
+            return Bind(replacement, substitute(node.value, values), span=node.span)
         return seq([])
     return _with_values(node, values, held)
 

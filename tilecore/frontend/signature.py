@@ -11,7 +11,7 @@ from tilecore.signatures import signature_of
 
 
 def annotations_of(function: FunctionType) -> dict[str, Any]:
-    """Parameter annotations as they stand; strings where they have not been evaluated.
+    """Parameter annotations; strings where they have not been evaluated.
 
     Python 3.14 evaluates them here. (``inspect.get_annotations`` would lose the errors of the language that are
     NotImplementedErrors, too: to it they say that a function has no annotations.)
@@ -20,8 +20,8 @@ def annotations_of(function: FunctionType) -> dict[str, Any]:
 
 
 def annotations_as_written(function: FunctionType) -> dict[str, Any]:
-    """``annotations_of``, or all of them as texts where Python 3.14 cannot evaluate one: it may name what is imported
-    for type checkers only."""
+    """``annotations_of``, or all of them as strings where Python 3.14 cannot evaluate one, for example because it uses
+    a name that is imported for type checkers only."""
     try:
         return annotations_of(function)
     except NameError:
@@ -31,7 +31,7 @@ def annotations_as_written(function: FunctionType) -> dict[str, Any]:
 def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller: FrameType | None) -> dict[str, Any]:
     """Evaluate string annotations where the function was defined.
 
-    A name that only annotations use is in no closure, so the frame that runs the decorator is looked at too.
+    A name that only annotations use is in no closure, so the frame that runs the decorator is searched too.
     """
     if not any(type(a) is str for a in annotations.values()):
         return annotations
@@ -49,7 +49,7 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
             names[name] = cell.cell_contents
         except ValueError:
             continue
-    made = {}
+    evaluated = {}
     for name, annotation in annotations.items():
         if type(annotation) is str:  # an element type is a string too
             try:
@@ -62,13 +62,13 @@ def evaluate_strings(function: FunctionType, annotations: dict[str, Any], caller
                     f"the annotation of parameter {name!r} cannot be evaluated: {error}",
                     location=place_of_argument(function, name),
                     found=annotation,
-                    hint="annotations are texts here (from __future__ import annotations), which keep no variables of "
-                    "functions that have returned: use the name in the function's body too, or leave that import out"
+                    hint="`from __future__ import annotations` makes annotations strings, which cannot see variables "
+                    "of functions that have returned: use the name in the function's body too, or remove that import"
                     if isinstance(error, NameError)
                     else None,
                 ) from error
-        made[name] = annotation
-    return made
+        evaluated[name] = annotation
+    return evaluated
 
 
 def place_of_argument(function: FunctionType, name: str) -> Location:
@@ -94,15 +94,15 @@ def check_parameters(function: FunctionType, keyword_only: bool) -> None:
             raise LanguageError(
                 f"{stars}{name} cannot be a parameter of the kernel {function.__name__}",
                 location=place_of_argument(function, name),
-                expected="parameters by name, each a tensor or a number",
-                hint="make the kernel in a function that takes the list: its body may build one kernel for each length",
+                expected="named parameters, each a tensor or a number",
+                hint="define the kernel in a function that takes the list: it can build one kernel for each length",
             )
         if parameter.kind == parameter.KEYWORD_ONLY and not keyword_only:
             raise LanguageError(
                 f"parameter {name!r} of {function.__name__} is keyword-only",
                 location=place_of_argument(function, name),
-                expected="parameters that a call gives in their order",
-                hint="leave out the `*` before it",
+                expected="positional parameters",
+                hint="remove the `*` before it",
             )
 
 

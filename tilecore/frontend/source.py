@@ -24,7 +24,7 @@ def parse_function(function: FunctionType) -> tuple[str, ast.FunctionDef | ast.L
             f"the source of {function.__qualname__} cannot be read",
             found=f"a function from {file}",
             expected="a function in a file or a notebook cell",
-            hint="code made by exec() needs its text in linecache",
+            hint="register the text of code made by exec() in linecache",
         ) from None
     text = "".join(lines)
     dedented = textwrap.dedent(text)

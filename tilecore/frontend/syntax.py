@@ -1,4 +1,4 @@
-"""The syntax of a function with the hooks put in: which statement and which expression calls which hook."""
+"""Inserts the hooks into a function's syntax tree: which statement and expression calls which hook."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AUGMENTED = {
 
 
 class Rewriter(ast.NodeTransformer):
-    """Puts the hooks into a definition, in place."""
+    """Inserts the hooks into a definition, in place."""
 
     def __init__(self, spans: SpanTable) -> None:
         self.spans = spans
@@ -40,21 +40,23 @@ class Rewriter(ast.NodeTransformer):
         self.rebound: set[str] = set()
         self.declares = False  # in the annotation of a name
         self.carried: dict[ast.stmt, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        self.finals = 0  # how many `try` with a `finally` stand around, within the loop
-        self.depth: str | None = None  # in a function inside: the name that holds how many blocks were open at its call
+        self.finally_depth = 0  # how many `try` with a `finally` enclose the statement within the loop
+        self.depth: str | None = (
+            None  # in a nested function: the variable with the number of blocks that were open at its call
+        )
 
     def top(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         """The outermost definition: no decorators, no annotations (the signature is read from the function)."""
-        made = self._function(definition)
-        made.decorator_list = []
-        made.returns = None
-        arguments = made.args
+        rewritten = self._function(definition)
+        rewritten.decorator_list = []
+        rewritten.returns = None
+        arguments = rewritten.args
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             argument.annotation = None
         for star in (arguments.vararg, arguments.kwarg):
             if star is not None:
                 star.annotation = None
-        return made
+        return rewritten
 
     # -- helpers ---------------------------------------------------------------------------------------------
 
@@ -73,7 +75,7 @@ class Rewriter(ast.NodeTransformer):
         empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
         return ast.copy_location(ast.Lambda(empty, body), body)
 
-    def _at(self, statement: ast.stmt) -> ast.stmt:
+    def _mark_place(self, statement: ast.stmt) -> ast.stmt:
         index = ast.Constant(self.spans.add(statement))
         return ast.copy_location(ast.Expr(self._hook("at", self._name(SPANS), index, at=statement)), statement)
 
@@ -83,16 +85,16 @@ class Rewriter(ast.NodeTransformer):
             if isinstance(statement, (ast.Pass, ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom)):
                 block.append(statement)
                 continue
-            block.append(self._at(statement))
-            made = self.visit(statement)
-            block.extend(made if isinstance(made, list) else [made])
+            block.append(self._mark_place(statement))
+            rewritten = self.visit(statement)
+            block.extend(rewritten if isinstance(rewritten, list) else [rewritten])
         return block
 
-    def _block_in(self, finals: int, statements: list[ast.stmt]) -> list[ast.stmt]:
+    def _block_in(self, finally_depth: int, statements: list[ast.stmt]) -> list[ast.stmt]:
         """The block of statements with so many `finally` around them."""
-        outer, self.finals = self.finals, finals
+        outer, self.finally_depth = self.finally_depth, finally_depth
         block = self._block(statements)
-        self.finals = outer
+        self.finally_depth = outer
         return block
 
     # -- definitions -----------------------------------------------------------------------------------------
@@ -102,7 +104,7 @@ class Rewriter(ast.NodeTransformer):
         self.rebound = names_bound_twice(definition)
         self.carried = carried_names(definition)
         definition.body = self._block_in(0, definition.body)
-        if self.depth is not None:  # a function inside: what its `return` leaves is what it opened itself
+        if self.depth is not None:  # a nested function: its `return` leaves only blocks that it opened itself
             depth = ast.Assign([ast.Name(self.depth, ast.Store())], self._hook("depth", at=definition))
             definition.body.insert(0, ast.copy_location(depth, definition))
         self.rebound, self.carried = outer
@@ -113,9 +115,9 @@ class Rewriter(ast.NodeTransformer):
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
         outer, self.depth = self.depth, self._fresh("depth")
-        made = self._function(node)
+        rewritten = self._function(node)
         self.depth = outer
-        return made
+        return rewritten
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         return node
@@ -140,8 +142,8 @@ class Rewriter(ast.NodeTransformer):
         item = self._fresh("item")
         assigned = self._targets(node.target, item, node)
         target = ast.copy_location(ast.Name(item, ast.Store()), node.target)
-        made = ast.For(target, iterator, [*assigned, *self._block_in(0, node.body)], self._block(node.orelse))
-        return [ast.copy_location(made, node)]
+        loop = ast.For(target, iterator, [*assigned, *self._block_in(0, node.body)], self._block(node.orelse))
+        return [ast.copy_location(loop, node)]
 
     def _targets(self, target: ast.expr, item: str, node: ast.stmt) -> list[ast.stmt]:
         """The assignments of a loop's item to its target."""
@@ -172,8 +174,8 @@ class Rewriter(ast.NodeTransformer):
         leaves, jumps = ast.Constant(not always or can_leave(node)), ast.Constant(has_jumps(node))
         iterator = self._hook("while_", condition, self._probe(node), orelse, leaves, jumps, at=node.test)
         target = ast.Name(self._fresh("while"), ast.Store())
-        made = ast.For(target, iterator, self._block_in(0, node.body), self._block(node.orelse))
-        return ast.copy_location(made, node)
+        loop = ast.For(target, iterator, self._block_in(0, node.body), self._block(node.orelse))
+        return ast.copy_location(loop, node)
 
     def _while_with_walrus(self, node: ast.While) -> ast.stmt:
         """A condition that assigns a name cannot stand in a lambda: it is evaluated in the loop, at its head."""
@@ -181,10 +183,10 @@ class Rewriter(ast.NodeTransformer):
         iterator = self._hook("while_steps", self._probe(node), ast.Constant(bool(node.orelse)), at=node.test)
         holds = ast.Call(ast.Attribute(self._name(step), "holds", ast.Load()), [self._condition(node.test)], [])
         leave = ast.If(ast.UnaryOp(ast.Not(), ast.copy_location(holds, node.test)), [ast.Break()], [])
-        made = ast.For(
+        loop = ast.For(
             ast.Name(step, ast.Store()), iterator, [ast.copy_location(leave, node), *self._block_in(0, node.body)], []
         )
-        return ast.copy_location(made, node)
+        return ast.copy_location(loop, node)
 
     def visit_If(self, node: ast.If) -> list[ast.stmt]:
         state = self._fresh("if")
@@ -193,20 +195,20 @@ class Rewriter(ast.NodeTransformer):
         test = self._hook("if_", self._condition(node.test), self._probe(node), assigned, at=node.test)
         begin = ast.copy_location(ast.Assign([ast.Name(state, ast.Store())], test), node)
 
-        def part(enter: str, body: list[ast.stmt]) -> ast.stmt:
+        def guarded_side(enter: str, body: list[ast.stmt]) -> ast.stmt:
             check = ast.Call(ast.Attribute(self._name(state), enter, ast.Load()), [], [])
             leave = ast.Expr(ast.Call(ast.Attribute(self._name(state), "leave", ast.Load()), [], []))
             return ast.copy_location(ast.If(check, [*self._block(body), ast.copy_location(leave, node)], []), node)
 
-        made = [begin, part("enter_then", node.body)]
+        statements = [begin, guarded_side("enter_then", node.body)]
         if node.orelse:
-            made.append(part("enter_else", node.orelse))
+            statements.append(guarded_side("enter_else", node.orelse))
         done = ast.Expr(ast.Call(ast.Attribute(self._name(state), "done", ast.Load()), [], []))
-        made.append(ast.copy_location(done, node))
-        return made
+        statements.append(ast.copy_location(done, node))
+        return statements
 
     def visit_Match(self, node: ast.Match) -> ast.Match:
-        """Python's own: what it decides on is known while the kernel is built."""
+        """Python runs it: its subject is known while the kernel is built."""
         node.subject = self._hook("matched", self.visit(node.subject), at=node.subject)
         for case in node.cases:
             case.guard = case.guard and self._condition(case.guard)
@@ -229,17 +231,17 @@ class Rewriter(ast.NodeTransformer):
         return self._jump("continue_", node)
 
     def _jump(self, hook: str, node: ast.stmt) -> ast.stmt:
-        taken = self._hook(hook, ast.copy_location(ast.Constant(self.finals > 0), node), at=node)
+        taken = self._hook(hook, ast.copy_location(ast.Constant(self.finally_depth > 0), node), at=node)
         return ast.copy_location(ast.If(taken, [node], []), node)
 
     def visit_Try(self, node: ast.Try) -> list[ast.stmt]:
-        """Python's own: exceptions are raised and caught while the kernel is built."""
-        depth, finals = self._fresh("depth"), self.finals + bool(node.finalbody)
+        """Python runs it: exceptions are raised and caught while the kernel is built."""
+        depth, finally_depth = self._fresh("depth"), self.finally_depth + bool(node.finalbody)
         begin = ast.Assign([ast.Name(depth, ast.Store())], self._hook("depth", at=node))
-        node.body, node.orelse = self._block_in(finals, node.body), self._block_in(finals, node.orelse)
+        node.body, node.orelse = self._block_in(finally_depth, node.body), self._block_in(finally_depth, node.orelse)
         for handler in node.handlers:
             check = ast.Expr(self._hook("caught", self._name(depth), at=handler))
-            handler.body = [ast.copy_location(check, handler), *self._block_in(finals, handler.body)]
+            handler.body = [ast.copy_location(check, handler), *self._block_in(finally_depth, handler.body)]
         if node.finalbody:
             note = ast.copy_location(ast.Expr(self._hook("finally_", at=node.finalbody[0])), node.finalbody[0])
             node.finalbody = [note, *self._block(node.finalbody)]
@@ -275,10 +277,10 @@ class Rewriter(ast.NodeTransformer):
         if len(node.targets) == 1:
             return self._assign(node.targets[0], value, node)
         temporary = self._fresh("value")
-        made: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(temporary, ast.Store())], value), node)]
+        statements: list[ast.stmt] = [ast.copy_location(ast.Assign([ast.Name(temporary, ast.Store())], value), node)]
         for target in node.targets:
-            made.extend(self._assign(target, self._name(temporary), node))
-        return made
+            statements.extend(self._assign(target, self._name(temporary), node))
+        return statements
 
     def _assign(self, target: ast.expr, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         if isinstance(target, ast.Name):
@@ -287,7 +289,7 @@ class Rewriter(ast.NodeTransformer):
             return [ast.copy_location(ast.Assign([target], bound), node)]
         if isinstance(target, (ast.Tuple, ast.List)):
             return self._unpack(target, value, node)
-        before, value = self._first(value, node)
+        before, value = self._evaluate_first(value, node)
         if isinstance(target, ast.Subscript):
             where = (self._base(target.value), self.visit(target.slice))
             return [*before, self._statement("store", *where, value, at=node)]
@@ -298,7 +300,7 @@ class Rewriter(ast.NodeTransformer):
     def _statement(self, hook: str, *args: ast.expr, at: ast.stmt) -> ast.stmt:
         return ast.copy_location(ast.Expr(self._hook(hook, *args, at=at)), at)
 
-    def _first(self, value: ast.expr, node: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
+    def _evaluate_first(self, value: ast.expr, node: ast.stmt) -> tuple[list[ast.stmt], ast.expr]:
         """The value, evaluated before the parts of the target, which a call in it could change."""
         if isinstance(value, (ast.Name, ast.Constant)):
             return [], value
@@ -316,11 +318,11 @@ class Rewriter(ast.NodeTransformer):
 
     def _unpack(self, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
         parts, unpacked = self._parts(target, value, node)
-        made: list[ast.stmt] = [unpacked]
+        statements: list[ast.stmt] = [unpacked]
         for part, element in zip(parts, target.elts, strict=True):
             inner = element.value if isinstance(element, ast.Starred) else element
-            made.extend(self._assign(inner, self._name(part), node))
-        return made
+            statements.extend(self._assign(inner, self._name(part), node))
+        return statements
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         """``target op= value``: the target's parts, what it holds, the value, and the store, in this order."""
@@ -329,21 +331,21 @@ class Rewriter(ast.NodeTransformer):
             old = self._hook("read", self._name(node.target.id), at=node.target)
             result = self._hook("augment", operator, old, self.visit(node.value), at=node)
             return self._assign(node.target, result, node)
-        made: list[ast.stmt] = []
+        statements: list[ast.stmt] = []
 
-        def keep(value: ast.expr) -> ast.expr:
+        def assign_temporary(value: ast.expr) -> ast.expr:
             name = self._fresh("value")
-            made.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), node))
+            statements.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), node))
             return self._name(name)
 
-        base = keep(self._base(node.target.value))
+        base = assign_temporary(self._base(node.target.value))
         if isinstance(node.target, ast.Subscript):
-            where, words = keep(self.visit(node.target.slice)), ("item_to_update", "store")
+            index, hooks = assign_temporary(self.visit(node.target.slice)), ("item_to_update", "store")
         else:
-            where, words = ast.Constant(node.target.attr), ("attribute_to_update", "store_attribute")
-        before_update = keep(self._hook(words[0], base, where, at=node))
+            index, hooks = ast.Constant(node.target.attr), ("attribute_to_update", "store_attribute")
+        before_update = assign_temporary(self._hook(hooks[0], base, index, at=node))
         result = self._hook("augment", operator, before_update, self.visit(node.value), at=node)
-        return [*made, self._statement(words[1], base, where, result, at=node)]
+        return [*statements, self._statement(hooks[1], base, index, result, at=node)]
 
     def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
         return [self._delete(target, node) for target in node.targets]
@@ -373,7 +375,7 @@ class Rewriter(ast.NodeTransformer):
     # -- expressions -----------------------------------------------------------------------------------------
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """A name's value now: a T.alloc_var is read where its name stands. A declaration keeps the names of sizes."""
+        """The current value of a name: a T.alloc_var is read here. A declaration keeps the names of sizes."""
         return self._hook("read", node, at=node) if isinstance(node.ctx, ast.Load) and not self.declares else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -401,7 +403,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def _base(self, node: ast.expr) -> ast.expr:
-        """What is called, indexed or has an attribute taken: the object itself, not its value."""
+        """The object that is called, indexed or whose attribute is taken: the object itself, not its value."""
         if isinstance(node, ast.Name):
             return node
         if isinstance(node, ast.Attribute):
@@ -417,12 +419,12 @@ class Rewriter(ast.NodeTransformer):
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         is_and = isinstance(node.op, ast.And)
         if any(_has_walrus(value) for value in node.values[1:]):
-            return self._decided_operands(node, is_and)
+            return self._operands_with_walrus(node, is_and)
         first, *others = (self.visit(value) for value in node.values)
         return self._hook("and_operand" if is_and else "or_operand", first, *map(self._operand, others), at=node)
 
     def _operand(self, node: ast.expr) -> ast.expr:
-        """An operand that is evaluated only sometimes. What it calls may change Python's data: that is watched."""
+        """An operand that is evaluated conditionally. Calls in it may change Python data, so they are watched."""
         calls = any(isinstance(part, ast.Call) and not _is_hook(part) for part in ast.walk(node))
         return self._hook("Calling", self._lambda(node), at=node) if calls else self._lambda(node)
 
@@ -431,11 +433,11 @@ class Rewriter(ast.NodeTransformer):
         if not isinstance(node, ast.BoolOp) or any(_has_walrus(value) for value in node.values[1:]):
             return self.visit(node)  # type: ignore[no-any-return]
         first, *others = (self._condition(value) for value in node.values)
-        word = "and_" if isinstance(node.op, ast.And) else "or_"
-        return self._hook(word, first, *map(self._operand, others), at=node)
+        hook = "and_" if isinstance(node.op, ast.And) else "or_"
+        return self._hook(hook, first, *map(self._operand, others), at=node)
 
-    def _decided_operands(self, node: ast.BoolOp, is_and: bool) -> ast.expr:
-        """`and` or `or` with a name assigned in a later operand: Python must know which of them it evaluates."""
+    def _operands_with_walrus(self, node: ast.BoolOp, is_and: bool) -> ast.expr:
+        """`and` or `or` with a name assigned in a later operand: Python must know which operands it evaluates."""
         value = self.visit(node.values[-1])
         for operand in reversed(node.values[:-1]):
             name = self._fresh("operand")
@@ -468,15 +470,15 @@ class Rewriter(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         if len(node.ops) == 1:
             if isinstance(node.ops[0], (ast.In, ast.NotIn)):
-                word = "contains" if isinstance(node.ops[0], ast.In) else "lacks"
-                return self._hook(word, self.visit(node.left), self.visit(node.comparators[0]), at=node)
+                hook = "contains" if isinstance(node.ops[0], ast.In) else "lacks"
+                return self._hook(hook, self.visit(node.left), self.visit(node.comparators[0]), at=node)
             return self.generic_visit(node)  # type: ignore[return-value]
         signs = ast.copy_location(ast.Constant(tuple(type(op).__name__ for op in node.ops)), node)  # type: ignore[arg-type]
         left, right, *others = (node.left, *node.comparators)
         if any(_has_walrus(other) for other in others):
             raise LanguageError(
                 "a name is assigned (`:=`) in an operand that runs only where the comparisons before it hold",
-                hint="assign it in a statement of its own before",
+                hint="assign it before, in a statement of its own",
                 location=Location(self.spans.file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset),
             )
         operands = (self._operand(self.visit(x)) for x in others)
@@ -484,7 +486,7 @@ class Rewriter(ast.NodeTransformer):
 
 
 def _is_hook(call: ast.Call) -> bool:
-    """Is it one that the rewriting put in?"""
+    """Is it a call of a hook, inserted by the rewriting?"""
     function = call.func
     return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == HOOKS
 
@@ -504,7 +506,7 @@ def has_jumps(loop: ast.While) -> bool:
 
 
 def _has(loop: ast.While, own: tuple[type[ast.AST], ...], any_of: tuple[type[ast.AST], ...]) -> bool:
-    """Is there a statement in the loop's body of these kinds? own: but in loops inside of it; any_of: there too."""
+    """Has the loop's body a statement of these kinds? own: outside inner loops only; any_of: anywhere."""
 
     def within(node: ast.AST, inner: bool) -> bool:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):

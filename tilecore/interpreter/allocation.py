@@ -46,7 +46,7 @@ def _check_scope(scope: Scope, info: BufferInfo) -> None:
             LanguageError,
             f"{info.name} is allocated inside T.Parallel",
             found=f"memory of the whole block ({info.scope})",
-            expected="T.alloc_local or T.alloc_var there",
+            expected="T.alloc_local or T.alloc_var, which belong to one iteration",
         )
 
 

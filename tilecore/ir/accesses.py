@@ -1,4 +1,4 @@
-"""Which parameters a function reads and writes."""
+"""Finds which parameters a function reads and writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an index moves with a loop variable."""
+"""Computes how an index depends on a loop variable: coefficients and strides."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def coefficient(index: Any, var: Var) -> int | Strided | None:
         if left == 0 and right == 0:
             return 0
         for inner, factor in ((left, index.b), (right, index.a)):
-            known = constant(factor)
-            if isinstance(inner, int) and inner and known is not None:
-                return inner * known
+            constant_value = constant(factor)
+            if isinstance(inner, int) and inner and constant_value is not None:
+                return inner * constant_value
             if inner == 1 and not reads_variable(factor, var):
                 return Strided(factor)
         return None

@@ -1,4 +1,4 @@
-"""Values that wrap around, as the analyzer must see them.
+"""An arithmetic analyzer that handles integers that may wrap around.
 
 TVM's analyzer takes it that a cast keeps the value and that sums of narrow types fit: ``int8(x & 255)`` is in [0, 127]
 for it. The language's wrap. So what may wrap is for it a variable of the type, of which nothing else is known.
@@ -84,7 +84,7 @@ def _limits(dtype: str) -> tuple[int, int] | None:
 
 def _changes_range(node: Cast) -> bool:
     """Is it a cast of integers of which one is no index, or that is not known to keep the value?"""
-    source, made = dtype_of(node.value), dtype_of(node)
-    if source == made or source == "bool" or None in (_limits(source), _limits(made)):
+    source, cast = dtype_of(node.value), dtype_of(node)
+    if source == cast or source == "bool" or None in (_limits(source), _limits(cast)):
         return False
-    return (source, made) != ("int32", "int64")
+    return (source, cast) != ("int32", "int64")

@@ -1,4 +1,4 @@
-"""Short ways to make IR: sequences, loops, loads and stores."""
+"""Helpers that build IR: sequences, loops, loads and stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that names of one backend's language made: they bear its kind, and the name that the user wrote."""
+"""Calls of names that one backend adds to the language: each carries the backend's kind and the name."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def dialect_of(call: Call) -> tuple[str, str] | None:
 
 def dialect_calls(body: Any) -> list[tuple[Call, str, str]]:
     """(call, kind of target, name in the language), in order."""
-    found = ((call, dialect_of(call)) for call in collect(body, Call))
-    return [(call, *known) for call, known in found if known is not None]
+    calls = ((call, dialect_of(call)) for call in collect(body, Call))
+    return [(call, *kind) for call, kind in calls if kind is not None]
 
 
 def has_dialect_calls(body: Any, kind: str) -> bool:
-    return any(known == kind for _, known, _ in dialect_calls(body))
+    return any(call_kind == kind for _, call_kind, _ in dialect_calls(body))
 
 
 def refuse_dialects(
@@ -49,9 +49,9 @@ def refuse_dialects(
         if isinstance(node, AttrStmt) and node.attr_key == THREADS and not takes_ranges:
             raise _refused("code for some threads of a block (T.ws)", "", where, spans)
         for part in (getattr(node, name, None) for name in ("value", "condition", "min", "extent", "indices")):
-            for _, known, called in () if part is None else dialect_calls(part):
-                if known != kind:
-                    raise _refused(called, known, where, spans, expected)
+            for _, call_kind, called in () if part is None else dialect_calls(part):
+                if call_kind != kind:
+                    raise _refused(called, call_kind, where, spans, expected)
         for child in children(node):
             look(child)
         spans.pop()
@@ -59,12 +59,12 @@ def refuse_dialects(
     look(body)
 
 
-def _refused(called: str, known: str, where: str, spans: list[Any], expected: str | None = None) -> UnsupportedError:
+def _refused(called: str, kind: str, where: str, spans: list[Any], expected: str | None = None) -> UnsupportedError:
     place = next((span for span in reversed(spans) if span is not None), None)
     return UnsupportedError(
-        f"{called} is of the target {known!r}" if known else f"{called} is not of every target",
+        f"{called} belongs to the target {kind!r}" if kind else f"{called} is not available on every target",
         location=location_of_span(place),
         found=where,
-        expected=expected or (f"target={known!r}" if known else "a target of many threads"),
+        expected=expected or (f"target={kind!r}" if kind else "a target that runs a block on many threads"),
         hint=HINT,
     )

@@ -1,4 +1,4 @@
-"""Expressions that do something besides giving a value: they run as often as the program says, each time."""
+"""Finds expressions with side effects, which must run exactly as often as in the program."""
 
 from __future__ import annotations
 

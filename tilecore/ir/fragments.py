@@ -62,7 +62,7 @@ class FragmentLayout:
         at = 1
         for digit in self.of_axis(axis):
             if digit.place != at:
-                raise ValueError(f"axis {axis}: a digit starts at place {digit.place}, not {at}")
+                raise ValueError(f"axis {axis}: a digit starts at place {digit.place} instead of {at}")
             at = digit.end
         if at < size:
             raise ValueError(f"axis {axis} has {size} elements, and its digits count to {at}")
@@ -153,22 +153,22 @@ class FragmentLayout:
         """Does every thread hold here whatever it would hold there?"""
         if self.shape != needed.shape:
             return False
-        mine = sorted(d for d in _refined(self, needed) if d.where == THREAD)
-        theirs = {d for d in _refined(needed, self) if d.where == THREAD}
-        return all(d in theirs for d in mine)
+        own = sorted(d for d in _refined(self, needed) if d.where == THREAD)
+        others = {d for d in _refined(needed, self) if d.where == THREAD}
+        return all(d in others for d in own)
 
     def has_in_place(self, needed: FragmentLayout) -> bool:
         """Does every thread hold here whatever it would hold there, in registers that are the same for all threads?"""
-        mine = {(d.axis, d.place) for d in _refined(self, needed) if d.where == REGISTER}
-        theirs = {(d.axis, d.place) for d in _refined(needed, self) if d.where == THREAD}
-        return self.covers(needed) and not mine & theirs
+        own = {(d.axis, d.place) for d in _refined(self, needed) if d.where == REGISTER}
+        others = {(d.axis, d.place) for d in _refined(needed, self) if d.where == THREAD}
+        return self.covers(needed) and not own & others
 
     def __str__(self) -> str:
-        words = [
+        parts = [
             f"{'xyzuvw'[d.axis] if d.axis < 6 else d.axis}:{d.extent}@{d.place}->{d.where[0]}{d.stride}"
             for d in self.digits
         ]
-        return f"{list(self.shape)} over {self.threads}: {' '.join(words) or 'one element'}"
+        return f"{list(self.shape)} over {self.threads}: {' '.join(parts) or 'one element'}"
 
 
 # -- making layouts --------------------------------------------------------------------------------------------------
@@ -217,21 +217,25 @@ def spread(
         put(axes[0], threads // warp, THREAD, warp)
         registers, used = registers * rounds, threads
     for axis in axes:
-        rest = -(-shape[axis] // places[axis])
-        taken = _divisor(threads // used, rest)
+        remaining = -(-shape[axis] // places[axis])
+        taken = _divisor(threads // used, remaining)
         put(axis, taken, THREAD, used)
         used *= taken
     for axis in axes:
-        rest = -(-shape[axis] // places[axis])
-        put(axis, rest, REGISTER, registers)
-        registers *= max(1, rest)
+        remaining = -(-shape[axis] // places[axis])
+        put(axis, remaining, REGISTER, registers)
+        registers *= max(1, remaining)
     return FragmentLayout(tuple(shape), threads, tuple(digits))
 
 
-def _divisor(room: int, rest: int) -> int:
-    """How many threads go along an axis with ``rest`` places left: the most that divide ``room`` and leave at most a
-    quarter of what they cover empty."""
-    fits = [d for d in range(1, min(room, 2 * rest) + 1) if room % d == 0 and d * -(-rest // d) * 3 <= 4 * rest]
+def _divisor(room: int, remaining: int) -> int:
+    """How many threads to put along an axis with ``remaining`` places: the most that divide ``room`` and leave at most
+    a quarter of the covered places empty."""
+    fits = [
+        d
+        for d in range(1, min(room, 2 * remaining) + 1)
+        if room % d == 0 and d * -(-remaining // d) * 3 <= 4 * remaining
+    ]
     return max(fits)
 
 
@@ -245,31 +249,31 @@ def _part(number: Any, stride: int, extent: int, most: int) -> Any:
 
 def _joined(digits: Sequence[Digit]) -> tuple[Digit, ...]:
     """Neighbours on an axis that are neighbours where they go, made one."""
-    made: list[Digit] = []
+    merged: list[Digit] = []
     for d in digits:
-        last = made[-1] if made else None
+        last = merged[-1] if merged else None
         if (
             last is not None
             and (last.axis, last.where) == (d.axis, d.where)
             and last.end == d.place
             and last.stride * last.extent == d.stride
         ):
-            made[-1] = last._replace(extent=last.extent * d.extent)
+            merged[-1] = last._replace(extent=last.extent * d.extent)
         else:
-            made.append(d)
-    return tuple(made)
+            merged.append(d)
+    return tuple(merged)
 
 
 def _packed(digits: Iterable[Digit]) -> tuple[Digit, ...]:
     """Register strides without gaps, in the same order."""
-    made, at = [], 1
+    packed, at = [], 1
     for d in sorted(digits, key=lambda d: (d.where != REGISTER, d.stride)):
         if d.where == REGISTER:
-            made.append(d._replace(stride=at))
+            packed.append(d._replace(stride=at))
             at *= d.extent
         else:
-            made.append(d)
-    return tuple(made)
+            packed.append(d)
+    return tuple(packed)
 
 
 def _check_targets(digits: Sequence[Digit], room: int | None) -> None:
@@ -277,7 +281,7 @@ def _check_targets(digits: Sequence[Digit], room: int | None) -> None:
     at = 1
     for d in sorted(digits, key=lambda d: d.stride):
         if d.stride < at or d.stride % at or (room is None and d.stride != at):
-            raise ValueError(f"digits meet or leave a gap: stride {d.stride} after {at}")
+            raise ValueError(f"digits overlap or leave a gap: stride {d.stride} after {at}")
         at = d.stride * d.extent
     if room is not None and at > room:
         raise ValueError(f"digits reach thread {at - 1} of {room}")
@@ -285,18 +289,18 @@ def _check_targets(digits: Sequence[Digit], room: int | None) -> None:
 
 def _refined(layout: FragmentLayout, other: FragmentLayout) -> list[Digit]:
     """The layout's digits, cut wherever the other's begin."""
-    made = []
+    refined = []
     for d in layout.digits:
         cuts = sorted({o.place for o in other.of_axis(d.axis) if d.place < o.place < d.end})
         at, stride = d.place, d.stride
         for cut in [*cuts, d.end]:
             if cut % at or gcd(cut, d.end) not in (cut, d.end):
-                made.append(d._replace(place=at, extent=d.end // at, stride=stride))
+                refined.append(d._replace(place=at, extent=d.end // at, stride=stride))
                 break
-            made.append(d._replace(place=at, extent=cut // at, stride=stride))
+            refined.append(d._replace(place=at, extent=cut // at, stride=stride))
             stride *= cut // at
             at = cut
-    return [d for d in made if d.extent > 1]
+    return [d for d in refined if d.extent > 1]
 
 
 def resized(layout: FragmentLayout, threads: int) -> FragmentLayout:

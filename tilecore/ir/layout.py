@@ -1,4 +1,4 @@
-"""Layouts of buffers: where the element at given indices lies."""
+"""Layouts of buffers: the offset of the element at given indices."""
 
 from __future__ import annotations
 

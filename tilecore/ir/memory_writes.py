@@ -104,7 +104,7 @@ class Memory:
         whoever reads earlier still than the kernel does may leave it out."""
         if self.are_of(writes, buffer) or (writes.others and self.is_changed_by_others(buffer, in_place)):
             return True
-        return in_place and any(self.may_be_one(self.root(buffer), self.root(other)) for other in writes.buffers)
+        return in_place and any(self.may_alias(self.root(buffer), self.root(other)) for other in writes.buffers)
 
     def are_of(self, writes: Writes, buffer: Var) -> bool:
         """Are some of them of the buffer, as the code itself names it?"""
@@ -116,13 +116,13 @@ class Memory:
         root = self.root(buffer)
         if is_own(root):
             return False
-        return root in self.written or (in_place and any(self.may_be_one(root, other) for other in self.written))
+        return root in self.written or (in_place and any(self.may_alias(root, other) for other in self.written))
 
-    def may_be_one(self, a: Var, b: Var) -> bool:
+    def may_alias(self, a: Var, b: Var) -> bool:
         """May a call give one tensor for these two? One that is written for two that are written it may not."""
         if a in self.allocated or b in self.allocated or (a in self.written and b in self.written):
             return False
-        return may_be_one(a, b)
+        return may_alias(a, b)
 
     @cached_property
     def written(self) -> set[Var]:
@@ -140,7 +140,7 @@ class Memory:
         return {alloc.buffer for alloc in collect(self.body, AllocBuffer)}
 
 
-def may_be_one(a: Var, b: Var) -> bool:
+def may_alias(a: Var, b: Var) -> bool:
     """May a call give one tensor for these two parameters? They must have the same bytes."""
     if a.same_as(b) or not (is_global(a) and is_global(b)):
         return False

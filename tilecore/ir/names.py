@@ -1,4 +1,4 @@
-"""Names of the tile operations, for those who must not import TVM."""
+"""Names of the tile operations, for modules that must not import TVM."""
 
 TILE_OP_NAMES = (
     "copy transpose gemm fill reduce scan atomic atomic_element finalize_reducer sync_threads allreduce shuffle ballot "

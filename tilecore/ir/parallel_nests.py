@@ -1,4 +1,4 @@
-"""T.Parallel nests: what they touch, and which memory of a thread is scratch in them."""
+"""T.Parallel nests: their accesses, and which private memory is scratch in them."""
 
 from __future__ import annotations
 
@@ -85,18 +85,18 @@ def _parallel_depth(node: Any) -> int:
 
 def depends_on(expression: Any, variables: set[Var]) -> bool:
     """Whether a variable of the set, or any load from memory, stands in ``expression``."""
-    found = False
+    depends = False
 
     def variable(node: Var) -> None:
-        nonlocal found
-        found = found or node in variables
+        nonlocal depends
+        depends = depends or node in variables
 
     def load(node: TensorLoad) -> None:
-        nonlocal found
-        found = True
+        nonlocal depends
+        depends = True
 
     structural_walk(expression, [(Var, variable), (TensorLoad, load)])
-    return found
+    return depends
 
 
 def written_operands(node: Call) -> set[Var]:

@@ -1,4 +1,4 @@
-"""What is known of a variable beside its value: in which range it lies, as a statement or as a loop says it."""
+"""The known range of a variable, stated by an attribute or by a loop."""
 
 from __future__ import annotations
 

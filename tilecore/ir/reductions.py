@@ -1,4 +1,4 @@
-"""The kinds of reduction: identity, and how two partial results join."""
+"""The kinds of reduction: their identity, and how to combine two partial results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions of buffers: how much they cover, and where the elements of a matrix in them lie."""
+"""Regions of buffers: whether they cover the buffer, and the indices of the elements of a matrix in them."""
 
 from __future__ import annotations
 

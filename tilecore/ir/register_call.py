@@ -1,4 +1,4 @@
-"""Names of calls that stand in the IR and are not TVM's own: each is a TVM op, which makes nothing of it."""
+"""Registers calls of tilecore as TVM ops, so that they can stand in the IR."""
 
 from __future__ import annotations
 

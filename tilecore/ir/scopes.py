@@ -1,4 +1,4 @@
-"""In which memory a buffer lies, by its scope.
+"""The kind of memory of a buffer, from its scope.
 
 "global" (the default), "shared" and "shared.dyn", "local" and "local.var" (memory that each thread has for itself),
 "local.fragment" (a tile in the registers of a block's threads), "reduce." and a kind of reduction (the partial result

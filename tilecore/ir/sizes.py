@@ -35,14 +35,14 @@ _TURNED = {"GT": "<", "GE": "<="}
 
 def to_dim(expr: Any) -> Dim:
     """An integer expression over symbols as a size program."""
-    known = constant(expr)
-    return known if known is not None else DimExpr(_tree(expr))
+    number = constant(expr)
+    return number if number is not None else DimExpr(_tree(expr))
 
 
 def _tree(expr: Any) -> Any:
-    known = constant(expr)
-    if known is not None:
-        return known
+    number = constant(expr)
+    if number is not None:
+        return number
     name = type(expr).__name__
     if isinstance(expr, Var):
         return str(expr.name)
@@ -57,21 +57,23 @@ def _tree(expr: Any) -> Any:
     if name == "Call" and op_name(expr) == "if_then_else":
         return ("select", *(_tree(arg) for arg in expr.args))
     raise LanguageError(
-        "a size cannot be worked out before the kernel runs",
+        "a size cannot be computed before the kernel runs",
         found=str(expr),
-        expected="integers, sizes of the arguments and scalars, joined by + - * // % min max",
+        expected="integers, sizes of the arguments and scalars, combined with + - * // % min max",
     )
 
 
 def symbols_in(params: Any) -> list[Var]:
     """The variables of the parameters' shapes and strides that are no parameters themselves, in order of appearance."""
     scalars = {p for p in params if not is_buffer_var(p)}
-    found: list[Var] = []
+    symbols: list[Var] = []
     for param in params:
         if is_buffer_var(param):
             for size in [*param.shape, *param.strides]:
-                found += [var for var in dict.fromkeys(collect(size, Var)) if var not in found and var not in scalars]
-    return found
+                symbols += [
+                    var for var in dict.fromkeys(collect(size, Var)) if var not in symbols and var not in scalars
+                ]
+    return symbols
 
 
 def symbols_of_params(params: Any) -> tuple[Symbol, ...]:
@@ -79,29 +81,29 @@ def symbols_of_params(params: Any) -> tuple[Symbol, ...]:
     plain: dict[Var, Symbol] = {}
     linear: dict[Var, Symbol] = {}
     for kind in ("shape", "stride"):
-        for number, param in enumerate(params):
+        for param_index, param in enumerate(params):
             if not is_buffer_var(param):
                 continue
             for axis, size in enumerate(param.shape if kind == "shape" else param.strides):
-                _solve(size, (kind, number, axis), plain, linear)
-    found = []
+                _solve(size, (kind, param_index, axis), plain, linear)
+    symbols = []
     for var in symbols_in(params):
         symbol = plain.get(var) or linear.get(var)
         if symbol is None:
             raise LanguageError(
-                f"nothing tells the value of T.dynamic {str(var.name)!r}",
+                f"no argument gives the value of T.dynamic {str(var.name)!r}",
                 expected="an axis of a parameter whose size is the symbol, or a multiple of it plus a constant",
             )
-        found.append(symbol)
-    return tuple(found)
+        symbols.append(symbol)
+    return tuple(symbols)
 
 
 def scalar_symbols(params: Any, dims: Iterable[Dim]) -> tuple[Symbol, ...]:
     """A symbol for every scalar parameter that one of the sizes names: its value is the argument itself."""
     named = {name for dim in dims if isinstance(dim, DimExpr) for name in dim.names()}
     return tuple(
-        Symbol(str(param.name), ("scalar", number, 0), dtype_of(param))
-        for number, param in enumerate(params)
+        Symbol(str(param.name), ("scalar", param_index, 0), dtype_of(param))
+        for param_index, param in enumerate(params)
         if not is_buffer_var(param) and str(param.name) in named
     )
 

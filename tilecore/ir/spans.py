@@ -83,14 +83,14 @@ def place_of_parameter(span: Any, name: str) -> Location | None:
     shift_columns(tree, len(block[0]) - len(block[0].lstrip()))
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
-            known = node.arg
+            location = node.arg
         elif isinstance(node, ast.AnnAssign):
-            known = getattr(node.target, "id", "")
+            location = getattr(node.target, "id", "")
         elif isinstance(node, ast.Assign):
-            known = getattr(node.targets[0], "id", "")
+            location = getattr(node.targets[0], "id", "")
         else:
             continue
-        if known == name:
+        if location == name:
             return Location(definition.file, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
     return definition
 

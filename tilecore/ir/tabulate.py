@@ -1,4 +1,4 @@
-"""The values of index functions at every element of a tile: what a layout that someone wrote really does."""
+"""Evaluates index functions at every element of a tile, for layouts that users write."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ def tabulate(variables: Sequence[Var], values: Sequence[Expr], shape: Sequence[i
     return [np.broadcast_to(_value(value, known), tuple(shape)).astype(np.int64) for value in values]
 
 
-def _value(node: Any, known: dict[Var, np.ndarray]) -> Any:
+def _value(node: Any, number: dict[Var, np.ndarray]) -> Any:
     if isinstance(node, IntImm):
         return np.int64(int(node))
-    if isinstance(node, Var) and node in known:
-        return known[node]
+    if isinstance(node, Var) and node in number:
+        return number[node]
     if isinstance(node, Cast):
-        return _value(node.value, known)
+        return _value(node.value, number)
     if isinstance(node, Not):
-        return np.logical_not(_value(node.a, known))
+        return np.logical_not(_value(node.a, number))
     if isinstance(node, Select) or op_name(node) == "if_then_else":
         parts = (node.condition, node.true_value, node.false_value) if isinstance(node, Select) else node.args
-        return np.where(*(_value(part, known) for part in parts))
+        return np.where(*(_value(part, number) for part in parts))
     operation = _BINARY.get(type(node).__name__)
     if operation is None:
         raise UnsupportedError(
-            f"the function of a layout has {node} in it", expected="integer arithmetic on the indices of the element"
+            f"the function of a layout contains {node}", expected="integer arithmetic on the indices of the element"
         )
-    return operation(_value(node.a, known), _value(node.b, known))
+    return operation(_value(node.a, number), _value(node.b, number))

@@ -1,4 +1,4 @@
-"""The groups of threads whose values tile.allreduce joins."""
+"""The groups of threads whose values tile.allreduce combines."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class ThreadGroups:
     def count(self) -> int:
         return -(-self.threads // (self.extent * self.stride)) * self.stride
 
-    def group(self, number: Any) -> Any:
-        """The group of the thread of this number (an int, an array of them or an expression)."""
+    def group(self, thread: Any) -> Any:
+        """The group of the thread with this index (an int, an array of ints or an expression)."""
         if self.is_whole_block:
-            return number * 0
+            return thread * 0
         if self.stride == 1:
-            return number // self.extent
-        return number // (self.extent * self.stride) * self.stride + number % self.stride
+            return thread // self.extent
+        return thread // (self.extent * self.stride) * self.stride + thread % self.stride
 
     def member(self, group: Any, position: Any) -> Any:
         """The number of the thread at ``position`` (0 to extent - 1) in a group."""

@@ -1,4 +1,4 @@
-"""Code that some threads of a block do: a statement attribute that says which.
+"""Code that only some threads of a block run: a statement attribute that holds the range.
 
 ``AttrStmt(number, "tile.threads", first, body)``: of the block's threads, numbered with x fastest, those from ``first``
 on do ``body``, as many as the range of the IterVar ``number`` has values; its variable is a thread's number among them.
@@ -43,9 +43,9 @@ class ThreadRange:
         return f"threads {self.first} to {self.stop - 1}"
 
 
-def for_threads(threads: ThreadRange, body: Stmt, number: Var | None = None, span: Any = None) -> AttrStmt:
-    """``body`` for these threads; number: the variable of a thread's number among them."""
-    var = Var("thread", "int32") if number is None else number
+def for_threads(threads: ThreadRange, body: Stmt, thread: Var | None = None, span: Any = None) -> AttrStmt:
+    """``body`` for these threads; thread: the variable of a thread's index among them."""
+    var = Var("thread", "int32") if thread is None else thread
     domain = Range.from_min_extent(const(0, "int32"), const(threads.count, "int32"))
     return AttrStmt(IterVar(domain, var, IterVar.ThreadIndex, TAG), THREADS, const(threads.first, "int32"), body, span)
 

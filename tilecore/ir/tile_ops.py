@@ -37,7 +37,7 @@ class TileOp:
         return PREFIX + self.name
 
     def operand_names(self) -> list[str]:
-        return [word.partition(":")[0] for word in self.operands]
+        return [name.partition(":")[0] for name in self.operands]
 
 
 TILE_OPS: dict[str, TileOp] = {
@@ -108,9 +108,9 @@ def register_tile_op(op: TileOp) -> TileOp:
     """A backend's own operation on tiles, ``<kind>.<name>``: it takes part in everything that the core's do (choice
     among implementations, layouts of operands), and only implementations of the backend carry it out."""
     if "." not in op.name:
-        raise ValueError(f"{op.name} is no <kind>.<name>")
+        raise ValueError(f"the operation name {op.name!r} is not of the form <kind>.<name>")
     if TILE_OPS.setdefault(op.name, op) != op:
-        raise ValueError(f"{op.name} is registered as another operation")
+        raise ValueError(f"{op.name} is already registered as another operation")
     register_call(op.full_name)
     return op
 

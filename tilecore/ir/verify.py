@@ -51,46 +51,46 @@ class Verifier:
         self._last = func
 
     def _function(self, func: PrimFunc) -> None:
-        known: set[Var] = set(func.params)
+        defined: set[Var] = set(func.params)
         for param in func.params:
             if is_buffer_var(param):
                 for size in [*param.shape, *param.strides]:
-                    structural_walk(size, (Var, lambda v: known.add(v)))
+                    structural_walk(size, (Var, lambda v: defined.add(v)))
         for key in ("tile.block_vars", "tile.thread_vars", "tile.symbols"):
-            known.update((func.attrs or {}).get(key) or ())
-        self._statement(func.body, known, None)
+            defined.update((func.attrs or {}).get(key) or ())
+        self._statement(func.body, defined, None)
 
-    def _statement(self, node: Stmt, known: set[Var], span: Any) -> None:
-        """Check ``node``; definitions that last to the end of the block are added to ``known``."""
+    def _statement(self, node: Stmt, defined: set[Var], span: Any) -> None:
+        """Check ``node``; definitions that last to the end of the block are added to ``defined``."""
         span = getattr(node, "span", None) or span
         if isinstance(node, SeqStmt):
-            inner = set(known)
+            inner = set(defined)
             for part in node.seq:
                 self._statement(part, inner, span)
             return
-        self._expressions(node, known, span)
+        self._expressions(node, defined, span)
         if isinstance(node, (AllocBuffer, DeclBuffer)):
-            known.add(node.buffer)
+            defined.add(node.buffer)
         elif isinstance(node, Bind):
-            known.add(node.var)
+            defined.add(node.var)
         elif isinstance(node, For):
-            self._statement(node.body, known | {node.loop_var}, span)
+            self._statement(node.body, defined | {node.loop_var}, span)
         elif isinstance(node, AttrStmt) and isinstance(node.node, IterVar):
-            self._statement(node.body, known | {node.node.var}, span)
+            self._statement(node.body, defined | {node.node.var}, span)
         else:
             for child in children(node):
-                self._statement(child, set(known), span)
+                self._statement(child, set(defined), span)
 
-    def _expressions(self, node: Stmt, known: set[Var], span: Any) -> None:
+    def _expressions(self, node: Stmt, defined: set[Var], span: Any) -> None:
         for name in ("value", "condition", "min", "extent", "indices", "data", "message"):
             part = getattr(node, name, None)
             if part is not None:
-                self._expression(part, known, span)
+                self._expression(part, defined, span)
         if isinstance(node, BufferStore):
-            self._used(node.buffer, known, span)
+            self._used(node.buffer, defined, span)
             self._rank(node.buffer, len(node.indices), span)
 
-    def _expression(self, part: Any, known: set[Var], span: Any) -> None:
+    def _expression(self, part: Any, defined: set[Var], span: Any) -> None:
         if not isinstance(part, Object):
             return  # a text or a number of Python's
         address = part.__chandle__()
@@ -98,7 +98,7 @@ class Verifier:
         if found is None:
             found = self._seen[address] = part, self._look_into(part, span)
         for var in found[1]:
-            self._used(var, known, span)
+            self._used(var, defined, span)
 
     def _look_into(self, part: Any, span: Any) -> list[Var]:
         """The variables that ``part`` uses and does not define; its accesses have the right rank."""
@@ -122,8 +122,8 @@ class Verifier:
                 location=location_of_span(span),
             )
 
-    def _used(self, var: Var, known: set[Var], span: Any) -> None:
-        if var in known:
+    def _used(self, var: Var, defined: set[Var], span: Any) -> None:
+        if var in defined:
             return
         kind: type[TilecoreError] = LoweringError
         step = f" (after {self._after})"
@@ -133,7 +133,7 @@ class Verifier:
         raise kind(
             f"{var.name} is used where it is not defined{step}",
             location=location_of_span(span),
-            hint="it was made in another block, loop or branch; make it where both places see it, "
+            hint="it is defined in another block, loop or branch; define it where both uses are in scope, "
             "or use T.alloc_var for a value that changes"
             if kind is LanguageError
             else "please report it",

@@ -1,4 +1,4 @@
-"""Views: buffers that are other names of a buffer's memory."""
+"""Views: buffers that share the memory of another buffer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walking and changing IR: substitution, and the accesses of a statement."""
+"""Traversal and rewriting of IR: substitution, and the accesses of a statement."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def renewed(node: Any) -> Any:
 
 def collect(node: Any, *kinds: type) -> list[Any]:
     """All nodes of these types inside ``node`` (itself included), outermost first."""
-    found: list[Any] = []
-    structural_walk(node, (kinds if len(kinds) > 1 else kinds[0], found.append), order="pre")
-    return found
+    nodes: list[Any] = []
+    structural_walk(node, (kinds if len(kinds) > 1 else kinds[0], nodes.append), order="pre")
+    return nodes
 
 
 def variables(node: Any) -> set[Var]:

@@ -1,4 +1,4 @@
-"""Layouts that someone wrote as functions of an element's indices, as the layouts that lowering works with.
+"""Converts layouts that users write as functions of indices to the layouts that lowering uses.
 
 ``hint`` is what ``T.Layout`` or ``T.Fragment`` leave in the IR (``Layout.to_ir``): ``kind``, ``shape`` and ``index``.
 """
@@ -28,11 +28,11 @@ def memory_layout(hint: Mapping[str, Any], name: str) -> BufferLayout:
     variables, places = list(hint["index"].initial_indices), list(hint["index"].final_indices)
     tables = tabulate(variables, places, shape)
     if any(int(table.min()) < 0 for table in tables):
-        raise LanguageError(f"the layout of {name} puts elements before its start", expected="indices from 0 on")
+        raise LanguageError(f"the layout of {name} maps elements to negative indices", expected="indices of 0 or more")
     sizes = tuple(int(table.max()) + 1 for table in tables)
     if len(np.unique(np.ravel_multi_index(tables, sizes))) < prod(shape):
         raise LanguageError(
-            f"the layout of {name} puts two elements at one place", expected="a place of its own for every element"
+            f"the layout of {name} maps two elements to the same index", expected="a different index for every element"
         )
 
     def place(indices: Sequence[Any]) -> list[Any]:
@@ -89,12 +89,12 @@ def fragment_layout(hint: Mapping[str, Any], threads: int) -> FragmentLayout | N
     register = _joined_places(inside, shape)
     digits = [d for axis in range(len(shape)) for d in _digits_of(axis, thread, register, shape)]
     try:
-        made = FragmentLayout(shape, threads, tuple(_in_order(digits)))
+        layout = FragmentLayout(shape, threads, tuple(_in_order(digits)))
     except ValueError:
         return None
-    if (_threads_of(made) != thread).any():
+    if (_threads_of(layout) != thread).any():
         return None
-    return made
+    return layout
 
 
 def _joined_places(inside: Sequence[np.ndarray], shape: Sequence[int]) -> np.ndarray:
@@ -125,11 +125,11 @@ def _digits_of(axis: int, thread: np.ndarray, register: np.ndarray, shape: Seque
 
 def _in_order(digits: Sequence[Digit]) -> list[Digit]:
     """The digits with register numbers that have no gaps, in the same order."""
-    made, at = [d for d in digits if d.where == THREAD], 1
+    ordered, at = [d for d in digits if d.where == THREAD], 1
     for d in sorted((d for d in digits if d.where == REGISTER), key=lambda d: d.stride):
-        made.append(d._replace(stride=at))
+        ordered.append(d._replace(stride=at))
         at *= d.extent
-    return made
+    return ordered
 
 
 def _threads_of(layout: FragmentLayout) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What stands in signatures: T.Tensor, T.StridedTensor, T.Buffer, T.ptr. They describe; nothing is built here."""
+"""The types of parameters in signatures: T.Tensor, T.StridedTensor, T.Buffer, T.ptr."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class TensorType:
         self.dtype = DType(dtype)
         if strides is not None and not isinstance(strides, (tuple, list)):
             raise LanguageError(
-                f"T.{name}: the strides are no list",
+                f"T.{name}: strides is not a list or a tuple",
                 found=repr(strides)[:80],
-                expected="one for each axis, in elements",
+                expected="one stride for each axis, in elements",
             )
         self.strides = None if strides is None else tuple(strides)
         self.scope = scope or "global"
@@ -43,8 +43,8 @@ class TensorType:
         return f"T.Tensor({self.shape}, {str(self.dtype)!r}{strides})"
 
 
-def _check_size(size: Any, what: str, shape: tuple[Any, ...]) -> None:
-    """Raises LanguageError for what cannot be the size of an axis. Expressions are looked at when they are used."""
+def _check_size(size: Any, subject: str, shape: tuple[Any, ...]) -> None:
+    """Raise LanguageError for a value that cannot be the size of an axis. Expressions are checked when used."""
     plain = isinstance(size, numbers.Number)
     right = isinstance(size, numbers.Integral) and not isinstance(size, bool) and 0 <= int(size) < 2**63
     foreign = (
@@ -54,7 +54,7 @@ def _check_size(size: Any, what: str, shape: tuple[Any, ...]) -> None:
     )
     if foreign or (plain and not right):
         raise LanguageError(
-            f"{what}: {size!r} is not a size",
+            f"{subject}: {size!r} is not a size",
             found=f"shape {shape}",
             expected="ints from 0 to 2**63 - 1, and T.dynamic sizes",
         )

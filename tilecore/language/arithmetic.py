@@ -1,7 +1,7 @@
-"""The operators of expressions: ``+`` and the others, of one rule for element types with T.max and the like.
+"""Operators of expressions, such as ``+``, with the same rule for element types as T.max and the like.
 
-TVM's own operators do the work on operands of one type; what they refuse in TVM's words, or join in a way that loses
-values, is settled here first.
+TVM's operators do the work on operands of one type. Cases that TVM refuses, or in which it loses values, are handled
+here first.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def binary(word: str, left: Any, right: Any) -> Expr:
         a, b, kind = convert(a, "int32"), convert(b, "int32"), dtype("int32")
     if kind.is_float and word in _INTEGERS:
         raise LanguageError(
-            f"`{SIGNS[word]}` of floats",
+            f"`{SIGNS[word]}` is applied to floats",
             found=f"{a} {SIGNS[word]} {b}, of {kind}",
             expected="integers" if word in ("floordiv", "mod") else "integers or bool",
             hint=_INTEGERS[word],
@@ -112,7 +112,7 @@ def power(base: Any, exponent: Any) -> Expr:
     a, b = unify(base, exponent)
     if not dtype(str(a.ty.dtype)).is_float:
         raise LanguageError(
-            "`**` of integers",
+            "`**` is applied to integers",
             found=f"{base} ** {exponent}, of {a.ty.dtype}",
             expected=f"an exponent from 0 to {MOST} that is known when compiling",
             hint="1 << n is 2 ** n; T.pow(a, b) works in float32",
@@ -128,13 +128,13 @@ def _product(base: Expr, exponent: int) -> Expr:
     name = current("`**`")
     is_leaf = isinstance(base, (Var, IntImm, FloatImm)) and base not in name.readings
     value = base if is_leaf else name.bind("base", base)
-    made: Any = None
+    product: Any = None
     while True:
         if exponent & 1:
-            made = value if made is None else binary("mul", made, value)
+            product = value if product is None else binary("mul", product, value)
         exponent >>= 1
         if not exponent:
-            return made
+            return product
         value = name.bind("power", binary("mul", value, value))
 
 
@@ -153,7 +153,7 @@ def inverted(value: Any) -> Expr:
     """``~value``"""
     a = as_expr(value)
     if dtype(str(a.ty.dtype)).is_float:
-        raise LanguageError(f"`~` of {a.ty.dtype}", found=str(a), expected="an integer or a bool")
+        raise LanguageError(f"`~` is applied to {a.ty.dtype}", found=str(a), expected="an integer or a bool")
     return _TVM["invert"](a)
 
 
@@ -168,7 +168,10 @@ def rounded(value: Any, digits: Any = None) -> Expr:
     from tilecore.language.numeric import round as nearest
 
     if digits is not None:
-        raise LanguageError("round() of a kernel value to digits", hint="T.round(x * 100.0) / 100.0")
+        raise LanguageError(
+            "round() of a value of the kernel takes no number of digits",
+            hint="write T.round(x * 100.0) / 100.0 for two digits",
+        )
     a = as_expr(value)
     return nearest(a) if dtype(str(a.ty.dtype)).is_float else a
 
@@ -178,7 +181,7 @@ def no_python_number(word: str, kind: str) -> Callable[[Any], Any]:
 
     def refuse(value: Any) -> Any:
         raise NoPythonNumberError(
-            f"{word}() of a kernel value",
+            f"{word}() is applied to a value of the kernel",
             found=str(as_expr(value)),
             expected="a value that is known when compiling",
             hint=f'T.cast(x, "{kind}") converts it in the kernel',
@@ -187,7 +190,7 @@ def no_python_number(word: str, kind: str) -> Callable[[Any], Any]:
     return refuse
 
 
-def _is_ours(*values: Any) -> bool:
+def _applies(*values: Any) -> bool:
     """Is a kernel being built, and are these values of elements, not vectors?"""
     return active() is not None and all(
         not isinstance(value, Expr) or getattr(getattr(value.ty, "dtype", None), "lanes", 1) == 1 for value in values
@@ -208,12 +211,12 @@ def _install() -> None:
         _replace(ExprOperand, name, no_elements)
 
 
-def _replace(kind: type, name: str, ours: Callable[..., Any]) -> None:
+def _replace(kind: type, name: str, override: Callable[..., Any]) -> None:
     plain = getattr(kind, name, None)
 
     def method(self: Any, *others: Any) -> Any:
-        if _is_ours(self, *others):
-            return ours(self, *others)
+        if _applies(self, *others):
+            return override(self, *others)
         if plain is None:
             raise TypeError(f"{type(self).__name__} has no {name}")
         return plain(self, *others)
@@ -229,7 +232,7 @@ def quotient_and_remainder(a: Any, b: Any) -> tuple[Expr, Expr]:
 def no_elements(value: Any, index: Any = None) -> Any:
     """What ``x[i]``, ``for y in x`` and ``a, b = x`` do with one value."""
     raise LanguageError(
-        "a value of the kernel is one number, and has no elements",
+        "a value of the kernel is a scalar and has no elements",
         found=str(as_expr(value)),
         expected="a buffer to index, or a Python tuple or list to iterate",
     ).at(current("a value").location)

@@ -21,17 +21,21 @@ _ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 
 
 def _atomic(kind: str, dst: Any, value: Any, order: str | None, return_prev: bool = False) -> Expr | None:
-    what = f"T.atomic_{kind}"
-    order = _order(order, what)
+    subject = f"T.atomic_{kind}"
+    order = _order(order, subject)
     element = as_load(dst)
-    dtype = kind_of(region_of(dst, what))
+    dtype = kind_of(region_of(dst, subject))
     if not has_meaning(kind, dtype):
-        raise LanguageError(f"{what} of {dtype} values has no meaning")
+        raise LanguageError(f"{subject} is not defined for {dtype} values")
     is_tile = element is None or isinstance(value, BufferHandle) or _is_region(value)
     if not is_tile:
         return _element(kind, element, value, order, return_prev)
     if return_prev:
-        raise LanguageError(f"{what}(return_prev=True) of a tile", hint="loop over its elements with T.Parallel")
+        raise LanguageError(
+            f"{subject}(return_prev=True) is applied to a tile",
+            expected="one element",
+            hint="loop over the elements with T.Parallel",
+        )
     _tile(kind, dst, value, order)
     return None
 
@@ -120,27 +124,29 @@ def atomic_cas(dst: Any, compare: Any, value: Any, memory_order: str | None = No
 
     dst: an element of integers. Raises UnsupportedError for targets without compare-and-swap.
     """
-    what = "T.atomic_cas"
+    subject = "T.atomic_cas"
     element = as_load(dst)
     if element is None:
-        raise LanguageError(f"{what} takes one element", found=_text(dst), expected="A[i], with an index for each axis")
+        raise LanguageError(
+            f"{subject} takes one element", found=_text(dst), expected="A[i], with an index for each axis"
+        )
     dtype = DType(str(element.source.dtype))
     if dtype.facts.kind not in ("int", "uint") or dtype.bits < 8:
         raise LanguageError(
-            f"{what} of {dtype}",
+            f"{subject} is not defined for {dtype} values",
             found=f"an element of {element.source.name}",
-            expected="integers of a byte or more",
+            expected="integers of one byte or more",
             hint='T.view(buffer, dtype="int32") compares the bits of a float32' if dtype.is_float else None,
         )
-    builder = current(what)
-    operands = [element, convert(value, dtype), "cas", _order(memory_order, what), convert(compare, dtype)]
+    builder = current(subject)
+    operands = [element, convert(value, dtype), "cas", _order(memory_order, subject), convert(compare, dtype)]
     return builder.bind("previous", tile_call("atomic_element", operands, dtype=str(dtype), span=builder.span))
 
 
-def _order(memory_order: str | None, what: str) -> str:
+def _order(memory_order: str | None, subject: str) -> str:
     order = memory_order or "relaxed"
     if order not in _ORDERS:
-        raise LanguageError(f"{what}: memory_order {order!r}", expected=", ".join(_ORDERS))
+        raise LanguageError(f"{subject}: memory_order {order!r} is unknown", expected=", ".join(_ORDERS))
     return order
 
 
@@ -171,7 +177,7 @@ def _vector_add(lanes: int) -> Any:
         builder = current(f"T.atomic_addx{lanes}")
         dtype = DType(str(target.source.dtype))
         if not has_meaning("add", str(dtype)):
-            raise LanguageError(f"T.atomic_addx{lanes} of {dtype} values has no meaning")
+            raise LanguageError(f"T.atomic_addx{lanes} is not defined for {dtype} values")
         lane = Var("lane", "int32")
         to = load(target.source, [*target.indices[:-1], target.indices[-1] + lane])
         value = load(source.source, [*source.indices[:-1], source.indices[-1] + lane])

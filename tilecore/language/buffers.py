@@ -1,4 +1,4 @@
-"""Memory of a kernel as users hold it: buffers, and mutable variables."""
+"""Handles of a kernel's memory that users work with: buffers and mutable variables."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ class LocalVar(Arithmetic):
 
     def _check_index(self, index: Any) -> None:
         if not (isinstance(index, int) and index == 0):
-            raise LanguageError("a T.alloc_var holds one value", found=f"index {index}", expected="its name, or [0]")
+            raise LanguageError(
+                "a T.alloc_var holds one value", found=f"index {index}", expected="its name without an index, or [0]"
+            )
 
 
 class NoAttributeError(LanguageError, AttributeError):
@@ -107,9 +109,9 @@ class Element(Arithmetic):
     def expr(self) -> Expr:
         if active() is not self._builder:
             raise LanguageError(
-                "a value of one kernel is used in another, or outside of kernels",
+                "a value of one kernel is used in another kernel, or outside kernels",
                 found=str(self),
-                hint="pass it through memory: store it to a tensor, and read that",
+                hint="pass it through memory: store it to a tensor and read the tensor",
             )
         return self._value
 
@@ -120,7 +122,7 @@ class Element(Arithmetic):
         raise self._one_number("a buffer to index")
 
     def _one_number(self, expected: str) -> LanguageError:
-        return LanguageError("a value of the kernel is one number", found=str(self), expected=expected).at(
+        return LanguageError("a value of the kernel is a scalar", found=str(self), expected=expected).at(
             current().location
         )
 
@@ -133,7 +135,7 @@ class Element(Arithmetic):
             raise NoAttributeError(
                 f"a value of the kernel has no attribute {name!r}",
                 found=f"{self}.{name}",
-                hint="T.cast(x, dtype) converts it; functions of values are those of T",
+                hint="T.cast(x, dtype) converts it; the functions of values are in T, such as T.abs(x)",
             )
         return getattr(holder, name)
 
@@ -184,7 +186,7 @@ class ElementVariable(LocalVar):
         BufferHandle(self.buffer).write(tuple(self._load.indices), value)
 
 
-def reference(value: Any, what: str) -> LocalVar:
+def reference(value: Any, subject: str) -> LocalVar:
     """The variable that a parameter annotated T.Ref gets: a T.alloc_var, or an element of a buffer."""
     if isinstance(value, LocalVar):
         return value
@@ -193,10 +195,10 @@ def reference(value: Any, what: str) -> LocalVar:
     if isinstance(value, Element):
         return ElementVariable(value.place())
     raise LanguageError(
-        f"{what} is given what cannot be stored to",
+        f"{subject} is given a value that cannot be stored to",
         found=f"{type(value).__name__} {str(value)[:60]}",
         expected="a T.alloc_var, or an element of a buffer",
-        hint="leave the annotation T.Ref out to pass a value",
+        hint="remove the annotation T.Ref to pass a value",
     ).at(current().location)
 
 
@@ -261,7 +263,7 @@ class BufferHandle(KernelValue):
                 expected=f"an index for each of the {self.ndim} axes: {self.name}[{axes}] = ..."
                 if self.ndim > 1
                 else f"an index: {self.name}[i] = ...",
-                hint="the whole block fills and copies slices together: outside of the loop",
+                hint="move it out of the loop: there the whole block fills or copies slices together",
             )
         if is_region:
             from tilecore.language.copies import write_region
@@ -269,9 +271,9 @@ class BufferHandle(KernelValue):
             write_region(BufferRegion(self.buffer, indices), value)
             return
         where = [i.min for i in indices]
-        made = convert(value, self.dtype)
-        if not (self._is_reducer(builder) and _is_element(made, self.buffer, where)):  # r[i] += 0, which is folded
-            builder.emit(BufferStore(self.buffer, made, where, span=builder.span))
+        statement = convert(value, self.dtype)
+        if not (self._is_reducer(builder) and _is_element(statement, self.buffer, where)):  # r[i] += 0, which is folded
+            builder.emit(BufferStore(self.buffer, statement, where, span=builder.span))
 
     def _is_reducer(self, builder: Builder) -> bool:
         """Is it the memory of a T.alloc_reducer?"""
@@ -313,8 +315,8 @@ class BufferHandle(KernelValue):
         if item.step not in (None, 1):
             raise LanguageError(
                 f"{self.name} is sliced with step {item.step}",
-                expected="step 1",
-                hint="loop over it with T.Parallel, or declare a T.StridedTensor",
+                expected="a step of 1",
+                hint="loop over it with T.Parallel, or declare the parameter as a T.StridedTensor",
             )
         start = 0 if item.start is None else self._bound(item.start, axis, extent)
         stop = extent if item.stop is None else self._bound(item.stop, axis, extent)
@@ -323,7 +325,11 @@ class BufferHandle(KernelValue):
             simpler = Analyzer().simplify(current().in_place(size))
             size = simpler if isinstance(simpler, IntImm) else size
         if isinstance(size, IntImm) and int(size) <= 0:
-            raise LanguageError(f"the slice of axis {axis} of {self.name} is empty", found=f"{start}:{stop}")
+            raise LanguageError(
+                f"the slice of axis {axis} of {self.name} is empty",
+                found=f"{start}:{stop}",
+                expected="a stop that is greater than the start",
+            )
         self._check_slice(start, stop, extent, axis)
         return Range.from_min_extent(as_expr(start), size)
 
@@ -334,7 +340,7 @@ class BufferHandle(KernelValue):
         outside = isinstance(start, int) and not 0 <= start < extent
         if outside or (isinstance(stop, int) and stop > extent and self.scope() != "global"):
             raise LanguageError(
-                f"the slice of axis {axis} of {self.name} {'starts' if outside else 'ends'} outside it",
+                f"the slice of axis {axis} of {self.name} {'starts' if outside else 'ends'} outside the axis",
                 found=f"{start}:{stop}",
                 expected=f"within 0:{extent}, for shape {self.shape}",
             )
@@ -348,7 +354,7 @@ class BufferHandle(KernelValue):
                 found=f"index {item}",
                 expected=f"{-extent} to {extent - 1}, for shape {self.shape}"
                 if extent
-                else "nothing: the axis is empty",
+                else "no index, because the axis is empty",
             )
         return value
 
@@ -365,7 +371,7 @@ class BufferHandle(KernelValue):
         value = as_expr(item)
         if str(value.ty.dtype) == "bool":
             raise LanguageError(
-                f"axis {axis} of {self.name} is indexed with a bool, which selects no elements here",
+                f"axis {axis} of {self.name} is indexed with a bool, and masks do not select elements",
                 found=str(value),
                 expected="an integer expression",
                 hint='store in an `if` where the condition holds; for 0 or 1 cast it: T.cast(condition, "int32")',
@@ -383,7 +389,7 @@ class BufferHandle(KernelValue):
         """An index that is negative in every iteration of the loops around counts from the end. In T.Parallel what lies
         outside of global memory is masked, so that it stays."""
         builder = current()
-        if not collect(value, Sub) and not any(int(number) < 0 for number in collect(value, IntImm)):
+        if not collect(value, Sub) and not any(int(position) < 0 for position in collect(value, IntImm)):
             return value
         if builder.in_parallel and self.scope() == "global":
             return value
@@ -395,7 +401,7 @@ class BufferHandle(KernelValue):
 
     def _no_arithmetic(self, other: Any = None) -> Any:
         raise LanguageError(
-            f"arithmetic on the whole buffer {self.name}",
+            f"an operator is applied to the whole buffer {self.name}",
             found=repr(self),
             hint="loop over its elements with T.Parallel",
         ).at(current().location)

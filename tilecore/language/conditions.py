@@ -1,4 +1,4 @@
-"""Conditions of a kernel, and choices by them."""
+"""Conditions of a kernel, and selection by conditions."""
 
 from __future__ import annotations
 

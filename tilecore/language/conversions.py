@@ -110,7 +110,7 @@ def _kind(value: Any) -> str:
     if isinstance(plain, numbers.Integral) and not isinstance(plain, bool) and not -(2**63) <= int(plain) < 2**63:
         if 0 <= int(plain) < 2**64:
             return "uint64"
-        raise LanguageError(f"{plain} does not fit in 64 bits")
+        raise LanguageError(f"{plain} does not fit in 64 bits", expected="an integer from -2**63 to 2**64 - 1")
     if isinstance(plain, numbers.Real) and not isinstance(plain, numbers.Integral):
         return "float32"
     return str(as_expr(value).ty.dtype)

@@ -46,7 +46,10 @@ def im2col(
     numbers = {"kernel": kernel, "stride": stride, "dilation": dilation, "pad": pad}
     for name, number in numbers.items():
         if not isinstance(number, int) or number < (0 if name == "pad" else 1):
-            raise LanguageError(f"T.im2col: {name} is {number!r}", expected="a constant size")
+            raise LanguageError(
+                f"T.im2col: {name} is {number!r}",
+                expected="an int of 0 or more" if name == "pad" else "an int of 1 or more",
+            )
     rows, columns = (constant(r.extent) for r in target.region[-2:])
     if rows is None or columns is None:
         raise LanguageError("T.im2col: the size of the tile is not known when compiling", found=describe(target))

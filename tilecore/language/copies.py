@@ -1,4 +1,4 @@
-"""Tiles moved and filled: T.copy, T.fill, T.clear, T.transpose."""
+"""Copies and fills of tiles: T.copy, T.fill, T.clear, T.transpose."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None, called
     what = called or f"T.{name if name not in _STEMS else f'{_STEMS[name]}{args[2]}'}"
     builder = current(what)
     if builder.enclosing("kernel") is None:
-        raise LanguageError(f"{what} outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+        raise LanguageError(f"{what} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
     if name not in _FOR_ONE_ITERATION:
         require_block(what.removeprefix("T."))
     hints = {**(hints or {}), CALLED: called} if called else hints
@@ -38,8 +38,8 @@ def require_block(name: str) -> None:
     if current(f"T.{name}").in_parallel:
         raise LanguageError(
             f"T.{name} stands inside T.Parallel",
-            expected="element by element code there",
-            hint="the whole block does it together: move it out of the loop, or write the loop in its place",
+            expected="code that works element by element",
+            hint="the whole block executes it together: move it out of the loop, or loop over the elements instead",
         )
 
 
@@ -95,7 +95,7 @@ def _fill(buffer: Any, value: Any, annotations: dict[str, Any] | None, called: s
         return
     target = region_of(buffer, called or "T.fill")
     if is_kernel_value(value) and isinstance(value, (BufferHandle, TensorRegion)):
-        raise LanguageError("T.fill takes one value", hint="T.copy copies a tile")
+        raise LanguageError("T.fill is called with a tile", expected="one value", hint="T.copy copies a tile")
     emit("fill", [target, convert(value, kind_of(target))], annotations, called)
 
 

@@ -1,4 +1,4 @@
-"""Looking inside a running kernel, and stating what must hold: T.print, T.device_assert, T.assume."""
+"""Printing, assertions and assumptions in a kernel: T.print, T.device_assert, T.assume."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def device_assert(condition: Any, msg: str = "device assertion failed") -> None:
         if not condition:
             from tilecore.errors import LanguageError
 
-            raise LanguageError(f"T.device_assert never holds: {msg}").at(current("T.device_assert").location)
+            raise LanguageError(f"the condition of T.device_assert is always false: {msg}").at(
+                current("T.device_assert").location
+            )
         return
     emit("device_assert", [as_condition(condition), str(msg)])
 

@@ -1,4 +1,4 @@
-"""Names that installed backends add to the language, for what their chips alone can do.
+"""Names that installed backends add to the language, for features of their chips.
 
 ``TargetSpec.language`` says which, and where each is: the core's ``T.<name>`` is then that function. What such
 functions put into the IR bears the backend's kind and the name that the user wrote, so that every other target can
@@ -25,16 +25,16 @@ _handed_out: dict[CodeType, tuple[Origin, str]] = {}  # functions of backends: w
 
 def offered(name: str) -> Any | None:
     """The function that an installed backend has under this name, or None. Raises LanguageError where two have one."""
-    found = {offer.kind: str(offer.language[name]) for offer in manager.offers() if name in offer.language}
-    if len(set(found.values())) > 1:
+    names = {offer.kind: str(offer.language[name]) for offer in manager.offers() if name in offer.language}
+    if len(set(names.values())) > 1:
         raise LanguageError(
-            f"T.{name} is a name of several targets: {', '.join(found)}",
-            expected="one of them",
-            hint="import it from its backend: " + " or ".join(sorted({p.partition(":")[0] for p in found.values()})),
+            f"T.{name} is defined by several targets: {', '.join(names)}",
+            expected="a name of one target",
+            hint="import it from its backend: " + " or ".join(sorted({p.partition(":")[0] for p in names.values()})),
         )
-    if not found:
+    if not names:
         return None
-    kind, place = next(iter(found.items()))
+    kind, place = next(iter(names.items()))
     module, _, attribute = place.partition(":")
     owner = manager.claims(kind)[0]
     with calling(owner, f"importing {place}, its T.{name}"):

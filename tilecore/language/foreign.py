@@ -1,4 +1,4 @@
-"""Names of the wider language that the core does not have: an error that says why, and what to use instead."""
+"""Errors for names that the core language does not have: why, and what to use instead."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def _missing(name: str, known: list[str]) -> MissingNameError:
     stems = [stem for stem in _STEMS if name.startswith(stem)]
     if stems:
         return MissingNameError(
-            f"T.{name} is one chip's instruction and not part of tilecore.language",
-            found=f"installed targets: {', '.join(kinds())}, none of which offers it",
+            f"T.{name} is an instruction of one chip and not part of tilecore.language",
+            found=f"installed targets: {', '.join(kinds())}, none of which defines it",
             hint=f"{_STEMS[max(stems, key=len)]}; {_OWN_SOURCE}",
         )
     if name in INSTEAD:

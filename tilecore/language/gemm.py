@@ -43,21 +43,23 @@ def gemm(
     policy, k_pack: hints.
     """
     if mbar is not None:
-        raise LanguageError("T.gemm(mbar=...) belongs to one chip", hint="leave it out: what follows sees C")
+        raise LanguageError(
+            "T.gemm(mbar=...) is an option of one chip", hint="remove it: the statements that follow see C complete"
+        )
     operands = product_operands("T.gemm", A, B, C, transpose_A, transpose_B, clear_accum, policy)
     hints = {"k_pack": k_pack if k_pack != 1 else None, **(annotations or {})}
     emit("gemm", operands, hints)
 
 
 def product_operands(
-    what: str, A: Any, B: Any, C: Any, transpose_A: bool, transpose_B: bool, clear_accum: Any, policy: int
+    subject: str, A: Any, B: Any, C: Any, transpose_A: bool, transpose_B: bool, clear_accum: Any, policy: int
 ) -> list[Any]:
     """The operands of an operation that multiplies two tiles, in the order of the tile operation "gemm". Raises
     LanguageError where they do not go together."""
-    a, b, c = (region_of(x, what) for x in (A, B, C))
-    m, k = _matrix(a, "A", transpose_A, what)
-    kb, n = _matrix(b, "B", transpose_B, what)
-    mc, nc = _matrix(c, "C", False, what)
+    a, b, c = (region_of(x, subject) for x in (A, B, C))
+    m, k = _matrix(a, "A", transpose_A, subject)
+    kb, n = _matrix(b, "B", transpose_B, subject)
+    mc, nc = _matrix(c, "C", False, subject)
     for size, other, text in (
         (k, kb, "K of A ({}) does not match K of B ({})"),
         (m, mc, "M of A ({}) does not match M of C ({})"),
@@ -65,16 +67,18 @@ def product_operands(
     ):
         if not same_size(size, other):
             raise LanguageError(
-                f"{what}: " + text.format(size, other),
+                f"{subject}: " + text.format(size, other),
                 found=f"A {describe(a)}, B {describe(b)}, C {describe(c)}"
                 + f", transpose_A={bool(transpose_A)}, transpose_B={bool(transpose_B)}",
                 expected="A [M, K] @ B [K, N] into C [M, N]",
             )
     if (kind_of(a).startswith("float64")) != (kind_of(b).startswith("float64")):
-        raise LanguageError(f"{what}: the element types do not go together", found=f"{kind_of(a)} @ {kind_of(b)}")
+        raise LanguageError(
+            f"{subject}: the element types of A and B do not match", found=f"{kind_of(a)} @ {kind_of(b)}"
+        )
     if not _is_float(c) and (_is_float(a) or _is_float(b)):
         raise LanguageError(
-            f"{what} of floats accumulates into an integer",
+            f"{subject} accumulates products of floats into an integer",
             found=f"{kind_of(a)} @ {kind_of(b)} into {kind_of(c)}",
             expected="a float accumulator",
         )
@@ -86,11 +90,13 @@ def _is_float(region: TensorRegion) -> bool:
     return DType(kind_of(region)).is_float
 
 
-def _matrix(region: TensorRegion, name: str, transposed: bool, what: str) -> tuple[Any, Any]:
+def _matrix(region: TensorRegion, name: str, transposed: bool, subject: str) -> tuple[Any, Any]:
     sizes = extents(region)
     if len(sizes) < 2 or any(not (isinstance(s, int) and s == 1) for s in sizes[:-2]):
         raise LanguageError(
-            f"{what}: {name} is not a matrix", found=describe(region), expected="two axes (leading ones of extent 1)"
+            f"{subject}: {name} is not a matrix",
+            found=describe(region),
+            expected="two axes, and leading axes of extent 1 only",
         )
     rows, columns = sizes[-2:]
     return (columns, rows) if transposed else (rows, columns)

@@ -36,9 +36,9 @@ def sync_grid() -> None:
     builder = current("T.sync_grid")
     if builder.frame is not kernel.frame:
         raise UnsupportedError(
-            "T.sync_grid inside of a loop or an `if`",
-            expected="a statement of the T.Kernel itself",
-            hint="split the loop: one T.Kernel for each step, or a loop of the caller's",
+            "T.sync_grid stands inside a loop or an `if`",
+            expected="a statement directly in T.Kernel",
+            hint="split the loop: write one T.Kernel for each step, or loop in the caller",
         ).at(builder.location)
     kernel.frame.facts.setdefault(_CUTS, []).append(len(kernel.frame.statements))
 
@@ -51,17 +51,17 @@ def parts_of(frame: Any) -> list[Stmt]:
     edges = [0, *cuts, len(frame.statements)]
     pieces = [list(frame.statements[a:b]) for a, b in pairwise(edges)]
     renamed: list[dict[Var, Var]] = [{} for _ in pieces]
-    for number in range(1, len(pieces)):
-        _complete(pieces, number, renamed[number])
+    for part_index in range(1, len(pieces)):
+        _complete(pieces, part_index, renamed[part_index])
     return [_with_repeated(piece, names) for piece, names in zip(pieces, renamed, strict=True)]
 
 
-def _complete(pieces: list[list[Stmt]], number: int, renamed: dict[Var, Var]) -> None:
+def _complete(pieces: list[list[Stmt]], part_index: int, renamed: dict[Var, Var]) -> None:
     """Puts in front of a piece what it needs of those before it: memory that nothing has touched moves there, indices
     and hints are repeated."""
-    needed = {var for statement in pieces[number] for var in collect(statement, Var)}
+    needed = {var for statement in pieces[part_index] for var in collect(statement, Var)}
     kept: list[Stmt] = []
-    for piece in reversed(pieces[:number]):
+    for piece in reversed(pieces[:part_index]):
         for statement in reversed(tuple(piece)):
             if isinstance(statement, Bind) and statement.var in needed:
                 _check_pure(statement)
@@ -69,14 +69,14 @@ def _complete(pieces: list[list[Stmt]], number: int, renamed: dict[Var, Var]) ->
                 renamed[statement.var] = Var(str(statement.var.name), statement.var.ty)
                 kept.append(statement)
             elif isinstance(statement, (AllocBuffer, DeclBuffer)) and statement.buffer in needed:
-                _check_fresh(statement, pieces[:number])
+                _check_fresh(statement, pieces[:part_index])
                 kept.append(statement)
                 piece.remove(statement)
             elif _is_hint(statement) and _buffers(statement) <= needed:
                 kept.append(statement)
                 if not all(is_global(buffer) for buffer in _buffers(statement)):
                     piece.remove(statement)
-    pieces[number][:0] = reversed(kept)
+    pieces[part_index][:0] = reversed(kept)
 
 
 def _buffers(statement: Stmt) -> set[Var]:
@@ -116,7 +116,7 @@ def _check_fresh(alloc: AllocBuffer | DeclBuffer, pieces: list[list[Stmt]]) -> N
 def _lives_on(name: str, statement: Stmt) -> UnsupportedError:
     return UnsupportedError(
         f"{name} is used before and after T.sync_grid",
-        expected="what is needed after it in global memory",
-        hint="keep it in a T.alloc_global, or allocate (load) it once more after T.sync_grid",
+        expected="values that are needed after it in global memory",
+        hint="store it in a T.alloc_global, or allocate and load it again after T.sync_grid",
         location=location_of_span(statement.span),
     )

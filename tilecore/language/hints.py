@@ -1,4 +1,4 @@
-"""Hints that change speed, not meaning: accepted on every target, used where they apply."""
+"""Hints that change speed but not results: accepted on every target, used where they apply."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def annotate(key: str, *values: Any, hints: dict[str, Any] | None = None) -> Non
 def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> None:
     """Run the blocks in panels of ``panel_size`` rows (or columns), so that neighbours share cached data."""
     if order not in ("row", "column", "col"):
-        raise LanguageError(f"T.use_swizzle(order={order!r})", expected='"row" or "column"')
+        raise LanguageError(f"T.use_swizzle: order {order!r} is unknown", expected='"row" or "column"')
     if int(panel_size) < 1:
-        raise LanguageError(f"T.use_swizzle(panel_size={panel_size})", expected="1 or more")
+        raise LanguageError(f"T.use_swizzle: panel_size is {panel_size}", expected="1 or more")
     if enable:
         annotate("use_swizzle", int(panel_size), "row" if order == "row" else "column")
 
@@ -49,11 +49,13 @@ def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = Fa
     annotated = builder.attributes.setdefault("layouts", set())
     for buffer, layout in layout_map.items():
         if not isinstance(buffer, BufferHandle):
-            raise LanguageError("T.annotate_layout maps buffers to layouts", found=repr(buffer))
+            raise LanguageError(
+                "T.annotate_layout has a key that is not a buffer", found=repr(buffer), expected="{buffer: layout}"
+            )
         _check_layout(buffer, layout)
         if buffer.buffer in annotated and not allow_reannotation:
             raise LanguageError(
-                f"{buffer.name} has a layout already", hint="annotate it once, or allow_reannotation=True"
+                f"{buffer.name} already has a layout", hint="annotate it once, or pass allow_reannotation=True"
             )
         annotated.add(buffer.buffer)
         annotate("layout", buffer, hints=layout.to_ir())
@@ -62,14 +64,16 @@ def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = Fa
 def _check_layout(buffer: BufferHandle, layout: Any) -> None:
     if not isinstance(layout, Layout):
         raise LanguageError(
-            f"T.annotate_layout of {buffer.name}", found=repr(layout)[:80], expected="a T.Layout or a T.Fragment"
+            f"T.annotate_layout: the value for {buffer.name} is not a layout",
+            found=repr(layout)[:80],
+            expected="a T.Layout or a T.Fragment",
         )
     sizes = zip(layout.shape, buffer.shape, strict=False)
     if len(layout.shape) != buffer.ndim or any(isinstance(b, int) and a != b for a, b in sizes):
         raise LanguageError(
-            f"the layout of {buffer.name} has another shape",
+            f"the shape of the layout of {buffer.name} does not match the buffer",
             found=f"a layout of shape {layout.shape}",
-            expected=f"shape {buffer.shape}, the buffer's",
+            expected=f"the shape of the buffer, {buffer.shape}",
         )
 
 
@@ -77,7 +81,9 @@ def annotate_safe_value(values: Mapping[Any, Any]) -> None:
     """What reads outside a global buffer give, instead of 0: ``{buffer: value}``."""
     for buffer, value in values.items():
         if not isinstance(buffer, BufferHandle):
-            raise LanguageError("T.annotate_safe_value maps buffers to values", found=repr(buffer))
+            raise LanguageError(
+                "T.annotate_safe_value has a key that is not a buffer", found=repr(buffer), expected="{buffer: value}"
+            )
         annotate("safe_value", buffer, convert(value, buffer.dtype))
 
 
@@ -86,9 +92,9 @@ def annotate_l2_hit_ratio(ratios: Mapping[Any, float]) -> None:
     for buffer, ratio in ratios.items():
         if not isinstance(buffer, BufferHandle) or not 0 <= float(ratio) <= 1:
             raise LanguageError(
-                "T.annotate_l2_hit_ratio maps buffers to parts of their accesses",
+                "T.annotate_l2_hit_ratio does not map a buffer to a ratio",
                 found=f"{getattr(buffer, 'name', buffer)!r}: {ratio!r}",
-                expected="numbers from 0 to 1",
+                expected="{buffer: ratio}, a number from 0 to 1",
             )
         annotate("l2_hit_ratio", buffer, float(ratio))
 
@@ -129,7 +135,7 @@ def annotate_pass_configs(configs: Mapping[Any, Any]) -> None:
         ) from error
     except (TypeError, ValueError) as error:
         raise LanguageError(
-            "T.annotate_pass_configs: a value that cannot be written down",
+            "T.annotate_pass_configs has a value that cannot be stored as plain data",
             found=str(error),
             expected="numbers, text, True, False or None",
         ) from error

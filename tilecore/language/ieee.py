@@ -1,4 +1,4 @@
-"""Arithmetic that is rounded after each operation: no product is merged with a sum around it. float32 and float64."""
+"""Arithmetic on float32 and float64 that is rounded after each operation, without fused multiply-adds."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ _MODES = {"rn": "to nearest even", "rz": "towards zero", "ru": "up", "rd": "down
 
 def _check_mode(name: str, mode: str) -> None:
     if mode not in _MODES:
-        raise LanguageError(f"T.{name}: rounding_mode {mode!r}", expected=", ".join(_MODES))
+        raise LanguageError(f"T.{name}: rounding_mode {mode!r} is unknown", expected=", ".join(_MODES))
     if mode != "rn":
-        raise UnsupportedError(f"T.{name}: rounding {_MODES[mode]} ({mode!r})", expected='"rn", to nearest even')
+        raise UnsupportedError(
+            f"T.{name} does not support rounding {_MODES[mode]} ({mode!r})", expected='"rn", to nearest even'
+        )
 
 
 def _operands(name: str, values: tuple[Any, ...]) -> list[Expr]:
-    """The operands in the type of the first that is no Python number; kept apart from what they are made of."""
+    """The operands in the type of the first that is not a Python number, protected from contraction with others."""
     first = next((as_expr(v) for v in values if not isinstance(v, (int, float))), None)
     kind = str(as_expr(float(values[0])).ty.dtype) if first is None else str(first.ty.dtype)  # type: ignore[arg-type]
     if kind not in ("float32", "float64"):
-        raise LanguageError(f"T.{name} of {kind}", expected="float32 or float64", hint=f"T.cast(x, {'float32'!r})")
-    made = [convert(value, DType(kind)) for value in values]
-    return [value if isinstance(value, FloatImm) else rounded(value) for value in made]
+        raise LanguageError(
+            f"T.{name} is not defined for {kind}", expected="float32 or float64", hint=f"T.cast(x, {'float32'!r})"
+        )
+    operands = [convert(value, DType(kind)) for value in values]
+    return [value if isinstance(value, FloatImm) else rounded(value) for value in operands]
 
 
 def _apply(name: str, mode: str, function: Callable[..., Any], *values: Any) -> Expr:
@@ -79,6 +83,6 @@ def ieee_frsqrt(x: Any) -> Expr:
     """1 / sqrt(x) for float32, rounded once to nearest even."""
     (value,) = _operands("ieee_frsqrt", (x,))
     if str(value.ty.dtype) != "float32":
-        raise UnsupportedError("T.ieee_frsqrt of float64", expected="float32")
+        raise UnsupportedError("T.ieee_frsqrt is not defined for float64", expected="float32")
     one = tirx.const(1.0, "float64")
     return rounded(cast(one / tirx.sqrt(cast(value, "float64")), "float32"))

@@ -12,15 +12,15 @@ from tilecore.language.symbols import ConstDim
 _PLAIN = (numbers.Integral, ConstDim)
 
 
-def whole_number(value: Any, what: str, least: int | None = None) -> int:
-    """``value`` as a Python int. Raises LanguageError, which calls it ``what``, where it is none that is known when
-    compiling, or is less than ``least``."""
+def whole_number(value: Any, subject: str, least: int | None = None) -> int:
+    """``value`` as a Python int. Raises LanguageError, in which ``subject`` names it, if it is not an integer that is
+    known when compiling, or is less than ``least``."""
     expected = "an int that is known when compiling" + ("" if least is None else f", at least {least}")
     number = getattr(value, "value", value) if type(value).__name__ in ("IntImm", "ConstDim") else value
     if isinstance(number, bool) or not isinstance(number, numbers.Integral):
-        raise LanguageError(f"{what} is no int", found=repr(value)[:80], expected=expected)
+        raise LanguageError(f"{subject} is not an int", found=repr(value)[:80], expected=expected)
     if least is not None and int(number) < least:
-        raise LanguageError(f"{what} is {int(number)}", expected=expected)
+        raise LanguageError(f"{subject} is {int(number)}", expected=expected)
     return int(number)
 
 
@@ -28,7 +28,7 @@ def whole_number(value: Any, what: str, least: int | None = None) -> int:
 def ceildiv(lhs: Any, rhs: Any) -> Any:
     """``lhs / rhs`` rounded up."""
     if isinstance(rhs, _PLAIN) and int(rhs) == 0:
-        raise LanguageError("T.ceildiv by zero", found=f"{lhs} / 0")
+        raise LanguageError("T.ceildiv divides by zero", found=f"{lhs} / 0")
     if isinstance(lhs, _PLAIN) and isinstance(rhs, _PLAIN):
         return -(-_number(lhs) // _number(rhs))
     from tilecore.language.values import as_expr
@@ -65,7 +65,7 @@ def floormod(a: Any, b: Any) -> Any:
 def truncdiv(a: Any, b: Any) -> Any:
     """``a / b`` rounded towards zero, as C's ``/``."""
     if isinstance(b, _PLAIN) and int(b) == 0:
-        raise LanguageError("T.truncdiv by zero", found=f"{a} / 0")
+        raise LanguageError("T.truncdiv divides by zero", found=f"{a} / 0")
     if isinstance(a, _PLAIN) and isinstance(b, _PLAIN):
         quotient = abs(int(a)) // abs(int(b))
         return quotient if (int(a) < 0) == (int(b) < 0) else -quotient
@@ -97,8 +97,8 @@ def shift_right(a: Any, b: Any) -> Any:
 
 def index_to_coordinates(index: Any, shape: Any) -> list[Any]:
     """The coordinates of element ``index`` of a tile of this shape, counted row by row."""
-    found = []
+    coordinates = []
     for size in reversed(list(shape)):
-        found.append(index % size)
+        coordinates.append(index % size)
         index = index // size
-    return list(reversed(found))
+    return list(reversed(coordinates))

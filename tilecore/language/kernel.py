@@ -44,7 +44,7 @@ class Kernel:
                     f"grid extent {letter} of T.Kernel is a {extent.ty.dtype}",
                     found=str(extent),
                     expected="an integer",
-                    hint="T.ceildiv(a, b) counts tiles, the last one in part too; a // b rounds down",
+                    hint="T.ceildiv(a, b) counts tiles including a partial last one; a // b rounds down",
                 )
             if isinstance(extent, IntImm) and int(extent) < 0:
                 raise LanguageError(f"grid extent {letter} of T.Kernel is negative", found=str(extent))
@@ -62,14 +62,14 @@ class Kernel:
     def __enter__(self) -> Any:
         builder = current("T.Kernel")
         if builder.enclosing("kernel") is not None:
-            raise LanguageError("a T.Kernel inside a T.Kernel", hint="put them one after the other")
+            raise LanguageError("a T.Kernel stands inside another T.Kernel", hint="write one after the other")
         count = len(self.blocks)
         if self.unpacked and len(self.names) != count and "*" not in self.names:
             raise LanguageError(
                 f"T.Kernel has {count} grid {'extent' if count == 1 else 'extents'} and {len(self.names)} "
                 f"{'name' if len(self.names) == 1 else 'names'}",
                 found=", ".join(self.names),
-                expected=f"{count} of them, or one name for all, without parentheses",
+                expected=f"{count} {'name' if count == 1 else 'names'}, or one name without parentheses for all",
             )
         names = self.names if len(self.names) == count else tuple(f"b{_LETTERS[i]}" for i in range(count))
         names = tuple(f"b{_LETTERS[i]}" if n in ("v", "*") else n for i, n in enumerate(names))
@@ -95,8 +95,8 @@ class Kernel:
 
         builder.close(self.frame)
         with between():
-            made = [self._launch(part, fresh=number > 0) for number, part in enumerate(parts_of(self.frame))]
-        for kernel in made:
+            body = [self._launch(part, fresh=axis > 0) for axis, part in enumerate(parts_of(self.frame))]
+        for kernel in body:
             builder.emit(kernel)
 
     def _launch(self, body: Stmt, fresh: bool) -> Stmt:
@@ -121,13 +121,19 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _three(given: Any, name: str) -> tuple[int, int, int]:
+def _three(values: Any, name: str) -> tuple[int, int, int]:
     """Extents along x, y and z of a keyword of T.Kernel."""
-    if any(is_kernel_value(size) for size in _tuple(given)):
-        raise LanguageError(f"T.Kernel({name}=...) must be known when compiling", found=str(given))
-    sizes = [whole_number(size, f"T.Kernel({name}=...)") for size in _tuple(given)]
+    if any(is_kernel_value(size) for size in _tuple(values)):
+        raise LanguageError(
+            f"T.Kernel({name}=...) is not known when compiling", found=str(values), expected="Python ints"
+        )
+    sizes = [whole_number(size, f"T.Kernel({name}=...)") for size in _tuple(values)]
     if not 1 <= len(sizes) <= 3 or any(size < 1 for size in sizes):
-        raise LanguageError(f"T.Kernel({name}=...) is wrong", found=str(given), expected="one to three positive ints")
+        raise LanguageError(
+            f"T.Kernel({name}=...) is not one to three positive ints",
+            found=str(values),
+            expected="one to three positive ints",
+        )
     x, y, z = [*sizes, 1, 1][:3]
     return x, y, z
 
@@ -137,17 +143,17 @@ def _check_clusters(cluster: tuple[int, int, int], blocks: list[Any]) -> None:
     for letter, size, extent in zip(_LETTERS, cluster, [*blocks, *[IntImm("int32", 1)] * 2], strict=False):
         if isinstance(extent, IntImm) and int(extent) % size:
             raise LanguageError(
-                f"T.Kernel has {int(extent)} blocks along {letter}, which are no whole clusters",
+                f"T.Kernel has {int(extent)} blocks along {letter}, which is not a whole number of clusters",
                 found=f"cluster_dims={cluster}",
                 expected=f"a grid that is a multiple of {size} blocks along {letter}",
             )
 
 
-def open_kernel(what: str) -> Kernel:
-    """The T.Kernel that is being built; a LanguageError says that ``what`` stands outside one."""
-    frame = current(what).enclosing("kernel")
+def open_kernel(subject: str) -> Kernel:
+    """The T.Kernel that is being built; raises a LanguageError about ``subject`` if there is none."""
+    frame = current(subject).enclosing("kernel")
     if frame is None:
-        raise LanguageError(f"{what} outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
+        raise LanguageError(f"{subject} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
     return frame.facts["kernel"]
 
 
@@ -167,7 +173,7 @@ def get_block_binding(dim: int = 0) -> Var:
     axis = whole_number(dim, "the axis of T.get_block_binding")
     if not 0 <= axis < len(variables):
         raise LanguageError(
-            f"grid axis {axis}", expected=f"0 to {len(variables) - 1}, of {len(variables)} grid extents"
+            f"grid axis {axis} does not exist", expected=f"0 to {len(variables) - 1}, of {len(variables)} grid extents"
         )
     return variables[axis]
 
@@ -184,7 +190,7 @@ def get_thread_extent(dim: int = 0) -> int:
 
 def _dim(dim: int) -> int:
     if whole_number(dim, "the axis") not in (0, 1, 2):
-        raise LanguageError(f"thread axis {dim}", expected="0, 1 or 2")
+        raise LanguageError(f"thread axis {dim} does not exist", expected="0, 1 or 2")
     return dim
 
 
@@ -192,7 +198,7 @@ def thread_loop(axis: Axis, tag: str) -> list[Any]:
     """One iteration per thread: the loop's variable is the thread's index."""
     names = [f"threadIdx.{letter}" for letter in _LETTERS]
     if tag not in names:
-        raise LanguageError(f"T.thread_binding to {tag!r}", expected=", ".join(names))
+        raise LanguageError(f"T.thread_binding: {tag!r} is not a thread index", expected=", ".join(names))
     kernel = open_kernel("T.thread_binding")
     dim = names.index(tag)
     if not isinstance(axis.extent, IntImm) or int(axis.extent) != kernel.threads[dim]:

@@ -1,4 +1,4 @@
-"""Names of Triton, torch, numpy and of kernels in C that users try first, and what the tile language has for each."""
+"""Names of Triton, torch, numpy and C kernels that users may try, and the equivalent in the tile language."""
 
 from __future__ import annotations
 

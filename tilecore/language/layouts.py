@@ -1,4 +1,4 @@
-"""Memory layouts by hand: T.Layout for buffers in memory, T.Fragment for tiles spread over threads."""
+"""Layouts that users write: T.Layout for buffers in memory, T.Fragment for tiles distributed over threads."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ class Layout:
     def __init__(self, shape: Sequence[int], forward_fn: Callable[..., Any]) -> None:
         if not isinstance(shape, (tuple, list)):
             raise LanguageError(
-                f"T.{type(self).__name__}: the shape is no list", found=repr(shape)[:80], expected="one size an axis"
+                f"T.{type(self).__name__}: the shape is not a list or a tuple",
+                found=repr(shape)[:80],
+                expected="one size for each axis",
             )
         if not callable(forward_fn):
             raise LanguageError(
-                f"T.{type(self).__name__}: {forward_fn!r} is no function",
-                expected="a function of one index an axis: lambda i, j: ...",
+                f"T.{type(self).__name__}: {forward_fn!r} is not a function",
+                expected="a function of one index for each axis: lambda i, j: ...",
             )
         self.shape = tuple(whole_number(size, f"a size of T.{type(self).__name__}", 1) for size in shape)
         self.forward_fn = forward_fn
@@ -41,15 +43,15 @@ class Layout:
         from tilecore.ir.nodes import Var, tirx
         from tilecore.language.values import as_expr
 
-        indices = [Var(f"i{number}", "int32") for number in range(arguments)]
+        indices = [Var(f"i{axis}", "int32") for axis in range(arguments)]
         try:
-            made = function(*indices)
+            results = function(*indices)
         except TypeError as error:
             raise LanguageError(f"the function of {self!r} does not take {arguments} indices: {error}") from error
-        places = [as_expr(place) for place in (made if isinstance(made, (tuple, list)) else [made])]
+        places = [as_expr(place) for place in (results if isinstance(results, (tuple, list)) else [results])]
         for place in places:
             if not str(place.ty.dtype).startswith(("int", "uint")):
-                raise LanguageError(f"the function of {self!r} gives {place}", expected="integer expressions")
+                raise LanguageError(f"the function of {self!r} returns {place}", expected="integer expressions")
         return tirx.IndexMap(indices, places, None)
 
     def __repr__(self) -> str:
@@ -73,7 +75,7 @@ class Fragment(Layout):
         forward_index_fn: Callable[..., Any] | None = None,
     ) -> None:
         if (forward_fn is None) == (forward_thread_fn is None):
-            raise LanguageError("a T.Fragment takes either forward_fn or forward_thread_fn")
+            raise LanguageError("a T.Fragment has both forward_fn and forward_thread_fn", expected="one of them")
         super().__init__(shape, forward_fn or (lambda *i: [forward_index_fn(*i)] if forward_index_fn else []))
         self.forward_thread_fn = forward_thread_fn
         self.replicate = whole_number(replicate, "T.Fragment(replicate=...)", 1)
@@ -94,5 +96,5 @@ class Fragment(Layout):
 def layout_hint(layout: Any) -> dict[str, Any]:
     """``loop_layout=`` as it stands in the IR."""
     if not isinstance(layout, Layout):
-        raise LanguageError("loop_layout", found=repr(layout)[:80], expected="a T.Fragment")
+        raise LanguageError("loop_layout is not a T.Fragment", found=repr(layout)[:80], expected="a T.Fragment")
     return layout.to_ir()

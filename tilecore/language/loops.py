@@ -31,7 +31,7 @@ def _axis(start: Any, stop: Any, step: Any = None) -> Axis:
     if stop is None:
         start, stop = 0, start
     if is_kernel_value(step):
-        raise LanguageError("the step of a loop is a kernel value", expected="a Python int other than 0")
+        raise LanguageError("the step of a loop is a value of the kernel", expected="a Python int other than 0")
     step = 1 if step is None else whole_number(step, "the step of a loop")
     if step == 0:
         raise LanguageError("the step of a loop is 0", expected="a Python int other than 0")
@@ -90,7 +90,7 @@ def Parallel(
     global buffers outside their bounds are masked: reads give 0, writes are dropped.
     """
     if not extents:
-        raise LanguageError("T.Parallel needs at least one extent")
+        raise LanguageError("T.Parallel has no extents", expected="one extent for each loop variable")
     notes = dict(annotations or {})
     for name, value in (("coalesced_width", coalesced_width), ("prefer_async", prefer_async)):
         if value is not None:
@@ -121,7 +121,7 @@ def Pipelined(
     """
     stages = whole_number(num_stages, "T.Pipelined(num_stages=...)")
     if stages < 0:
-        raise LanguageError("num_stages is negative", found=str(num_stages))
+        raise LanguageError("num_stages is negative", found=str(num_stages), expected="0 or more")
     notes: dict[str, Any] = {"num_stages": stages, **(annotations or {})}
     for name, numbers in (("order", order), ("stage", stage)):
         if numbers is not None:
@@ -129,11 +129,13 @@ def Pipelined(
     return LoopSpec("pipelined", (_axis(start, stop),), annotations=notes)
 
 
-def _schedule(numbers: Any, what: str) -> list[int]:
+def _schedule(numbers: Any, subject: str) -> list[int]:
     """A schedule by hand: a number for each statement."""
     if not isinstance(numbers, (list, tuple)):
-        raise LanguageError(f"{what} is no list", found=repr(numbers)[:80], expected="one int for each statement")
-    return [whole_number(number, f"a number of {what}") for number in numbers]
+        raise LanguageError(
+            f"{subject} is not a list or a tuple", found=repr(numbers)[:80], expected="one int for each statement"
+        )
+    return [whole_number(number, f"a number of {subject}") for number in numbers]
 
 
 def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: int = 8) -> LoopSpec:
@@ -144,12 +146,14 @@ def Persistent(domain: Sequence[Any], wave_size: Any, index: Any, group_size: in
     """
     if not isinstance(domain, (list, tuple)):
         raise LanguageError(
-            "the domain of T.Persistent is no list", found=repr(domain)[:80], expected="a list of one size an axis"
+            "the domain of T.Persistent is not a list or a tuple",
+            found=repr(domain)[:80],
+            expected="a list of one size for each axis",
         )
     sizes = [_extent(d) for d in domain]
     group_size = whole_number(group_size, "T.Persistent(group_size=...)", 1)
     if not sizes:
-        raise LanguageError("T.Persistent over nothing", expected="at least one axis")
+        raise LanguageError("the domain of T.Persistent is empty", expected="at least one axis")
     total = sizes[0]
     for size in sizes[1:]:
         total = total * size
@@ -173,14 +177,14 @@ def _coordinates(tile: Any, sizes: list[Any], group: int) -> tuple[Any, ...]:
     last, others = sizes[-1], sizes[:-1]
     if not others:
         return (tile,)
-    rest = others[0]
+    remaining = others[0]
     for size in others[1:]:
-        rest = rest * size
-    span = rest * group
-    number = tile // span
-    width = tirx.min(last - number * group, tirx.const(group, str(last.ty.dtype)))
+        remaining = remaining * size
+    span = remaining * group
+    axis = tile // span
+    width = tirx.min(last - axis * group, tirx.const(group, str(last.ty.dtype)))
     within = tile % span
-    coordinates = [number * group + within % width]
+    coordinates = [axis * group + within % width]
     flat = within // width
     for size in reversed(others):
         coordinates.append(flat % size)
@@ -195,7 +199,7 @@ def thread_binding(
     from tilecore.language.kernel import thread_loop
 
     if thread is None:
-        raise LanguageError("T.thread_binding needs thread=", expected='thread="threadIdx.x", .y or .z')
+        raise LanguageError("T.thread_binding is called without thread=", expected='thread="threadIdx.x", .y or .z')
     return thread_loop(_axis(start, stop), str(thread))
 
 
@@ -219,6 +223,8 @@ def all_of(*conditions: Any) -> Any:
     return result
 
 
-def _check_conditions(conditions: tuple[Any, ...], what: str) -> None:
+def _check_conditions(conditions: tuple[Any, ...], subject: str) -> None:
     if not conditions:
-        raise LanguageError(f"{what} of nothing", expected="one condition or more, apart by commas")
+        raise LanguageError(
+            f"{subject} is called without conditions", expected="one or more conditions, separated by commas"
+        )

@@ -17,23 +17,25 @@ from tilecore.tracing.builder import current
 _STEMS = {"shared.dyn": "shared", "shared": "shared", "local.fragment": "fragment", "local": "local"}
 
 
-def _shape(shape: Any, what: str, static: bool = True) -> list[Any]:
+def _shape(shape: Any, subject: str, static: bool = True) -> list[Any]:
     sizes = list(shape) if isinstance(shape, (tuple, list)) else [shape]
-    made = []
+    sizes_out = []
     for size in sizes:
         value = Analyzer().simplify(as_expr(size))
         if not str(value.ty.dtype).startswith(("int", "uint")):
-            raise LanguageError(f"{what}: the size {size} is no integer", found=f"shape {tuple(sizes)}")
+            raise LanguageError(f"{subject}: the size {size} is not an integer", found=f"shape {tuple(sizes)}")
         if static and not isinstance(value, IntImm):
             raise LanguageError(
-                f"{what}: the size {value} is not known when compiling",
+                f"{subject}: the size {value} is not known when compiling",
                 expected="constant sizes for on-chip memory",
                 hint="choose a tile size and loop over the axis",
             )
         if isinstance(value, IntImm) and int(value) < 1:
-            raise LanguageError(f"{what}: a size is {int(value)}", found=f"shape {tuple(sizes)}", expected="at least 1")
-        made.append(value)
-    return made
+            raise LanguageError(
+                f"{subject}: a size is {int(value)}", found=f"shape {tuple(sizes)}", expected="at least 1"
+            )
+        sizes_out.append(value)
+    return sizes_out
 
 
 class _Unnamed(BufferHandle):
@@ -68,11 +70,11 @@ class _Unnamed(BufferHandle):
 
 
 def allocate(
-    shape: Any, dtype: Any, scope: str, what: str, after: Callable[[BufferHandle], None] | None = None
+    shape: Any, dtype: Any, scope: str, subject: str, after: Callable[[BufferHandle], None] | None = None
 ) -> BufferHandle:
     """A buffer that gets its name from the assignment; ``after`` is called with it once it is allocated."""
-    current(what)
-    return _Unnamed(_shape(shape, what), str(DType(dtype)), scope, after)
+    current(subject)
+    return _Unnamed(_shape(shape, subject), str(DType(dtype)), scope, after)
 
 
 def alloc_shared(shape: Any, dtype: Any = "float32", scope: str = "shared.dyn") -> BufferHandle:
@@ -151,14 +153,14 @@ def alloc_global(shape: Any, dtype: Any = "float32", scope: str = "global") -> B
     return _workspace(shape, dtype, scope, "T.alloc_global")
 
 
-def _workspace(shape: Any, dtype: Any, scope: str, what: str) -> BufferHandle:
-    if current(what).enclosing("kernel") is not None:
+def _workspace(shape: Any, dtype: Any, scope: str, subject: str) -> BufferHandle:
+    if current(subject).enclosing("kernel") is not None:
         raise LanguageError(
-            f"{what} inside T.Kernel",
+            f"{subject} stands inside T.Kernel",
             expected="before `with T.Kernel(...)`",
-            hint="T.alloc_shared, T.alloc_fragment and T.alloc_local make memory on chip",
+            hint="T.alloc_shared, T.alloc_fragment and T.alloc_local allocate on-chip memory",
         )
-    return _Workspace(_shape(shape, what, static=False), str(DType(dtype)), scope)
+    return _Workspace(_shape(shape, subject, static=False), str(DType(dtype)), scope)
 
 
 class _Workspace(_Unnamed):
@@ -197,25 +199,25 @@ def view(src: BufferHandle, shape: Any = None, dtype: Any = None, strides: Any =
     """The same memory with another shape or element type; the number of bytes stays."""
     builder = current("T.view")
     if not isinstance(src, BufferHandle):
-        raise LanguageError("T.view takes a buffer", found=type(src).__name__)
+        raise LanguageError("the first argument of T.view is not a buffer", found=type(src).__name__)
     if strides is not None:
-        raise LanguageError("T.view(strides=...) is not supported", hint="declare the parameter a T.StridedTensor")
+        raise LanguageError("T.view(strides=...) is not supported", hint="declare the parameter as a T.StridedTensor")
     kind = str(src.dtype if dtype is None else DType(dtype))
     sizes = list(src.shape) if shape is None else (list(shape) if isinstance(shape, (tuple, list)) else [shape])
     if shape is None and DType(kind).bits != src.dtype.bits:
         sizes[-1] = sizes[-1] * src.dtype.bits // DType(kind).bits
     if kind != src.dtype and min(DType(kind).bits, src.dtype.bits) < 8:
         raise UnsupportedError(
-            f"{src.name} is viewed as another element type",
+            f"T.view changes the element type of {src.name}, which has elements of 4 bits",
             found=f"{src.dtype} as {kind}",
-            expected="elements of a byte or more: two of 4 bits share one",
-            hint="pass the tensor as T.uint8 and take the halves with & 15 and >> 4",
+            expected="elements of one byte or more, because two elements of 4 bits share a byte",
+            hint="pass the tensor as T.uint8 and extract the two halves with & 15 and >> 4",
         )
     _check_same_bytes(src, sizes, kind)
-    made = _View([as_expr(s) for s in sizes], kind, src.scope())
-    made.source = src.buffer
+    view_buffer = _View([as_expr(s) for s in sizes], kind, src.scope())
+    view_buffer.source = src.buffer
     _ = builder
-    return made
+    return view_buffer
 
 
 def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
@@ -226,7 +228,7 @@ def _check_same_bytes(src: BufferHandle, sizes: list[Any], kind: str) -> None:
         want = want * as_expr(size)
     if isinstance(Analyzer().simplify(have - want), IntImm) and int(Analyzer().simplify(have - want)) != 0:
         raise LanguageError(
-            f"a view of {src.name} has another size",
+            f"the size of a view of {src.name} does not match the buffer",
             found=f"shape {tuple(sizes)} of {kind}",
             expected=f"as many bytes as shape {src.shape} of {src.dtype}",
         )
@@ -247,8 +249,8 @@ def empty(*shape: Any, dtype: Any = "float32") -> Any:
     builder = current("T.empty")
     if builder.on_empty is None:
         raise LanguageError(
-            "T.empty belongs in an eager kernel (@tilecore.jit without @T.prim_func)",
-            hint="T.alloc_shared and T.alloc_fragment make on-chip memory",
+            "T.empty is called outside an eager kernel (@tilecore.jit without @T.prim_func)",
+            hint="T.alloc_shared and T.alloc_fragment allocate on-chip memory",
         )
     sizes = list(shape)
     if sizes and isinstance(sizes[0], (tuple, list)):

@@ -33,7 +33,7 @@ def _unary(name: str, doc: str, plain: Callable[[float], float] | None = None, i
             return plain(x)  # type: ignore[arg-type]
         value = as_expr(x)
         if integers and not _kind(value).is_integer:
-            raise LanguageError(f"T.{name} of {_kind(value)}", found=str(value), expected="an integer")
+            raise LanguageError(f"T.{name} is not defined for {_kind(value)}", found=str(value), expected="an integer")
         if not integers and not _kind(value).is_float:
             value = convert(value, "float32")
         return getattr(tirx, name)(value)
@@ -95,7 +95,7 @@ def _test(name: str, doc: str) -> Any:
     def function(x: Any) -> Expr:
         value = as_expr(x)
         if not _kind(value).is_float:
-            raise LanguageError(f"T.{name} of {_kind(value)}", expected="a float")
+            raise LanguageError(f"T.{name} is not defined for {_kind(value)}", expected="a float")
         narrow = _kind(value) in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")  # TVM refuses them
         return getattr(tirx, name)(convert(value, "float32") if narrow else value)
 
@@ -188,7 +188,7 @@ def cast(value: Any, dtype: Any, round: str = "", sat: bool = True, rbits: Any =
     """
     if round not in ("", "rn") or rbits is not None or not sat:
         raise LanguageError(
-            "T.cast: rounding modes other than to nearest even, with saturation, are a chip's own",
+            "T.cast rounds to nearest even and saturates; other modes are options of one chip",
             found=f"round={round!r}, sat={sat}",
         )
     return convert(value, str(DType(dtype)))
@@ -210,7 +210,9 @@ def reinterpret(value: Any, dtype: Any) -> Any:
     expression = as_expr(value)
     kind = DType(dtype)
     if _kind(expression).bits != kind.bits:
-        raise LanguageError(f"T.reinterpret of {_kind(expression)} as {kind}", expected="types of the same width")
+        raise LanguageError(
+            f"T.reinterpret cannot read {_kind(expression)} as {kind}", expected="types of the same width"
+        )
     return tirx.reinterpret(ir_dtype(kind), expression)
 
 

@@ -1,4 +1,4 @@
-"""Python's operators on what users hold of a kernel."""
+"""Python's operators on the handles and values of a kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Arithmetic(KernelValue):
     def __bool__(self) -> bool:
         raise LanguageError(
             "a value of the kernel is used as a Python condition",
-            hint="decide with `if` directly in the kernel or a T.macro, or with T.if_then_else",
+            hint="write the `if` directly in the kernel or in a T.macro, or use T.if_then_else",
         )
 
 

@@ -31,7 +31,7 @@ class Pointer:
         """The parameter of the function's IR."""
         if self.buffer is None:
             raise LanguageError(
-                f"parameter {self.name!r} is a T.ptr that nothing gives a shape",
+                f"parameter {self.name!r} is a T.ptr without a shape",
                 expected=f"A = T.make_tensor({self.name}, shape, dtype) in the body",
             )
         return self.buffer
@@ -46,15 +46,18 @@ def make_tensor(ptr: Any, shape: Any, dtype: Any = "float32", strides: Any = Non
     builder = current("T.make_tensor")
     if not isinstance(ptr, Pointer):
         raise LanguageError(
-            "T.make_tensor takes a parameter that is a T.ptr", found=type(ptr).__name__, hint="T.view reshapes a tensor"
+            "the first argument of T.make_tensor is not a T.ptr parameter",
+            found=type(ptr).__name__,
+            hint="T.view reshapes a tensor",
         )
     if ptr.buffer is not None:
         raise UnsupportedError(
-            f"a second T.make_tensor of {ptr.name}", hint="T.view(tensor, shape, dtype) is the same memory otherwise"
+            f"T.make_tensor is called twice for {ptr.name}",
+            hint="T.view(tensor, shape, dtype) gives the memory another shape",
         ).at(builder.location)
     if ptr.kind.dtype is not None and ptr.kind.dtype != DType(dtype):
         raise LanguageError(
-            f"T.make_tensor of {ptr.name} has another element type",
+            f"the element type of T.make_tensor does not match {ptr.name}",
             found=str(DType(dtype)),
             expected=str(ptr.kind.dtype),
         )
@@ -73,16 +76,18 @@ def access_ptr(
     current("T.access_ptr")
     access = {1: "r", 2: "w", 3: "rw"}.get(access_type, access_type) if isinstance(access_type, int) else access_type
     if access not in ("r", "w", "rw"):
-        raise LanguageError("T.access_ptr: unknown access", found=str(access_type), expected='"r", "w" or "rw"')
+        raise LanguageError(
+            "T.access_ptr: the access type is unknown", found=str(access_type), expected='"r", "w" or "rw"'
+        )
     region = region_of(base, "T.access_ptr")
     buffer = region.source
     if is_fragment(buffer):
         raise UnsupportedError(
-            f"the address of {buffer.name}, a fragment: its elements lie in registers of many threads",
+            f"the fragment {buffer.name} has no address: its elements are in registers of many threads",
             hint="copy it to shared memory, or use T.alloc_local",
         )
     if DType(str(buffer.dtype)).bits < 8:
-        raise UnsupportedError(f"the address of an element of {buffer.name}: two of them share a byte")
+        raise UnsupportedError(f"an element of {buffer.name} has no address: two elements share a byte")
     indices = [r.min for r in region.region]
     indices[-1] = indices[-1] + as_expr(offset)
     return address(load(buffer, indices), str(access))

@@ -66,9 +66,11 @@ def rng_init(seed: Any, seq: Any = None, off: Any = 0, generator: str = "philox4
     kernel = open_kernel("T.rng_init")
     builder = current()
     if "philox" not in str(generator).lower():
-        raise UnsupportedError(f"T.rng_init: generator {generator!r}", expected="Philox4x32-10").at(builder.location)
+        raise UnsupportedError(f"T.rng_init: generator {generator!r} is unknown", expected="Philox4x32-10").at(
+            builder.location
+        )
     if any(frame.facts.get("parallel") for frame in builder.frames):
-        raise LanguageError("T.rng_init in T.Parallel", hint="start the generator once, before the loop")
+        raise LanguageError("T.rng_init stands in T.Parallel", hint="start the generator once, before the loop")
     low, high = _halves(_wide(seed))
     thread = None
     if seq is None:
@@ -116,7 +118,10 @@ def rng_rand_float(bit: int = 32, dist: str = "uniform") -> Expr:
     sqrt(-2 ln u) cos(2 pi v) of two uniform numbers drawn in this order.
     """
     if bit not in (32, 64) or dist not in ("uniform", "normal"):
-        raise LanguageError(f"T.rng_rand_float(bit={bit}, dist={dist!r})", expected='32 or 64, "uniform" or "normal"')
+        raise LanguageError(
+            f"T.rng_rand_float(bit={bit}, dist={dist!r}) is not supported",
+            expected='bit 32 or 64, and dist "uniform" or "normal"',
+        )
     words = _draw((2 if bit == 64 else 1) * (2 if dist == "normal" else 1), "T.rng_rand_float")
     uniform = [_uniform(words[i : i + bit // 32]) for i in range(0, len(words), bit // 32)]
     if dist == "uniform":
@@ -137,13 +142,13 @@ def _uniform(words: list[Expr]) -> Expr:
 # -- positions -----------------------------------------------------------------------------------------------
 
 
-def _draw(count: int, what: str) -> list[Expr]:
+def _draw(count: int, subject: str) -> list[Expr]:
     """The next ``count`` random words."""
-    kernel = open_kernel(what)
+    kernel = open_kernel(subject)
     builder = current()
     state: _State | None = kernel.frame.facts.get("rng")
     if state is None:
-        raise LanguageError(f"{what} before T.rng_init", expected="T.rng_init(seed) earlier in the kernel")
+        raise LanguageError(f"{subject} is called before T.rng_init", expected="T.rng_init(seed) earlier in the kernel")
     loops = [frame for frame in builder.frames if frame.kind == "loop"]
     outer = next((n for n, frame in enumerate(loops) if frame.facts.get("parallel")), None)
     if outer is None:
@@ -151,16 +156,16 @@ def _draw(count: int, what: str) -> list[Expr]:
         state.position.store(first + count)
         sequence = state.sequence if state.thread is None else state.sequence + state.thread
     else:
-        first = builder.bind("rng_at", _place_in_nest(builder, state, loops[outer:], count, what))
+        first = builder.bind("rng_at", _place_in_nest(builder, state, loops[outer:], count, subject))
         sequence = state.sequence
     return [_word(builder, state.key, first + n if n else first, sequence) for n in range(count)]
 
 
-def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: int, what: str) -> Expr:
+def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: int, subject: str) -> Expr:
     """Where an iteration of a T.Parallel nest draws: its number times the draws of an iteration, after the start."""
     if not all(frame.facts.get("parallel") for frame in loops):
         raise UnsupportedError(
-            f"{what} in a loop inside T.Parallel",
+            f"{subject} stands in a loop inside T.Parallel",
             expected="a fixed number of draws in each iteration of T.Parallel",
             hint="make the inner loop an axis of T.Parallel",
         ).at(builder.location)
@@ -174,7 +179,9 @@ def _place_in_nest(builder: Builder, state: _State, loops: list[Frame], count: i
     if draws is None:
         draws = state.nests[id(loops[0])] = _open_nest(builder, state, loops, iterations)
     if draws.innermost is not loops[-1]:
-        raise UnsupportedError(f"{what} at different depths of a T.Parallel nest").at(builder.location)
+        raise UnsupportedError(
+            f"{subject} stands at different depths of a T.Parallel nest", expected="all draws in the innermost body"
+        ).at(builder.location)
     place = draws.start + number * draws.per_iteration + draws.count
     draws.count += count
     draws.outside.statements[draws.place] = Bind(
@@ -208,14 +215,14 @@ def _word(builder: Builder, key: tuple[Expr, Expr], position: Expr, sequence: Ex
     words = philox(builder, (*_halves(block), *_halves(sequence)), key)
     which = Cast("int32", position & tirx.const(3, "int64"))
     chosen: Any = words[3]
-    for number in (2, 1, 0):
-        chosen = tirx.Select(as_expr(which == number), words[number], chosen)
+    for index in (2, 1, 0):
+        chosen = tirx.Select(as_expr(which == index), words[index], chosen)
     return builder.bind("random", chosen)
 
 
 def philox(builder: Builder, counter: tuple[Expr, ...], key: tuple[Expr, Expr]) -> list[Expr]:
     """The four uint32 of Philox4x32-10 for a counter of four and a key of two."""
-    c0, c1, c2, c3 = (builder.bind("c", word) for word in counter)
+    c0, c1, c2, c3 = (builder.bind("c", lane) for lane in counter)
     for number in range(_ROUNDS):
         k0, k1 = (k + tirx.const(w * number & _MASK, "uint32") for k, w in zip(key, _WEYL, strict=True))
         high0, low0 = _product(builder, c0, _MULTIPLIERS[0])

@@ -32,61 +32,69 @@ def reduce(
     """
     if reduce_type not in KINDS:
         raise LanguageError(
-            f"T.reduce: {reduce_type!r} is no kind of reduction",
+            f"T.reduce: {reduce_type!r} is not a kind of reduction",
             expected=", ".join(map(repr, KINDS)),
             hint=_near(reduce_type),
         )
-    what = f"T.reduce_{reduce_type}"
-    source = region_of(buffer, what)
-    axes = _axes(dim, source, what)
+    subject = f"T.reduce_{reduce_type}"
+    source = region_of(buffer, subject)
+    axes = _axes(dim, source, subject)
     sizes = extents(source)
     left = [size for axis, size in enumerate(sizes) if axis not in axes]
-    made = _result(source, left, reduce_type, clear, what) if out is None else None
-    target = region_of(out if made is None else made, what)
+    result = _result(source, left, reduce_type, clear, subject) if out is None else None
+    target = region_of(out if result is None else result, subject)
     kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
-    given = extents(target)
-    if not (_fits(left, given) or _fits(kept, given) or (not left and given == [1])):
+    output_shape = extents(target)
+    if not (_fits(left, output_shape) or _fits(kept, output_shape) or (not left and output_shape == [1])):
         raise LanguageError(
-            f"{what}: the output's shape does not fit",
+            f"{subject}: the shape of the output does not fit",
             found=f"{describe(source)} along dim {dim} into {describe(target)}",
             expected=f"shape {tuple(left) or (1,)} or {tuple(kept)}",
         )
-    _check_meaning(reduce_type, source, target, what)
+    _check_meaning(reduce_type, source, target, subject)
     for axis in axes[:-1]:  # the last axis of the tile first: the places of the others stay
         del sizes[axis]
         source = _one_axis(source, sizes, kind_of(target), reduce_type, axis, nan_propagate, annotations)
     emit("reduce", [source, target, reduce_type, axes[-1], bool(clear), bool(nan_propagate)], annotations)
-    return made
+    return result
 
 
-def _axes(dim: Any, source: TensorRegion, what: str) -> list[int]:
+def _axes(dim: Any, source: TensorRegion, subject: str) -> list[int]:
     """The axes to reduce as numbers from 0, the last one first."""
     rank = len(source.region)
     given = list(dim) if isinstance(dim, (tuple, list)) else [dim]
     if not given:
-        raise LanguageError(f"{what}: dim names no axis", found=f"dim={dim!r}", expected="an int, or a tuple of ints")
+        raise LanguageError(
+            f"{subject}: dim is not an int or a tuple of ints",
+            found=f"dim={dim!r}",
+            expected="an int, or a tuple of ints",
+        )
     axes = []
     for number in given:
-        axis = whole_number(number, f"{what}(dim=...)")
+        axis = whole_number(number, f"{subject}(dim=...)")
         axis += rank if axis < 0 else 0
         if not 0 <= axis < rank:
-            raise LanguageError(f"{what}: dim {number} of a tile with {rank} axes", found=describe(source))
+            raise LanguageError(
+                f"{subject}: dim {number} is out of range for a tile with {rank} axes", found=describe(source)
+            )
         axes.append(axis)
     if len(set(axes)) < len(axes):
-        raise LanguageError(f"{what}: dim names an axis twice", found=f"dim={dim!r}", expected="each axis once")
+        raise LanguageError(f"{subject}: dim names an axis twice", found=f"dim={dim!r}", expected="each axis once")
     return sorted(axes, reverse=True)
 
 
-def _result(source: TensorRegion, left: list[Any], kind: str, clear: bool, what: str) -> BufferHandle:
+def _result(source: TensorRegion, left: list[Any], kind: str, clear: bool, subject: str) -> BufferHandle:
     """The fragment that a reduction without ``out`` gives: of the tile's type; sums and products of bool and of
     integers of less than 32 bits are int32 or uint32."""
     if not clear:
-        raise LanguageError(f"{what}(clear=False) joins what the output held", expected="an output: out=...")
+        raise LanguageError(
+            f"{subject}(clear=False) is called without an output to accumulate into", expected="out=..."
+        )
     facts = DType(kind_of(source)).facts
     dtype = kind_of(source)
     if kind in _SUMS and facts.kind != "float" and facts.bits < 32:
         dtype = "uint32" if facts.kind == "uint" else "int32"
-    return _fragment(f"{source.source.name}_{kind}", left or [1], dtype, what)
+    return _fragment(f"{source.source.name}_{kind}", left or [1], dtype, subject)
 
 
 _SUMS = ("sum", "prod", "abssum")
@@ -96,16 +104,16 @@ def _one_axis(
     source: TensorRegion, left: list[Any], dtype: str, kind: str, axis: int, nan_propagate: bool, annotations: Any
 ) -> TensorRegion:
     """A fragment of the tile joined along one of several axes, in the type that the rest is joined in."""
-    made = _fragment(f"{source.source.name}_{kind}", left, accumulator(dtype), f"T.reduce_{kind}")
-    target = region_of(made, f"T.reduce_{kind}")
+    result = _fragment(f"{source.source.name}_{kind}", left, accumulator(dtype), f"T.reduce_{kind}")
+    target = region_of(result, f"T.reduce_{kind}")
     emit("reduce", [source, target, kind, axis, True, bool(nan_propagate)], annotations)
     return target
 
 
-def _fragment(name: str, shape: list[Any], dtype: str, what: str) -> BufferHandle:
-    made = allocate(shape, dtype, "local.fragment", what)
-    made.name_once(current(what), name)
-    return made
+def _fragment(name: str, shape: list[Any], dtype: str, subject: str) -> BufferHandle:
+    buffer = allocate(shape, dtype, "local.fragment", subject)
+    buffer.name_once(current(subject), name)
+    return buffer
 
 
 def _near(kind: Any) -> str | None:
@@ -116,17 +124,17 @@ def _near(kind: Any) -> str | None:
     return f"did you mean {names.get(close[0], close[0])!r}?" if close else written_here(f"reduce_{kind}")
 
 
-def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, what: str) -> None:
+def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, subject: str) -> None:
     """The elements are joined in the target's type; bits are those of the source."""
     bitwise = kind.startswith("bit")
     joined = [kind_of(source), kind_of(target)] if bitwise else [kind_of(target)]
     wrong = [name for name in joined if not has_meaning(kind, name)]
     if wrong:
         raise LanguageError(
-            f"{what} of {wrong[0]} values has no meaning",
+            f"{subject} is not defined for {wrong[0]} values",
             found=f"{kind_of(source)} into {kind_of(target)}",
             expected="integers or bool" if bitwise else "an output of integers or floats",
-            hint=None if bitwise else "T.int32 counts; T.reduce_bitor tells whether any is true",
+            hint=None if bitwise else "use T.int32 to count; T.reduce_bitor tells whether any value is true",
         )
 
 
@@ -177,14 +185,14 @@ def reduce_abssum(
 
 
 def _scan(kind: str, src: Any, dst: Any, dim: int, reverse: bool, annotations: dict[str, Any] | None) -> None:
-    what = f"T.cum{kind}"
-    source = region_of(src, what)
-    target = source if dst is None else region_of(dst, what)
+    subject = f"T.cum{kind}"
+    source = region_of(src, subject)
+    target = source if dst is None else region_of(dst, subject)
     sizes = extents(source)
-    (axis,) = _axes(whole_number(dim, f"{what}(dim=...)"), source, what)
+    (axis,) = _axes(whole_number(dim, f"{subject}(dim=...)"), source, subject)
     if not _fits(sizes, extents(target)):
-        raise LanguageError(f"{what}: the shapes differ", found=f"{describe(source)} and {describe(target)}")
-    _check_meaning(kind, source, target, what)
+        raise LanguageError(f"{subject}: the shapes differ", found=f"{describe(source)} and {describe(target)}")
+    _check_meaning(kind, source, target, subject)
     emit("scan", [source, target, kind, axis, bool(reverse)], annotations)
 
 
@@ -202,11 +210,11 @@ def cummax(
     _scan("max", src, dst, dim, reverse, annotations)
 
 
-def _operation(buffer: Any, what: str) -> str:
+def _operation(buffer: Any, subject: str) -> str:
     """The operation of the T.alloc_reducer that ``buffer`` is."""
-    operations = open_kernel(what).frame.facts.get("operations", {})
+    operations = open_kernel(subject).frame.facts.get("operations", {})
     if buffer not in operations:
-        raise LanguageError(f"{what}: {buffer.name} is no reducer", expected="a buffer from T.alloc_reducer")
+        raise LanguageError(f"{subject}: {buffer.name} is not a reducer", expected="a buffer from T.alloc_reducer")
     return operations[buffer]
 
 
@@ -223,7 +231,9 @@ def reducer_update(target: Any, value: Any) -> None:
     """Join ``value`` to element ``r[i]`` of a T.alloc_reducer, from any number of T.Parallel iterations."""
     element = as_load(target)
     if element is None:
-        raise LanguageError("T.reducer_update takes an element of a reducer", found=str(target), expected="r[i]")
+        raise LanguageError(
+            "the first argument of T.reducer_update is not an element of a reducer", found=str(target), expected="r[i]"
+        )
     op = _operation(element.source, "T.reducer_update")
     given = convert(value, str(element.source.dtype))
     joined = element + given if op == "sum" else {"max": tirx.Max, "min": tirx.Min}[op](element, given)

@@ -11,15 +11,15 @@ from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead, as_l
 from tilecore.language.values import as_expr
 
 
-def region_of(value: Any, what: str) -> TensorRegion:
+def region_of(value: Any, subject: str) -> TensorRegion:
     """A whole buffer or a slice of one; an element is a tile of one."""
-    known = _known_region(value, what)
-    if known is not None:
-        return known
+    region = _known_region(value, subject)
+    if region is not None:
+        return region
     return _from_start(as_load(value), [1] * len(as_load(value).indices))
 
 
-def _known_region(value: Any, what: str) -> TensorRegion | None:
+def _known_region(value: Any, subject: str) -> TensorRegion | None:
     if isinstance(value, BufferHandle):
         zero = IntImm("int32", 0)
         return BufferRegion(value.buffer, [Range.from_min_extent(zero, as_expr(s)) for s in value.shape])
@@ -31,7 +31,7 @@ def _known_region(value: Any, what: str) -> TensorRegion | None:
     if as_load(value) is not None:
         return None
     raise LanguageError(
-        f"{what} takes buffers",
+        f"{subject}: an argument is not a buffer",
         found=f"{type(value).__name__} {str(value)[:60]}",
         expected="a buffer, or a slice of one",
     )
@@ -42,18 +42,18 @@ def _from_start(load: TensorLoad, extents: list[Any]) -> TensorRegion:
     return BufferRegion(load.source, ranges)
 
 
-def region_pair(src: Any, dst: Any, what: str) -> tuple[TensorRegion, TensorRegion]:
+def region_pair(src: Any, dst: Any, subject: str) -> tuple[TensorRegion, TensorRegion]:
     """Source and destination of a copy. ``A[i, j]`` is where the tile starts; its extents are the other side's."""
-    left, right = _known_region(src, what), _known_region(dst, what)
+    left, right = _known_region(src, subject), _known_region(dst, subject)
     if left is None and right is None:
-        return region_of(src, what), region_of(dst, what)
+        return region_of(src, subject), region_of(dst, subject)
     if left is None:
         start = as_load(src)
-        left = _from_start(start, _padded(extents(right), len(start.indices), what))
+        left = _from_start(start, _padded(extents(right), len(start.indices), subject))
     if right is None:
         start = as_load(dst)
-        right = _from_start(start, _padded(extents(left), len(start.indices), what))
-    check_same_shape(left, right, what)
+        right = _from_start(start, _padded(extents(left), len(start.indices), subject))
+    check_same_shape(left, right, subject)
     return left, right
 
 
@@ -66,27 +66,27 @@ def tile_shape(region: TensorRegion) -> list[Any]:
     return [e for e in extents(region) if not (isinstance(e, int) and e == 1)]
 
 
-def _padded(sizes: list[Any], rank: int, what: str) -> list[Any]:
+def _padded(sizes: list[Any], rank: int, subject: str) -> list[Any]:
     while len(sizes) > rank and isinstance(sizes[0], int) and sizes[0] == 1:
         sizes = sizes[1:]
     if len(sizes) > rank:
         real = [s for s in sizes if not (isinstance(s, int) and s == 1)]
         if len(real) > rank:
             raise LanguageError(
-                f"{what}: a tile of {len(sizes)} axes does not fit a buffer of {rank}",
+                f"{subject}: a tile of {len(sizes)} axes does not fit a buffer of {rank}",
                 found=f"tile shape {tuple(sizes)}",
             )
         sizes = real
     return [1] * (rank - len(sizes)) + sizes
 
 
-def check_same_shape(left: TensorRegion, right: TensorRegion, what: str) -> None:
+def check_same_shape(left: TensorRegion, right: TensorRegion, subject: str) -> None:
     a, b = tile_shape(left), tile_shape(right)
     if len(a) != len(b) or any(not same_size(x, y) for x, y in zip(a, b, strict=True)):
         raise LanguageError(
-            f"{what}: the shapes differ",
+            f"{subject}: the shapes differ",
             found=f"{describe(left)} and {describe(right)}",
-            expected="tiles of one shape (axes of extent 1 do not count)",
+            expected="tiles of the same shape, apart from axes of extent 1",
         )
 
 

@@ -52,9 +52,11 @@ def attr(node: Any, attr_key: str, value: Any) -> AbstractContextManager[None]:
     """
     if attr_key == "reduce_scope":
         if not isinstance(node, CommReducer):
-            raise LanguageError('T.attr(node, "reduce_scope", ...) takes a reducer', expected="T.comm_reducer(...)")
+            raise LanguageError(
+                'the node of T.attr(node, "reduce_scope", ...) is not a reducer', expected="T.comm_reducer(...)"
+            )
         return ReduceScope(node)
-    raise UnsupportedError(f"T.attr: {attr_key!r} has no meaning here", expected='"reduce_scope"').at(
+    raise UnsupportedError(f"T.attr: the key {attr_key!r} is not supported", expected='"reduce_scope"').at(
         current("T.attr").location
     )
 

@@ -25,11 +25,11 @@ def slice_text(region: TensorRegion) -> str:
 def _arithmetic(sign: str) -> Callable[..., Any]:
     def refuse(region: TensorRegion, other: Any = None) -> Any:
         raise LanguageError(
-            f"`{sign}` of a slice of {region.source.name}",
+            f"`{sign}` is applied to a slice of {region.source.name}",
             found=f"{slice_text(region)}, a tile",
             expected="values of elements",
             hint="compute element by element: for i in T.Parallel(n): dst[i] = ... with elements "
-            f"{region.source.name}[...] of one index an axis",
+            f"{region.source.name}[...] with one index for each axis",
         ).at(_place())
 
     return refuse
@@ -54,9 +54,11 @@ def _iterated(region: TensorRegion) -> Any:
 
 
 def _counted(region: TensorRegion) -> Any:
-    raise LanguageError(f"len() of a slice of {region.source.name}", found=slice_text(region), hint="buffer.shape").at(
-        _place()
-    )
+    raise LanguageError(
+        f"len() is applied to a slice of {region.source.name}",
+        found=slice_text(region),
+        hint="buffer.shape has the sizes",
+    ).at(_place())
 
 
 def _text(index: Any) -> str:
@@ -87,12 +89,12 @@ def _compared(sign: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _while_building(name: str, ours: Callable[..., Any]) -> None:
+def _while_building(name: str, override: Callable[..., Any]) -> None:
     plain = getattr(TensorRegion, name, None)
 
     def method(self: Any, *others: Any) -> Any:
         if active() is not None or plain is None:
-            return ours(self, *others)
+            return override(self, *others)
         return plain(self, *others)
 
     setattr(TensorRegion, name, method)

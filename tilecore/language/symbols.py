@@ -19,9 +19,9 @@ def dynamic(name: str, dtype: str = "int32") -> Any:
 
     names = _split(name)
     if str(dtype) not in ("int32", "int64"):
-        raise LanguageError(f"a size of dtype {dtype}", expected="int32 or int64")
-    made = tuple(Var(n, str(dtype)) for n in names)
-    return made[0] if len(made) == 1 else made
+        raise LanguageError(f"a size has the element type {dtype}", expected="int32 or int64")
+    variables = tuple(Var(n, str(dtype)) for n in names)
+    return variables[0] if len(variables) == 1 else variables
 
 
 symbolic = dynamic
@@ -33,7 +33,7 @@ def Var(name: str, dtype: str = "int32") -> Any:
     from tilecore.ir.nodes import Var as IRVar
 
     if not isinstance(name, str) or not name.isidentifier():
-        raise LanguageError(f"{name!r} does not name a variable", expected='an identifier, as in "m"')
+        raise LanguageError(f"{name!r} is not a variable name", expected='an identifier, as in "m"')
     return IRVar(name, str(DType(dtype)))
 
 
@@ -57,7 +57,7 @@ def const(name: str, dtype: str = "int32") -> Any:
 def _split(name: str) -> list[str]:
     names = name.replace(",", " ").split() if isinstance(name, str) else []
     if not names or not all(n.isidentifier() for n in names):
-        raise LanguageError(f"{name!r} does not name sizes", expected='identifiers, as in "m" or "m, n"')
+        raise LanguageError(f"{name!r} is not a list of names", expected='identifiers, as in "m" or "m, n"')
     return names
 
 
@@ -81,7 +81,7 @@ class ConstDim:
             raise LanguageError(
                 f"the value of T.const {self.name!r} is not known yet",
                 expected=f"a declaration before: A: T.Tensor[[{self.name}, ...], dtype]",
-                hint=f"no shape gives it? The call can, by name: {self.name}=...",
+                hint=f"if no shape determines it, pass it in the call by name: {self.name}=...",
             )
         return self._value
 

@@ -1,7 +1,7 @@
-"""What threads of a block do among themselves: their numbers, reductions over threads, votes.
+"""Operations across the threads of a block: thread indices, reductions, shuffles and votes.
 
-Threads are numbered with x fastest. A warp is WARP_SIZE neighbouring threads; a target whose hardware groups threads
-otherwise carries these operations out for groups of this size all the same.
+Threads are numbered with x fastest. A warp is WARP_SIZE consecutive threads; a target whose hardware has other groups
+still executes these operations for groups of this size.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WARP_SIZE = 32
 
 
 def thread_number(kernel: Kernel) -> Expr:
-    """The number of the running thread in its block, x fastest."""
+    """The index of the running thread in its block, x fastest."""
     total: Any = IntImm("int32", 0)
     step = 1
     for var, extent in zip(kernel.thread_vars, kernel.threads, strict=True):
@@ -38,12 +38,12 @@ def thread_number(kernel: Kernel) -> Expr:
 
 
 def get_lane_idx(warp_size: int | None = None) -> Expr:
-    """The number of the running thread in its warp: 0 to warp_size - 1 (32 unless given)."""
+    """The index of the running thread in its warp, an int32 from 0 to warp_size - 1 (warp_size is 32 by default)."""
     return thread_number(open_kernel("T.get_lane_idx")) % _size(warp_size)
 
 
 def get_warp_idx(warp_size: int | None = None) -> Expr:
-    """The number of the running thread's warp in the block."""
+    """The index of the running thread's warp in the block, an int32."""
     return thread_number(open_kernel("T.get_warp_idx")) // _size(warp_size)
 
 
@@ -51,7 +51,7 @@ get_warp_idx_sync = get_warp_idx
 
 
 def get_warp_group_idx(warp_size: int | None = None, warps_per_group: int | None = None) -> Expr:
-    """The number of the running thread's group of warps (4 unless given) in the block."""
+    """The index of the running thread's group of warps (4 by default) in the block, an int32."""
     group = 4 if warps_per_group is None else int(warps_per_group)
     if group < 1:
         raise LanguageError(f"warps_per_group is {group}", expected="at least 1")
@@ -68,22 +68,22 @@ def _size(warp_size: int | None) -> int:
 # -- reductions ----------------------------------------------------------------------------------------------
 
 
-def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, what: str = "T.allreduce") -> Expr:
+def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, subject: str = "T.allreduce") -> Expr:
     """One value of every thread of a group, joined; every thread of it gets the result.
 
     kind: sum, max, min, bitand, bitor, bitxor. The group: ``extent`` threads, ``stride`` apart; extent 0: the block.
     """
-    open_kernel(what)
-    require_block(what.removeprefix("T."))
+    open_kernel(subject)
+    require_block(subject.removeprefix("T."))
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)
     if kind.startswith("bit") and "float" in dtype:
-        raise LanguageError(f"{what} of {dtype}", expected="integers or bool")
+        raise LanguageError(f"{subject} is not defined for {dtype} values", expected="integers or bool")
     if kind == "sum" and dtype == "bool":
         expression, dtype = convert(expression, "int32"), "int32"
     operands = [expression, kind, extent, stride]
-    builder = current(what)
-    call = tile_call("allreduce", operands, dtype=dtype, hints={CALLED: what}, span=builder.span)
+    builder = current(subject)
+    call = tile_call("allreduce", operands, dtype=dtype, hints={CALLED: subject}, span=builder.span)
     return builder.bind("joined", call)
 
 
@@ -105,16 +105,16 @@ warp_reduce_bitand = _warp_reduce("bitand", "The bitwise and")
 warp_reduce_bitor = _warp_reduce("bitor", "The bitwise or")
 
 
-def _check_mask(mask: Any, what: str) -> None:
+def _check_mask(mask: Any, subject: str) -> None:
     """A mask names the threads that take part; here it is always the whole warp."""
     number = mask.value if isinstance(mask, IntImm) else mask
     if mask is None or (isinstance(number, int) and number in (-1, 2**WARP_SIZE - 1)):
         return
     raise UnsupportedError(
-        f"{what} of some threads of a warp only",
+        f"{subject} has a mask that leaves out threads of a warp",
         found=f"mask {mask if is_kernel_value(mask) else hex(int(mask))}",
         expected=f"no mask, or {hex(2**WARP_SIZE - 1)}: all threads",
-        hint="let the condition be one that changes nothing in the others",
+        hint="let all threads take part, and give the threads that should not matter a neutral value",
     )
 
 
@@ -130,22 +130,23 @@ def all_sync(condition: Any, mask: Any = None) -> Expr:
     return allreduce(as_condition(condition), "bitand", WARP_SIZE, 1, "T.all_sync")
 
 
-def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, what: str) -> Expr:
-    kernel = open_kernel(what)
-    require_block(what.removeprefix("T."))
-    _check_mask(mask, what)
+def _shuffle(value: Any, lane: Any, kind: str, width: int, mask: Any, subject: str) -> Expr:
+    kernel = open_kernel(subject)
+    require_block(subject.removeprefix("T."))
+    _check_mask(mask, subject)
     if width not in (1, 2, 4, 8, 16, 32):
-        raise LanguageError(f"{what}: width {width}", expected="a power of two up to 32")
+        raise LanguageError(f"{subject}: width is {width}", expected="a power of two up to 32")
     if prod(kernel.threads) % WARP_SIZE:
         raise LanguageError(
-            f"{what} in a block of {prod(kernel.threads)} threads", expected=f"whole warps of {WARP_SIZE} threads"
+            f"{subject} stands in a block of {prod(kernel.threads)} threads",
+            expected=f"whole warps of {WARP_SIZE} threads",
         )
     expression = as_expr(value)
     dtype = str(expression.ty.dtype)
     bits = DType(dtype).bits
     carried = convert(expression, "float32" if "float" in dtype else "int32") if bits < 16 else expression
     kind_of = str(carried.ty.dtype)
-    builder, operands = current(what), [carried, convert(lane, "int32"), kind, width]
+    builder, operands = current(subject), [carried, convert(lane, "int32"), kind, width]
     call = tile_call("shuffle", operands, dtype=kind_of, span=builder.span)
     return convert(builder.bind("shuffled", call), dtype)
 
@@ -177,7 +178,10 @@ def ballot(condition: Any, mask: Any = None) -> Expr:
     require_block("ballot")
     _check_mask(mask, "T.ballot")
     if prod(kernel.threads) % WARP_SIZE:
-        raise LanguageError(f"T.ballot in a block of {prod(kernel.threads)} threads", expected="whole warps")
+        raise LanguageError(
+            f"T.ballot stands in a block of {prod(kernel.threads)} threads",
+            expected=f"whole warps of {WARP_SIZE} threads",
+        )
     builder = current("T.ballot")
     return builder.bind("votes", tile_call("ballot", [as_condition(condition)], dtype="uint32", span=builder.span))
 
@@ -187,17 +191,17 @@ ballot_sync = ballot
 
 def syncthreads_or(condition: Any) -> Expr:
     """T.sync_threads, and: does ``condition`` hold in any thread of the block?"""
-    return allreduce(as_condition(condition), "bitor", what="T.syncthreads_or")
+    return allreduce(as_condition(condition), "bitor", subject="T.syncthreads_or")
 
 
 def syncthreads_and(condition: Any) -> Expr:
     """T.sync_threads, and: does ``condition`` hold in every thread of the block?"""
-    return allreduce(as_condition(condition), "bitand", what="T.syncthreads_and")
+    return allreduce(as_condition(condition), "bitand", subject="T.syncthreads_and")
 
 
 def syncthreads_count(condition: Any) -> Expr:
     """T.sync_threads, and the number of threads of the block in which ``condition`` holds."""
-    return allreduce(as_condition(condition), "sum", what="T.syncthreads_count")
+    return allreduce(as_condition(condition), "sum", subject="T.syncthreads_count")
 
 
 def sync_warp(mask: Any = None) -> None:
@@ -234,17 +238,17 @@ def comm_reducer(combiner: Callable[[Any, Any], Any], identity: Any) -> CommRedu
     """
     values = list(identity) if isinstance(identity, (list, tuple)) else [identity]
     if len(values) != 1:
-        raise UnsupportedError("T.comm_reducer of several values at once", found=f"{len(values)} identities")
+        raise UnsupportedError("T.comm_reducer combines several values at once", found=f"{len(values)} identities")
     start = as_expr(values[0])
     x, y = Var("x", start.ty), Var("y", start.ty)
-    made = as_expr(combiner(x, y))
-    kind = _KINDS.get(type(made))
-    in_order = kind is not None and made.a.same_as(x) and made.b.same_as(y)
-    turned = kind is not None and made.a.same_as(y) and made.b.same_as(x)
+    combined = as_expr(combiner(x, y))
+    kind = _KINDS.get(type(combined))
+    in_order = kind is not None and combined.a.same_as(x) and combined.b.same_as(y)
+    turned = kind is not None and combined.a.same_as(y) and combined.b.same_as(x)
     if kind is None or not (in_order or turned):
         raise UnsupportedError(
-            "T.comm_reducer knows sums, maxima, minima and bitwise operations",
-            found=str(made),
+            "the function of T.comm_reducer is not a sum, maximum, minimum or bitwise operation",
+            found=str(combined),
             expected="lambda x, y: x + y, T.max(x, y), T.min(x, y), x & y, x | y or x ^ y",
         )
     return CommReducer(kind, start)
@@ -273,17 +277,21 @@ def tvm_thread_allreduce(*freduce_args: Any, dtype: Any = None) -> Expr:
     reducers = kernel.frame.facts.get("reducers")
     if not reducers:
         raise LanguageError(
-            "T.tvm_thread_allreduce without a reducer",
+            "T.tvm_thread_allreduce is called without a reducer",
             expected='a call inside `with T.attr(T.comm_reducer(...), "reduce_scope", ...)`',
         )
     if len(freduce_args) < 5:
-        raise LanguageError("T.tvm_thread_allreduce takes (1, value, condition, result[i], *thread indices)")
+        raise LanguageError(
+            "T.tvm_thread_allreduce has wrong arguments", expected="(1, value, condition, result[i], *thread indices)"
+        )
     size, value, condition, target, *axes = freduce_args
     if is_kernel_value(size) or int(as_expr(size)) != 1:
-        raise UnsupportedError("T.tvm_thread_allreduce of several values at once", found=str(size))
+        raise UnsupportedError("T.tvm_thread_allreduce reduces several values at once", found=str(size))
     element = as_load(target)
     if element is None:
-        raise LanguageError("T.tvm_thread_allreduce stores to one element", found=str(target), expected="result[i]")
+        raise LanguageError(
+            "the result of T.tvm_thread_allreduce is not an element", found=str(target), expected="result[i]"
+        )
     reducer: CommReducer = reducers[-1]
     kind = str(reducer.identity.ty.dtype)
     given = convert(value, kind)
@@ -304,12 +312,16 @@ def _span_of(kernel: Kernel, axes: list[Any]) -> tuple[int, int]:
             (i for i, var in enumerate(kernel.thread_vars) if isinstance(axis, Var) and var.same_as(axis)), None
         )
         if number is None:
-            raise LanguageError("T.tvm_thread_allreduce over what is no thread index", found=str(axis))
+            raise LanguageError(
+                "T.tvm_thread_allreduce reduces over something that is not a thread index", found=str(axis)
+            )
         numbers.append(number)
     wide = [i for i, extent in enumerate(kernel.threads) if extent > 1]
     joined = [i for i in wide if i in numbers]
     if not joined:
         return 1, 1
     if wide[wide.index(joined[0]) : wide.index(joined[-1]) + 1] != joined:
-        raise UnsupportedError("T.tvm_thread_allreduce over axes x and z, but not y", expected="neighbouring axes")
+        raise UnsupportedError(
+            "T.tvm_thread_allreduce reduces over the axes x and z, but not y", expected="neighbouring axes"
+        )
     return prod(kernel.threads[i] for i in joined), prod(kernel.threads[: joined[0]])

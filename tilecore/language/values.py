@@ -1,4 +1,4 @@
-"""What stands for a value of the kernel: expressions of the IR, and objects that become one when used."""
+"""Values of the kernel: expressions of the IR, and objects that become an expression when used."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def _guard_truth() -> None:
             if builder is None:
                 return plain(self)
             raise LanguageError(
-                "a comparison of kernel values is decided by plain Python",
+                "a comparison of kernel values is used as a condition by Python outside the kernel's own statements",
                 found=str(self.asobject()),
-                hint="decide in the kernel itself or in a T.macro, or use T.if_then_else",
+                hint="write the `if` in the kernel itself or in a T.macro, or use T.if_then_else",
             ).at(builder.location)
 
         kind.__bool__ = truth
@@ -127,7 +127,7 @@ def _guard_hash() -> None:
 
 def no_key(value: Any) -> LanguageError:
     return LanguageError(
-        "a value of the kernel is looked up, or kept, as a key of a Python dict or set",
+        "a value of the kernel is used as a key of a Python dict or set",
         found=f"{value}, which is known only when the kernel runs",
         expected="a key that Python knows",
         hint="put the table in memory of the kernel (a T.alloc_local, a tensor) and index it; compare with `==`, or "

@@ -72,5 +72,5 @@ class _Pipeline:
         message = f"it edits the pipeline at {edit.at!r}, which is not there"
         raise self._wrong(message, repr(edit.at), expected + ", ".join(names))
 
-    def _wrong(self, message: str, found: str, expected: str) -> PluginError:
-        return wrong(self.owner, f"Lowering.edits: {message}", found, expected)
+    def _wrong(self, message: str, names: str, expected: str) -> PluginError:
+        return wrong(self.owner, f"Lowering.edits: {message}", names, expected)

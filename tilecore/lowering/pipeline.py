@@ -39,7 +39,7 @@ def family_steps(name: str) -> Sequence[Pass | Gap]:
         from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
 
         return Gap("all"), OUTLINE_KERNELS
-    raise LoweringError(f"there is no family of passes called {name!r}", expected='"loops", "simt" or "none"')
+    raise LoweringError(f"no family of passes is called {name!r}", expected='"loops", "simt" or "none"')
 
 
 def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
@@ -56,12 +56,12 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     check_capabilities(func, env)
     env.facts[DEFINITION] = func.span
     current: Any = func
-    for number, step in enumerate(steps):
+    for position, step in enumerate(steps):
         safe_point()
         start = time.perf_counter()
         if isinstance(current, IRModule) and step in before_outline:
-            found = f"pass {steps[number - 1].name}, before it, returned an IRModule"
-            raise wrong(backend, f"pass {step.name} takes a whole function", found, "a PrimFunc")
+            result = f"pass {steps[position - 1].name}, before it, returned an IRModule"
+            raise wrong(backend, f"pass {step.name} takes a whole function", result, "a PrimFunc")
         try:
             current = step.run(current, env)
         except (LanguageError, LimitError, UnsupportedError) as error:

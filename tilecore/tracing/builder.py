@@ -23,12 +23,15 @@ from tilecore.tracing.vectors import find_lanes, held, over_lanes
 
 _active = threading.local()
 OF_KERNEL = ("kernel", "loop", "branch")  # blocks that run in the kernel; the others are Python's
-MOST_STATEMENTS = 250_000  # of one function; far more than any compiler finishes with
+MOST_STATEMENTS = 250_000  # of one function; far more than a compiler can handle
 
 
 class Frame:
-    """One open block. ``kind``: function, kernel, loop, branch or unrolled (a Python loop: statements go to the
-    enclosing block). ``closed`` once a break or continue has ended it: what follows is dead and dropped."""
+    """One open block.
+
+    kind: function, kernel, loop, branch, or unrolled (a Python loop: statements go to the enclosing block).
+    closed: a break or continue has ended it; the statements that follow are unreachable and dropped.
+    """
 
     def __init__(self, kind: str, **facts: Any) -> None:
         self.kind = kind
@@ -57,19 +60,19 @@ class Builder:
         self.on_empty: Callable[[list[Any], Any], Any] | None = None
         self.on_const: Callable[[Any], None] | None = None
         self.return_depth = 0
-        self.lanes: dict[int, Var] = {}  # of vectors by their length: frontend/vectors.py
-        self.views: dict[int, Var] = {}  # T.view and T.reshape: by the hash of the view, what it is a view of
+        self.lanes: dict[int, Var] = {}  # the lane variables of vectors, by their length: tracing/vectors.py
+        self.views: dict[int, Var] = {}  # T.view and T.reshape: by the hash of the view, the viewed buffer
         self.kept_vectors: dict[int, Expr] = {}  # in thread memory, by the hash of the variable that holds them
         self.readings = Readings()
         self.watches: list[Any] = []  # of the open loops and branches: frontend/python_state.py
-        self.pending: list[Any] = []  # allocations of this statement that no name is given to yet
+        self.pending: list[Any] = []  # allocations of this statement that have no name yet
         self.writes = 0  # statements built that may write memory
         self.built = 0  # statements built
         self.loops: list[Any] = []  # the open loops of the kernel, as frontend/branches.py has them
         self.managers: list[int] = []  # of the user's open context managers: how many blocks were open around each
-        self.has_lost = False  # an exception left a block of the kernel, and with it what the block had built
+        self.has_lost = False  # an exception left a block of the kernel, whose statements are lost
 
-    # -- where we are ----------------------------------------------------------------------------------------
+    # -- the current place ----------------------------------------------------------------------------------------
 
     @property
     def span(self) -> Any:
@@ -90,7 +93,7 @@ class Builder:
     def enclosing(self, kind: str) -> Frame | None:
         return next((frame for frame in reversed(self.frames) if frame.kind == kind), None)
 
-    # -- what is built ---------------------------------------------------------------------------------------
+    # -- statements and variables -----------------------------------------------------------------------------------
 
     def emit(self, statement: Stmt) -> None:
         safe_point()
@@ -112,8 +115,8 @@ class Builder:
             frame.statements.append(statement)
 
     def hold(self, value: Expr) -> Expr:
-        """``value`` as it is now, though memory that it reads is written later. What becomes of vectors (T.Ramp) is
-        decided where they are stored: frontend/vectors.py."""
+        """The current value of ``value``, even if memory that it reads is written later. Vectors (T.Ramp) are handled
+        where they are stored: tracing/vectors.py."""
         if not reads_memory(value):
             return value
         var = self.readings.new(value, self.frame, self.writes)
@@ -122,20 +125,20 @@ class Builder:
         return var
 
     def sometimes(self, value: Expr) -> Expr:
-        """``value`` as an operand that is evaluated only sometimes: what it reads is read only then, so far as nothing
-        has been written since."""
+        """``value`` as an operand that is evaluated conditionally: its loads happen only then, if nothing has been
+        written since."""
         frame = self.frame
         return self.readings.expanded(value, lambda r: r.frame is frame and r.time == self.writes)
 
     def again(self, value: Expr) -> Expr:
-        """``value`` as the condition of a loop: what the statement that is being built reads for it is read anew
-        before every iteration. What earlier statements read stays as it was."""
+        """``value`` as the condition of a loop: loads of the statement that is being built are repeated before every
+        iteration. Values that earlier statements read do not change."""
         binds = takewhile(lambda s: isinstance(s, Bind), reversed(self.frame.statements))
         own = {hash(bind.var) for bind in binds if bind.span is not None and bind.span.same_as(self.span)}
         return self.readings.expanded(value, lambda r: hash(r.var) in own)
 
     def in_place(self, value: Any) -> Any:
-        """``value`` with its loads where the variables are that hold them, to look at; not to be built."""
+        """``value`` with loads in place of the variables that hold them, for inspection; not to be built."""
         return self.readings.expanded(value)
 
     @contextmanager
@@ -170,13 +173,13 @@ class Builder:
         raise LanguageError(
             "an exception that left a block of the kernel (an `if`, a loop, T.Kernel) is caught",
             found=f"{type(error).__name__}: {error}" if error is not None else None,
-            expected="exceptions that are raised and caught within one block of the kernel, because what the block "
-            "had built is lost",
-            hint="put the `try` into the block, or decide with what Python knows before the block begins",
+            expected="exceptions that are raised and caught within one block of the kernel, because the statements of "
+            "a block that an exception leaves are lost",
+            hint="put the `try` into the block, or check before the block with values that Python knows",
         ).at(self.location)
 
     def name_pending(self) -> None:
-        """Allocate what no assignment has named: it belongs to the block in which it was asked for."""
+        """Allocate the pending buffers that no assignment has named, in the block in which they were requested."""
         pending, self.pending = self.pending, []
         for allocation in pending:
             _ = allocation.buffer
@@ -204,7 +207,7 @@ class Builder:
 
     @property
     def in_parallel(self) -> bool:
-        """Are we inside of T.Parallel, where code is one iteration's and not the block's?"""
+        """Is T.Parallel open, so that statements belong to one iteration and not to the block?"""
         return any(frame.facts.get("parallel") for frame in self.frames)
 
     def allocate(self, buffer: Any) -> None:
@@ -219,7 +222,7 @@ class Builder:
             raise LanguageError(
                 f"{buffer.name} is allocated inside T.Parallel",
                 found=f"memory of the whole block ({scope})",
-                expected="T.alloc_local or T.alloc_var there",
+                expected="T.alloc_local or T.alloc_var, which belong to one iteration",
                 hint="allocate it before the loop",
             ).at(self.location)
         self.emit(AllocBuffer(buffer, span=self.span))
@@ -229,12 +232,12 @@ def active() -> Builder | None:
     return getattr(_active, "builder", None)
 
 
-def current(what: str = "this") -> Builder:
-    """The active builder; a LanguageError says that ``what`` belongs in a kernel when there is none."""
+def current(subject: str = "this") -> Builder:
+    """The active builder; raises a LanguageError about ``subject`` when there is none."""
     builder = active()
     if builder is None:
         raise LanguageError(
-            f"{what} is used outside a kernel",
+            f"{subject} is used outside a kernel",
             expected="a call inside a function decorated with @T.prim_func, @T.macro or @tilecore.jit",
         ).at(place_of_caller())
     return builder
@@ -252,7 +255,7 @@ def building(builder: Builder) -> Iterator[Builder]:
 
 
 def between() -> AbstractContextManager[None]:
-    """No builder is active inside: built IR is looked at as passes do, where ``==`` of variables means the same one."""
+    """No builder is active inside: IR is inspected as in passes, where ``==`` of variables is identity."""
     return _activated(None)
 
 

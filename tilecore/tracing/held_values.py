@@ -1,8 +1,8 @@
-"""Values as they were when Python evaluated them.
+"""Holds values that are read from memory as they were when Python evaluated them.
 
-Python reads ``A[i]`` where it stands; an expression of the IR reads it where it is used. So a read gives a variable
-that is bound on the spot (a ``Bind``), and is used in place of the load. :mod:`tilecore.frontend.settle` puts the load
-back wherever nothing can have written the memory in between, which is nearly everywhere.
+Python reads ``A[i]`` where it stands; an expression of the IR reads it where it is used. So a read binds a variable at
+once (a ``Bind``), which is used in place of the load. :mod:`tilecore.frontend.settle` moves the load back to its use
+wherever nothing can have written the memory in between, which is nearly everywhere.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Reading:
 
 
 class Readings:
-    """The held values of one function. ``==`` of variables makes a comparison of the kernel while it is built, so that
-    they are told apart by their hashes, which are their addresses."""
+    """The held values of one function. ``==`` of variables builds a comparison of the kernel, so the variables are
+    distinguished by their hashes, which are their addresses."""
 
     def __init__(self) -> None:
         self.known: dict[int, Reading] = {}
@@ -72,9 +72,9 @@ def reads_memory(value: Any) -> bool:
 
 
 def without_binds(statements: list[Stmt], value: Expr) -> tuple[list[Stmt], Expr]:
-    """The value with those bindings in its place that only read memory, and the other statements: an operand that runs
-    only sometimes reads memory only then."""
-    kept: list[Stmt] = []
+    """The value with bindings that only read memory inlined, and the other statements. So an operand that is evaluated
+    conditionally reads memory only then."""
+    others: list[Stmt] = []
     inlined: dict[int, Expr] = {}
     for statement in statements:
         if isinstance(statement, Bind):
@@ -83,5 +83,5 @@ def without_binds(statements: list[Stmt], value: Expr) -> tuple[list[Stmt], Expr
                 inlined[hash(statement.var)] = inner
                 continue
             statement = Bind(statement.var, inner, span=statement.span)
-        kept.append(statement)
-    return kept, replaced(value, inlined)
+        others.append(statement)
+    return others, replaced(value, inlined)

@@ -48,14 +48,14 @@ class LoopSpec:
 
     def __iter__(self) -> Iterator[Any]:
         raise LanguageError(
-            f"T.{self.kind} is iterated by plain Python",
+            f"T.{self.kind} is iterated by Python outside the kernel's own statements",
             expected="`for i in T.serial(...)` directly in a kernel or macro",
-            hint="comprehensions and helper functions loop with Python's range",
+            hint="in comprehensions and helper functions loop with Python's range",
         )
 
     def __enter__(self) -> Any:
         raise LanguageError(
-            f"T.{self.kind} is entered by plain Python",
+            f"T.{self.kind} is entered by Python outside the kernel's own statements",
             expected="`with T.Parallel(n) as i:` directly in a kernel or macro",
         )
 
@@ -74,20 +74,20 @@ _KINDS = {
 
 @contextmanager
 def open_loop(builder: Builder, spec: LoopSpec, names: tuple[str, ...]) -> Iterator[Any]:
-    """Open the loops of ``spec``; yields what the user's target is bound to, and closes them."""
+    """Open the loops of ``spec``, yield the value for the user's loop target, and close them."""
     if builder.enclosing("kernel") is None:
         raise LanguageError(
             "a loop stands outside T.Kernel",
             expected="loops of the kernel inside `with T.Kernel(...)`",
             hint="a loop over Python lists or tuples is unrolled and may stand anywhere",
         ).at(builder.location)
-    wanted = _names(spec, names, builder)
+    variable_names = _names(spec, names, builder)
     annotations = plain_values(spec.annotations)
     opened: list[tuple[Frame, Var, Axis]] = []
     span = builder.span
     with ExitStack() as stack:
         values = []
-        for axis, name in zip(spec.axes, wanted, strict=True):
+        for axis, name in zip(spec.axes, variable_names, strict=True):
             plain = axis.step == 1 and _is_zero(axis.start)
             var = builder.variable(name if plain else f"{name}_it", _index_dtype(axis))
             frame = stack.enter_context(
@@ -124,7 +124,7 @@ def _names(spec: LoopSpec, names: tuple[str, ...], builder: Builder) -> list[str
     if len(names) == count:
         return list(names)
     if not names:  # `with T.Parallel(n):`
-        return [f"i_{number}" for number in range(count)]
+        return [f"i_{axis}" for axis in range(count)]
     if len(names) == 1 and not spec.single:
         return [f"{names[0]}_{i}" for i in range(count)]
     raise LanguageError(

@@ -1,4 +1,4 @@
-"""Values of hints and annotations as the IR holds them: plain data, the same text in every process."""
+"""Converts values of hints and annotations to plain data for the IR, with the same text in every process."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tilecore.ir.nodes import tvm_ffi
 
 
 def plain_values(values: Mapping[Any, Any] | None) -> dict[str, Any]:
-    """Hints by name; those that are None or False are left out. Raises LanguageError for what is not plain data."""
-    given = {str(key): value for key, value in (values or {}).items() if value is not None and value is not False}
-    return {key: _plain(key, value) for key, value in given.items()}
+    """Hints by name, without those that are None or False. Raises LanguageError for values that are not plain data."""
+    settings = {str(key): value for key, value in (values or {}).items() if value is not None and value is not False}
+    return {key: _plain(key, value) for key, value in settings.items()}
 
 
 def _plain(key: str, value: Any) -> Any:
@@ -32,5 +32,5 @@ def _plain(key: str, value: Any) -> Any:
     raise LanguageError(
         f"the annotation {key!r} is a {type(value).__name__}",
         found=repr(value)[:80],
-        expected="a number, a text, a layout, or lists and dicts of them",
+        expected="a number, a string, a layout, or lists and dicts of these",
     )

@@ -1,5 +1,7 @@
-"""Vectors written by hand. ``T.Ramp(base, stride, lanes)`` is ``base + stride * lane``, where ``lane`` is a variable of
-the builder's; the store in which it stands becomes a loop over the lanes, whose iterations may run as one move.
+"""Lowers vectors that users write.
+
+``T.Ramp(base, stride, lanes)`` is ``base + stride * lane``, where ``lane`` is a variable of the builder. The store in
+which it stands becomes a loop over the lanes, whose iterations may become one vector access.
 
 A vector that was read from memory is held as other values are (:mod:`tilecore.tracing.held_values`). Where it is stored
 before anything else may have been written, the load stands in the loop; else the vector is copied to thread memory
@@ -39,37 +41,38 @@ def lane_of(builder: Builder, lanes: int) -> Var:
 
 
 def find_lanes(builder: Builder, node: Any) -> tuple[int, Var] | None:
-    """The number of lanes of an expression or a statement and their variable; None where it is no vector."""
+    """The number of lanes of an expression or a statement, and the lane variable; None if it is not a vector."""
     node = builder.in_place(node)
-    found = [(count, lane) for count, lane in builder.lanes.items() if _reads(node, lane)]
-    if len(found) > 1:
+    vectors = [(count, lane) for count, lane in builder.lanes.items() if _reads(node, lane)]
+    if len(vectors) > 1:
         raise LanguageError(
-            "vectors of different lengths in one statement", found=" and ".join(f"{count} lanes" for count, _ in found)
+            "a statement combines vectors of different lengths",
+            found=" and ".join(f"{count} lanes" for count, _ in vectors),
         ).at(builder.location)
-    return found[0] if found else None
+    return vectors[0] if vectors else None
 
 
 def _reads(node: Any, var: Var) -> bool:
-    return any(found.same_as(var) for found in collect(node, Var))  # == makes a comparison of the kernel here
+    return any(variable.same_as(var) for variable in collect(node, Var))  # == makes a comparison of the kernel here
 
 
 def over_lanes(builder: Builder, statement: Stmt) -> Stmt:
-    """The statement, as a loop where it stores a vector."""
-    found = next(filter(None, (find_lanes(builder, value) for value in _evaluated(statement))), None)
-    if found is None:
+    """The statement, as a loop over the lanes if it stores a vector."""
+    lanes = next(filter(None, (find_lanes(builder, value) for value in _evaluated(statement))), None)
+    if lanes is None:
         return statement
     if isinstance(statement, BufferStore):
         statement = _with_vectors(builder, statement, builder.frame, builder.writes)
-    if not isinstance(statement, BufferStore) or not any(_reads(index, found[1]) for index in statement.indices):
+    if not isinstance(statement, BufferStore) or not any(_reads(index, lanes[1]) for index in statement.indices):
         raise LanguageError(
             "a vector (T.Ramp) stands where one value is expected",
             expected="a store of all its lanes: B[T.Ramp(j, 1, n)] = A[T.Ramp(i, 1, n)]",
         ).at(builder.location)
-    return _loop(builder, _read_before(builder, statement, found), found)
+    return _loop(builder, _read_before(builder, statement, lanes), lanes)
 
 
 def _evaluated(statement: Stmt) -> list[Any]:
-    """What the statement evaluates itself: of a compound one its condition, bounds or value, without its body."""
+    """The expressions that the statement evaluates itself: for a compound one without its body."""
     if isinstance(statement, (BufferStore, Evaluate)):
         return [statement]
     fields = (getattr(statement, name, None) for name in ("value", "condition", "min", "extent"))
@@ -97,8 +100,8 @@ def _read_before(builder: Builder, store: BufferStore, lanes: tuple[int, Var]) -
         return [load for load in loads(value) if _memory_of(builder, load.source).same_as(memory)]
 
     value, indices = store.value, list(store.indices)
-    own = all(_is_own(load, store, lanes[1]) for load in reads_it(value))
-    if not own:
+    is_own = all(_is_own(load, store, lanes[1]) for load in reads_it(value))
+    if not is_own:
         value = held(builder, name, value, lanes)
     for axis, index in enumerate(indices):
         if reads_it(index):
@@ -107,14 +110,14 @@ def _read_before(builder: Builder, store: BufferStore, lanes: tuple[int, Var]) -
 
 
 def _memory_of(builder: Builder, buffer: Var) -> Var:
-    """The buffer that a view, or a view of one, is of."""
+    """The buffer that owns the memory of a view, or the buffer itself."""
     while hash(buffer) in builder.views:
         buffer = builder.views[hash(buffer)]
     return buffer
 
 
 def _is_own(load: Any, store: BufferStore, lane: Var) -> bool:
-    """Does each lane read the element that it writes, and no other lane writes that?"""
+    """Does each lane read only the element that it writes, and no other lane writes it?"""
     if not load.source.same_as(store.buffer):
         return False
     same = all(structural_equal(a, b) for a, b in zip(load.indices, store.indices, strict=True))
@@ -122,7 +125,7 @@ def _is_own(load: Any, store: BufferStore, lane: Var) -> bool:
 
 
 def _differs_by_lane(index: Expr, lane: Var) -> bool:
-    """Is the index another one in each lane? True of ``base + stride * lane`` with a stride that is a number."""
+    """Is the index different in each lane? True for ``base + stride * lane`` with a constant stride other than 0."""
     if loads(index):
         return False
     following = transform(index, Var, lambda var: lane + 1 if var.same_as(lane) else var)
@@ -131,7 +134,7 @@ def _differs_by_lane(index: Expr, lane: Var) -> bool:
 
 
 def held(builder: Builder, name: str, value: Expr, lanes: tuple[int, Var]) -> Expr:
-    """The vector ``value`` as it is now, in memory of the thread."""
+    """The current value of the vector ``value``, copied to memory of the thread."""
     memory, lane = _memory(builder, name, value, lanes), lanes[1]
     builder.allocate(memory)
     builder.emit(BufferStore(memory, value, [lane], span=builder.span))

@@ -51,8 +51,9 @@ def test_architectures_without_clusters_refuse(installed):
 
 
 @pytest.mark.parametrize(("cluster", "words"), [
-    (3, "16 blocks along x, which are no whole clusters"), ((2, 2), "1 blocks along y"), (0, "is wrong"),
-    ((1, 1, 1, 2), "is wrong"), ("two", "is no int"),
+    (3, "16 blocks along x, which is not a whole number of clusters"), ((2, 2), "1 blocks along y"),
+    (0, "is not one to three positive ints"),
+    ((1, 1, 1, 2), "is not one to three positive ints"), ("two", "is not an int"),
 ])  # fmt: skip
 def test_what_is_no_cluster_of_the_grid(installed, cluster, words):
     with pytest.raises(LanguageError, match=words):

@@ -231,7 +231,7 @@ def test_lowering_refuses(code, words):
 @pytest.mark.parametrize("target", ["cuda -arch=sm_80", "cuda -arch=sm_90", "cpu"])
 def test_other_targets_refuse(target):
     backend = "sim" if target.startswith("cuda") else "auto"
-    with pytest.raises(UnsupportedError, match="is of the target 'cuda'") as caught:
+    with pytest.raises(UnsupportedError, match="belongs to the target 'cuda'") as caught:
         tilecore.compile(by_roles(128, 64, 64), target=target, execution_backend=backend)
     assert caught.value.location is not None
     assert "sm_90a" in str(caught.value) or target == "cpu"
@@ -241,7 +241,7 @@ def test_other_targets_refuse(target):
 def test_the_interpreter_refuses():
     from tilecore.interpreter.program import Program
 
-    with pytest.raises(UnsupportedError, match=r"T\.alloc_barrier is of the target 'cuda'"):
+    with pytest.raises(UnsupportedError, match=r"T\.alloc_barrier belongs to the target 'cuda'"):
         Program(by_roles(128, 64, 64))
 
 

@@ -89,7 +89,7 @@ def test_a_ratio_that_is_none(ratio):
             T.annotate_l2_hit_ratio({X: ratio})
             X[0] = 1.0
 
-    with pytest.raises(LanguageError, match="numbers from 0 to 1"):
+    with pytest.raises(LanguageError, match="a number from 0 to 1"):
         T.prim_func(kernel)
 
 

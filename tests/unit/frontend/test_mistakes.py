@@ -30,7 +30,7 @@ MISTAKES = {
                 if Y[0, 0] < 0:
                     break  #!
         """,
-        "`break` of a Python loop stands in an `if` that is decided in the kernel",
+        "`break` of a Python loop stands in an `if` whose condition is a value of the kernel",
         "`while True:`",
     ),
     "else of a for loop": (
@@ -42,8 +42,8 @@ MISTAKES = {
             else:
                 P[0] = 1
         """,
-        "`else` of a loop that runs in the kernel",
-        "note a `break` in a flag",
+        "a loop that runs in the kernel has an `else`",
+        "clear a flag",
     ),
     "else of a while loop": (
         """
@@ -53,8 +53,8 @@ MISTAKES = {
             else:
                 P[0] = 1
         """,
-        "`else` of a loop that runs in the kernel",
-        "note a `break` in a flag",
+        "a loop that runs in the kernel has an `else`",
+        "clear a flag",
     ),
     "else of a loop that the kernel leaves": (
         """
@@ -66,8 +66,8 @@ MISTAKES = {
             else:
                 P[0] = 1
         """,
-        "`else` of a loop that runs in the kernel",
-        "note a `break` in a flag",
+        "a loop that runs in the kernel has an `else`",
+        "clear a flag",
     ),
     "a Python name that changes in a loop that the kernel leaves": (
         """
@@ -89,7 +89,7 @@ MISTAKES = {
             while value:
                 value = P[0]  #!
         """,
-        "the condition of `while` became a kernel value after its first iteration",
+        "the condition of `while` becomes a value of the kernel after the first iteration",
         "",
     ),
     "a condition that becomes a value of the kernel, of a loop with a break": (
@@ -101,7 +101,7 @@ MISTAKES = {
                     break
                 value = P[0]  #!
         """,
-        "the condition of `while` became a kernel value after its first iteration",
+        "the condition of `while` becomes a value of the kernel after the first iteration",
         "",
     ),
     "a Python list that changes in a loop that the kernel leaves": (
@@ -123,7 +123,7 @@ MISTAKES = {
                 case 1:
                     P[1] = 2
         """,
-        "`match` of a value of the kernel",
+        "`match` is applied to a value of the kernel",
         "decide with `if` and `elif`",
     ),
     "a slice where an iteration stores an element": (
@@ -149,7 +149,7 @@ MISTAKES = {
         with T.Kernel(1):
             print("X is", X[0, 0])  #!
         """,
-        "Python's print gets a value of the kernel",
+        "Python's print is called with a value of the kernel",
         "T.print(x) prints it when the kernel runs",
     ),
     "a name of the language without T.": (
@@ -185,7 +185,7 @@ MISTAKES = {
             tile, out = T.alloc_shared((8, 16), "float32"), T.alloc_fragment((8,), "float32")
             T.reduce_sum(tile, out, dim=0)  #!
         """,
-        "the output's shape does not fit",
+        "the shape of the output does not fit",
         "(16,) or (1, 16)",
     ),
     "reduction along an axis that is not there": (
@@ -194,7 +194,7 @@ MISTAKES = {
             tile, out = T.alloc_shared((8, 16), "float32"), T.alloc_fragment((8,), "float32")
             T.reduce_max(tile, out, dim=2)  #!
         """,
-        "dim 2 of a tile with 2 axes",
+        "dim 2 is out of range for a tile with 2 axes",
         "tile[8, 16]",
     ),
     "bits of floats": (
@@ -203,7 +203,7 @@ MISTAKES = {
             tile, out = T.alloc_shared((8, 16), "float32"), T.alloc_fragment((8,), "float32")
             T.reduce_bitor(tile, out)  #!
         """,
-        "T.reduce_bitor of float32",
+        "T.reduce_bitor is not defined for float32",
         "integers or bool",
     ),
     "transpose of other shapes": (
@@ -262,7 +262,7 @@ MISTAKES = {
             tile = T.alloc_shared((8, 8), "float32")
             T.clear(tile[4:9, :])  #!
         """,
-        "the slice of axis 0 of tile ends outside it",
+        "the slice of axis 0 of tile ends outside the axis",
         "within 0:8",
     ),
     "slice that starts outside": (
@@ -270,7 +270,7 @@ MISTAKES = {
         with T.Kernel(1):
             T.clear(Y[64:70, :])  #!
         """,
-        "the slice of axis 0 of Y starts outside it",
+        "the slice of axis 0 of Y starts outside the axis",
         "64:70",
     ),
     "empty slice": (
@@ -329,7 +329,7 @@ MISTAKES = {
             tile = T.alloc_shared((8,), "float32")
             other = tile + 1  #!
         """,
-        "arithmetic on the whole buffer tile",
+        "an operator is applied to the whole buffer tile",
         "T.Parallel",
     ),
     "buffer as a value": (
@@ -379,7 +379,7 @@ MISTAKES = {
         with T.Kernel(1):
             buffer = T.alloc_global((8,), "float32")  #!
         """,
-        "T.alloc_global inside T.Kernel",
+        "T.alloc_global stands inside T.Kernel",
         "before `with T.Kernel",
     ),
     "loop outside a kernel": (
@@ -394,7 +394,7 @@ MISTAKES = {
         """
         T.clear(Y)  #!
         """,
-        "T.clear outside T.Kernel",
+        "T.clear stands outside T.Kernel",
         "with T.Kernel(...)",
     ),
     "kernel in a kernel": (
@@ -403,7 +403,7 @@ MISTAKES = {
             with T.Kernel(3) as b:  #!
                 Y[a, b] = 1
         """,
-        "a T.Kernel inside a T.Kernel",
+        "a T.Kernel stands inside another T.Kernel",
         "one after the other",
     ),
     "names of another number": (
@@ -439,7 +439,7 @@ MISTAKES = {
                     break  #!
                 Y[i, 0] = 1
         """,
-        "`break` in a T.Parallel loop",
+        "`break` stands in a T.Parallel loop",
         "T.serial",
     ),
     "continue in a parallel loop": (
@@ -450,7 +450,7 @@ MISTAKES = {
                     continue  #!
                 Y[i, 0] = 1
         """,
-        "`continue` in a T.Parallel loop",
+        "`continue` stands in a T.Parallel loop",
         "guard the rest of the body",
     ),
     "break of a Python loop decided in the kernel": (
@@ -460,7 +460,7 @@ MISTAKES = {
                 if X[i, 0] > 0:
                     break  #!
         """,
-        "`break` of a Python loop stands in an `if` that is decided in the kernel",
+        "`break` of a Python loop stands in an `if` whose condition is a value of the kernel",
         "T.serial",
     ),
     "return in a loop": (
@@ -469,8 +469,8 @@ MISTAKES = {
             for i in T.serial(64):
                 return  #!
         """,
-        "`return` inside a loop or `if`",
-        "turn the condition round",
+        "`return` stands inside a loop or an `if`",
+        "invert the condition",
     ),
     "return in an if": (
         """
@@ -479,8 +479,8 @@ MISTAKES = {
                 return  #!
             Y[b, 0] = 1
         """,
-        "`return` inside a loop or `if`",
-        "turn the condition round",
+        "`return` stands inside a loop or an `if`",
+        "invert the condition",
     ),
     "else of a loop": (
         """
@@ -490,7 +490,7 @@ MISTAKES = {
             else:
                 Y[0, 0] = 2
         """,
-        "`else` of a loop that runs in the kernel",
+        "a loop that runs in the kernel has an `else`",
         "T.alloc_var",
     ),
     "value carried from one iteration to the next": (
@@ -564,7 +564,7 @@ MISTAKES = {
             for i in T.serial(0, 8, s):  #!
                 Y[i, 0] = 1
         """,
-        "the step of a loop is a kernel value",
+        "the step of a loop is a value of the kernel",
         "Python int",
     ),
     "step 0": (
@@ -598,7 +598,7 @@ MISTAKES = {
         with T.Kernel(1) as b:
             total = sum(X[i, 0] for i in T.serial(4))  #!
         """,
-        "T.serial is iterated by plain Python",
+        "T.serial is iterated by Python outside the kernel",
         "Python's range",
     ),
     "buffer iterated": (
@@ -623,7 +623,7 @@ MISTAKES = {
         with T.Kernel(1) as b:
             flat = T.reshape(X, (n, n + 1))  #!
         """,
-        "a view of X has another size",
+        "the size of a view of X does not match the buffer",
         "as many bytes as shape (64, 64)",
     ),
     "declaration in the body": (
@@ -633,7 +633,7 @@ MISTAKES = {
             Z[0] = 1
         """,
         "`Z: ...` declares a parameter",
-        "annotate the parameter in `def`",
+        "annotate the parameter in the `def` line",
     ),
     "output of an eager kernel": (
         """
@@ -641,7 +641,7 @@ MISTAKES = {
         with T.Kernel(1):
             out[0] = 1
         """,
-        "T.empty belongs in an eager kernel",
+        "T.empty is called outside an eager kernel",
         "T.alloc_shared",
     ),
     "rounding of a chip": (
@@ -649,7 +649,7 @@ MISTAKES = {
         with T.Kernel(1):
             Y[0, 0] = T.cast(X[0, 0], "float16", round="rz")  #!
         """,
-        "rounding modes other than",
+        "T.cast rounds to nearest even",
         "round='rz'",
     ),
     "infinity of a type that has none": (
@@ -665,7 +665,7 @@ MISTAKES = {
         with T.Kernel(1):
             Y[0, 0] = T.reinterpret(X[0, 0], "int16")  #!
         """,
-        "T.reinterpret of float32 as int16",
+        "T.reinterpret cannot read float32 as int16",
         "the same width",
     ),
     "assertion that never holds": (
@@ -673,7 +673,7 @@ MISTAKES = {
         with T.Kernel(1):
             T.device_assert(n % 3 == 0, "a multiple of 3")  #!
         """,
-        "T.device_assert never holds: a multiple of 3",
+        "the condition of T.device_assert is always false: a multiple of 3",
         "",
     ),
 }
@@ -722,7 +722,7 @@ def test_names_of_one_chip_say_where_they_live(monkeypatch):
     from tilecore.plugins import manager
 
     monkeypatch.setattr(manager, "offers", lambda: iter(()))
-    with pytest.raises(AttributeError, match="one chip's instruction"):
+    with pytest.raises(AttributeError, match="an instruction of one chip"):
         _ = T.wgmma_gemm
     with pytest.raises(AttributeError, match=r"did you mean T\.reduce_sum"):
         _ = T.reduce_summ

@@ -538,8 +538,8 @@ ENDLESS = [always, always_with_a_break_elsewhere, never_changes, never_reaches_i
 
 @pytest.mark.parametrize("statements", [*ENDLESS, assigns_and_never_changes], ids=lambda f: f.__name__)
 def test_building_ends(statements, monkeypatch):
-    monkeypatch.setattr("tilecore.frontend.rounds.MOST_ROUNDS", 300)
-    with pytest.raises(LanguageError, match="never ends|has gone round"):
+    monkeypatch.setattr("tilecore.frontend.python_loops.MAX_ITERATIONS", 300)
+    with pytest.raises(LanguageError, match="never ends|iterations"):
         _ = built(statements).ir
 
 

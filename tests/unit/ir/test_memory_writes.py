@@ -7,7 +7,7 @@ import pytest
 import tilecore.language as T
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.lasting import branch_scope, lasting
-from tilecore.ir.memory_writes import Memory, may_be_one, writes_of
+from tilecore.ir.memory_writes import Memory, may_alias, writes_of
 from tilecore.ir.nodes import IfThenElse, TensorLoad
 from tilecore.ir.visit import collect, stores
 
@@ -108,9 +108,9 @@ def test_one_tensor_for_two_parameters():
             C[0] = D[0]
 
     a, b, c, d = func.ir.params[:4]
-    assert may_be_one(a, b)
-    assert not may_be_one(a, c)
-    assert may_be_one(b, d)
+    assert may_alias(a, b)
+    assert not may_alias(a, c)
+    assert may_alias(b, d)
     memory = Memory(func.ir.body)
     first, second = (writes_of(store) for store in stores(func.ir.body))
     assert memory.may_change(first, a)

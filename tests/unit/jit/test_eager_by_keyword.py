@@ -95,7 +95,7 @@ def test_sizes_that_no_shape_gives_alone():
     with pytest.raises(LanguageError, match="'K' is not known yet") as caught:
         padded(X, S, 3.0)
     assert caught.value.location is not None
-    assert caught.value.hint == "no shape gives it? The call can, by name: K=..."
+    assert caught.value.hint == "if no shape determines it, pass it in the call by name: K=..."
     with pytest.raises(LanguageError, match="axis 1 of 'X' has size 6") as caught:
         padded(X, S, 3.0, K=8, H=4, P=2)
     assert caught.value.expected == "8"

@@ -92,7 +92,7 @@ def test_other_targets_refuse_it_at_its_line():
     with manager.register(Acme(), package="tile-acme"):
         func = spinning()
         for attempt in (lambda: tilecore.compile(func, target="cpu"), lambda: Program(func)):
-            with pytest.raises(UnsupportedError, match=r"T\.spin is of the target 'acme'") as caught:
+            with pytest.raises(UnsupportedError, match=r"T\.spin belongs to the target 'acme'") as caught:
                 attempt()
             assert caught.value.location.line == line
             assert "target='acme'" in str(caught.value)
@@ -154,7 +154,7 @@ def test_two_targets_may_share_a_function_but_not_a_name():
         with manager.register(Acme("acme2"), package="tile-acme2"):
             assert T.spin is spin
         with manager.register(Acme("acme2", "other_language:spin"), package="tile-acme2"):
-            with pytest.raises(LanguageError, match=r"T\.spin is a name of several targets: acme, acme2"):
+            with pytest.raises(LanguageError, match=r"T\.spin is defined by several targets: acme, acme2"):
                 _ = T.spin
 
 

@@ -56,7 +56,7 @@ def test_dynamic_sizes():
     assert str(q.ty.dtype) == "int64"
     assert str(T.Var("k", "int64").ty.dtype) == "int64"
     for bad in ("", "1", "a-b"):
-        with pytest.raises(LanguageError, match="does not name sizes"):
+        with pytest.raises(LanguageError, match="is not a list of names"):
             T.dynamic(bad)
     with pytest.raises(LanguageError, match="float32"):
         T.dynamic("m", "float32")

@@ -178,14 +178,14 @@ def test_a_second_layout_of_a_buffer_is_refused_unless_asked_for():
 
         return kernel
 
-    with pytest.raises(LanguageError, match="tile has a layout already"):
+    with pytest.raises(LanguageError, match="tile already has a layout"):
         kernel_of().ir  # noqa: B018
     assert str(kernel_of(allow_reannotation=True).ir.script()).count("tile.annotate") == 2
 
 
 def test_a_fragment_says_its_thread_in_one_way():
     for functions in ({}, {"forward_fn": swapped, "forward_thread_fn": swapped}):
-        with pytest.raises(LanguageError, match="either"):
+        with pytest.raises(LanguageError, match="has both"):
             T.Fragment((16, 64), **functions)
 
 

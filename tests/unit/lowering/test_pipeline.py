@@ -97,7 +97,7 @@ def test_edits_that_mean_nothing(edit):
 def test_families():
     assert family_steps("loops") is STEPS
     assert [s.name for s in family_steps("none")] == ["all", "outline_kernels"]
-    with pytest.raises(LoweringError, match="no family of passes called 'simt9'"):
+    with pytest.raises(LoweringError, match="no family of passes is called 'simt9'"):
         family_steps("simt9")
 
 

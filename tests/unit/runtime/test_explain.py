@@ -59,7 +59,7 @@ def test_every_operation_has_its_line_and_its_implementation(kernel):
 def test_loops_that_stayed_scalar_have_their_line_and_reason(kernel):
     place = f"line {line_of('for i in T.Parallel(32):')}: "
     scalar = str(kernel.explain()).partition("loops that stayed scalar:\n")[2]
-    assert scalar.startswith(f"  {place}along no axis do neighbours lie side by side\n")
+    assert scalar.startswith(f"  {place}no axis has its elements adjacent in memory\n")
 
 
 def test_loops_that_became_vectors_have_their_line_axis_and_width(kernel):

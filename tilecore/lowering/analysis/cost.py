@@ -1,4 +1,4 @@
-"""The cost of one block, roughly and at most, for choosing how to launch it (not for choosing code)."""
+"""Estimates an upper bound of the cost of one block, for choosing how to launch it (not for choosing code)."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _nodes(node: Any) -> float:
     """Nodes inside ``node``; infinite with a call of a function that is not of the language."""
     if node is None:
         return 0.0
-    found = collect(node, Expr)
-    foreign = any(isinstance(e, Call) and str(getattr(e.op, "name", "")).endswith(_FOREIGN) for e in found)
-    return math.inf if foreign else 1.0 + len(found)
+    nodes = collect(node, Expr)
+    foreign = any(isinstance(e, Call) and str(getattr(e.op, "name", "")).endswith(_FOREIGN) for e in nodes)
+    return math.inf if foreign else 1.0 + len(nodes)
 
 
 def _stores(node: Stmt) -> float:

@@ -1,4 +1,4 @@
-"""The kernels of a function inside their axes of blocks and threads, and whether their code asks for threads at all."""
+"""Finds the kernels of a function with their block and thread axes, and whether their code uses thread indices."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def each_kernel(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:
     if not is_axis(body):
         return body
     levels, code = axes_and_code(body)
-    made = change(code, threads_of(levels))
-    return body if made.same_as(code) else on_axes(levels, made)
+    results = change(code, threads_of(levels))
+    return body if results.same_as(code) else on_axes(levels, results)
 
 
 def map_kernels(body: Stmt, change: Callable[[Stmt, Threads], Stmt]) -> Stmt:
@@ -98,13 +98,13 @@ def threads_in(body: Stmt) -> int | None:
 
 
 def threads_of(levels: list[AttrStmt]) -> Threads:
-    found = {}
+    axes = {}
     for level in levels:
         family, _, letter = str(level.node.thread_tag).partition(".")
         extent = constant(level.value)
         if family == "threadIdx" and extent is not None:
-            found[letter] = ThreadAxis(letter, level.node.var, extent)
-    return Threads(tuple(found[letter] for letter in "xyz" if letter in found))
+            axes[letter] = ThreadAxis(letter, level.node.var, extent)
+    return Threads(tuple(axes[letter] for letter in "xyz" if letter in axes))
 
 
 def asks_for_threads(body: Stmt, threads: Threads) -> bool:

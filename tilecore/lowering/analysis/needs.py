@@ -1,4 +1,4 @@
-"""What a kernel needs of a target, to be compared with what the target declares that it has (``Capabilities``).
+"""Finds what a kernel needs of a target, for comparison with the target's ``Capabilities``.
 
 An empty set of capabilities says nothing, and nothing is compared with it.
 """
@@ -84,13 +84,13 @@ def needs(func: PrimFunc) -> Iterator[Need]:
 
 
 def _of_buffers(func: PrimFunc) -> Iterator[Need]:
-    found: list[tuple[Any, Callable[[], Location | None]]] = []
+    needs: list[tuple[Any, Callable[[], Location | None]]] = []
     for param in func.params:
         if is_buffer_var(param):
-            found.append((param, partial(place_of_parameter, func.span, str(param.name))))
+            needs.append((param, partial(place_of_parameter, func.span, str(param.name))))
     for node in collect(func.body, AllocBuffer, DeclBuffer):
-        found.append((node.buffer, partial(location_of_span, node.span)))
-    for buffer, where in found:
+        needs.append((node.buffer, partial(location_of_span, node.span)))
+    for buffer, where in needs:
         kind, scope, name = dtype_of(buffer), str(buffer.scope()), str(buffer.name)
         if kind in FACTS:
             yield Need(TYPE, kind, f"{name} has elements of", where)
@@ -116,11 +116,11 @@ def _of_sizes(func: PrimFunc) -> Iterator[Need]:
 
 def _of_operations(node: Stmt) -> Iterator[Need]:
     where = partial(location_of_span, node.span)
-    found = [value for part in _expressions(node) for value in collect(part, Cast, Call)]
-    for kind in dict.fromkeys(dtype_of(value) for value in found if isinstance(value, Cast)):
+    needs = [value for part in _expressions(node) for value in collect(part, Cast, Call)]
+    for kind in dict.fromkeys(dtype_of(value) for value in needs if isinstance(value, Cast)):
         if kind in FACTS and kind not in _OF_INDICES:
             yield Need(TYPE, kind, CONVERSION, where)
-    calls = [value for value in found if isinstance(value, Call)]
+    calls = [value for value in needs if isinstance(value, Call)]
     tiles = [call for inner in calls if (call := as_tile_call(inner))]
     for op, name in dict.fromkeys((call.op.name, name_in_language(call)) for call in tiles):
         if op not in _MARKS and op in TILE_OP_NAMES:

@@ -27,7 +27,7 @@ def require_shared(func: PrimFunc, needed: int, env: PassEnv) -> None:
         location=location_of_span(largest[0].span) if largest else None,
         found=", ".join(f"{node.buffer.name} {sizes[node]}" for node in largest[:6]) or None,
         expected=f"at most {limit} bytes on {env.target.kind}: {needed - limit} less",
-        hint="smaller tiles, fewer stages of T.Pipelined, or narrower element types",
+        hint="use smaller tiles, fewer stages of T.Pipelined, or narrower element types",
     )
 
 
@@ -35,13 +35,13 @@ def size_of(buffer: Var) -> int:
     """Bytes of a shared buffer."""
     size = DType(dtype_of(buffer)).bytes
     for extent in buffer.shape:
-        known = constant(extent)
-        if known is None:
+        extents = constant(extent)
+        if extents is None:
             raise UnsupportedError(
                 f"the size of {buffer.name} in shared memory is not known when compiling",
                 found=f"shape {[str(size) for size in buffer.shape]}",
                 expected="constants",
                 hint="make the size an argument of the function that makes the kernel",
             )
-        size *= known
+        size *= extents
     return size

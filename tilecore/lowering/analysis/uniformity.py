@@ -1,4 +1,4 @@
-"""Which values differ between the threads of a block (they *vary*), and which are the same in all of them.
+"""Finds which values differ between the threads of a block (they *vary*), and which are uniform.
 
 Threads run in step: a variable varies when its value is computed from a thread's index, from memory that varies or in
 a place that only some threads reach; private memory varies when something that varies, or some threads only, write to

@@ -1,4 +1,4 @@
-"""Rearranges buffers as the chosen implementations of tile operations asked for (``env.facts["layouts"]``)."""
+"""Applies the layouts that the chosen implementations of tile operations requested (``env.facts["layouts"]``)."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ class _Rearrange:
         if node.source not in self.layouts:
             return mutator.default_mutate(node)
         indices = [mutator.mutate(i) for i in node.indices]
-        made = BufferLoad(self.made[node.source], self._place(node.source, indices), span=node.span)
-        return self.layouts[node.source].decode(made)
+        rearranged = BufferLoad(self.made[node.source], self._place(node.source, indices), span=node.span)
+        return self.layouts[node.source].decode(rearranged)
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
         if node.buffer not in self.layouts:

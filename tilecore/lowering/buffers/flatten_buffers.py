@@ -44,8 +44,8 @@ def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
             (Var, flat.name),
         ],
     )
-    made = PrimFunc(params, body, func.ret_type, func.attrs, func.span)
-    return made.with_attr("tile.symbols", symbols_in(func.params))  # some stood in strides only
+    flattened = PrimFunc(params, body, func.ret_type, func.attrs, func.span)
+    return flattened.with_attr("tile.symbols", symbols_in(func.params))  # some stood in strides only
 
 
 class _Flatten:
@@ -111,8 +111,8 @@ def _elements(buffer: Var) -> Expr:
     for size in buffer.shape:
         total = total * cast(size, "int64")
     total = Analyzer().simplify(total)
-    known = constant(total)
-    return IntImm("int32", known) if known is not None and known <= MAX_INT32 else total
+    count = constant(total)
+    return IntImm("int32", count) if count is not None and count <= MAX_INT32 else total
 
 
 def _small(buffer: Var) -> bool:

@@ -70,9 +70,9 @@ class _Guard:
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
         if is_axis(node):
             self.analyzer.bind(node.node.var, Range.from_min_extent(const(0, dtype_of(node.node.var)), node.value))
-        known = known_range(node)
-        if known is not None:
-            self.analyzer.bind(*known, allow_override=True)
+        outer = known_range(node)
+        if outer is not None:
+            self.analyzer.bind(*outer, allow_override=True)
         return mutator.default_mutate(node)
 
     def branch(self, node: IfThenElse, mutator: Any) -> Any:
@@ -85,8 +85,8 @@ class _Guard:
     def call(self, node: Call, mutator: Any) -> Any:
         name = op_name(node)
         if name == "tile.atomic_element":  # its value outside the bounds is 0
-            made, needed = self.atomic(node, mutator)
-            return made if needed is None else tirx.if_then_else(needed, made, const(0, dtype_of(node)))
+            rewritten, needed = self.atomic(node, mutator)
+            return rewritten if needed is None else tirx.if_then_else(needed, rewritten, const(0, dtype_of(node)))
         pointer = as_address(node)
         if pointer is not None:  # the function of the user's own looks after the bounds
             element, access = pointer
@@ -94,33 +94,33 @@ class _Guard:
         if name != "if_then_else":
             return mutator.default_mutate(node)
         condition, then, other = node.args
-        made = mutator.mutate(condition)
+        rewritten = mutator.mutate(condition)
         with value_scope(self.analyzer, condition, then, self.memory):
             then = mutator.mutate(then)
-        return tirx.if_then_else(made, then, mutator.mutate(other))
+        return tirx.if_then_else(rewritten, then, mutator.mutate(other))
 
     # -- accesses ---------------------------------------------------------------------------------------------
 
     def load(self, node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
+        rewritten = mutator.default_mutate(node)
         condition = self.condition(node)
         if condition is None:
-            return made
+            return rewritten
         dtype = dtype_of(node)
-        return tirx.if_then_else(condition, made, self.safe_values.get(node.source, const(0, dtype)))
+        return tirx.if_then_else(condition, rewritten, self.safe_values.get(node.source, const(0, dtype)))
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
         condition = self.condition(node)
-        made = mutator.default_mutate(node)
-        return made if condition is None else IfThenElse(condition, made, None, span=node.span)
+        rewritten = mutator.default_mutate(node)
+        return rewritten if condition is None else IfThenElse(condition, rewritten, None, span=node.span)
 
     def evaluate(self, node: Evaluate, mutator: Any) -> Any:
         if op_name(node.value) == PREFETCH:  # harmless anywhere
             return node
         if op_name(node.value) != "tile.atomic_element":
             return mutator.default_mutate(node)
-        made, condition = self.atomic(node.value, mutator)
-        step = Evaluate(made, span=node.span)
+        rewritten, condition = self.atomic(node.value, mutator)
+        step = Evaluate(rewritten, span=node.span)
         return step if condition is None else IfThenElse(condition, step, None, span=node.span)
 
     def atomic(self, node: Call, mutator: Any) -> tuple[Call, Expr | None]:
@@ -147,12 +147,12 @@ class _Guard:
 
 def sizes_of(func: PrimFunc) -> set[Var]:
     """The symbols that stand in the parameters' shapes."""
-    found: set[Var] = set()
+    sizes: set[Var] = set()
     for param in func.params:
         if is_buffer_var(param):
             for size in param.shape:
-                found |= variables(size)
-    return found
+                sizes |= variables(size)
+    return sizes
 
 
 GUARD_BOUNDS = Pass("guard_bounds", guard_bounds)

@@ -42,13 +42,13 @@ def outline_kernels(func: PrimFunc | IRModule, env: PassEnv) -> IRModule:
             )
     params = slot_params(func, workspaces, env.facts.get("original_params", func.params))
     env.facts["workspaces"] = workspaces
-    made = {}
+    functions = {}
     # a function called just "kernel" gets the ending too: that word is a keyword of some languages
     stem = name if name.endswith("_kernel") else f"{name}_kernel"
-    for number, kernel in enumerate(kernels):
-        symbol = stem if len(kernels) == 1 else f"{stem}_{number}"
-        made[symbol] = _kernel(kernel, views, params, symbol)
-    return IRModule(made)
+    for index, kernel in enumerate(kernels):
+        symbol = stem if len(kernels) == 1 else f"{stem}_{index}"
+        functions[symbol] = _kernel(kernel, views, params, symbol)
+    return IRModule(functions)
 
 
 def slot_params(func: PrimFunc, workspaces: list[Var], originals: Any) -> list[Var]:

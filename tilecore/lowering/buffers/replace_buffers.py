@@ -1,4 +1,4 @@
-"""Puts other buffers in the place of some, wherever they stand."""
+"""Replaces buffers by others in all loads, stores and regions."""
 
 from __future__ import annotations
 
@@ -23,19 +23,21 @@ def with_buffers(body: Stmt, other: dict[Var, Var]) -> Stmt:
     """``body`` with other buffers in the place of some."""
 
     def load(node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        return BufferLoad(other.get(made.source, made.source), list(made.indices), span=node.span)
+        replaced = mutator.default_mutate(node)
+        return BufferLoad(other.get(replaced.source, replaced.source), list(replaced.indices), span=node.span)
 
     def store(node: BufferStore, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        return BufferStore(other.get(made.buffer, made.buffer), made.value, list(made.indices), span=node.span)
+        replaced = mutator.default_mutate(node)
+        return BufferStore(
+            other.get(replaced.buffer, replaced.buffer), replaced.value, list(replaced.indices), span=node.span
+        )
 
     def alloc(node: AllocBuffer, mutator: Any) -> Any:
         return AllocBuffer(other.get(node.buffer, node.buffer), span=node.span)
 
     def region(node: TensorRegion, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        return BufferRegion(other.get(made.source, made.source), list(made.region))
+        replaced = mutator.default_mutate(node)
+        return BufferRegion(other.get(replaced.source, replaced.source), list(replaced.region))
 
     def alias(node: DeclBuffer, mutator: Any) -> Any:
         source, view = node.data.args[0], node.buffer

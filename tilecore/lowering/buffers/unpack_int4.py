@@ -1,4 +1,4 @@
-"""Gives 4-bit tensors in global memory the form that they have there: bytes, each with two elements, the even one low.
+"""Lowers 4-bit tensors in global memory to bytes with two elements each, the even element in the low half.
 
 A load takes its half of a byte. Two elements of one byte are stored together where a loop over the last axis writes
 whole bytes; else each on its own, by two atomic operations, so that whoever writes the other half is not disturbed.
@@ -109,14 +109,14 @@ class _Unpack:
         if new is not None:
             return new
         *axes, last = old.shape
-        known = constant(last)
-        if known is not None and known % 2:
+        count = constant(last)
+        if count is not None and count % 2:
             raise UnsupportedError(
-                f"{old.name} has an odd number of {old.dtype} along its last axis",
+                f"{old.name} has an odd number of {old.dtype} elements along its last axis",
                 location=location_of_span(span) or place_of_parameter(self.definition, str(old.name)),
                 found=f"shape {tuple(str(size) for size in old.shape)}",
-                expected="an even number: two share a byte",
-                hint=f"{known + 1} of them, the last of which nobody uses; or elements of a byte",
+                expected="an even number, because two elements share a byte",
+                hint=f"declare {count + 1} elements and leave the last one unused, or use an element type of one byte",
             )
         shape = [*axes, self.analyzer.simplify(tirx.floordiv(last, const(2, dtype_of(last))))]
         strides = [tirx.floordiv(s, const(2, dtype_of(s))) for s in old.strides[:-1]]
@@ -132,9 +132,9 @@ class _Unpack:
         source, view = node.data.args[0], node.buffer
         if not is_global(view) and is_narrow(view) != is_narrow(source):
             raise UnsupportedError(
-                f"a view of {source.name} as {view.dtype}",
+                f"{source.name} is viewed as {view.dtype}, whose elements have another size",
                 location=location_of_span(node.span),
-                expected="element types of one size: on chip a 4-bit element has a byte of its own on this target",
+                expected="element types of the same size: on this target a 4-bit element occupies a byte on chip",
                 hint="view the tensor in global memory, before it is copied",
             )
         if not (is_packed(view) or is_packed(source)):
@@ -154,21 +154,21 @@ class _Unpack:
         return [*axes, byte], cast(half, BYTE) * const(4, BYTE)
 
     def load(self, node: TensorLoad, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
+        byte_load = mutator.default_mutate(node)
         if not is_packed(node.source):
-            return made
-        where, shift = self.place(list(made.indices))
+            return byte_load
+        where, shift = self.place(list(byte_load.indices))
         return from_half_byte(load(self.bytes_of(node.source), where, node.span) >> shift, dtype_of(node))
 
     def store(self, node: BufferStore, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
+        rewritten = mutator.default_mutate(node)
         if not is_packed(node.buffer):
-            return made
-        where, shift = self.place(list(made.indices))
+            return rewritten
+        where, shift = self.place(list(rewritten.indices))
         element = load(self.bytes_of(node.buffer), where, node.span)
         mask = const(15, BYTE) << shift
         self.halves.add(element.source)
-        half = half_byte(made.value)
+        half = half_byte(rewritten.value)
         before: list[Stmt] = []
         if any(is_global(read.source) for read in collect(half, TensorLoad)):  # maybe what the first step clears
             var = Var("half", BYTE)
@@ -184,10 +184,10 @@ class _Unpack:
             return Call(node.op, args, ret_ty=node.ty)
         if op_name(node) == "tile.atomic_element" and is_narrow(node.args[0].source):
             raise UnsupportedError(
-                f"an atomic operation on {dtype_of(node.args[0])}",
+                f"an atomic operation works on {dtype_of(node.args[0])} elements",
                 location=location_of_span(node.span),
                 found=f"an element of {node.args[0].source.name}",
-                expected="elements of a byte or more",
+                expected="elements of one byte or more",
             )
         return mutator.default_mutate(node)
 

@@ -1,5 +1,4 @@
-"""Leaves out the clearing of an accumulator where the first product can start from zero itself: one pass over the
-accumulator less."""
+"""Removes the fill of an accumulator with zeros where the first gemm can start from zero itself."""
 
 from __future__ import annotations
 
@@ -35,23 +34,23 @@ def fold_clears(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def fold(node: SeqStmt) -> Any:
         parts = list(node.seq)
         changed = False
-        for number, part in enumerate(parts):
+        for fill_index, part in enumerate(parts):
             buffer = cleared(part)
             if buffer is None or is_global(buffer) or buffer in aliased:
                 continue
-            first = next((i for i in range(number + 1, len(parts)) if reads_variable(parts[i], buffer)), None)
-            if first is None:
+            user_index = next((i for i in range(fill_index + 1, len(parts)) if reads_variable(parts[i], buffer)), None)
+            if user_index is None:
                 continue
-            folded = _starting_from_zero(parts[first], buffer)
+            folded = _starting_from_zero(parts[user_index], buffer)
             if folded is not None:
-                parts[number], parts[first], changed = nothing(), folded, True
+                parts[fill_index], parts[user_index], changed = nothing(), folded, True
         return seq(parts) if changed else node
 
     return func.with_body(structural_map(func.body, (SeqStmt, fold)))
 
 
 def cleared(statement: Stmt) -> Var | None:
-    """The buffer that the statement fills with zeros, all of it."""
+    """The buffer that the statement fills entirely with zeros, or None."""
     call = as_tile_call(statement) if isinstance(statement, Evaluate) else None
     if call is None or call.op.name != "fill" or not _is_zero(call.value):
         return None
@@ -63,7 +62,7 @@ def _is_zero(value: Any) -> bool:
 
 
 def _starting_from_zero(statement: Stmt, buffer: Var) -> Stmt | None:
-    """The statement without need of a cleared ``buffer``, where it is a product into it or a loop of them."""
+    """The statement changed to start from zero, if it is a gemm into ``buffer`` or a loop with one; else None."""
     call = _product(statement, buffer)
     if call is not None:
         return _with_clear(call, tirx.const(1, "bool"))

@@ -1,9 +1,10 @@
-"""Merges neighbouring parallel loops that work on the same elements, so that a tile is walked once and not once per
-operation; a buffer that then lives within one iteration shrinks to what the iteration needs.
+"""Fuses adjacent parallel loops that work on the same elements, so that a tile is traversed once for all operations.
 
-Two loops merge when every buffer that both touch, and one writes, is touched by iteration i of either only in slice i:
-some axis of it is indexed by exactly the same expression of the loop variable everywhere. Two parameters that a call
-may pass one tensor for count as one buffer.
+A buffer that is then live within one iteration shrinks to the elements of one iteration.
+
+Two loops are fused when iteration i of either accesses only slice i of every buffer that both access and one writes:
+some axis of the buffer is indexed by the same expression of the loop variable in all accesses. Two parameters that may
+alias count as one buffer.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.affine import coefficient
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
 from tilecore.ir.effects import effect_in
-from tilecore.ir.memory_writes import may_be_one
+from tilecore.ir.memory_writes import may_alias
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -41,7 +42,7 @@ from tilecore.ir.scopes import is_global, is_total
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, substitute, variables
 
-# a loop without an inner loop merges into a nest only when it is short: alone it runs as vectors
+# a loop without an inner loop is fused into a nest only when it is short: a long one is better vectorized alone
 SHORT = 16
 
 
@@ -63,7 +64,7 @@ class Access:
 
 @dataclass
 class Summary:
-    """What a statement touches. opaque: it does something else too, and must stay where it is."""
+    """The accesses of a statement. opaque: it has other effects too and must not move."""
 
     accesses: dict[Var, Access]
     opaque: bool
@@ -108,10 +109,10 @@ class _Fuser:
         return node
 
     def block(self, statements: list[Stmt]) -> list[Stmt]:
-        """Merge what can be merged in one block, shrink its buffers, then look inside each statement."""
+        """Fuse the loops of one block, shrink its buffers, then process each statement's body."""
         merged: list[Stmt] = []
         for statement in statements:
-            if is_candidate(statement) and self._merge_back(merged, statement):
+            if is_candidate(statement) and self._fuse_with_earlier(merged, statement):
                 continue
             merged.append(statement)
         merged = self._shrink(merged)
@@ -119,26 +120,26 @@ class _Fuser:
 
     # -- merging ----------------------------------------------------------------------------------------------
 
-    def _merge_back(self, done: list[Stmt], loop: For) -> bool:
-        """Merge ``loop`` into the last loop of ``done`` if only simple statements stand between, which move up."""
+    def _fuse_with_earlier(self, done: list[Stmt], loop: For) -> bool:
+        """Fuse ``loop`` with the last loop of ``done`` if only simple statements stand between; these move in front."""
         between: list[Stmt] = []
         for position in range(len(done) - 1, -1, -1):
             earlier = done[position]
             if is_candidate(earlier):
-                return self._try(done, position, between, loop)
+                return self._try_to_fuse(done, position, between, loop)
             if not isinstance(earlier, (AllocBuffer, BufferStore)):
                 return False
             between.insert(0, earlier)
         return False
 
-    def _try(self, done: list[Stmt], position: int, between: list[Stmt], loop: For) -> bool:
+    def _try_to_fuse(self, done: list[Stmt], position: int, between: list[Stmt], loop: For) -> bool:
         earlier = done[position]
         first, second = summarize(earlier), summarize(loop)
         if first.opaque or second.opaque or not self._same_shape(earlier, loop):
             return False
         if not all(_can_move_up(statement, first) for statement in between):
             return False
-        if any(self._meet(summarize(statement), first) for statement in between):
+        if any(self._may_conflict(summarize(statement), first) for statement in between):
             return False
         body = substitute(loop.body, {loop.loop_var: earlier.loop_var})
         if not self._independent(first, summarize(body), earlier):
@@ -146,8 +147,8 @@ class _Fuser:
         notes = {**earlier.annotations, **loop.annotations}
         kind = ForKind.PARALLEL if earlier.kind == loop.kind == ForKind.PARALLEL else ForKind.SERIAL
         inside = seq([*statements_of(earlier.body), *statements_of(body)])
-        made = For(earlier.loop_var, earlier.min, earlier.extent, kind, inside, annotations=notes, span=earlier.span)
-        done[position:] = [*between, made]
+        fused = For(earlier.loop_var, earlier.min, earlier.extent, kind, inside, annotations=notes, span=earlier.span)
+        done[position:] = [*between, fused]
         self.merged += 1
         return True
 
@@ -162,25 +163,25 @@ class _Fuser:
 
     def _independent(self, first: Summary, second: Summary, loop: For) -> bool:
         if not first.accesses.keys() & second.accesses.keys():
-            return False  # nothing to gain
+            return False  # no buffer in common: nothing is gained
         for buffer, one in first.accesses.items():
             two = second.accesses.get(buffer)
             if two is None or not (one.written or two.written):
                 continue
             if buffer in self.roots or shared_axis([*one.indices, *two.indices], loop) is None:
                 return False
-        return not self._meet(second, first, loop)
+        return not self._may_conflict(second, first, loop)
 
-    def _meet(self, one: Summary, two: Summary, loop: For | None = None) -> bool:
-        """May they touch one memory under two names, and write it? By views, or by a call in place, which passes one
-        tensor for two parameters; then iterations of ``loop`` may be told apart by an axis, as for one buffer."""
+    def _may_conflict(self, one: Summary, two: Summary, loop: For | None = None) -> bool:
+        """May both access the same memory through different buffers, and one write it? That happens by views, and by
+        parameters that may alias. For the latter an axis may separate the iterations of ``loop``, as for one buffer."""
         for buffer, access in one.accesses.items():
             for other, seen in two.accesses.items():
                 if buffer.same_as(other) or not (access.written or seen.written):
                     continue
                 if buffer in self.roots and other in self.roots and self.roots[buffer].same_as(self.roots[other]):
                     return True
-                if may_be_one(buffer, other):
+                if may_alias(buffer, other):
                     alike = loop is not None and structural_equal(buffer.shape, other.shape)
                     if not alike or shared_axis([*access.indices, *seen.indices], loop) is None:
                         return True
@@ -189,11 +190,11 @@ class _Fuser:
     # -- shrinking --------------------------------------------------------------------------------------------
 
     def _shrink(self, statements: list[Stmt]) -> list[Stmt]:
-        """Move buffers that only one parallel loop touches into it, without the axis that the loop runs along."""
-        made = list(statements)
-        for alloc in [s for s in made if isinstance(s, AllocBuffer)]:
+        """Move buffers that only one parallel loop accesses into that loop, without the axis that it runs along."""
+        shrunk = list(statements)
+        for alloc in [s for s in shrunk if isinstance(s, AllocBuffer)]:
             buffer = alloc.buffer
-            users = [s for s in made if s is not alloc and buffer in summarize(s).accesses]
+            users = [s for s in shrunk if s is not alloc and buffer in summarize(s).accesses]
             if len(users) != 1 or buffer in self.roots or not isinstance(users[0], For):
                 continue
             (loop,) = users
@@ -204,10 +205,10 @@ class _Fuser:
             axis = shared_axis(summarize(loop).accesses[buffer].indices, loop)
             if axis is None:
                 continue
-            made[made.index(loop)] = _without_axis(loop, alloc, axis)
-            made.remove(alloc)
+            shrunk[shrunk.index(loop)] = _without_axis(loop, alloc, axis)
+            shrunk.remove(alloc)
             self.shrunk.add(str(buffer.name))
-        return made
+        return shrunk
 
 
 def _has_inner_loop(loop: For) -> bool:
@@ -229,7 +230,7 @@ def _can_move_up(statement: Stmt, over: Summary) -> bool:
 
 
 def shared_axis(indices: list[list[Any]], loop: For) -> int | None:
-    """An axis that all accesses index by one and the same expression that tells iterations of ``loop`` apart."""
+    """An axis that all accesses index by the same expression, which differs between iterations of ``loop``; or None."""
     inner = {f.loop_var for f in collect(loop.body, For)} | {b.var for b in collect(loop.body, tirx.Bind)}
     for axis, expression in enumerate(indices[0]):
         step = coefficient(expression, loop.loop_var)
@@ -250,15 +251,19 @@ def _without_axis(loop: For, alloc: AllocBuffer, axis: int) -> For:
     new = tirx.decl_buffer(shape, str(old.dtype), str(old.name), scope=str(old.scope()), layout=None)
     zero = IntImm("int32", 0)
 
-    def moved(indices: Any) -> list[Any]:
-        made = list(indices)
-        made[axis] = zero
-        return made
+    def without_axis(indices: Any) -> list[Any]:
+        new_indices = list(indices)
+        new_indices[axis] = zero
+        return new_indices
 
     def change(node: Any) -> Any:
         if isinstance(node, TensorLoad):
-            return BufferLoad(new, moved(node.indices), span=node.span) if node.source.same_as(old) else node
-        return BufferStore(new, node.value, moved(node.indices), span=node.span) if node.buffer.same_as(old) else node
+            return BufferLoad(new, without_axis(node.indices), span=node.span) if node.source.same_as(old) else node
+        return (
+            BufferStore(new, node.value, without_axis(node.indices), span=node.span)
+            if node.buffer.same_as(old)
+            else node
+        )
 
     body = structural_map(loop.body, ((TensorLoad, BufferStore), change))
     inside = seq([AllocBuffer(new, span=alloc.span), *statements_of(body)])

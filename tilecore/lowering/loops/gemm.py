@@ -58,7 +58,7 @@ class Operands:
 
 
 def gemm_sizes(call: TileCall) -> tuple[int, int, int]:
-    """M, N and K of a gemm; 0 for one that is not known when compiling."""
+    """M, N and K of a gemm, with 0 for a size that is not known when compiling."""
     ranges = *call.c.region[-2:], call.a.region[-2 if call.transpose_a else -1]
     m, n, k = (int(constant(r.extent) or 0) for r in ranges)
     return m, n, k
@@ -75,9 +75,9 @@ def panel_width(operands: Operands, env: PassEnv) -> int:
 
 
 def wanted_layouts(call: TileCall, env: PassEnv) -> dict[Any, BufferLayout]:
-    """B in panels as wide as a register tile, so that its elements are read in the order in which they lie.
+    """B in panels as wide as a register tile, so that its elements are read in the order of their addresses.
 
-    Stored as declared, the rows of a tile that is a power of two wide would also fall on the same few cache sets.
+    In the declared layout, the rows of a tile whose width is a power of two would also map to the same few cache sets.
     """
     buffer = call.b.source
     if len(buffer.shape) != 2 or is_global(buffer):
@@ -105,7 +105,7 @@ class Piece(NamedTuple):
 
 
 def pieces(size: int, step: int) -> list[Piece]:
-    """``size`` cut into whole steps, then what is left as one narrower piece."""
+    """``size`` divided into whole steps, then the remainder as one narrower piece."""
     whole = size // step
     cut = [Piece(0, whole, step)] if whole else []
     return [*cut, Piece(whole * step, 1, size % step)] if size % step else cut
@@ -137,12 +137,12 @@ def _register_tile(operands: Operands, m0: Any, n0: Any, mr: int, nr: int) -> St
 
         return loop(IntImm("int32", mr), row, name="i", kind=ForKind.UNROLLED)
 
-    def start(i: Any, j: Any) -> Stmt:
+    def initial(i: Any, j: Any) -> Stmt:
         zero, old = tirx.const(0, operands.total), operands.c(m0 + i, n0 + j)
-        known = constant(call.clear_accum)
-        if known is None:
+        clear_accum = constant(call.clear_accum)
+        if clear_accum is None:
             return store(acc, tirx.if_then_else(call.clear_accum, zero, old), [i, j], call.span)
-        return store(acc, zero if known else old, [i, j], call.span)
+        return store(acc, zero if clear_accum else old, [i, j], call.span)
 
     def step(k: Any) -> Stmt:
         def multiply(i: Any, j: Any) -> Stmt:
@@ -151,11 +151,11 @@ def _register_tile(operands: Operands, m0: Any, n0: Any, mr: int, nr: int) -> St
 
         return over_tile(multiply)
 
-    def finish(i: Any, j: Any) -> Stmt:
+    def write_back(i: Any, j: Any) -> Stmt:
         return operands.store_c(m0 + i, n0 + j, load(acc, [i, j]))
 
     return seq(
-        [AllocBuffer(acc), over_tile(start), loop(IntImm("int32", operands.k), step, name="k"), over_tile(finish)]
+        [AllocBuffer(acc), over_tile(initial), loop(IntImm("int32", operands.k), step, name="k"), over_tile(write_back)]
     )
 
 

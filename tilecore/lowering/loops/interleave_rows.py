@@ -1,5 +1,7 @@
-"""Copies into a layout that keeps the 2 or 4 neighbours along one axis of every column side by side: whole rows are
-loaded and interleaved in registers. Without this every element would be stored on its own."""
+"""Vectorizes copies into a layout that keeps the 2 or 4 neighbours along one axis of every column adjacent.
+
+Whole rows are loaded and interleaved in registers. Otherwise every element would be stored separately.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from tilecore.lowering.loops.vectorize_expressions import CannotVectorizeError
 
 
 def interleaving_copy(axes: list[For], body: Stmt, bits: int) -> Stmt | None:
-    """The nest by groups of rows, or None when it is no such copy."""
+    """The nest as loops over groups of rows, or None if it is not such a copy."""
     if not isinstance(body, BufferStore) or len(axes) != 2:
         return None
     source = copied_element(body.value)
@@ -59,17 +61,17 @@ def _block(columns: For, rows: For, body: BufferStore, count: int, group: int, k
     statements: list[Stmt] = []
     kind = PrimType(f"{dtype_of(body.buffer)}x{count}")
 
-    def keep(value: Any) -> Var:
+    def bind(value: Any) -> Var:
         var = Var("row", kind)
         statements.append(Bind(var, value))
         return var
 
     vectors = []
-    for number in range(group):
+    for row_index in range(group):
         lanes = Lanes(columns.loop_var, n0, count)
-        value = substitute(body.value, {rows.loop_var: k0 + number})
-        vectors.append(keep(lanes.vector(lanes.expr(value))))
-    for position, vector in enumerate(_interleaved(vectors, keep)):
+        value = substitute(body.value, {rows.loop_var: k0 + row_index})
+        vectors.append(bind(lanes.vector(lanes.expr(value))))
+    for position, vector in enumerate(_interleaved(vectors, bind)):
         start = {rows.loop_var: k0, columns.loop_var: n0 + position * (count // group)}
         offset = Analyzer().simplify(substitute(body.indices[0], start))
         index = Ramp(offset, const(1, dtype_of(offset)), count)
@@ -77,18 +79,18 @@ def _block(columns: For, rows: For, body: BufferStore, count: int, group: int, k
     return seq(statements)
 
 
-def _interleaved(vectors: list[Any], keep: Any) -> list[Any]:
-    """The vectors' lanes in turn: first lanes of all, second lanes of all, ..."""
+def _interleaved(vectors: list[Any], bind: Any) -> list[Any]:
+    """The vectors with their lanes interleaved: the first lane of each, then the second lane of each, ..."""
     if len(vectors) == 2:
-        return _pair(vectors[0], vectors[1], keep)
-    even, odd = _interleaved(vectors[0::2], keep), _interleaved(vectors[1::2], keep)
-    return [made for a, b in zip(even, odd, strict=True) for made in _pair(a, b, keep)]
+        return _pair(vectors[0], vectors[1], bind)
+    even, odd = _interleaved(vectors[0::2], bind), _interleaved(vectors[1::2], bind)
+    return [vector for a, b in zip(even, odd, strict=True) for vector in _pair(a, b, bind)]
 
 
-def _pair(a: Any, b: Any, keep: Any) -> list[Any]:
+def _pair(a: Any, b: Any, bind: Any) -> list[Any]:
     count = int(a.ty.dtype.lanes)
-    made = []
+    halves = []
     for half in (0, count // 2):
         indices = [const(half + i // 2 + (count if i % 2 else 0), "int32") for i in range(count)]
-        made.append(keep(Shuffle([a, b], indices)))
-    return made
+        halves.append(bind(Shuffle([a, b], indices)))
+    return halves

@@ -13,7 +13,7 @@ from tilecore.ir.register_call import register_call
 MASKED_LOAD = register_call("tile.masked_load")
 # (element: BufferLoad at the vector's indices, value, mask): lanes whose mask is false are not written
 MASKED_STORE = register_call("tile.masked_store")
-# (vector, kind): all lanes joined to one scalar
+# (vector, kind): all lanes reduced to one scalar
 ACROSS = register_call("tile.across_lanes")
 
 
@@ -33,7 +33,7 @@ def across_lanes(vector: Expr, kind: str) -> Expr:
     return Call(ACROSS, [vector, StringImm(kind)], ret_ty=str(vector.ty.dtype).rsplit("x", 1)[0])
 
 
-# (element: BufferLoad): the bytes from the element on, as another type
+# (element: BufferLoad): the bytes that start at the element, as another type
 RAW_LOAD = register_call("tile.raw_load")
 
 

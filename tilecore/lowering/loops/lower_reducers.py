@@ -1,8 +1,8 @@
-"""Makes reductions of the accumulations into T.alloc_reducer buffers that T.Parallel iterations do together.
+"""Lowers accumulations of T.Parallel iterations into T.alloc_reducer buffers to reductions.
 
-In a nest over i and j whose body does ``r[i] = r[i] + x``, the axes that the reducer's index names go outside, and the
-others become a loop that accumulates into a scalar; the scalar is joined with ``r[i]`` after it. A nest that is not of
-this form runs as plain loops, one iteration after the other.
+In a nest over i and j with ``r[i] = r[i] + x``, the axes in the reducer's index become the outer loops, and the others
+become a loop that accumulates into a scalar, which is combined with ``r[i]`` after the loop. A nest of another form
+becomes serial loops.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def lower_reducers(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return func
 
     def nest(node: For, mutator: Any) -> Any:
-        if node.kind != ForKind.PARALLEL or not _touches(node, kinds):
+        if node.kind != ForKind.PARALLEL or not _accumulates(node, kinds):
             return mutator.default_mutate(node)
         return _Nest(node, kinds).lowered()
 
@@ -60,7 +60,7 @@ def reducers_of(body: Stmt) -> dict[Var, str]:
     return {call.rest[0].source: str(call.rest[1].value) for call in hints_of(body, "reducer")}
 
 
-def _touches(node: Stmt, kinds: dict[Var, str]) -> bool:
+def _accumulates(node: Stmt, kinds: dict[Var, str]) -> bool:
     return any(s.buffer in kinds for s in collect(node, BufferStore))
 
 
@@ -79,7 +79,7 @@ def _is_target(value: Any, node: BufferStore) -> bool:
 
 
 def _same_element(a: Any, b: Any) -> bool:
-    """Do two accesses of one buffer name the same element, in the same way?"""
+    """Do two accesses of one buffer have structurally equal indices?"""
     return all(structural_equal(x, y, map_free_vars=False) for x, y in zip(a.indices, b.indices, strict=True))
 
 
@@ -98,17 +98,17 @@ class _Nest:
             return _in_sequence(self.node)
         outer = [axis for axis in self.axes if axis.loop_var in named]
         inner = [axis for axis in self.axes if axis.loop_var not in named]
-        own = all(self._is_own(update, named) for update in self.updates)
+        are_distinct = all(self._updates_distinct_elements(update, named) for update in self.updates)
         if not inner:
-            return self.node if own else _in_sequence(self.node)
-        kind = ForKind.PARALLEL if own else ForKind.SERIAL
-        made = self._reduction(inner)
+            return self.node if are_distinct else _in_sequence(self.node)
+        kind = ForKind.PARALLEL if are_distinct else ForKind.SERIAL
+        loops = self._reduction(inner)
         for axis in reversed(outer):
-            made = _loop(axis, kind, made)
-        return made
+            loops = _loop(axis, kind, loops)
+        return loops
 
     def _named_axes(self) -> set[Var] | None:
-        """The axes that the indices of the updates name; None when the nest is not of the form of a reduction."""
+        """The axes that the indices of the updates use; None if the nest does not have the form of a reduction."""
         if any(accumulated(update, self.kinds[update.buffer]) is None for update in self.updates):
             return None
         reads = [r for r in collect(self.body, TensorLoad) if r.source in self.kinds]
@@ -116,25 +116,25 @@ class _Nest:
         indices = [index for update in self.updates for index in update.indices]
         if len(reads) != len(self.updates) or any(collect(index, TensorLoad, Call) for index in indices):
             return None
-        names = {var for index in indices for var in variables(index)}
+        named = {var for index in indices for var in variables(index)}
         if any(not _same_element(a, b) for a in self.updates for b in self.updates if a.buffer.same_as(b.buffer)):
             return None
-        return None if names & inside else names & {axis.loop_var for axis in self.axes}
+        return None if named & inside else named & {axis.loop_var for axis in self.axes}
 
-    def _is_own(self, update: BufferStore, named: set[Var]) -> bool:
-        """Does every combination of the named axes update another element? (For one axis, or one each.)"""
-        found = {}
+    def _updates_distinct_elements(self, update: BufferStore, named: set[Var]) -> bool:
+        """Does every combination of the named axes update a different element? Each index must use at most one axis."""
+        axis_positions = {}
         for position, index in enumerate(update.indices):
             moving = variables(index) & named
             if len(moving) == 1:
                 (var,) = moving
                 step = coefficient(index, var)
                 if isinstance(step, int) and step != 0:
-                    found[var] = position
-        return set(found) == named
+                    axis_positions[var] = position
+        return set(axis_positions) == named
 
     def _reduction(self, inner: list[For]) -> Stmt:
-        """The inner axes as loops that accumulate into scalars, which are joined with the reducers after them."""
+        """The inner axes as loops that accumulate into scalars, which are combined with the reducers after them."""
         zero = const(0, "int32")
         totals: dict[Var, Var] = {}
         before: list[Stmt] = []
@@ -158,10 +158,10 @@ class _Nest:
             value = contract(join(kind, BufferLoad(total, [zero]), accumulated(update, kind)))
             return BufferStore(total, value, [zero], span=update.span)
 
-        made: Stmt = structural_map(self.body, (BufferStore, into_scalar))
-        for number, axis in enumerate(reversed(inner)):
-            made = _loop(axis, ForKind.SERIAL, made, {"tile.reduce": "sum"} if number == 0 else None)
-        return seq([*before, made, *after])
+        nest: Stmt = structural_map(self.body, (BufferStore, into_scalar))
+        for depth, axis in enumerate(reversed(inner)):
+            nest = _loop(axis, ForKind.SERIAL, nest, {"tile.reduce": "sum"} if depth == 0 else None)
+        return seq([*before, nest, *after])
 
 
 def _perfect(node: For) -> tuple[list[For], Stmt]:
@@ -177,7 +177,7 @@ def _loop(axis: For, kind: int, body: Stmt, notes: dict[str, Any] | None = None)
 
 
 def _in_sequence(node: For) -> Stmt:
-    """The nest as plain loops."""
+    """The nest as serial loops."""
 
     def plain(loop: For) -> For:
         return _loop(loop, ForKind.SERIAL, loop.body) if loop.kind == ForKind.PARALLEL else loop

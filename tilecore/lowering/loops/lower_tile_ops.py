@@ -1,7 +1,7 @@
 """Replaces every tile operation by the statement of the implementation that was chosen for it.
 
-Implementations may want operands laid out in their own way. A layout that an implementation cannot do without is
-granted only if nobody else needs another one for the same buffer; otherwise the implementation declines.
+Implementations may request layouts of their operands. A layout that an implementation requires is granted only if no
+other operation requires a different one for the same buffer; otherwise the implementation declines.
 """
 
 from __future__ import annotations
@@ -23,43 +23,45 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.ir.written_layouts import run_of
 
-# what stays in the IR for the code generator, but for prints of whole buffers
+# operations that stay in the IR for the code generator, apart from prints of whole buffers
 KEPT = ("device_assert", "assume", "atomic_element")
 ASKED = "asked_layouts"  # the fact: {buffer: the layout that the kernel asks for}
-PIECE = 16  # bytes that an instruction for tiles may take at once
+PIECE = 16  # most bytes that one tile instruction accesses at once
 
 
 def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
     choices = choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
     lowered: dict[Evaluate, Any] = {}
-    for node, choice in zip(nodes, choices, strict=True):  # not in TVM's walk, where an error loses its cause
+    for node, choice in zip(
+        nodes, choices, strict=True
+    ):  # outside TVM's visitor, in which an error would lose its cause
         env.note("tile_ops", describe(choice))
         lowered[node] = choice.impl.lower(choice.call, env)
     return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
 
 
 def is_lowered(call: TileCall | None) -> bool:
-    """Operations that the code generator does itself stay: prints of values among them, not of whole tiles."""
+    """Is the operation lowered here? Those of the code generator stay: prints of values, but not of whole tiles."""
     if call is None or call.op.name in KEPT:
         return False
     return call.op.name != "print" or any(isinstance(value, TensorRegion) for value in call.rest)
 
 
 def choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[Choice]:
-    """One implementation for each call, such that the layouts that they cannot do without go together."""
+    """One implementation for each call, such that the layouts that they require are compatible."""
     views = set(memory_roots(func.body))
     refused: dict[int, list[tuple[str, str]]] = {}
     while True:
         choices = [_choose(call, refused.get(i, []), env) for i, call in enumerate(calls)]
         layouts: dict[Var, BufferLayout] = {}
-        clash = None
-        for number, choice in enumerate(choices):
-            clash = clash or _grant(number, choice, layouts, views, env)
-        if clash is None:
+        conflict = None
+        for call_index, choice in enumerate(choices):
+            conflict = conflict or _grant(call_index, choice, layouts, views, env)
+        if conflict is None:
             break
-        number, reason = clash
-        refused.setdefault(number, []).append((choices[number].impl.name, reason))
+        call_index, reason = conflict
+        refused.setdefault(call_index, []).append((choices[call_index].impl.name, reason))
     for choice in choices:
         if not choice.impl.needs_layouts:
             for buffer, layout in choice.impl.layouts(choice.call, env).items():
@@ -70,8 +72,8 @@ def choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[
 
 
 def _with_asked(layouts: dict[Var, BufferLayout], choices: Sequence[Choice], env: PassEnv) -> dict[Var, BufferLayout]:
-    """``layouts`` and what the kernel asks for: that wins, unless an operation cannot do with it."""
-    made = dict(layouts)
+    """``layouts`` and those that the kernel annotates, which take precedence unless an operation cannot use them."""
+    granted = dict(layouts)
     for buffer, asked in env.facts.get(ASKED, {}).items():
         shape = [int(size) for size in buffer.shape]
         run = run_of(asked, shape)
@@ -80,24 +82,24 @@ def _with_asked(layouts: dict[Var, BufferLayout], choices: Sequence[Choice], env
             needed = _run_needed(choice, buffer, layouts.get(buffer), env)
             if needed is None or needed > run:
                 reason = f"{choice.impl.name} " + (
-                    "has its own" if needed is None else f"takes {needed} neighbours at once"
+                    "requires its own" if needed is None else f"accesses {needed} adjacent elements at once"
                 )
         if reason is None:
-            made[buffer] = asked
+            granted[buffer] = asked
         else:
             not_taken(env, buffer, reason)
-    return made
+    return granted
 
 
 def not_taken(env: PassEnv, buffer: Var, reason: str) -> None:
-    """Say in the report, once, that the layout that the kernel asks for is not what the buffer has."""
+    """Add to the report, once, that the buffer does not have the layout that the kernel annotates."""
     row = {"buffer": str(buffer.name), "layout": f"not as annotated: {reason}"}
-    if row not in env.report.get("layouts", ()):  # choices may be made again
+    if row not in env.report.get("layouts", ()):  # choices may be repeated
         env.note("layouts", row)
 
 
 def _run_needed(choice: Choice, buffer: Var, layout: BufferLayout | None, env: PassEnv) -> int | None:
-    """How many neighbours the operation must find side by side in a buffer; None: it needs its own layout."""
+    """How many adjacent elements the operation accesses at once in a buffer; None: it requires its own layout."""
     if not choice.impl.late or buffer not in [region.source for region in choice.call.regions]:
         return 1
     if choice.impl.needs_layouts and buffer in choice.impl.layouts(choice.call, env):
@@ -114,18 +116,18 @@ def _choose(call: TileCall, refused: list[tuple[str, str]], env: PassEnv) -> Cho
 
 
 def _grant(
-    number: int, choice: Choice, layouts: dict[Var, BufferLayout], views: set[Var], env: PassEnv
+    call_index: int, choice: Choice, layouts: dict[Var, BufferLayout], views: set[Var], env: PassEnv
 ) -> tuple[int, str] | None:
-    """Note the layouts that a choice needs; (its number, why) when one cannot be had."""
+    """Add the layouts that a choice requires; returns (call_index, reason) if one cannot be granted."""
     if not choice.impl.needs_layouts:
         return None
     for buffer, layout in choice.impl.layouts(choice.call, env).items():
         if is_global(buffer):
-            return number, f"{buffer.name} is in global memory"
+            return call_index, f"{buffer.name} is in global memory"
         if buffer in views:
-            return number, f"{buffer.name} has views"
+            return call_index, f"{buffer.name} has views"
         if layouts.setdefault(buffer, layout) != layout:
-            return number, f"another operation needs {buffer.name} as {layouts[buffer].name}"
+            return call_index, f"another operation needs {buffer.name} as {layouts[buffer].name}"
     return None
 
 

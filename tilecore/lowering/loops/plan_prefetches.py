@@ -1,7 +1,7 @@
-"""What ``T.Pipelined`` means on one core: while a step multiplies, the tiles of the next one are fetched.
+"""Implements ``T.Pipelined`` on one core: while a step multiplies, the tiles of the next step are prefetched.
 
-The products of a pipelined loop get the hint ``prefetch``: the regions of global memory that the next step copies.
-Their implementations spread the fetching over their work (loops/prefetch.py).
+The first gemm of a pipelined loop gets the hint ``prefetch``: the regions of global memory that the next step copies.
+Its implementation spreads the prefetches over its work (prefetch.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def plan_prefetches(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _fetches(call: TileCall, loop: For) -> bool:
-    """Does it copy a matrix that is another one in the next step, known by then?"""
+    """Does it copy a matrix whose position in global memory changes with the step and can be computed beforehand?"""
     if call.op.name != "copy" or not is_global(call.src.source):
         return False
     if is_global(call.dst.source) or len(call.src.region) < 2:

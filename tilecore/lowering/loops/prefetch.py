@@ -1,4 +1,4 @@
-"""Fetching of the next step's tiles, in portions beside the tiles of a product (lowering/plan_prefetches.py)."""
+"""Prefetches the tiles of the next step, in portions between the tiles of a matrix product (plan_prefetches.py)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ PREFETCH = register_call("tile.prefetch")
 LINE = 64  # bytes
 
 
-def portion(call: TileCall, number: Any, count: int) -> list[Stmt]:
-    """Portion ``number`` of ``count`` of what the product's hint names: whole rows."""
-    return [_rows(region, number, count) for region in call.hints.get(HINT, ())]
+def portion(call: TileCall, index: Any, count: int) -> list[Stmt]:
+    """Portion ``index`` of ``count`` of the regions that the gemm's prefetch hint names, in whole rows."""
+    return [_rows(region, index, count) for region in call.hints.get(HINT, ())]
 
 
-def _rows(region: Any, number: Any, count: int) -> Stmt:
+def _rows(region: Any, index: Any, count: int) -> Stmt:
     rows, columns = (int(constant(r.extent) or 0) for r in region.region[-2:])
     step = max(1, LINE // DType(dtype_of(region.source)).bytes)
-    each = -(-rows // count)
-    first = number * each
+    rows_per_portion = -(-rows // count)
+    first = index * rows_per_portion
 
     def line(row: Any, offset: Any) -> Stmt:
         where = [r.min for r in region.region]
@@ -35,8 +35,8 @@ def _rows(region: Any, number: Any, count: int) -> Stmt:
 
     lines = -(-columns // step)
     body = loop(
-        IntImm("int32", each),
+        IntImm("int32", rows_per_portion),
         lambda row: loop(IntImm("int32", lines), lambda at: line(row, at), name="line"),
         name="row",
     )
-    return body if each * count <= rows else IfThenElse(first < rows, body, None)
+    return body if rows_per_portion * count <= rows else IfThenElse(first < rows, body, None)

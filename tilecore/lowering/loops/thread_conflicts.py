@@ -1,7 +1,7 @@
-"""Which statements of a thread may not run before others of another thread: conflicts over memory that threads share.
+"""Finds statements of different threads whose order matters, because they conflict on memory that threads share.
 
-Two accesses of one buffer conflict when one of them writes, unless every thread provably stays within elements of its
-own: all accesses index some axes by the same expressions, and these give every thread another place.
+Two accesses of one buffer conflict when one of them writes, unless every thread provably accesses different elements:
+all accesses index some axes by the same expressions, and these have different values in all threads.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Access:
     indices: list[list[Any]] = field(default_factory=list)
     written: bool = False
 
-    def joined(self, other: Access) -> Access:
+    def merged(self, other: Access) -> Access:
         return Access([*self.indices, *other.indices], self.written or other.written)
 
 
 class Footprint:
-    """The memory that statements touch and threads share, by buffer (for views: the buffer whose memory it is).
+    """The accesses of statements to memory that threads share, by buffer (for views: the buffer that owns the memory).
 
     inner: variables whose value changes while the statements run: of loops inside, and bound in them.
     """
@@ -66,18 +66,18 @@ class Footprint:
     def add(self, node: Stmt) -> None:
         atomics = [call.args[0] for call in collect(node, Call) if op_name(call) == "tile.atomic_element"]
         for access in [*collect(node, TensorLoad, BufferStore), *atomics]:
-            self._touch(access, isinstance(access, BufferStore) or any(access is a for a in atomics))
+            self._add_access(access, isinstance(access, BufferStore) or any(access is a for a in atomics))
         for call in collect(node, Call):
             pointer = as_address(call)
             if pointer is not None and "w" in pointer[1]:  # where a function writes from there on is not known
-                self._touch(pointer[0], writes=True)
+                self._add_access(pointer[0], writes=True)
                 self.viewed.add(self.uniformity.root(pointer[0].source))
         for loop in collect(node, For, While):
             self.inner |= {bind.var for bind in collect(loop.body, Bind)}
             if isinstance(loop, For):
                 self.inner.add(loop.loop_var)
 
-    def _touch(self, access: Any, writes: bool) -> None:
+    def _add_access(self, access: Any, writes: bool) -> None:
         buffer = access.source if isinstance(access, TensorLoad) else access.buffer
         root = self.uniformity.root(buffer)
         if is_private(root) and root in self.uniformity.varying:
@@ -89,60 +89,60 @@ class Footprint:
             self.viewed.add(root)
 
     def conflicts_with(self, other: Footprint) -> bool:
-        """Must all threads have done with one before a thread begins the other?"""
-        for root, mine in self.accesses.items():
-            theirs = other.accesses.get(root)
-            if theirs is None or not (mine.written or theirs.written):
+        """Must all threads finish one before any thread begins the other?"""
+        for root, access in self.accesses.items():
+            other_access = other.accesses.get(root)
+            if other_access is None or not (access.written or other_access.written):
                 continue
             if root in self.viewed | other.viewed:
                 return True
-            if not owned(mine.joined(theirs), self.inner | other.inner, self.uniformity):
+            if not is_thread_private(access.merged(other_access), self.inner | other.inner, self.uniformity):
                 return True
         return False
 
     def conflicts_with_itself(self) -> bool:
-        """Run again by a loop: may one thread be an iteration ahead of another?"""
+        """In the body of a loop: do accesses of different iterations by different threads conflict?"""
         for root, access in self.accesses.items():
             if not access.written or (len(access.indices) == 1 and root not in self.viewed):
                 continue
-            if root in self.viewed or not owned(access, self.inner, self.uniformity):
+            if root in self.viewed or not is_thread_private(access, self.inner, self.uniformity):
                 return True
         return False
 
     def is_independent(self) -> bool:
-        """Does no thread touch an element that another one writes?"""
+        """Does no thread access an element that another one writes?"""
         return not any(
-            access.written and (root in self.viewed or not owned(access, self.inner, self.uniformity))
+            access.written and (root in self.viewed or not is_thread_private(access, self.inner, self.uniformity))
             for root, access in self.accesses.items()
         )
 
 
-def owned(access: Access, inner: set[Var], uniformity: Uniformity) -> bool:
-    """Does every thread stay within elements of its own?"""
-    places = []
+def is_thread_private(access: Access, inner: set[Var], uniformity: Uniformity) -> bool:
+    """Does every thread access elements that no other thread accesses?"""
+    offsets = []
     first = access.indices[0]
     for axis, expression in enumerate(first):
         if not all(structural_equal(indices[axis], expression) for indices in access.indices[1:]):
             continue
-        place = _place(expression, inner, uniformity)
-        if place is not None:
-            places.append(place)
-    if not places:
+        axis_offsets = _offsets_of_threads(expression, inner, uniformity)
+        if axis_offsets is not None:
+            offsets.append(axis_offsets)
+    if not offsets:
         return uniformity.threads.count == 1
-    return np.unique(np.stack(places), axis=1).shape[1] == uniformity.threads.count
+    return np.unique(np.stack(offsets), axis=1).shape[1] == uniformity.threads.count
 
 
-def _place(index: Any, inner: set[Var], uniformity: Uniformity) -> np.ndarray | None:
-    """What of ``index`` depends on the thread, for each thread in turn; None when it cannot be told.
+def _offsets_of_threads(index: Any, inner: set[Var], uniformity: Uniformity) -> np.ndarray | None:
+    """The part of ``index`` that depends on the thread, one value for each thread (int64); None if it is unknown.
 
-    Terms that are the same in all threads are left out.
+    Uniform terms are left out.
     """
     axes = {axis.var for axis in uniformity.threads.active}
 
     def value(node: Expr) -> np.ndarray | None:
         if not variables(node) & axes:
-            known = constant(node)
-            return None if known is None else np.int64(known)  # type: ignore[return-value]
+            number = constant(node)
+            return None if number is None else np.int64(number)  # type: ignore[return-value]
         if isinstance(node, Var):
             return _indices(uniformity.threads)[node]
         if isinstance(node, Cast) and dtype_of(node).startswith("int"):
@@ -186,9 +186,9 @@ def _terms(node: Any, sign: int = 1) -> list[tuple[int, Any]]:
 
 def _indices(threads: Threads) -> dict[Var, np.ndarray]:
     """The index of every thread along each axis; threads are numbered with x fastest."""
-    flat = np.arange(threads.count, dtype=np.int64)
-    found = {}
+    thread_index = np.arange(threads.count, dtype=np.int64)
+    indices = {}
     for axis in threads.axes:
-        found[axis.var] = flat % axis.extent
-        flat = flat // axis.extent
-    return found
+        indices[axis.var] = thread_index % axis.extent
+        thread_index = thread_index // axis.extent
+    return indices

@@ -1,9 +1,9 @@
-"""Runs the threads of a block as loops, on targets that have none.
+"""Turns code of the threads of a block into loops over the threads, for targets that run a block on one core.
 
-The code is cut into regions (threads/regions.py); each becomes a nest of loops over the threads, x innermost. Memory
-of a thread that lives across regions gets a leading axis, the number of the thread; what lives in one region only is
-allocated inside its loops. The loops are PARALLEL, and may become vectors, where no thread touches an element that
-another one writes. Kernels that never ask for their threads are left as they are.
+The code is split into regions (thread_regions.py); each becomes a nest of loops over the threads, x innermost. Private
+memory of a thread that is live across regions gets a leading axis, indexed by the thread; memory that is live in one
+region is allocated inside its loops. The loops are PARALLEL, and may become vectors, where no thread accesses an
+element that another thread writes. Kernels that do not use thread indices are not changed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,14 @@ from tilecore.ir.nodes import (
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, map_kernels, without_unit_axes
 from tilecore.lowering.loops.thread_conflicts import Footprint
-from tilecore.lowering.loops.thread_regions import Block, Cut, Cutter, Home, Region, condition_of
+from tilecore.lowering.loops.thread_regions import (
+    Block,
+    Region,
+    RegionSplitter,
+    SplitStatement,
+    ThreadMemory,
+    condition_of,
+)
 
 
 def thread_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -51,57 +58,58 @@ def thread_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 class _Emitter:
-    """Makes statements of the regions of one kernel.
+    """Emits the statements for the regions of one kernel.
 
-    local: for a region (by identity), the memory allocated inside its loops. spread: for memory of each thread that
-    lives longer, the buffer with an axis for the threads. spilled: for a variable that later regions read, such memory.
+    local: for a region (by identity), the memory allocated inside its loops. expanded: for private memory that is live
+    across regions, the buffer with an axis for the threads. spilled: for a variable that later regions read, a buffer
+    with one element for each thread.
     """
 
     def __init__(self, body: Stmt, threads: Threads, env: PassEnv) -> None:
         self.threads = threads
         self.env = env
-        cutter = Cutter(body, threads)
-        self.uniformity = cutter.uniformity
-        self.block = cutter.block(body)
+        splitter = RegionSplitter(body, threads)
+        self.uniformity = splitter.uniformity
+        self.block = splitter.block(body)
         self.local: dict[int, list[Stmt]] = {}
-        self.spread: dict[Var, Var] = {}
+        self.expanded: dict[Var, Var] = {}
         self.spilled: dict[Var, Var] = {}
         self.regions: list[Region] = []
-        self.homes: list[Home] = []
-        self._gather(self.block)
+        self.memories: list[ThreadMemory] = []
+        self._collect_regions(self.block)
         self._place_memory()
         self._place_variables()
 
-    def _gather(self, block: Block) -> None:
+    def _collect_regions(self, block: Block) -> None:
         for item in block.items:
             if isinstance(item, Region):
                 self.regions.append(item)
-            elif isinstance(item, Home):
-                self.homes.append(item)
-            elif isinstance(item, Cut):
+            elif isinstance(item, ThreadMemory):
+                self.memories.append(item)
+            elif isinstance(item, SplitStatement):
                 for body in item.bodies:
-                    self._gather(body)
+                    self._collect_regions(body)
 
-    # -- where things live ------------------------------------------------------------------------------------
+    # -- memory and variables --------------------------------------------------------------------------------
 
     def _place_memory(self) -> None:
         users: dict[Var, list[Region]] = {}
         for region in self.regions:
             for root in {self.uniformity.root(var) for part in region.statements for var in variables(part)}:
                 users.setdefault(root, []).append(region)
-        blocks = {home.statement.buffer: home.block for home in self.homes}
-        for home in self.homes:
-            root = self.uniformity.root(home.statement.buffer)
+        blocks = {memory.statement.buffer: memory.block for memory in self.memories}
+        for memory in self.memories:
+            root = self.uniformity.root(memory.statement.buffer)
             using = users.get(root, [])
-            if len(using) == 1 and using[0].block == blocks[root] == home.block:
-                self.local.setdefault(id(using[0]), []).append(home.statement)
+            if len(using) == 1 and using[0].block == blocks[root] == memory.block:
+                self.local.setdefault(id(using[0]), []).append(memory.statement)
             elif using:
-                self._spread(home.statement.buffer)
+                self._expand(memory.statement.buffer)
 
-    def _spread(self, buffer: Var) -> None:
+    def _expand(self, buffer: Var) -> None:
         shape = [const(self.threads.count, "int32"), *buffer.shape]
         scope, dtype = str(buffer.scope()), str(buffer.dtype)
-        self.spread[buffer] = tirx.decl_buffer(shape, dtype, str(buffer.name), scope=scope, layout=None)
+        self.expanded[buffer] = tirx.decl_buffer(shape, dtype, str(buffer.name), scope=scope, layout=None)
 
     def _place_variables(self) -> None:
         for region in self.regions:
@@ -122,25 +130,25 @@ class _Emitter:
         return self._block(self.block)
 
     def _block(self, block: Block) -> Stmt:
-        made: list[Stmt] = []
+        statements: list[Stmt] = []
         for item in block.items:
             if isinstance(item, Region):
-                made.extend(self._region(item))
-            elif isinstance(item, Home):
-                made.extend(self._home(item.statement))
-            elif isinstance(item, Cut):
-                made.append(item.rebuild([self._block(body) for body in item.bodies]))
+                statements.extend(self._region(item))
+            elif isinstance(item, ThreadMemory):
+                statements.extend(self._memory(item.statement))
+            elif isinstance(item, SplitStatement):
+                statements.append(item.rebuild([self._block(body) for body in item.bodies]))
             else:
-                made.append(item)
-        return seq(made)
+                statements.append(item)
+        return seq(statements)
 
-    def _home(self, node: AllocBuffer | DeclBuffer) -> list[Stmt]:
-        new = self.spread.get(node.buffer)
+    def _memory(self, node: AllocBuffer | DeclBuffer) -> list[Stmt]:
+        new = self.expanded.get(node.buffer)
         if new is None:
             return []
         if isinstance(node, AllocBuffer):
             return [AllocBuffer(new, span=node.span)]
-        source = self.spread[node.data.args[0]]
+        source = self.expanded[node.data.args[0]]
         return [DeclBuffer(new, data=tirx.buffer_data(source), span=node.span)]
 
     def _region(self, region: Region) -> list[Stmt]:
@@ -149,10 +157,12 @@ class _Emitter:
         for axis in self.threads.active:
             indices[axis.var] = Var(f"t{axis.letter}", "int32")
             loops.append((indices[axis.var], axis.extent))
-        number = self.threads.number(indices)
+        thread_index = self.threads.number(indices)
         before, statements = self._with_spills(region)
-        body = _Rewrite(indices, number, self.spread, self.spilled, set(_bound(region))).of(seq(statements))
-        for condition in reversed(condition_of(region.guards, number)):
+        body = _Rewrite(indices, thread_index, self.expanded, self.spilled, set(_bound_variables(region))).of(
+            seq(statements)
+        )
+        for condition in reversed(condition_of(region.guards, thread_index)):
             body = IfThenElse(condition, body, None)
         body = seq([*self.local.get(id(region), []), body])
         span = next((s.span for s in region.statements if s.span is not None), None)
@@ -164,17 +174,17 @@ class _Emitter:
     def _with_spills(self, region: Region) -> tuple[list[Stmt], list[Stmt]]:
         """Memory for variables that later regions read, and the region's statements with stores to it."""
         before: list[Stmt] = []
-        made: list[Stmt] = []
+        statements: list[Stmt] = []
         for statement in region.statements:
-            made.append(statement)
+            statements.append(statement)
             if isinstance(statement, Bind) and statement.var in self.spilled:
                 buffer = self.spilled[statement.var]
                 before.append(AllocBuffer(buffer))
-                made.append(BufferStore(buffer, statement.var, [self.threads.number()], span=statement.span))
-        return before, made
+                statements.append(BufferStore(buffer, statement.var, [self.threads.number()], span=statement.span))
+        return before, statements
 
     def _is_parallel(self, region: Region) -> bool:
-        """No thread touches what another one writes, and none acts on the world outside or leaves a loop early."""
+        """Whether no thread accesses what another one writes, and none has another effect or leaves a loop early."""
         body = seq(region.statements)
         if collect(body, Evaluate, While, Break, Continue):
             return False
@@ -193,23 +203,28 @@ class _Emitter:
             )
 
 
-def _bound(region: Region) -> list[Var]:
+def _bound_variables(region: Region) -> list[Var]:
     return [part.var for part in region.statements if isinstance(part, Bind)]
 
 
 class _Rewrite:
-    """A region's statements as one iteration of its loops: thread indices and memory of the thread replaced.
+    """Rewrites a region's statements as one iteration of its loops: replaces thread indices and private memory.
 
-    own: variables that the region itself binds.
+    bound: variables that the region itself binds.
     """
 
     def __init__(
-        self, indices: dict[Var, Any], number: Expr, spread: dict[Var, Var], spilled: dict[Var, Var], own: set[Var]
+        self,
+        indices: dict[Var, Any],
+        thread_index: Expr,
+        expanded: dict[Var, Var],
+        spilled: dict[Var, Var],
+        bound: set[Var],
     ) -> None:
         self.indices = indices
-        self.number = number
-        self.spread = spread
-        self.spilled = {var: buffer for var, buffer in spilled.items() if var not in own}
+        self.thread_index = thread_index
+        self.expanded = expanded
+        self.spilled = {var: buffer for var, buffer in spilled.items() if var not in bound}
 
     def of(self, body: Stmt) -> Stmt:
         rules = [(TensorLoad, self.load), (TensorRegion, self.region), (BufferStore, self.store), (Var, self.var)]
@@ -217,7 +232,7 @@ class _Rewrite:
 
     def var(self, node: Var, mutator: Any) -> Any:
         if node in self.spilled:
-            return BufferLoad(self.spilled[node], [self.number])
+            return BufferLoad(self.spilled[node], [self.thread_index])
         return self.indices.get(node, node)
 
     def load(self, node: TensorLoad, mutator: Any) -> Any:
@@ -230,13 +245,13 @@ class _Rewrite:
 
     def region(self, node: TensorRegion, mutator: Any) -> Any:
         ranges = [Range.from_min_extent(mutator.mutate(r.min), mutator.mutate(r.extent)) for r in node.region]
-        if node.source in self.spread:
-            ranges = [Range.from_min_extent(self.number, const(1, "int32")), *ranges]
-        return BufferRegion(self.spread.get(node.source, node.source), ranges)
+        if node.source in self.expanded:
+            ranges = [Range.from_min_extent(self.thread_index, const(1, "int32")), *ranges]
+        return BufferRegion(self.expanded.get(node.source, node.source), ranges)
 
     def _place(self, buffer: Var, indices: list[Any]) -> tuple[Var, list[Any]]:
-        new = self.spread.get(buffer)
-        return (buffer, indices) if new is None else (new, [self.number, *indices])
+        new = self.expanded.get(buffer)
+        return (buffer, indices) if new is None else (new, [self.thread_index, *indices])
 
 
 THREAD_LOOPS = Pass("thread_loops", thread_loops)

@@ -1,4 +1,4 @@
-"""Values of many threads joined into one (tile.allreduce): each thread leaves its value in memory, the block joins."""
+"""Lowers reductions across threads (tile.allreduce): each thread stores its value to memory, then the block reduces."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tilecore.lowering.analysis.kernels import Threads
 
 
 @dataclass
-class Join:
-    """``results[g]`` = the values of the threads of group g, joined. values: one for each thread, by its number."""
+class ThreadReduction:
+    """``results[g]`` = the reduction of the values of the threads of group g. values: one for each thread."""
 
     values: Var
     results: Var
@@ -40,9 +40,9 @@ class Join:
 
     def statement(self) -> Stmt:
         groups = const(self.groups.count, "int32")
-        return loop(groups, self._joined, name="group", span=self.span)
+        return loop(groups, self._reduce_group, name="group", span=self.span)
 
-    def _joined(self, group: Any) -> Stmt:
+    def _reduce_group(self, group: Any) -> Stmt:
         dtype = dtype_of(self.values)
         total_dtype, zero = accumulator(dtype), const(0, "int32")
         total = tirx.decl_buffer([1], total_dtype, "total", scope=REDUCE + joiner(self.kind), layout=None)
@@ -70,37 +70,37 @@ class Join:
         return tirx.min(size, self.groups.threads - group * self.groups.extent)
 
 
-def has_join(node: Any) -> bool:
+def has_reduction(node: Any) -> bool:
     return any(op_name(call) == "tile.allreduce" for call in collect(node, Call))
 
 
 def groups_of(call: Call, threads: Threads) -> ThreadGroups:
-    """The groups of threads that an allreduce joins."""
+    """The groups of threads that an allreduce combines."""
     return ThreadGroups.of(threads.count, int(call.args[2]), int(call.args[3]))
 
 
-def extract_joins(statement: Stmt, threads: Threads) -> list[Any]:
+def extract_reductions(statement: Stmt, threads: Threads) -> list[Any]:
     """``statement`` with every allreduce replaced by a load of its result, after what makes the result: memory, a
     store of each thread's value, and a :class:`Join`. Joins inside loops and branches stay for when they are cut."""
     if isinstance(statement, (For, While)):
         bounds = [statement.condition] if isinstance(statement, While) else [statement.min, statement.extent]
-        if any(has_join(bound) for bound in bounds):
+        if any(has_reduction(bound) for bound in bounds):
             raise UnsupportedError(
-                "values of threads are joined in the condition or bounds of a loop",
+                "a reduction across threads stands in the condition or the bounds of a loop",
                 location=location_of_span(statement.span),
-                hint="keep the result in a T.alloc_var before the loop",
+                hint="store its result in a T.alloc_var before the loop",
             )
         return [statement]
-    if isinstance(statement, IfThenElse) and has_join(statement.condition):
-        before, condition = _extracted(statement.condition, threads, statement.span)
+    if isinstance(statement, IfThenElse) and has_reduction(statement.condition):
+        before, condition = _extract(statement.condition, threads, statement.span)
         return [*before, IfThenElse(condition, statement.then_case, statement.else_case, span=statement.span)]
-    if isinstance(statement, IfThenElse) or hasattr(statement, "body") or not has_join(statement):
+    if isinstance(statement, IfThenElse) or hasattr(statement, "body") or not has_reduction(statement):
         return [statement]
-    before, made = _extracted(statement, threads, statement.span)
-    return [*before, made]
+    before, statements = _extract(statement, threads, statement.span)
+    return [*before, statements]
 
 
-def _extracted(node: Any, threads: Threads, span: Any) -> tuple[list[Any], Any]:
+def _extract(node: Any, threads: Threads, span: Any) -> tuple[list[Any], Any]:
     before: list[Any] = []
 
     def replace(call: Call) -> Any:
@@ -111,12 +111,12 @@ def _extracted(node: Any, threads: Threads, span: Any) -> tuple[list[Any], Any]:
         results = _buffer("joined", groups.count, dtype)
         before.extend([AllocBuffer(values), AllocBuffer(results)])
         before.append(BufferStore(values, cast(call.args[0], dtype), [threads.number()], span=span))
-        before.append(Join(values, results, str(call.args[1].value), groups, span))
+        before.append(ThreadReduction(values, results, str(call.args[1].value), groups, span))
         group = const(0, "int32") if groups.is_whole_block else groups.group(threads.number())
         return BufferLoad(results, [group], span=span)
 
-    made = structural_map(node, (Call, replace))
-    return before, made
+    statements = structural_map(node, (Call, replace))
+    return before, statements
 
 
 def _buffer(name: str, count: int, dtype: str) -> Var:
@@ -124,5 +124,5 @@ def _buffer(name: str, count: int, dtype: str) -> Var:
 
 
 def guard_buffer(threads: Threads) -> Var:
-    """One bool for each thread: does it take part?"""
+    """A buffer with one bool for each thread: whether it takes part."""
     return _buffer("takes_part", threads.count, "bool")

@@ -1,9 +1,9 @@
-"""Cuts the code of a block into regions: runs of statements that each thread can do from start to end by itself.
+"""Splits the code of a block into regions: sequences of statements that each thread can run from start to end alone.
 
-Between regions stand statements of the block as a whole: tile operations, T.Parallel nests, whatever is the same in
-all threads, and joins of values of all threads. A loop or ``if`` that all threads go through together is cut inside
-when what it contains needs it; one in which threads part ways belongs to a region as it is. T.sync_threads needs no
-place here: wherever one thread may touch what another wrote, the code is cut anyway.
+Between regions stand statements of the whole block: tile operations, T.Parallel nests, uniform statements, and
+reductions across threads. The body of a uniform loop or ``if`` is split when its contents need it; a divergent one
+belongs to a region as a whole. T.sync_threads needs no region boundary of its own: the code is split wherever one
+thread may access what another wrote.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ from tilecore.ir.visit import children, collect, variables
 from tilecore.lowering.analysis.kernels import Threads
 from tilecore.lowering.analysis.uniformity import Uniformity, is_parallel
 from tilecore.lowering.loops.thread_conflicts import Footprint
-from tilecore.lowering.loops.thread_reductions import Join, extract_joins, guard_buffer, has_join
+from tilecore.lowering.loops.thread_reductions import ThreadReduction, extract_reductions, guard_buffer, has_reduction
 
-Guards = tuple[tuple[Var, bool], ...]  # buffers of one bool a thread, and the value with which a thread takes part
+Guards = tuple[
+    tuple[Var, bool], ...
+]  # buffers with one bool for each thread, and the value with which a thread takes part
 
 
 @dataclass
 class Region:
-    """Statements that every thread runs, one thread after the other. block: number of the block that it stands in."""
+    """Statements that every thread runs, one thread after the other. block: index of the block that it stands in."""
 
     statements: list[Stmt]
     guards: Guards
@@ -53,16 +55,16 @@ class Region:
 
 
 @dataclass
-class Home:
-    """Where memory of each thread is allocated, or a view of such memory is declared."""
+class ThreadMemory:
+    """An allocation of private memory of each thread, or the declaration of a view of it."""
 
     statement: AllocBuffer | DeclBuffer
     block: int
 
 
 @dataclass
-class Cut:
-    """A loop or ``if`` of the whole block, its bodies cut. rebuild: makes the statement from the finished bodies."""
+class SplitStatement:
+    """A loop or ``if`` of the whole block with split bodies. rebuild: makes the statement from the lowered bodies."""
 
     bodies: list[Block]
     rebuild: Callable[[list[Stmt]], Stmt]
@@ -70,41 +72,41 @@ class Cut:
 
 @dataclass
 class Block:
-    """Consecutive statements, cut."""
+    """Consecutive statements, split into items."""
 
-    number: int
-    items: list[Stmt | Region | Home | Cut] = field(default_factory=list)
+    index: int
+    items: list[Stmt | Region | ThreadMemory | SplitStatement] = field(default_factory=list)
 
 
-class Cutter:
-    """Cuts the code of one kernel."""
+class RegionSplitter:
+    """Splits the code of one kernel."""
 
     def __init__(self, body: Stmt, threads: Threads) -> None:
         self.threads = threads
         self.uniformity = Uniformity(body, threads)
-        self.blocks = 0
+        self.block_count = 0
 
     # -- blocks -----------------------------------------------------------------------------------------------
 
     def block(self, body: Stmt, guards: Guards = ()) -> Block:
-        self.blocks += 1
-        made = Block(self.blocks)
+        self.block_count += 1
+        result = Block(self.block_count)
         open_region: list[Stmt] = []
         touched = Footprint([], self.uniformity)
 
         def close() -> None:
             nonlocal touched
             if open_region:
-                made.items.append(Region(list(open_region), guards, made.number))
+                result.items.append(Region(list(open_region), guards, result.index))
                 open_region.clear()
                 touched = Footprint([], self.uniformity)
 
-        for statement in self._with_joins(body):
+        for statement in self._with_reductions(body):
             kind = self._kind(statement, bool(guards))
-            if kind == "home":
-                made.items.append(Home(statement, made.number))
+            if kind == "memory":
+                result.items.append(ThreadMemory(statement, result.index))
             elif kind == "allocation":
-                made.items.append(statement)
+                result.items.append(statement)
             elif kind == "thread":
                 own = Footprint([statement], self.uniformity)
                 if open_region and touched.conflicts_with(own):
@@ -112,61 +114,64 @@ class Cutter:
                 open_region.append(statement)
                 touched.add(statement)
             elif isinstance(statement, Bind) and not touched.conflicts_with(Footprint([statement], self.uniformity)):
-                made.items.append(statement)
+                result.items.append(statement)
             else:
                 close()
-                made.items.extend(self._of_block(statement, kind, guards, made.number))
+                result.items.extend(self._items_of(statement, kind, guards, result.index))
         close()
-        return made
+        return result
 
-    def _with_joins(self, body: Stmt) -> list[Any]:
-        """The statements of a block; joins of threads' values taken out of them and put before."""
-        found: list[Any] = []
+    def _with_reductions(self, body: Stmt) -> list[Any]:
+        """The statements of a block, with reductions across threads moved out of expressions and in front."""
+        statements: list[Any] = []
         for statement in statements_of(body):
-            found.extend(extract_joins(statement, self.threads))
-        return found
+            statements.extend(extract_reductions(statement, self.threads))
+        return statements
 
-    def _of_block(self, statement: Any, kind: str, guards: Guards, number: int) -> list[Any]:
-        if kind == "join":
+    def _items_of(self, statement: Any, kind: str, guards: Guards, block_index: int) -> list[Any]:
+        if kind == "reduction":
             return [statement.statement()]
         if kind == "guarded":
-            return self._guarded(statement, guards, number)
+            return self._guarded(statement, guards, block_index)
         if kind == "mixed":
-            return [self._cut(statement, guards)]
+            return [self._split(statement, guards)]
         return [statement]
 
     # -- kinds ------------------------------------------------------------------------------------------------
 
     def _kind(self, node: Any, guarded: bool) -> str:
-        """home, allocation: of memory. thread: each thread does it by itself. block: all do it as one. join: values of
-        threads are joined. mixed: has parts of both, and all threads go through it together. guarded: has joins, and
-        threads part ways in it."""
-        if isinstance(node, Join):
-            return "join"
+        """How a statement is lowered.
+
+        memory, allocation: it allocates private memory, or memory of the block. thread: each thread runs it alone.
+        block: it runs once for the block. reduction: it reduces across threads. mixed: it is uniform and has parts of
+        several kinds. guarded: it is divergent and contains reductions across threads.
+        """
+        if isinstance(node, ThreadReduction):
+            return "reduction"
         if isinstance(node, (AllocBuffer, DeclBuffer)):
-            return "home" if self.uniformity.root(node.buffer) in self.uniformity.varying else "allocation"
+            return "memory" if self.uniformity.root(node.buffer) in self.uniformity.varying else "allocation"
         if not isinstance(node, (For, While, IfThenElse, AttrStmt, SeqStmt)):
             by_each = self._names_varying(node) or _is_atomic(node) or self._each_prints(node)
             return "thread" if guarded or by_each else "block"
-        if not has_join(node):
+        if not has_reduction(node):
             by_each = self._names_varying(node) or _atomics_outside_parallel(node) or self._each_prints(node)
             if not guarded and not by_each:
                 return "block"
             if guarded or is_parallel(node) or self.uniformity.is_divergent(node):
                 return "thread"
-            return "mixed" if self._must_be_cut(node) else "thread"
+            return "mixed" if self._must_be_split(node) else "thread"
         if isinstance(node, IfThenElse) and (guarded or self.uniformity.is_divergent(node)):
             return "guarded"
         if self.uniformity.is_divergent(node):
             raise UnsupportedError(
-                "values of threads are joined in a loop that the threads leave at different times",
+                "a reduction across threads stands in a loop that the threads leave at different times",
                 location=location_of_span(node.span),
-                expected="a loop with the same bounds in all threads, and no break that only some of them take",
+                expected="a loop with the same bounds in all threads, and no `break` that only some of them take",
             )
         return "mixed"
 
     def _names_varying(self, node: Stmt) -> bool:
-        """Does a name of something that varies stand in a statement?"""
+        """Does the statement use a variable or buffer that varies between threads?"""
         return any(self.uniformity.root(var) in self.uniformity.varying for var in variables(node))
 
     def _each_prints(self, node: Any) -> bool:
@@ -178,13 +183,13 @@ class Cutter:
             return self.uniformity.each_prints(call)
         return any(self._each_prints(part) for part in children(node))
 
-    def _must_be_cut(self, node: Any) -> bool:
-        """Does a statement that all threads go through together have parts that one thread cannot do by itself?"""
+    def _must_be_split(self, node: Any) -> bool:
+        """Does a uniform statement have parts that one thread cannot run alone?"""
         for body in children(node):
             before = Footprint([], self.uniformity)
             for part in statements_of(body):
                 kind = self._kind(part, False)
-                if kind in ("mixed", "guarded", "join") or (kind == "block" and _acts(part)):
+                if kind in ("mixed", "guarded", "reduction") or (kind == "block" and _has_effect(part)):
                     return True
                 if kind == "allocation" and not is_private(part.buffer):
                     return True
@@ -195,7 +200,7 @@ class Cutter:
 
     # -- compound statements ----------------------------------------------------------------------------------
 
-    def _cut(self, node: Any, guards: Guards) -> Cut:
+    def _split(self, node: Any, guards: Guards) -> SplitStatement:
         if isinstance(node, For):
             kind = ForKind.SERIAL if node.kind == ForKind.VECTORIZED else node.kind
 
@@ -204,33 +209,35 @@ class Cutter:
                     node.loop_var, node.min, node.extent, kind, bodies[0], annotations=node.annotations, span=node.span
                 )
 
-            return Cut([self.block(node.body, guards)], loop)
+            return SplitStatement([self.block(node.body, guards)], loop)
         if isinstance(node, While):
-            return Cut([self.block(node.body, guards)], lambda made: While(node.condition, made[0], span=node.span))
+            return SplitStatement(
+                [self.block(node.body, guards)], lambda rebuilt: While(node.condition, rebuilt[0], span=node.span)
+            )
         if isinstance(node, AttrStmt):
-            return Cut(
+            return SplitStatement(
                 [self.block(node.body, guards)],
-                lambda made: AttrStmt(node.node, node.attr_key, node.value, made[0], span=node.span),
+                lambda rebuilt: AttrStmt(node.node, node.attr_key, node.value, rebuilt[0], span=node.span),
             )
         sides = [node.then_case, *([] if node.else_case is None else [node.else_case])]
-        return Cut(
+        return SplitStatement(
             [self.block(side, guards) for side in sides],
-            lambda made: IfThenElse(node.condition, *made, *([None] * (2 - len(made))), span=node.span),
+            lambda rebuilt: IfThenElse(node.condition, *rebuilt, *([None] * (2 - len(rebuilt))), span=node.span),
         )
 
-    def _guarded(self, node: IfThenElse, guards: Guards, number: int) -> list[Any]:
-        """An ``if`` in which threads part ways around a join: each region inside asks whether its thread takes part."""
+    def _guarded(self, node: IfThenElse, guards: Guards, block_index: int) -> list[Any]:
+        """A divergent ``if`` around a reduction: each region inside tests whether its thread takes part."""
         flag = guard_buffer(self.threads)
         remember = BufferStore(flag, node.condition, [self.threads.number()], span=node.span)
-        made: list[Any] = [AllocBuffer(flag), Region([remember], guards, number)]
-        made += self.block(node.then_case, (*guards, (flag, True))).items
+        items: list[Any] = [AllocBuffer(flag), Region([remember], guards, block_index)]
+        items += self.block(node.then_case, (*guards, (flag, True))).items
         if node.else_case is not None:
-            made += self.block(node.else_case, (*guards, (flag, False))).items
-        return made
+            items += self.block(node.else_case, (*guards, (flag, False))).items
+        return items
 
 
-def _acts(node: Stmt) -> bool:
-    """Does a statement that is the same in all threads do anything that doing it once for each thread would change?"""
+def _has_effect(node: Stmt) -> bool:
+    """Does a uniform statement have an effect, so that running it once for each thread would differ?"""
     return bool(collect(node, BufferStore, Evaluate))
 
 
@@ -239,7 +246,7 @@ def _is_atomic(node: Any) -> bool:
 
 
 def _atomics_outside_parallel(node: Any) -> bool:
-    """Atomics that every thread does; in a T.Parallel nest each iteration does one."""
+    """Has the node atomics that every thread runs? In a T.Parallel nest each iteration runs one."""
     if is_parallel(node):
         return False
     inner = list(children(node)) if isinstance(node, Stmt) else []
@@ -248,9 +255,9 @@ def _atomics_outside_parallel(node: Any) -> bool:
     return _is_atomic(node)
 
 
-def condition_of(guards: Guards, number: Expr) -> list[Expr]:
-    """The conditions under which the thread of this number takes part."""
+def condition_of(guards: Guards, thread_index: Expr) -> list[Expr]:
+    """The conditions under which the thread with this index takes part."""
     from tilecore.ir.nodes import BufferLoad, Not
 
-    loads = [(BufferLoad(flag, [number]), wanted) for flag, wanted in guards]
+    loads = [(BufferLoad(flag, [thread_index]), wanted) for flag, wanted in guards]
     return [load if wanted else Not(load) for load, wanted in loads]

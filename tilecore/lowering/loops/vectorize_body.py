@@ -1,4 +1,4 @@
-"""Turns the body of one loop into vector form: every lane is one iteration, and ``if`` becomes a mask."""
+"""Rewrites the body of one loop with vectors: every lane is one iteration, and ``if`` becomes a mask."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Lanes(LaneExpressions):
     def statement(self, node: Stmt) -> Stmt:
         handler = _STATEMENTS.get(type(node))
         if handler is None:
-            raise CannotVectorizeError(f"{type(node).__name__} in the body")
+            raise CannotVectorizeError(f"the body contains {type(node).__name__}, which has no vector form")
         return handler(self, node)
 
     def _seq(self, node: SeqStmt) -> Stmt:
@@ -44,17 +44,19 @@ class Lanes(LaneExpressions):
         value = self.expr(node.value)
         if lanes_of(value) == 1:
             return Bind(node.var, value, span=node.span)
-        made = Var(str(node.var.name), PrimType(dtype_of(value)))
-        self.vectors[node.var] = made
+        vector = Var(str(node.var.name), PrimType(dtype_of(value)))
+        self.vectors[node.var] = vector
         self.varying.add(node.var)
-        return Bind(made, value, span=node.span)
+        return Bind(vector, value, span=node.span)
 
     def _alloc(self, node: AllocBuffer) -> Stmt:
         old = node.buffer
-        made = tirx.decl_buffer(list(old.shape), f"{old.dtype}x{self.count}", str(old.name), scope="local", layout=None)
-        self.buffers[old] = (made, 0)
+        vectors = tirx.decl_buffer(
+            list(old.shape), f"{old.dtype}x{self.count}", str(old.name), scope="local", layout=None
+        )
+        self.buffers[old] = (vectors, 0)
         self.varying.add(old)
-        return AllocBuffer(made, span=node.span)
+        return AllocBuffer(vectors, span=node.span)
 
     def _store(self, node: BufferStore) -> Stmt:
         if node.buffer in self.buffers:
@@ -62,7 +64,7 @@ class Lanes(LaneExpressions):
         value = self.vector(self.expr(node.value))
         index = self._index(node.buffer, node.indices)
         if lanes_of(index) == 1:
-            raise CannotVectorizeError(f"every iteration writes {node.buffer.name} at one place")
+            raise CannotVectorizeError(f"every iteration writes the same element of {node.buffer.name}")
         if self.mask is not None:
             return masked_store(node.buffer, index, value, self.mask, node.span)
         return BufferStore(node.buffer, value, [index], span=node.span)
@@ -71,12 +73,14 @@ class Lanes(LaneExpressions):
         buffer, slot = self.buffers[node.buffer]
         index = self.expr(node.indices[0])
         if lanes_of(index) != 1:
-            raise CannotVectorizeError(f"{node.buffer.name} is private to an iteration and indexed by its number")
+            raise CannotVectorizeError(
+                f"{node.buffer.name} is private to an iteration and is indexed by the loop variable"
+            )
         value = self.vector(self.expr(node.value))
-        where = [index + slot]
+        indices = [index + slot]
         if self.mask is not None:
-            value = Select(self.mask, value, BufferLoad(buffer, where))
-        return BufferStore(buffer, value, where, span=node.span)
+            value = Select(self.mask, value, BufferLoad(buffer, indices))
+        return BufferStore(buffer, value, indices, span=node.span)
 
     def _if(self, node: IfThenElse) -> Stmt:
         condition = self.expr(node.condition)
@@ -84,7 +88,7 @@ class Lanes(LaneExpressions):
             other = None if node.else_case is None else self.statement(node.else_case)
             return IfThenElse(condition, self.statement(node.then_case), other, span=node.span)
         parts: list[Stmt] = []
-        if collect(condition, TensorLoad):  # the branches may write what it reads
+        if collect(condition, TensorLoad):  # the branches may write what the condition reads
             mask = Var("mask", PrimType(dtype_of(condition)))
             parts.append(Bind(mask, condition, span=node.span))
             condition = mask
@@ -96,7 +100,7 @@ class Lanes(LaneExpressions):
     def _for(self, node: For) -> Stmt:
         start, extent = self.expr(node.min), self.expr(node.extent)
         if lanes_of(start) != 1 or lanes_of(extent) != 1:
-            raise CannotVectorizeError("an inner loop has other bounds in every iteration")
+            raise CannotVectorizeError("the bounds of an inner loop differ between iterations")
         kind = ForKind.UNROLLED if node.kind == ForKind.UNROLLED else ForKind.SERIAL
         return For(node.loop_var, start, extent, kind, self.statement(node.body), span=node.span)
 

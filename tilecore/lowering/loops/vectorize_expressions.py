@@ -1,4 +1,4 @@
-"""Turns the expressions of a loop into vector form: every lane is one iteration."""
+"""Rewrites the expressions of a loop with vectors: every lane is one iteration."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class CannotVectorizeError(Exception):
 class LaneExpressions:
     """Vector form of expressions: ``var`` becomes ``base + lane`` for ``count`` lanes.
 
-    mask: bool vector of the active lanes, or None for all. vectors: variables with another value in every lane.
-    buffers: those private to a lane, each with the vector buffer (and its slot) that stands for it here.
+    mask: bool vector of the active lanes, or None for all. vectors: variables that differ between lanes.
+    buffers: buffers private to a lane, each with the vector buffer, and the slot in it, that replaces it.
     varying: variables and buffers that differ between lanes.
     """
 
@@ -83,7 +83,7 @@ class LaneExpressions:
         """Vector form of an expression, or the expression itself where all lanes agree."""
         if not self._varies(node):
             effect = effect_in(node)
-            if effect is not None:  # once for every iteration, though all of them do the same
+            if effect is not None:  # it must happen once for every iteration, although it is uniform
                 raise CannotVectorizeError(f"{effect} runs element by element")
             return node
         name = type(node).__name__
@@ -93,7 +93,7 @@ class LaneExpressions:
             return self._binary(name, node)
         handler = _EXPRESSIONS.get(name)
         if handler is None:
-            raise CannotVectorizeError(f"{name} in an expression")
+            raise CannotVectorizeError(f"an expression contains {name}, which has no vector form")
         return handler(self, node)
 
     def _varies(self, node: Expr) -> bool:
@@ -106,7 +106,7 @@ class LaneExpressions:
 
     def _binary(self, name: str, node: Any) -> Expr:
         if name in _COMPARISONS:
-            special = self._compare_positions(name, node)
+            special = self._compare_indices(name, node)
             if special is not None:
                 return special
         a, b = self.vector(self.expr(node.a)), self.vector(self.expr(node.b))
@@ -114,8 +114,8 @@ class LaneExpressions:
             b = Select(self.mask, b, Broadcast(const(1, dtype_of(node.b)), self.count))
         return _BINARY[name](a, b)
 
-    def _compare_positions(self, name: str, node: Any) -> Expr | None:
-        """A comparison of indices that are affine in the lane: done on small lane numbers, not on wide indices."""
+    def _compare_indices(self, name: str, node: Any) -> Expr | None:
+        """A comparison of indices that are affine in the lane, done on int32 lane indices instead of wide indices."""
         if not dtype_of(node.a).startswith("int"):
             return None
         left, right = coefficient(node.a, self.var), coefficient(node.b, self.var)
@@ -125,10 +125,13 @@ class LaneExpressions:
         if step not in (1, -1) or name in ("EQ", "NE"):
             return None
         zero = {self.var: self.base}
-        rest = Analyzer().simplify(substitute(node.b, zero) - substitute(node.a, zero))
-        # step * lane  <name>  rest
+        difference = Analyzer().simplify(substitute(node.b, zero) - substitute(node.a, zero))
+        # step * lane  <name>  difference
         bound = cast(
-            tirx.min(tirx.max(rest, const(-self.count - 1, dtype_of(rest))), const(self.count + 1, dtype_of(rest))),
+            tirx.min(
+                tirx.max(difference, const(-self.count - 1, dtype_of(difference))),
+                const(self.count + 1, dtype_of(difference)),
+            ),
             "int32",
         )
         lanes = Ramp(const(0, "int32"), const(step, "int32"), self.count)
@@ -163,7 +166,7 @@ class LaneExpressions:
         then = self._masked(test, lambda: self.vector(self.expr(a)))
         other = self._masked(tirx.Not(test), lambda: self.vector(self.expr(b)))
         is_load = isinstance(then, Call) and then.op.name == MASKED_LOAD
-        # a load under this condition alone, not one that has a value of its own where a further condition fails
+        # only a load under exactly this condition, not one with a further condition and its own value where that fails
         if is_load and structural_equal(then.args[1], mask) and not collect(other, TensorLoad):
             return Call(MASKED_LOAD, [then.args[0], then.args[1], other], ret_ty=dtype_of(then))
         return Select(test, then, other)
@@ -177,7 +180,9 @@ class LaneExpressions:
             buffer, slot = self.buffers[node.source]
             index = self.expr(node.indices[0])
             if lanes_of(index) != 1:
-                raise CannotVectorizeError(f"{node.source.name} is private to an iteration and indexed by its number")
+                raise CannotVectorizeError(
+                    f"{node.source.name} is private to an iteration and is indexed by the loop variable"
+                )
             return BufferLoad(buffer, [index + slot])
         index = self._index(node.source, node.indices)
         if lanes_of(index) == 1:
@@ -188,12 +193,12 @@ class LaneExpressions:
         return BufferLoad(node.source, [index], span=node.span)
 
     def _raw_load(self, node: Call) -> Expr:
-        """Neighbouring words of memory: one longer load."""
+        """One wide load of adjacent words of memory."""
         element = node.args[0]
         width = max(1, DType(dtype_of(node)).bits // DType(dtype_of(element)).bits)
         step = lane_step(element.indices[0], self.var, self.count)
         if step != width or self.mask is not None:
-            raise CannotVectorizeError("words of memory that are not neighbours, or masked")
+            raise CannotVectorizeError("a raw load is masked, or its lanes are not adjacent in memory")
         first = BufferLoad(element.source, [substitute(element.indices[0], {self.var: self.base})])
         return Call(RAW_LOAD, [first], ret_ty=f"{dtype_of(node)}x{self.count}")
 
@@ -215,15 +220,15 @@ class LaneExpressions:
         return self.vector(self.expr(offset))
 
     def _simplified(self, offset: Expr) -> Expr:
-        """The offset with the variable split in base and lane, simplified: sees through ``// 32`` and ``% 32``."""
+        """The offset with the variable split into base and lane, simplified. This resolves ``// 32`` and ``% 32``."""
         lane = Var("lane", dtype_of(self.var))
         analyzer = Analyzer()
         analyzer.bind(lane, Range.from_min_extent(const(0, dtype_of(lane)), const(self.count, dtype_of(lane))))
-        made = analyzer.simplify(substitute(offset, {self.var: self.base + lane}))
-        step = coefficient(made, lane)
+        simplified = analyzer.simplify(substitute(offset, {self.var: self.base + lane}))
+        step = coefficient(simplified, lane)
         if not isinstance(step, int):
             return offset
-        return substitute(made, {lane: self.var - self.base})
+        return substitute(simplified, {lane: self.var - self.base})
 
     def _call(self, node: Call) -> Expr:
         name = op_name(node)
@@ -268,5 +273,5 @@ _EXPRESSIONS: dict[str, Callable[[LaneExpressions, Any], Expr]] = {
 
 
 def lanes_of(value: Any) -> int:
-    """1 for a scalar."""
+    """The number of lanes of a value, 1 for a scalar."""
     return int(value.ty.dtype.lanes)

@@ -1,4 +1,4 @@
-"""Chooses, for every nest of independent loops, the axis that becomes vectors, and makes its vector form."""
+"""Chooses the axis of every nest of independent loops that becomes vectors, and rewrites the nest with vectors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tilecore.lowering.loops.transpose_blocks import copied_element, transposing
 from tilecore.lowering.loops.vectorize_body import Lanes
 from tilecore.lowering.loops.vectorize_expressions import CannotVectorizeError
 
-# partial results kept side by side in a reduction, to hide the latency of the addition
+# independent partial results of a reduction, to hide the latency of the addition
 STREAMS = 4
 UNKNOWN_TRIPS = 16
 
@@ -68,30 +68,30 @@ class _Vectorizer:
         best = self._best_axis([*axes, *inner], body)
         if best is None or best in inner:
             if best is None and any(constant(axis.extent) != 1 for axis in axes):
-                self._note("not_vectorized", node, reason="along no axis do neighbours lie side by side")
+                self._note("not_vectorized", node, reason="no axis has its elements adjacent in memory")
             return serial(axes, mutator.mutate(body))
         others = [axis for axis in axes if not axis.same_as(best)]
         try:
-            made = serial(others, self._vector_loop(best, body))
+            vectorized = serial(others, self._vector_loop(best, body))
         except CannotVectorizeError as reason:
             self._note("not_vectorized", node, reason=str(reason))
             return serial(axes, mutator.mutate(body))
         self._note("vectorized", node, axis=str(best.loop_var.name), lanes=self._lanes(best, body))
-        return made
+        return vectorized
 
     def _explicit(self, node: For, mutator: Any) -> Any:
         extent = constant(node.extent)
         try:
             if extent is None or extent > 256:
-                made = self._vector_loop(node, node.body)
+                vectorized = self._vector_loop(node, node.body)
                 self._note("vectorized", node, axis=str(node.loop_var.name), lanes=self._lanes(node, node.body))
-                return made
+                return vectorized
             lanes = Lanes(node.loop_var, node.min, extent) if extent > 1 else None
             if lanes is None:
                 return substitute(node.body, {node.loop_var: node.min})
-            made = lanes.statement(node.body)
+            vectorized = lanes.statement(node.body)
             self._note("vectorized", node, axis=str(node.loop_var.name), lanes=extent)
-            return made
+            return vectorized
         except CannotVectorizeError as reason:
             self._note("not_vectorized", node, reason=str(reason))
             return serial([node], mutator.mutate(node.body))
@@ -101,7 +101,7 @@ class _Vectorizer:
         place = location_of_span(next((span for span in spans if span is not None), None))
         self.env.note(topic, {"line": place.line if place else None, **facts})
 
-    # -- which axis -------------------------------------------------------------------------------------------
+    # -- choice of the axis ---------------------------------------------------------------------------------------
 
     def _best_axis(self, axes: list[For], body: Stmt) -> For | None:
         best, best_score = None, 0.0
@@ -115,8 +115,8 @@ class _Vectorizer:
         return best
 
     def _score(self, axis: For, count: int) -> float:
-        """Contiguous accesses count for an axis, scattered ones against it; stores weigh more than loads. A single
-        element that every iteration has for itself becomes a vector, and costs nothing."""
+        """Contiguous accesses raise the score of an axis, scattered ones lower it; stores weigh more than loads. A
+        buffer of one element that is private to an iteration becomes a vector and costs nothing."""
         score = 0.5
         single = {a.buffer for a in collect(axis.body, AllocBuffer) if all(constant(s) == 1 for s in a.buffer.shape)}
         for access, trips in accesses_of(axis.body):
@@ -146,7 +146,7 @@ class _Vectorizer:
     def _vector_loop(self, axis: For, body: Stmt) -> Stmt:
         count = self._lanes(axis, body)
         if count < 2:
-            raise CannotVectorizeError("fewer iterations than lanes")
+            raise CannotVectorizeError("the loop has fewer iterations than a vector has lanes")
         if is_reduction(axis):
             return _reduction(axis, axis.body, count)
         region = axis.body if axis.body.same_as(body) else body
@@ -159,7 +159,7 @@ def accesses_of(body: Stmt, trips: float = 1.0) -> list[tuple[Any, float]]:
         return accesses_of(body.body, trips * (constant(body.extent) or UNKNOWN_TRIPS))
     inner = list(children(body))
     if inner:
-        return [found for child in inner for found in accesses_of(child, trips)]
+        return [access_and_trips for child in inner for access_and_trips in accesses_of(child, trips)]
     return [(access, trips) for access in [*loads(body), *stores(body)] if len(access.indices) == 1]
 
 
@@ -186,32 +186,32 @@ def serial(axes: list[For], body: Stmt) -> Stmt:
 
 
 def _chunks(axis: For, count: int, make: Any) -> Stmt:
-    """Whole vectors, then one masked vector for what is left."""
+    """Whole vectors, then one masked vector for the remaining iterations."""
     extent, dtype = axis.extent, dtype_of(axis.loop_var)
     analyzer = Analyzer()
     whole = analyzer.simplify(tirx.floordiv(extent, const(count, dtype)))
-    rest = analyzer.simplify(extent - whole * count)
+    remainder = analyzer.simplify(extent - whole * count)
     parts: list[Stmt] = []
-    known = constant(whole)
-    if known == 1:
+    constant_whole = constant(whole)
+    if constant_whole == 1:
         parts.append(make(axis.min, None))
-    elif known != 0:
+    elif constant_whole != 0:
         chunk = Var(f"{axis.loop_var.name}_v", dtype)
         parts.append(For(chunk, const(0, dtype), whole, ForKind.SERIAL, make(axis.min + chunk * count, None)))
-    if constant(rest) != 0:
+    if constant(remainder) != 0:
         lane = Ramp(const(0, "int32"), const(1, "int32"), count)
-        mask = tirx.LT(lane, Broadcast(Cast("int32", rest) if dtype != "int32" else rest, count))
+        mask = tirx.LT(lane, Broadcast(Cast("int32", remainder) if dtype != "int32" else remainder, count))
         tail = make(analyzer.simplify(axis.min + whole * count), mask)
-        parts.append(tail if constant(rest) is not None else IfThenElse((rest > 0), tail, None))
+        parts.append(tail if constant(remainder) is not None else IfThenElse((remainder > 0), tail, None))
     return seq(parts)
 
 
 def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
-    """A reduction along ``axis``: STREAMS vectors of partial results, joined after the loop."""
+    """A reduction along ``axis``: STREAMS vectors of partial results, combined after the loop."""
     own = {alloc.buffer for alloc in collect(body, AllocBuffer)}  # of a reduction inside of each iteration
     totals = {s.buffer for s in stores(body) if is_total(s.buffer)} - own
     if not totals:
-        raise CannotVectorizeError("no partial result is accumulated")
+        raise CannotVectorizeError("the loop accumulates no partial result")
     extent = constant(axis.extent)
     streams = STREAMS if extent is None or extent >= STREAMS * count else 1
     partial = {
@@ -233,21 +233,21 @@ def _reduction(axis: For, body: Stmt, count: int) -> Stmt:
     step = streams * count
     analyzer = Analyzer()
     whole = analyzer.simplify(tirx.floordiv(axis.extent, const(step, dtype)))
-    rest = analyzer.simplify(axis.extent - whole * step)
+    remainder = analyzer.simplify(axis.extent - whole * step)
     parts: list[Stmt] = []
     if constant(whole) != 0:
         chunk = Var(f"{axis.loop_var.name}_v", dtype)
         group = seq([make(axis.min + chunk * step + s * count, None, s) for s in range(streams)])
         parts.append(For(chunk, const(0, dtype), whole, ForKind.SERIAL, group))
-    if constant(rest) != 0:
-        left = For(axis.loop_var, analyzer.simplify(axis.min + whole * step), rest, ForKind.SERIAL, body)
+    if constant(remainder) != 0:
+        left = For(axis.loop_var, analyzer.simplify(axis.min + whole * step), remainder, ForKind.SERIAL, body)
         parts.append(_chunks(left, count, lambda base, mask: make(base, mask, 0)))
-    return seq([*before, *parts, *_joined(partial, streams)])
+    return seq([*before, *parts, *_combined(partial, streams)])
 
 
-def _joined(partial: dict[Var, Var], streams: int) -> list[Stmt]:
-    """The partial vectors joined with each other, across their lanes, and into the scalar."""
-    made: list[Stmt] = []
+def _combined(partial: dict[Var, Var], streams: int) -> list[Stmt]:
+    """Combines the partial vectors, then the lanes of the result, then that with the scalar."""
+    statements: list[Stmt] = []
     zero = const(0, "int32")
     for total, vector in partial.items():
         kind = kind_of(total)
@@ -255,8 +255,8 @@ def _joined(partial: dict[Var, Var], streams: int) -> list[Stmt]:
         while len(parts) > 1:
             parts = [join(kind, parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
         scalar = across_lanes(parts[0], kind)
-        made.append(BufferStore(total, join(kind, BufferLoad(total, [zero]), scalar), [zero]))
-    return made
+        statements.append(BufferStore(total, join(kind, BufferLoad(total, [zero]), scalar), [zero]))
+    return statements
 
 
 def kind_of(total: Var) -> str:
@@ -269,15 +269,15 @@ def _widest(body: Stmt) -> int:
     kinds = {dtype_of(a.source) for a in loads(body)} | {dtype_of(s.buffer) for s in stores(body)}
     kinds |= _casts(body)
     if len(kinds) == 1 and isinstance(body, BufferStore) and copied_element(body.value) is not None:
-        return max(8, DType(next(iter(kinds))).bits)  # moved, not computed with
+        return max(8, DType(next(iter(kinds))).bits)  # a copy without computation
     return max((max(32, DType(k).bits) if DType(k).is_float else max(8, DType(k).bits)) for k in kinds) if kinds else 32
 
 
 def _casts(body: Stmt) -> set[str]:
-    """Types that values are converted to; offsets of 64 bits do not count, as they are not computed for each lane."""
-    found = {dtype_of(c) for c in collect(body, Cast)}
-    if "int64" not in found:
-        return found
+    """Types that values are converted to. Offsets of 64 bits do not count: they are not computed for each lane."""
+    types = {dtype_of(c) for c in collect(body, Cast)}
+    if "int64" not in types:
+        return types
 
     def loaded(node: TensorLoad) -> Var:
         return Var("loaded", dtype_of(node))

@@ -1,4 +1,4 @@
-"""Whether the target has what a kernel needs: element types, memory scopes, tile operations, features.
+"""Checks that the target has what a kernel needs: element types, memory scopes, tile operations, features.
 
 Where a target says nothing (an empty set of capabilities), nothing is checked.
 """
@@ -37,16 +37,16 @@ def _refusal(need: Need, env: PassEnv) -> UnsupportedError:
     return UnsupportedError(message, location=need.where(), found=need.name, expected=_words(known), hint=hint)
 
 
-def _type(need: Need, target: str, known: Collection[str]) -> tuple[str, str | None]:
-    near = nearest_types(need.name, known)
+def _type(need: Need, target: str, supported: Collection[str]) -> tuple[str, str | None]:
+    near = nearest_types(need.name, supported)
     hint = f"the nearest: {', '.join(near)}; T.copy converts" if near else None
     return f"{need.subject} {need.name}, which {target} does not have", hint
 
 
-def _scope(need: Need, target: str, known: Collection[str]) -> tuple[str, str | None]:
+def _scope(need: Need, target: str, supported: Collection[str]) -> tuple[str, str | None]:
     return (
         f"{need.subject} is in memory of scope {need.name!r}, which {target} does not have",
-        _other_scope(need.name, known),
+        _other_scope(need.name, supported),
     )
 
 

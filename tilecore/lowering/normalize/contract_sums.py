@@ -1,4 +1,4 @@
-"""Makes fused multiply-adds by the language's one rule, before anything else looks at the kernel."""
+"""Makes fused multiply-adds by the language's one rule, before all other passes."""
 
 from __future__ import annotations
 

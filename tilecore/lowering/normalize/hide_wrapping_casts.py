@@ -1,4 +1,4 @@
-"""Hides casts of integers that may wrap from what is known of numbers: TVM takes each value that fits to be kept.
+"""Hides integer casts that may wrap from TVM's analyzer, which assumes that casts preserve values.
 
 It would have it that a uint32 as an int32 is never negative, or that a multiple of 3 as a uint8 is one too. Such a cast
 becomes one to the type's sibling, of the other sign, whose bits are taken as they are. Whether an unsigned number is
@@ -43,8 +43,8 @@ def hide_wrapping_casts(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return mutator.default_mutate(node)
 
     def hide(node: Cast, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        return _bits(made) if _misread(analyzer, made) else made
+        rewritten = mutator.default_mutate(node)
+        return _bits(rewritten) if _misread(analyzer, rewritten) else rewritten
 
     decisions = [((LT, LE, GT, GE), _decide), ((Call, Select), _choose)]
     rules = [(For, binding_loops(analyzer)), (AttrStmt, axis), (Cast, hide), *decisions]
@@ -53,12 +53,12 @@ def hide_wrapping_casts(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _decide(node: Any, mutator: Any) -> Any:
     """``x < 0`` is false and ``x >= 0`` true of what has no sign; written either way round."""
-    made = mutator.default_mutate(node)
-    zero = made.b if isinstance(made, (LT, GE)) else made.a
+    result = mutator.default_mutate(node)
+    zero = result.b if isinstance(result, (LT, GE)) else result.a
     facts = FACTS.get(dtype_of(zero))
     if facts is None or facts.kind != "uint" or constant(zero) != 0:
-        return made
-    return const(isinstance(made, (GE, LE)), "bool")
+        return result
+    return const(isinstance(result, (GE, LE)), "bool")
 
 
 def _choose(node: Any, mutator: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Puts the value of integer variables in their place, so that later passes see through index arithmetic."""
+"""Inlines integer variables, so that later passes can analyze index arithmetic."""
 
 from __future__ import annotations
 

@@ -70,9 +70,9 @@ class _Privatizer:
 
     def repeat(self, node: While, mutator: Any) -> Any:
         self.depth += 1
-        made = mutator.default_mutate(node)
+        repeated = mutator.default_mutate(node)
         self.depth -= 1
-        return made
+        return repeated
 
     def loop(self, node: For, mutator: Any) -> Any:
         if node.kind == ForKind.PARALLEL:
@@ -106,16 +106,16 @@ def _readings(body: Stmt) -> dict[Var, int]:
 
 def _nests(body: Stmt) -> list[For]:
     """The outermost T.Parallel loops."""
-    found: list[For] = []
+    nests: list[For] = []
 
     def loop(node: For, mutator: Any) -> Any:
         if node.kind != ForKind.PARALLEL:
             return mutator.default_mutate(node)
-        found.append(node)
+        nests.append(node)
         return node
 
     structural_mutate(body, [(For, loop)])
-    return found
+    return nests
 
 
 def _parts(body: Stmt) -> list[Stmt]:
@@ -175,11 +175,11 @@ def _like(buffer: Var, suffix: str) -> Var:
 def _copied(source: Var, target: Var, span: Any) -> Stmt:
     """All elements of ``source`` to ``target``, one after the other."""
     indices = [const(0, "int32") if constant(size) == 1 else Var("e", "int32") for size in source.shape]
-    made: Stmt = BufferStore(target, BufferLoad(source, list(indices)), list(indices), span=span)
+    copies: Stmt = BufferStore(target, BufferLoad(source, list(indices)), list(indices), span=span)
     for index, size in zip(reversed(indices), reversed(list(source.shape)), strict=True):
-        if index in variables(made) and isinstance(index, Var):
-            made = For(index, const(0, "int32"), size, ForKind.SERIAL, made, span=span)
-    return made
+        if index in variables(copies) and isinstance(index, Var):
+            copies = For(index, const(0, "int32"), size, ForKind.SERIAL, copies, span=span)
+    return copies
 
 
 PRIVATIZE_SCRATCH = Pass("privatize_scratch", privatize_scratch)

@@ -77,7 +77,7 @@ def _copied(call: TileCall, region: TensorRegion) -> tuple[list[Any], TensorRegi
     extents = [constant(r.extent) for r in region.region]
     if None in extents:
         raise UnsupportedError(
-            f"{name_in_language(call)} reads and writes one buffer, and its size is known only at the call",
+            f"{name_in_language(call)} reads and writes the same buffer, and its size is known only at the call",
             location=location_of_span(call.span),
             hint="copy the source to another buffer first",
         )

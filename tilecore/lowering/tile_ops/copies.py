@@ -1,4 +1,4 @@
-"""copy, transpose and fill as parallel loops over elements."""
+"""Implements copy, transpose and fill as parallel loops over elements."""
 
 from __future__ import annotations
 

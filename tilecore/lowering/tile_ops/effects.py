@@ -1,4 +1,4 @@
-"""Operations that blocks of one thread need little or nothing for: barriers, hints, reducers, atomics of tiles."""
+"""Implements operations that are no-ops or simple loops on one thread: barriers, hints, reducers, atomics of tiles."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def lower_annotate(call: TileCall, env: PassEnv) -> Stmt:
         env.facts.setdefault("safe_values", {})[call.rest[0].source] = call.rest[1]
     elif key in SOURCE_HINTS:
         raise UnsupportedError(
-            f"{SOURCE_HINTS[key]} is source code for another kind of target",
+            f"{SOURCE_HINTS[key]} inserts source code, which this target does not accept",
             location=location_of_span(call.span),
-            hint="write it with operations of the language; only targets that emit source text take such code",
+            hint="write it with operations of the language; only targets that emit source text accept such code",
         )
     return nothing()
 

@@ -1,4 +1,4 @@
-"""reduce and scan as loops; the partial result lives in a scalar whose scope names the kind of reduction."""
+"""Implements reduce and scan as loops; the partial result is a scalar whose scope names the kind of reduction."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _places(target: TensorRegion, moves: list[tuple[Any, Any]]) -> list[Any]:
     wide = [constant(r.extent) != 1 for r in target.region]
     if sum(wide) != len(offsets):
         raise LoweringError(
-            f"{target.source.name} has another shape than what goes there",
+            f"the shape of {target.source.name} does not match the shape of the result",
             found=f"{sum(wide)} axes of more than one element",
             expected=str(len(offsets)),
         )

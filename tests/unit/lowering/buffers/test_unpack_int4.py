@@ -97,7 +97,7 @@ def test_what_has_no_bytes_of_its_own_is_refused():
         with T.Kernel(1):
             T.atomic_add(A[0], T.cast(1, "int4"))
 
-    with pytest.raises(UnsupportedError, match="A has an odd number of int4 along its last axis"):
+    with pytest.raises(UnsupportedError, match="A has an odd number of int4 elements along its last axis"):
         lowered(odd, "unpack_int4")
     with pytest.raises(UnsupportedError, match="atomic"):
         lowered(atomic, "unpack_int4")
@@ -115,4 +115,4 @@ def test_an_odd_number_is_refused_where_the_tensor_is_declared():
     with open(place.file) as file:
         line = file.read().splitlines()[place.line - 1]
     assert line[place.column : place.end_column] == 'B: T.Tensor((4, 33), "int4")'
-    assert "34 of them" in caught.value.hint
+    assert "declare 34 elements" in caught.value.hint

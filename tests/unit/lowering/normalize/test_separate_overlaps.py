@@ -108,5 +108,7 @@ def test_a_size_of_the_call_is_refused():
         with T.Kernel(1):
             T.copy(A[0 : M - 1, :], A[1:M, :])
 
-    with pytest.raises(UnsupportedError, match="reads and writes one buffer, and its size is known only at the call"):
+    with pytest.raises(
+        UnsupportedError, match="reads and writes the same buffer, and its size is known only at the call"
+    ):
         lowered(kernel, "separate_overlaps")

@@ -14,7 +14,7 @@ MAY_ALIAS = "may_alias"
 def may_alias_parameters(func: PrimFunc, accessed: Set[Var], written: Set[Var]) -> dict[Var, set[Var]]:
     """For each parameter that is only read the written ones of its element type and shape, and the other way round.
 
-    A call may give one tensor for others too (:func:`tilecore.ir.memory_writes.may_be_one`). Those need no barriers: it
+    A call may give one tensor for others too (:func:`tilecore.ir.memory_writes.may_alias`). Those need no barriers: it
     is right only where each element is read before the same iteration writes it, and so by the same thread."""
     params = [p for p in func.params if is_buffer_var(p)]
     written_params = [p for p in params if p in written]

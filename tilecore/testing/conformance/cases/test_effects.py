@@ -142,6 +142,6 @@ def test_operands_that_run_only_sometimes():
         return T.cast(0 < Y[1] < T.atomic_add(Y[0], 1, return_prev=True), "int32")
 
     for macro in (and_, or_, choice, chain):
-        with pytest.raises(LanguageError, match="besides giving a value") as caught:
+        with pytest.raises(LanguageError, match="has a side effect") as caught:
             attempt(macro)
         assert caught.value.location is not None

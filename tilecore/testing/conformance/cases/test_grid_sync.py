@@ -80,7 +80,7 @@ def test_what_does_not_live_on():
         for _ in T.serial(3):
             T.sync_grid()
 
-    for body, words in ((memory, "used before and after T.sync_grid"), (loop, "inside of a loop")):
+    for body, words in ((memory, "used before and after T.sync_grid"), (loop, "inside a loop")):
         with pytest.raises(UnsupportedError, match=words):
             build(T.macro(body))
 

@@ -268,8 +268,8 @@ def test_what_is_refused(target):
 
     for make, text in (
         (odd, "odd number of int4"),
-        (atomic, "atomic operation on int4"),
-        (on_chip_view, "tile is viewed as another element type"),
+        (atomic, "atomic operation works on int4"),
+        (on_chip_view, "T.view changes the element type of tile"),
     ):
         with pytest.raises(UnsupportedError, match=text) as caught:
             compiled(make(), target)

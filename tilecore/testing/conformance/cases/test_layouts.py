@@ -161,7 +161,7 @@ def test_a_layout_that_is_none(target):
             T.copy(tile, A)
 
     if has_warps(target):
-        with pytest.raises(LanguageError, match="two elements at one place") as caught:
+        with pytest.raises(LanguageError, match="two elements to the same index") as caught:
             compiled(kernel, target)
         assert caught.value.location is not None
 

@@ -54,7 +54,7 @@ def test_one_chips_instructions_say_what_to_write(name, monkeypatch):
     """An error with the user's line, which `hasattr` understands; the names that it names are there."""
     monkeypatch.setattr(manager, "offers", lambda: iter(()))  # no backend adds names
     assert not hasattr(T, name)
-    with pytest.raises(UnsupportedError, match=rf"T.{name} is one chip's instruction") as caught:
+    with pytest.raises(UnsupportedError, match=rf"T.{name} is an instruction of one chip") as caught:
 
         @T.prim_func
         def kernel(A: T.Tensor((4,), "float32")):
@@ -199,10 +199,10 @@ def test_pointers_that_are_no_tensors():
         T.make_tensor(a, (2, 2))
 
     for use, words in (
-        (lambda a, B: None, "nothing gives a shape"),
-        (twice, "a second T.make_tensor of a"),
-        (lambda a, B: T.make_tensor(B, (4,)), "takes a parameter that is a T.ptr"),
-        (lambda a, B: T.make_tensor(a, (4,), "float16"), "another element type"),
+        (lambda a, B: None, "is a T.ptr without a shape"),
+        (twice, "T.make_tensor is called twice for a"),
+        (lambda a, B: T.make_tensor(B, (4,)), "is not a T.ptr parameter"),
+        (lambda a, B: T.make_tensor(a, (4,), "float16"), "the element type of T.make_tensor"),
     ):
         with pytest.raises((LanguageError, UnsupportedError), match=words):
             build(use)

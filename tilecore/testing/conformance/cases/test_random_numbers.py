@@ -162,7 +162,7 @@ def test_wrong_uses_are_refused():
 
     for body, kind, text in (
         (before, LanguageError, "before T.rng_init"),
-        (inside, LanguageError, "T.rng_init in T.Parallel"),
+        (inside, LanguageError, "T.rng_init stands in T.Parallel"),
         (deeper, UnsupportedError, "in a loop inside T.Parallel"),
         (other, UnsupportedError, "xorwow"),
         (bits, LanguageError, "bit=16"),

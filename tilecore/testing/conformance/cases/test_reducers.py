@@ -144,7 +144,7 @@ def test_elements_that_meet_by_chance(target):
 
 
 def test_only_reducers_are_reduced_into():
-    with pytest.raises(LanguageError, match=r"T\.reducer_update: f is no reducer"):
+    with pytest.raises(LanguageError, match=r"T\.reducer_update: f is not a reducer"):
 
         @T.prim_func
         def kernel(A: T.Tensor((8,), "float32")):

@@ -1,4 +1,4 @@
-"""Loops that Python runs while the kernel is built, and ``while``, which is one of these or a loop of the kernel."""
+"""Loops that Python runs while the kernel is built, and ``while``, which Python or the kernel runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilecore.language.values import as_expr, is_kernel_value
 from tilecore.tracing.builder import Builder, Frame, current
 from tilecore.tracing.held_values import without_binds
 
-MOST_ROUNDS = 20_000
+MAX_ITERATIONS = 20_000
 
 
 def unrolled(builder: Builder, iterable: Any) -> Iterator[Any]:
@@ -26,21 +26,21 @@ def unrolled(builder: Builder, iterable: Any) -> Iterator[Any]:
     for count, item in enumerate(iterable):
         if len(builder.frames) != depth:
             raise LanguageError(
-                "a generator gives values from inside of a loop or an `if` that runs in the kernel",
-                hint="make it a T.macro, or loop where the values are used",
+                "a generator yields values from inside a loop or an `if` that runs in the kernel",
+                hint="write it as a T.macro, or loop where the values are used",
             ).at(builder.location)
-        if count >= MOST_ROUNDS and not isinstance(iterable, Sized):
-            raise _endless(builder, "for")
+        if count >= MAX_ITERATIONS and not isinstance(iterable, Sized):
+            raise _endless_loop(builder, "for")
         with builder.block("unrolled"):
             yield item
 
 
-def _endless(builder: Builder, word: str) -> LanguageError:
+def _endless_loop(builder: Builder, keyword: str) -> LanguageError:
     return LanguageError(
-        f"a `{word}` loop that Python runs while the kernel is built has gone round {MOST_ROUNDS:,} times",
-        expected="a loop that ends: what it decides on must change while the kernel is built",
-        hint="for a loop that runs in the kernel, decide on a value of the kernel (a T.alloc_var, an element of a "
-        "buffer), or loop with T.serial",
+        f"a `{keyword}` loop that Python runs while the kernel is built has run {MAX_ITERATIONS:,} iterations",
+        expected="a loop that ends: its condition must change while the kernel is built",
+        hint="for a loop that runs in the kernel, use a value of the kernel in the condition (a T.alloc_var, an "
+        "element of a buffer), or loop with T.serial",
     ).at(builder.location)
 
 
@@ -52,7 +52,7 @@ def while_(
     builder = current()
     if not leaves:
         raise LanguageError(
-            "`while True` never ends: nothing in its body leaves it",
+            "`while True` never ends: no statement in its body leaves it",
             expected="a `break` that Python reaches while the kernel is built, or a condition",
             hint="for a loop that runs in the kernel write its condition: `while flag != 0:` with "
             "flag = T.alloc_var(...), or an element of a buffer",
@@ -70,11 +70,11 @@ def while_(
         return
     for statement in before_test.statements:
         builder.emit(statement)
-    for number in range(MOST_ROUNDS):
+    for iteration in range(MAX_ITERATIONS):
         if not value:
             return
-        if number == 0 and jumps:
-            first = _FirstRound(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True), has_else)
+        if iteration == 0 and jumps:
+            first = _FirstIteration(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True), has_else)
             try:
                 yield None
             except GeneratorExit:  # Python's `break`, or an error
@@ -88,21 +88,25 @@ def while_(
                 yield None
         value = condition()
         if is_kernel_value(value):
-            raise LanguageError("the condition of `while` became a kernel value after its first iteration").at(
-                builder.location
-            )
-    raise _endless(builder, "while")
+            raise LanguageError(
+                "the condition of `while` becomes a value of the kernel after the first iteration",
+                expected="a condition that is a Python value in every iteration, or a value of the kernel in every one",
+                hint='start with a value of the kernel: flag = T.alloc_var("bool", init=True)',
+            ).at(builder.location)
+    raise _endless_loop(builder, "while")
 
 
-class _FirstRound:
-    """The first round of a ``while`` whose condition Python knows to hold. Where its body leaves or repeats the loop by
-    the kernel's decision (``while True:`` with ``if A[i] > 0: break``), the loop is the kernel's, and this its body.
+class _FirstIteration:
+    """The first iteration of a ``while`` whose condition is a Python value that holds.
+
+    Where its body has a ``break`` or ``continue`` under a condition of the kernel (``while True:`` with
+    ``if A[i] > 0: break``), the loop becomes a loop of the kernel, and this iteration its body.
     """
 
     def __init__(self, builder: Builder, staged: Staged, has_else: bool) -> None:
         builder.name_pending()
         self.builder, self.staged, self.has_else, self.span = builder, staged, has_else, builder.span
-        self.frame = Frame("round", become_loop=self._become_loop)
+        self.frame = Frame("first_iteration", become_loop=self._become_loop)
         builder.frames.append(self.frame)
 
     @property
@@ -116,7 +120,7 @@ class _FirstRound:
         self.staged.__enter__()
 
     def end(self) -> None:
-        """The kernel's loop; or the statements of Python's first round, where the loop stands."""
+        """Build the loop of the kernel, or append the statements of the first iteration to the enclosing block."""
         self.builder.close(self.frame)
         if self.is_of_kernel:
             self.staged.__exit__()
@@ -126,10 +130,10 @@ class _FirstRound:
         around = self.builder.frame
         if not around.closed:
             around.statements += self.frame.statements
-        self.frame.statements = around.statements  # where values were read: more may be put there later
+        self.frame.statements = around.statements  # values were read there: more statements may be added later
 
     def left(self) -> None:
-        """Python leaves the first round before its end."""
+        """Python leaves the first iteration before its end."""
         if self.frame not in self.builder.frames or self.is_of_kernel:
             return
         if self.builder.frames[-1] is self.frame and not self.builder.has_lost:
@@ -141,13 +145,14 @@ class _FirstRound:
 def no_else(builder: Builder) -> LanguageError:
     """The error for the ``else`` of a loop that runs in the kernel."""
     return LanguageError(
-        "`else` of a loop that runs in the kernel",
-        hint='note a `break` in a flag, whole = T.alloc_var("bool", init=True), and write `if whole:` after the loop',
+        "a loop that runs in the kernel has an `else`",
+        hint='clear a flag, completed = T.alloc_var("bool", init=True), before `break`, and write `if completed:` '
+        "after the loop",
     ).at(builder.location)
 
 
 class _KernelWhile:
-    """A ``while`` of the kernel, open from its making to ``end``."""
+    """A ``while`` of the kernel, open from its creation to ``end``."""
 
     def __init__(
         self, builder: Builder, test: Expr, before_test: Frame, staged: Staged, has_else: bool, names: bool = False
@@ -159,7 +164,7 @@ class _KernelWhile:
         self.frame = Frame("loop")
         others, inlined = without_binds(before_test.statements, test)
         named = any(isinstance(s, Bind) and s.var not in builder.readings for s in before_test.statements)
-        if others or (names and named):  # what the condition does, it does before every iteration
+        if others or (names and named):  # the statements of the condition run before every iteration
             leave = IfThenElse(logical_not(test), Break(span=self.span), None, span=self.span)
             self.frame.statements += [*before_test.statements, leave]
             inlined = as_expr(True)
@@ -211,8 +216,11 @@ def while_steps(probe: Probe, has_else: bool) -> Iterator[Step]:
     """``while`` whose condition assigns a name: a step for every evaluation of the condition."""
     builder, frame = current(), sys._getframe(1)
     if has_else:
-        raise LanguageError("`else` of a `while` whose condition assigns a name (`:=`)").at(builder.location)
-    for _ in range(MOST_ROUNDS):
+        raise LanguageError(
+            "a `while` whose condition assigns a name (`:=`) has an `else`",
+            hint="assign the name in a statement of its own",
+        ).at(builder.location)
+    for _ in range(MAX_ITERATIONS):
         step = Step(builder, Staged(builder, probe, "a while loop", frame, may_not_run=True))
         try:
             yield step
@@ -221,4 +229,4 @@ def while_steps(probe: Probe, has_else: bool) -> Iterator[Step]:
         if step.loop is not None:
             step.loop.end()
             return
-    raise _endless(builder, "while")
+    raise _endless_loop(builder, "while")
