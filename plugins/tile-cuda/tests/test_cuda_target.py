@@ -40,21 +40,21 @@ def test_names_of_architectures(text, name):
 
 @pytest.mark.parametrize("text", ["sm_90x", "sm_35", "fast", "", "sm_9"])
 def test_wrong_architectures(text):
-    with pytest.raises(TargetError, match="no architecture"):
+    with pytest.raises(TargetError, match="there is no GPU architecture"):
         architectures.parse(text)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("sm_80a", "sm_80: only those from sm_90 on have a form with a"),
-        ("sm_90f", "sm_90: only those from sm_100 on have a form with f"),
+        ("sm_80a", "sm_80; architectures from sm_90 on have the suffix a"),
+        ("sm_90f", "sm_90; architectures from sm_100 on have the suffix f"),
         ("sm_91", r"one of sm_70, .*sm_121.*did you mean sm_90"),
         ("sm_80x", "did you mean sm_80"),
     ],
 )
 def test_what_wrong_architectures_should_be(text, words):
-    with pytest.raises(TargetError, match=f"(?s)there is no architecture '{text}'.*{words}"):
+    with pytest.raises(TargetError, match=f"(?s)there is no GPU architecture '{text}'.*{words}"):
         architectures.parse(text)
 
 

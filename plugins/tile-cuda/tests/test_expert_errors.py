@@ -99,15 +99,15 @@ def many_waits(X, Y, tile, sums, bar):
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (no_barrier, "T.mbarrier_arrive of what is no barrier"),
-        (which_barrier, r"bar are 2 barriers"),
-        (parity_of_2, "parity 2"),
-        (load_without_barrier, "without a barrier"),
+        (no_barrier, "T.mbarrier_arrive takes a barrier"),
+        (which_barrier, r"bar has 2"),
+        (parity_of_2, "takes a parity"),
+        (load_without_barrier, "needs a barrier"),
         (store_with_barrier, "takes no barrier"),
-        (mask_without_cluster, "cluster_mask 3"),
+        (mask_without_cluster, "takes a cluster_mask"),
         (fragment, "between global and shared memory"),
-        (group_too_far, r"T.ws\(2\): there is no such warpgroup"),
-        (groups_apart, "no neighbours"),
+        (group_too_far, r"T.ws\(2\): the block has no such warpgroup"),
+        (groups_apart, "that are neighbours"),
         (many_waits, "T.wait_wgmma takes a number"),
     ],
 )
@@ -209,9 +209,9 @@ def in_stages(X, Y, tile, sums, bar):
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        (converted, "tensor maps convert nothing"),
-        (odd_rows, "do not begin at a multiple of 8"),
-        (few_bytes, "no multiple of 16"),
+        (converted, "tensor maps do not convert element types"),
+        (odd_rows, "does not begin at a multiple of 8"),
+        (few_bytes, "not a multiple of 16"),
         (product_in_shared, "not in a fragment"),
         (odd_product, "M is 32"),
         (two_ranges, "sums is held in registers of threads 0 to 127 and used by threads 128 to 255"),

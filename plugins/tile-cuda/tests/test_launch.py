@@ -78,7 +78,7 @@ def test_big_shared_memory_is_asked_for(fake, adapter):
 
 def test_more_shared_memory_than_there_is(fake, adapter):
     kernel = launcher_of(artifact(entry={"shared_bytes": 300_000}), adapter)
-    with pytest.raises(LaunchError, match="scale_k asks for 300000 bytes of shared memory"):
+    with pytest.raises(LaunchError, match="scale_k needs 300000 bytes of shared memory"):
         kernel(np.zeros(64, np.float32), np.zeros(64, np.float32), 1.0)
     assert fake.library.fake_launches() == 0
 
@@ -100,7 +100,8 @@ def test_limits_are_named(fake, adapter):
     with pytest.raises(LaunchError) as caught:
         kernel(np.zeros(64, np.float32), np.zeros(64, np.float32), 1.0)
     words = str(caught.value)
-    for part in ("scale_k: CUDA_ERROR_INVALID_VALUE (1): invalid argument", "2048 threads a block, the limit is 1024",
+    for part in ("scale_k: CUDA_ERROR_INVALID_VALUE (1): invalid argument",
+                 "2048 threads in a block, and the limit is 1024",
                  "grid (7, 1, 1), threads (1024, 2, 1)"):  # fmt: skip
         assert part in words
 
@@ -108,7 +109,7 @@ def test_limits_are_named(fake, adapter):
 def test_registers_are_named(fake, adapter):
     kernel = launcher_of(artifact(entry={"threads": (768, 1, 1)}), adapter)
     fake.fail("cuLaunchKernel", 701)
-    with pytest.raises(LaunchError, match="768 threads a block, with 168 registers each at most 512 fit"):
+    with pytest.raises(LaunchError, match="768 threads in a block, and with 168 registers each at most 512 fit"):
         kernel(np.zeros(64, np.float32), np.zeros(64, np.float32), 1.0)
 
 
@@ -129,7 +130,7 @@ def test_failures_of_kernels_before(fake, adapter, code, name):
     with pytest.raises(LaunchError) as caught:
         kernel(np.zeros(64, np.float32), np.zeros(64, np.float32), 1.0)
     assert f"scale failed: scale_k: {name}" in str(caught.value)
-    assert "a kernel that ran before this call did it" in caught.value.hint
+    assert "an earlier kernel may be the cause" in caught.value.hint
     fake.fail("cuCtxSynchronize", code)
     with pytest.raises(LaunchError, match=f"a kernel failed on device 0: cuCtxSynchronize failed: {name}") as caught:
         adapter.synchronize(0)
@@ -137,7 +138,7 @@ def test_failures_of_kernels_before(fake, adapter, code, name):
 
 
 @pytest.mark.parametrize(
-    ("code", "hint"), [(1, "must fit the device"), (701, "-max_registers=N"), (900, "torch.cuda.graph"), (3, None)]
+    ("code", "hint"), [(1, "what the device has"), (701, "-max_registers=N"), (900, "torch.cuda.graph"), (3, None)]
 )
 def test_what_to_do_about_failures(fake, adapter, code, hint):
     kernel = launcher_of(artifact(), adapter)
@@ -211,7 +212,7 @@ def test_a_failed_load_is_told_to_the_thread_that_failed(fake, form):
     thread.start()
     thread.join()
     assert "device 7" not in loaded.error(codes[0])
-    assert "could not be loaded" in loaded.error(codes[0])
+    assert "cannot be loaded" in loaded.error(codes[0])
 
 
 def test_many_parameters(fake, form):
@@ -296,7 +297,7 @@ def test_no_driver():
     adapter = DriverAdapter("cython", missing)
     present = adapter.available(TARGET)
     assert not present.present
-    assert "libno_such_driver.so.1 is not there" in present.detail
+    assert "libno_such_driver.so.1 cannot be opened" in present.detail
     with pytest.raises(LaunchError, match="cannot be loaded"):
         adapter.load(artifact())
 

@@ -114,7 +114,7 @@ def test_a_cluster_that_the_code_says_already(fake, run):
 
 
 def test_a_large_cluster_is_asked_for(fake, run):
-    with pytest.raises(LaunchError, match=r"the grid is no multiple of its clusters of \(16, 1, 1\) blocks"):
+    with pytest.raises(LaunchError, match=r"the grid is not a multiple of its clusters of \(16, 1, 1\) blocks"):
         run(with_attributes(cluster=[16, 1, 1]), *arrays(), 1.0)
     assert "attribute 14 = 1" in fake.journal()
     assert fake.library.fake_launches() == 0
@@ -271,7 +271,7 @@ def test_strides_of_the_call(fake, run):
 def test_a_misaligned_tensor(fake, run):
     made = with_attributes("n", tensor_maps=[TensorMap(0, "float32", (32,), (), (32,), name="A").to_json()])
     a = aligned(64)[1:33]
-    with pytest.raises(LaunchError, match=r"scale_k: no tensor map can be made of A: its address is 0x\w+, must be a "
+    with pytest.raises(LaunchError, match=r"scale_k: no tensor map can describe A: its address is 0x\w+, must be a "
                        "multiple of 16") as caught:  # fmt: skip
         run(made, a, aligned(32), 1.0)
     assert "t.clone()" in str(caught.value)
@@ -281,7 +281,7 @@ def test_a_misaligned_tensor(fake, run):
 def test_a_tensor_map_that_the_driver_refuses(fake, run):
     made = with_attributes(tensor_maps=[TensorMap(0, "float32", (64,), (), (32,), name="A").to_json()])
     fake.fail("cuTensorMapEncodeTiled", 1)
-    with pytest.raises(LaunchError, match=r"made of A: CUDA_ERROR_INVALID_VALUE .* shape \(64,\)"):
+    with pytest.raises(LaunchError, match=r"can describe A: CUDA_ERROR_INVALID_VALUE .* shape \(64,\)"):
         run(made, aligned(64), aligned(64), 1.0)
 
 

@@ -334,7 +334,7 @@ def test_a_misaligned_tensor_has_no_map(torch):
     needs(torch, (9, 0), "a tensor copy")
     run = box_kernel(100, 60, "none")
     memory = torch.zeros(6001, device="cuda")
-    with pytest.raises(LaunchError, match=r"no tensor map can be made of A: its address is 0x\w+4, must be a multiple"):
+    with pytest.raises(LaunchError, match=r"no tensor map can describe A: its address is 0x\w+4, must be a multiple"):
         run(memory[1:].view(100, 60), torch.zeros(32, 32, device="cuda"), 0, 0)
 
 
@@ -344,7 +344,7 @@ def test_a_misaligned_tensor_has_no_map(torch):
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({"threads": (2048, 1, 1)}, "2048 threads a block, the limit is 1024"),
+        ({"threads": (2048, 1, 1)}, "2048 threads in a block, and the limit is 1024"),
         ({"shared_bytes": 300_000}, "add_kernel asks for 300000 bytes of shared memory"),
         ({"shared_bytes": (1 << 20), "threads": (1, 1, 1)}, "1048576 bytes"),
         ({"grid": (1, 70000, 1)}, "the grid is too large"),
@@ -362,7 +362,7 @@ def test_limits(torch, entry, words):
 
 def test_more_threads_than_the_code_was_compiled_for(torch):
     bounded = ADD.replace("void add_kernel", "void __launch_bounds__(64) add_kernel")
-    with pytest.raises(LaunchError, match=r"512 threads a block, with .* registers each at most 64 fit"):
+    with pytest.raises(LaunchError, match=r"512 threads in a block, and with .* registers each at most 64 fit"):
         kernel(bounded, threads=(512, 1, 1))(*pair(torch), 1.0)
 
 

@@ -329,5 +329,5 @@ def test_what_the_driver_would_refuse():
     shifted = aligned(np.zeros(6401, np.float32))[1:].reshape(100, 64)
     made = map_of(0, a, (32, 32))
     given = ("B", np.zeros(1024, np.float32), "w"), ("at", np.zeros(2, np.int32), "r"), 1024
-    with pytest.raises(LaunchError, match=r"load: no tensor map can be made of slot 0: its address is 0x\w+4"):
+    with pytest.raises(LaunchError, match=r"load: no tensor map can describe slot 0: its address is 0x\w+4"):
         run(FLOATS, "load", 64, ("A", shifted, "r"), *given, maps=[made], shared=32776)

@@ -124,7 +124,7 @@ def test_no_compiler(monkeypatch):
     assert "NVRTC was not found; nvcc was not found" in str(caught.value)
     assert "install NVRTC" in str(caught.value)
     installed(monkeypatch, cc=Tool(known=(80,)))
-    with pytest.raises(ToolchainError, match="does not know sm_90a"):
+    with pytest.raises(ToolchainError, match="does not support sm_90a"):
         toolchain.build(request(adapter="nvcc"))
 
 

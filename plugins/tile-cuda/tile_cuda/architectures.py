@@ -1,4 +1,4 @@
-"""The GPU architectures: their names, what a block may use, and which instructions there are."""
+"""The GPU architectures: their names, the limits of a block, and the features of the instruction set."""
 
 from __future__ import annotations
 
@@ -76,37 +76,39 @@ class Architecture:
         return _MULTIPROCESSORS.get(self.capability, 64)
 
     def features(self) -> frozenset[str]:
-        found = {name for name, least in _FEATURES.items() if self.capability >= least}
+        features = {name for name, least in _FEATURES.items() if self.capability >= least}
         if self.capability == 90 and self.suffix == "a":
-            found.add("wgmma")
-        return frozenset(found)
+            features.add("wgmma")
+        return frozenset(features)
 
 
 def parse(text: object) -> Architecture:
     """The architecture of "sm_90a", "90a", "9.0", 90 or "compute_90". Raises TargetError."""
-    word = str(text).strip().lower()
-    match = re.fullmatch(r"(?:sm_?|compute_?)?(\d{2,3}|\d{1,2}\.\d)([af]?)", word)
+    name = str(text).strip().lower()
+    match = re.fullmatch(r"(?:sm_?|compute_?)?(\d{2,3}|\d{1,2}\.\d)([af]?)", name)
     capability = int(match[1].replace(".", "")) if match else 0
     if match is None or capability not in _SHARED_BYTES:
-        near = difflib.get_close_matches(word, [f"sm_{n}" for n in _SHARED_BYTES], 1)
+        similar = difflib.get_close_matches(name, [f"sm_{n}" for n in _SHARED_BYTES], 1)
         raise TargetError(
-            f"there is no architecture {text!r}",
-            expected="auto, or one of " + ", ".join(f"sm_{n}" for n in _SHARED_BYTES) + ", from sm_90 on also with a",
-            hint=f"did you mean {near[0]}?" if near else None,
+            f"there is no GPU architecture {text!r}",
+            expected="auto or one of "
+            + ", ".join(f"sm_{n}" for n in _SHARED_BYTES)
+            + "; from sm_90 on also with suffix a",
+            hint=f"did you mean {similar[0]}?" if similar else None,
         )
     if capability < _SUFFIXES.get(match[2], 0):
-        least = _SUFFIXES[match[2]]
+        first = _SUFFIXES[match[2]]
         raise TargetError(
-            f"there is no architecture {text!r}",
-            expected=f"sm_{capability}: only those from sm_{least} on have a form with {match[2]}",
+            f"there is no GPU architecture {text!r}",
+            expected=f"sm_{capability}; architectures from sm_{first} on have the suffix {match[2]}",
         )
     return Architecture(capability, match[2])
 
 
 def of_device(major: int, minor: int) -> Architecture:
-    """What a device of this compute capability is best compiled for."""
+    """The architecture to compile for, for a device of this compute capability."""
     capability = 10 * major + minor
-    known = max((n for n in _SHARED_BYTES if n <= capability), default=70)
-    if known == capability and capability >= 90:
+    newest = max((n for n in _SHARED_BYTES if n <= capability), default=70)
+    if newest == capability and capability >= 90:
         return Architecture(capability, "a")
-    return Architecture(known)
+    return Architecture(newest)

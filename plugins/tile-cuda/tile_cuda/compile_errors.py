@@ -1,4 +1,4 @@
-"""What a compiler says of emitted source, put beside the emitted line and the user's."""
+"""Errors of compilers for emitted source, with the emitted line and the user's line."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ _ELSEWHERE = re.compile(r"(?:^|\n)[^\n]*(?:error|fatal)[^\n]*", re.IGNORECASE)
 _PLACE = re.compile(r"// (\S+:\d+)$")
 
 
-def refused(name: str, tool: str, source: str, said: str, options: list[str]) -> ToolchainError:
-    """The error for source that ``tool`` did not compile."""
+def refused(name: str, tool: str, source: str, output: str, options: list[str]) -> ToolchainError:
+    """The error for source that ``tool`` did not compile. output: of the compiler."""
     lines = source.splitlines()
-    match = _FIRST.search(said)
+    match = _FIRST.search(output)
     if match is not None:
-        number = int(match[1])
-        emitted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-        place = user_line(lines, number)
-        found = f"line {number}: {emitted}" + (f" (from {place})" if place else "")
+        line_number = int(match[1])
+        emitted = lines[line_number - 1].strip() if 0 < line_number <= len(lines) else ""
+        user_place = user_line(lines, line_number)
+        line_found = f"line {line_number}: {emitted}" + (f" (from {user_place})" if user_place else "")
         return ToolchainError(
-            f"{tool} refused the code of {name}: {match[2]}",
-            found=found,
-            hint="TILECORE_DUMP=dir keeps the source; if the kernel is right, please report it",
+            f"{tool} cannot compile the code of {name}: {match[2]}",
+            found=line_found,
+            hint="TILECORE_DUMP=dir keeps the source; if the kernel is correct, please report this error",
         )
-    other = _ELSEWHERE.search(said)
-    words = (other[0] if other else said).strip()[:400]
+    failure = _ELSEWHERE.search(output)
+    words = (failure[0] if failure else output).strip()[:400]
     return ToolchainError(f"{tool} failed on {name}: {words}", found="options " + " ".join(options))
 
 
-def user_line(lines: list[str], number: int) -> str:
+def user_line(lines: list[str], line_number: int) -> str:
     """``file:line`` of the user's statement that line ``number`` (from 1) of the source is of; "" if unknown."""
-    for line in reversed(lines[:number]):
+    for line in reversed(lines[:line_number]):
         match = _PLACE.search(line)
         if match is not None:
             return match[1]

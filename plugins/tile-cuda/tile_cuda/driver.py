@@ -39,7 +39,7 @@ class Driver:
             self.library = ctypes.CDLL(path)
         except OSError as error:
             reason = "" if "No such file" in str(error) else f" ({error})"
-            raise DriverError(f"the driver library {path} is not there{reason}") from None
+            raise DriverError(f"the driver library {path} cannot be opened{reason}") from None
         self._lock = threading.Lock()
         self._contexts: dict[int, int] = {}
         self.call("cuInit", 0)
@@ -70,18 +70,18 @@ class Driver:
     def words(self, code: int) -> str:
         """``CUDA_ERROR_NAME (code): description``."""
         name, text = ctypes.c_char_p(), ctypes.c_char_p()
-        known = self.library.cuGetErrorName(code, ctypes.byref(name)) == 0 and name.value
-        described = self.library.cuGetErrorString(code, ctypes.byref(text)) == 0 and text.value
-        words = f"{name.value.decode()} ({code})" if known and name.value else f"error {code}"
-        return f"{words}: {text.value.decode()}" if described and text.value else words
+        has_name = self.library.cuGetErrorName(code, ctypes.byref(name)) == 0 and name.value
+        has_description = self.library.cuGetErrorString(code, ctypes.byref(text)) == 0 and text.value
+        words = f"{name.value.decode()} ({code})" if has_name and name.value else f"error {code}"
+        return f"{words}: {text.value.decode()}" if has_description and text.value else words
 
     # -- devices ------------------------------------------------------------------------------------------------
 
     def version(self) -> int:
         """1000 * major + 10 * minor of the newest CUDA that it knows."""
-        number = ctypes.c_int()
-        self.call("cuDriverGetVersion", ctypes.byref(number))
-        return number.value
+        version = ctypes.c_int()
+        self.call("cuDriverGetVersion", ctypes.byref(version))
+        return version.value
 
     def device_count(self) -> int:
         count = ctypes.c_int()
@@ -123,18 +123,18 @@ class Driver:
     def context(self, index: int) -> int:
         """The primary context of a device, which torch uses too; kept until the process ends."""
         with self._lock:
-            known = self._contexts.get(index)
-            if known is None:
-                made = ctypes.c_void_p()
-                self.call("cuDevicePrimaryCtxRetain", ctypes.byref(made), self._device(index))
-                known = self._contexts[index] = made.value or 0
-            return known
+            context = self._contexts.get(index)
+            if context is None:
+                handle = ctypes.c_void_p()
+                self.call("cuDevicePrimaryCtxRetain", ctypes.byref(handle), self._device(index))
+                context = self._contexts[index] = handle.value or 0
+            return context
 
     def current_context(self) -> int:
         """The calling thread's context; 0: none."""
-        found = ctypes.c_void_p()
-        self.call("cuCtxGetCurrent", ctypes.byref(found))
-        return found.value or 0
+        handle = ctypes.c_void_p()
+        self.call("cuCtxGetCurrent", ctypes.byref(handle))
+        return handle.value or 0
 
     def current_device(self) -> int | None:
         """Index of the device whose context is current, or None."""
@@ -192,9 +192,9 @@ class Driver:
         return module.value or 0
 
     def function(self, module: int, symbol: str) -> int:
-        found = ctypes.c_void_p()
-        self.call("cuModuleGetFunction", ctypes.byref(found), ctypes.c_void_p(module), symbol.encode())
-        return found.value or 0
+        handle = ctypes.c_void_p()
+        self.call("cuModuleGetFunction", ctypes.byref(handle), ctypes.c_void_p(module), symbol.encode())
+        return handle.value or 0
 
     def function_attribute(self, function: int, number: int) -> int:
         value = ctypes.c_int()
@@ -206,12 +206,12 @@ class Driver:
 
     def blocks_at_once(self, function: int, threads: int, shared_bytes: int, index: int) -> int:
         """Blocks of a function that fit on the device together."""
-        found = ctypes.c_int()
+        blocks = ctypes.c_int()
         self.call(
-            "cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(found), ctypes.c_void_p(function), threads,
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor", ctypes.byref(blocks), ctypes.c_void_p(function), threads,
             ctypes.c_size_t(shared_bytes),
         )  # fmt: skip
-        return found.value * self._attribute(_PROCESSORS, index)
+        return blocks.value * self._attribute(_PROCESSORS, index)
 
     def synchronize(self, index: int) -> None:
         """Wait for everything on the device."""

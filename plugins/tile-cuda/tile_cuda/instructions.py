@@ -37,7 +37,7 @@ OPERAND_AT = register_call("cuda.operand_at", pure=True)
 UNIFORM = register_call("cuda.uniform", pure=True)  # (value): the same in all lanes, and the compiler shall know
 BIT_PAIR = register_call("cuda.bit_pair", pure=True)  # (x, shift, mask, bits), (pair, number): lowering/pair_bits.py
 NEGATIVE = register_call("cuda.negative", pure=True)  # (x): -x of int32, lowering/keep_signs.py
-QUOTIENTS = register_call("cuda.quotients")  # (first element, divisor, count): lowering/group_quotients.py
+QUOTIENTS = register_call("cuda.quotients")  # (first element, divisor, count): lowering/batch_divisions.py
 HALF_OF_PAIR = register_call("cuda.half_of_pair", pure=True)
 WARPGROUP = register_call("cuda.warpgroup")
 # (count, sums): the products into these registers are done

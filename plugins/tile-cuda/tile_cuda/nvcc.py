@@ -1,4 +1,4 @@
-"""nvcc as another process: source to cubin."""
+"""Compiles source to a cubin by nvcc, as another process."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def load() -> Nvcc:
     """The nvcc of this machine; raises ToolchainError when there is none or it has no host compiler."""
     path, looked = search.nvcc()
     if path is None:
-        raise ToolchainError("nvcc was not found", found="looked at " + ", ".join(looked[:8]), hint=_FIX)
+        raise ToolchainError("nvcc is not installed", found="looked at " + ", ".join(looked[:8]), hint=_FIX)
     if not (shutil.which("g++") or shutil.which("clang++") or os.environ.get("NVCC_CCBIN")):
         raise ToolchainError(
             f"nvcc at {path} needs a host compiler, and there is none on PATH",

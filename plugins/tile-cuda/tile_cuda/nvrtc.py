@@ -1,4 +1,4 @@
-"""The run-time compiler in this process, through cuda-python: source to cubin without a file or another process."""
+"""Compiles source to a cubin by NVRTC, in this process, through cuda-python."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Nvrtc:
             log = self._text(program)
             if code:
                 return None, log or self._name(code)
-            return self._filled("nvrtcGetCUBIN", program), log
+            return self._read_bytes("nvrtcGetCUBIN", program), log
         finally:
             self._api.nvrtcDestroyProgram(program)
 
     def _text(self, program: Any) -> str:
-        return self._filled("nvrtcGetProgramLog", program).rstrip(b"\0 ").decode(errors="replace")
+        return self._read_bytes("nvrtcGetProgramLog", program).rstrip(b"\0 ").decode(errors="replace")
 
-    def _filled(self, function: str, program: Any) -> bytes:
+    def _read_bytes(self, function: str, program: Any) -> bytes:
         """What ``function`` writes; ``functionSize`` says how many bytes.
 
         The memory is a bytearray of this call. A bytes object may be shared: CPython has one of each single byte, and
@@ -76,7 +76,7 @@ def load() -> Nvrtc:
     try:
         return Nvrtc()
     except ImportError as error:
-        raise ToolchainError("the run-time compiler NVRTC is not here", found=str(error), hint=_FIX) from None
+        raise ToolchainError("the run-time compiler NVRTC is not installed", found=str(error), hint=_FIX) from None
     except Exception as error:  # the bindings' own, when the library is not found or cannot be loaded
-        words = str(error).strip().splitlines() or [type(error).__name__]
-        raise ToolchainError("the run-time compiler NVRTC was not found", found=words[0], hint=_FIX) from None
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ToolchainError("the run-time compiler NVRTC cannot be loaded", found=lines[0], hint=_FIX) from None

@@ -1,4 +1,4 @@
-"""The execution backend ``sim``: the emitted source on the host, by tilecore's simulated device."""
+"""The execution backend ``sim``: runs the emitted source on the host, on tilecore's simulated device."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def simulated_adapter() -> KernelAdapter | None:
 
 def _check_facts(entry: Entry) -> None:
     facts = launch_entry(entry)
-    for made in facts.tensor_maps:
-        if made.interleave != "none":
+    for tensor_map in facts.tensor_maps:
+        if tensor_map.interleave != "none":
             raise UnsupportedError(
-                f"{entry.symbol}: the tensor map of {made.name} interleaves, which the simulated device has not",
-                found=f"interleave {made.interleave!r}", expected="none",
+                f"{entry.symbol}: the simulated device has no interleaved tensor maps, as that of {tensor_map.name}",
+                found=f"interleave {tensor_map.interleave!r}", expected="none",
             )  # fmt: skip
-    told = {
+    ignored = {
         "a window of L2": facts.window_slot >= 0,
         "a programmatic launch": facts.programmatic,
         "a carveout": facts.carveout is not None,
     }
-    for what, asked in told.items():
-        if asked:
-            debug.say(debug.BACKEND, f"{entry.symbol}: {what} changes nothing on the simulated device")
+    for feature, is_used in ignored.items():
+        if is_used:
+            debug.say(debug.BACKEND, f"{entry.symbol}: {feature} has no effect on the simulated device")

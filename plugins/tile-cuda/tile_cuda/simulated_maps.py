@@ -1,4 +1,4 @@
-"""Tensor maps on the simulated device: the words of tc_tensor_map in simulated_tensor.h."""
+"""Tensor maps on the simulated device: the fields of tc_tensor_map in simulated_tensor.h."""
 
 from __future__ import annotations
 
@@ -11,24 +11,28 @@ from tilecore.simulate.arguments import Record, Tensor
 
 
 def simulated_map(
-    made: TensorMap, arguments: Sequence[Tensor | int], symbols: Mapping[str, int], kernel: str
+    tensor_map: TensorMap, arguments: Sequence[Tensor | int], symbols: Mapping[str, int], kernel: str
 ) -> Record:
-    """The map of one call, from what the launcher makes it of. Raises LaunchError where the driver would refuse it."""
-    tensor = arguments[made.slot]
+    """The tensor map of one call. Raises LaunchError where the driver would refuse it."""
+    tensor = arguments[tensor_map.slot]
     if not isinstance(tensor, Tensor):
-        raise LaunchError(f"{kernel}: a tensor map is of a tensor", found=f"slot {made.slot}, a number")
-    offset = evaluate(made.offset, symbols)
-    shape = tuple(evaluate(size, symbols) for size in made.shape)
-    strides = tuple(evaluate(size, symbols) for size in made.strides)
-    wrong = made.fault_of_call(tensor.address + offset, shape, strides)
-    if wrong:
         raise LaunchError(
-            f"{kernel}: no tensor map can be made of {made.name or tensor.name}: {wrong[0]}", expected=wrong[1]
+            f"{kernel}: a tensor map describes a tensor",
+            found=f"slot {tensor_map.slot}, which is a number",
+            expected="a tensor",
         )
-    dtype, _, swizzle, _, fill = made.codes
+    offset = evaluate(tensor_map.offset, symbols)
+    shape = tuple(evaluate(size, symbols) for size in tensor_map.shape)
+    strides = tuple(evaluate(size, symbols) for size in tensor_map.strides)
+    fault = tensor_map.fault_of_call(tensor.address + offset, shape, strides)
+    if fault:
+        raise LaunchError(
+            f"{kernel}: no tensor map can describe {tensor_map.name or tensor.name}: {fault[0]}", expected=fault[1]
+        )
+    dtype, _, swizzle, _, fill = tensor_map.codes
     sizes = _padded(shape, MAX_RANK) + _padded(strides, MAX_RANK - 1)
-    box = _padded(made.box, MAX_RANK) + _padded(made.steps, MAX_RANK)
-    return Record(((tensor, offset), *sizes, *box, made.rank, dtype, swizzle, fill))
+    box = _padded(tensor_map.box, MAX_RANK) + _padded(tensor_map.steps, MAX_RANK)
+    return Record(((tensor, offset), *sizes, *box, tensor_map.rank, dtype, swizzle, fill))
 
 
 def _padded(sizes: Sequence[int], count: int) -> tuple[int, ...]:

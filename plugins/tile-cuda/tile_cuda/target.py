@@ -1,4 +1,4 @@
-"""The target ``cuda``: architectures, what they can do, and the device that is present. Neither TVM nor torch."""
+"""The target ``cuda``: its attributes, capabilities and devices. Imports neither TVM nor torch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _FEATURES = frozenset({"atomics", "compare_and_swap", "print", "device_assert", 
 
 
 def resolve(target: Target) -> Target:
-    """``-arch=auto`` becomes that of the first device, sm_80 where there is none; others get their usual name."""
+    """The target with an architecture's usual name; ``auto`` is the first device's, or sm_80 without a device.
+
+    Raises TargetError for an unknown architecture or a number of registers that no thread can have.
+    """
     wanted = target.get("arch", "auto")
     if wanted == "auto":
         device, _ = first_device()
@@ -42,14 +45,14 @@ def architecture_of(target: Target) -> architectures.Architecture:
 
 
 def multiprocessors_of(target: Target) -> int:
-    """How many multiprocessors kernels are laid out for."""
+    """The number of multiprocessors that persistent kernels are laid out for."""
     return int(target.get("multiprocessors") or 0) or architecture_of(target).multiprocessors
 
 
 def detect() -> Presence:
     devices, reason = visible_devices()
     if not devices:
-        return Presence(False, f"no NVIDIA GPU: {reason}; kernels can still be compiled with -arch=...")
+        return Presence(False, f"there is no NVIDIA GPU: {reason}; kernels can still be compiled, with -arch=...")
     names = [f"{d.name} (sm_{d.capability[0]}{d.capability[1]})" for d in devices]
     return Presence(True, ", ".join(dict.fromkeys(names)) + (f", {len(devices)} devices" if len(devices) > 1 else ""))
 
@@ -74,9 +77,9 @@ SPEC = TargetSpec(
     detect=detect,
     resolve=resolve,
     attributes={
-        "arch": AttributeSpec("architecture to compile for: sm_80, sm_90a, ...; auto: the first device's", "auto"),
-        "multiprocessors": AttributeSpec("multiprocessors to lay persistent kernels out for; 0: the usual number", 0),
-        "max_registers": AttributeSpec("most registers of a thread; 0: the compiler's choice", 0),
+        "arch": AttributeSpec("the architecture to compile for: sm_80, sm_90a, ...; auto: the first device's", "auto"),
+        "multiprocessors": AttributeSpec("the multiprocessors that persistent kernels use; 0: the usual number", 0),
+        "max_registers": AttributeSpec("the most registers of a thread; 0: the compiler's choice", 0),
     },
     aliases={"nvidia": {}},
     device=DLPACK_CUDA,

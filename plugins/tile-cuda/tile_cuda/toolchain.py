@@ -1,4 +1,4 @@
-"""Source to cubin: by NVRTC in this process, or by nvcc.
+"""Compiles source to a cubin, by NVRTC in this process or by nvcc.
 
 The execution backends "nvrtc" and "nvcc" name their compiler; the others take NVRTC, which is quicker, where it is
 found and knows the architecture, else nvcc.
@@ -31,7 +31,7 @@ _LEVEL = re.compile(r"-?-O\d")
 
 @functools.lru_cache(maxsize=1)
 def headers() -> dict[str, str]:
-    """Text of our headers by the name under which they are included."""
+    """The text of tilecore's headers by the name under which they are included."""
     return {
         path.relative_to(folder).as_posix(): path.read_text()
         for folder in INCLUDE
@@ -40,7 +40,7 @@ def headers() -> dict[str, str]:
 
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
-    """Compile to a cubin; raises ToolchainError with the compiler's words, the emitted line and the user's."""
+    """Compiles a request to (cubin, format). Raises ToolchainError with the compiler's message and the source lines."""
     if request.adapter == simulated.NAME:  # it compiles the source for the host when it loads it
         return b"", simulated.FORMAT
     tool, options = _chosen(request)
@@ -52,11 +52,11 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
         debug.command(f"NVRTC {tool.version} in this process for {request.name}: {' '.join(options)}")
         return tool.compile(request.source, headers(), options)
 
-    binary, said = register_allocation.compiled(compile_with, options)
+    binary, output = register_allocation.compiled(compile_with, options)
     if binary is None:
-        raise compile_errors.refused(request.name, f"{name} {tool.version}", request.source, said, options)
-    if request.verbose and said.strip():
-        print(said.strip())
+        raise compile_errors.refused(request.name, f"{name} {tool.version}", request.source, output, options)
+    if request.verbose and output.strip():
+        print(output.strip())
     return binary, "cubin"
 
 
@@ -64,36 +64,36 @@ def _chosen(request: BuildRequest) -> tuple[Any, list[str]]:
     """The compiler, and the options for it."""
     wanted = {"nvrtc": (nvrtc,), "nvcc": (nvcc,)}.get(request.adapter, (nvrtc, nvcc))
     arch = architecture_of(request.target)
-    refusals: list[str] = []
+    reasons: list[str] = []
     hint = None
-    unknown = False
+    is_unknown_architecture = False
     for module in wanted:
         try:
             tool = module.load()
         except ToolchainError as error:
-            refusals.append(error.message + (f" ({error.found})" if error.found else ""))
+            reasons.append(error.message + (f" ({error.found})" if error.found else ""))
             hint = hint or error.hint
             continue
-        known = tool.architectures()
-        if arch.capability in known:
+        supported = tool.architectures()
+        if arch.capability in supported:
             return tool, _options(request, isinstance(tool, nvrtc.Nvrtc))
-        unknown = True
-        names = ", ".join(f"sm_{n}" for n in sorted(known))
-        refusals.append(
-            f"{module.__name__.rpartition('.')[2]} {tool.version} does not know {arch.name} (it has {names})"
+        is_unknown_architecture = True
+        names = ", ".join(f"sm_{n}" for n in sorted(supported))
+        reasons.append(
+            f"{module.__name__.rpartition('.')[2]} {tool.version} does not support {arch.name} (it supports {names})"
         )
     raise ToolchainError(
-        f"no compiler for {request.name} on {arch.name}",
-        found="; ".join(refusals),
-        hint=_which_cuda(arch) if unknown else hint,
+        f"there is no compiler for {request.name} on {arch.name}",
+        found="; ".join(reasons),
+        hint=_which_cuda(arch) if is_unknown_architecture else hint,
     )
 
 
 def _which_cuda(arch: Architecture) -> str:
-    """The release that knows an architecture, where those that are here do not."""
+    """The release that supports an architecture, where the installed ones do not."""
     if arch.capability < 75:
-        return f"CUDA 12 knows {arch.name}, 13 begins with sm_75: pip install 'nvidia-cuda-nvrtc-cu12'"
-    return f"a newer CUDA knows {arch.name}: pip install --upgrade nvidia-cuda-nvrtc, or choose another -arch"
+        return f"CUDA 12 supports {arch.name}, and CUDA 13 begins with sm_75: pip install 'nvidia-cuda-nvrtc-cu12'"
+    return f"a newer CUDA supports {arch.name}: pip install --upgrade nvidia-cuda-nvrtc, or choose another -arch"
 
 
 def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
@@ -126,14 +126,14 @@ def fast_math(config: Mapping[str, Any]) -> bool:
 
 def find() -> Sequence[Found]:
     """NVRTC, nvcc and the driver."""
-    made = []
+    tools = []
     for module, name in ((nvrtc, "NVRTC"), (nvcc, "nvcc")):
         try:
             tool = module.load()
-            made.append(Found(name, True, os.fspath(tool.path), tool.version, "compile"))
+            tools.append(Found(name, True, os.fspath(tool.path), tool.version, "compile"))
         except ToolchainError as error:
-            made.append(Found(name, False, error.found or error.message, "", "compile", error.hint or ""))
-    return [*made, _driver()]
+            tools.append(Found(name, False, error.found or error.message, "", "compile", error.hint or ""))
+    return [*tools, _driver()]
 
 
 def _driver() -> Found:
@@ -144,24 +144,24 @@ def _driver() -> Found:
         driver = Driver.shared()
     except DriverError as error:
         return Found("CUDA driver", False, str(error), "", "run", "install NVIDIA's driver; kernels compile without it")
-    number = driver.version()
-    return Found("CUDA driver", True, DRIVER, f"{number // 1000}.{number % 1000 // 10}", "run")
+    version = driver.version()
+    return Found("CUDA driver", True, DRIVER, f"{version // 1000}.{version % 1000 // 10}", "run")
 
 
 @functools.lru_cache(maxsize=1)
 def _versions() -> str:
-    words = []
+    parts = []
     for module, name in ((nvrtc, "nvrtc"), (nvcc, "nvcc")):
         try:
-            words.append(f"{name} {module.load().version}")
+            parts.append(f"{name} {module.load().version}")
         except ToolchainError:
-            words.append(f"no {name}")
+            parts.append(f"no {name}")
     digest = hashlib.sha256(repr(sorted(headers().items())).encode()).hexdigest()[:16]
-    return ", ".join([*words, f"headers {digest}"])
+    return ", ".join([*parts, f"headers {digest}"])
 
 
 def version(target: Target) -> str:
-    """The compilers found and a digest of our headers."""
+    """The compilers that are installed, and a digest of tilecore's headers."""
     return _versions()
 
 

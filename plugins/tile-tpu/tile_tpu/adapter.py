@@ -156,7 +156,7 @@ class TorchTpuAdapter(KernelAdapter):
         named = [p.name for p in artifact.params if isinstance(p, ScalarParam)] + [s.name for s in artifact.symbols]
         if named and not SCALARS_KNOWN:
             raise UnsupportedError(
-                f"{artifact.name} takes numbers ({', '.join(named)}), and how torch_tpu hands those on is not known",
+                f"{artifact.name} takes scalars ({', '.join(named)}), which torch_tpu does not pass on",
                 expected="a kernel that takes tensors of fixed shapes only",
                 hint='execution_backend="tpurt" passes them',
             )

@@ -143,7 +143,7 @@ def find_chip(name: str) -> Chip:
     chip = CHIPS.get(name.lower())
     if chip is None:
         raise TargetError(
-            f"no such chip: {name!r}",
+            f"tile-tpu does not support the chip {name!r}",
             found=name,
             expected=", ".join(CHIPS),
             hint=f'write target="tpu -chip={DEFAULT}"',

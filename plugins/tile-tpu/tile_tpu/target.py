@@ -24,13 +24,14 @@ def resolve(target: Target) -> Target:
     named = os.environ.get(CHIP_VARIABLE, "").strip()
     if named and named.lower() not in CHIPS and not target.get("chip"):
         raise TargetError(
-            f"the variable {CHIP_VARIABLE} names a chip that tile-tpu has not", found=f"{CHIP_VARIABLE}={named}",
+            f"the environment variable {CHIP_VARIABLE} names a chip that tile-tpu does not support",
+            found=f"{CHIP_VARIABLE}={named}",
             expected=", ".join(CHIPS), hint=f'name one in the target, such as "tpu -chip={DEFAULT}", or unset it',
         )  # fmt: skip
     chip = find_chip(str(target.get("chip") or named or DEFAULT))
     cores = int(target.get("cores") or 0) or chip.cores
     if not 1 <= cores <= chip.cores:
-        raise TargetError(f"{chip.name} has not {cores} cores", expected=f"1 to {chip.cores}; 0: all of them")
+        raise TargetError(f"{chip.name} does not have {cores} cores", expected=f"1 to {chip.cores}; 0: all of them")
     return target.with_attributes(chip=chip.name, cores=cores)
 
 

@@ -55,7 +55,7 @@ def test_a_driver_that_compiles_nothing_counts_as_none(monkeypatch):
     monkeypatch.setattr(devices, "device", lambda place: None)
     monkeypatch.setattr(devices, "words", lambda one: "an old driver")
     monkeypatch.setattr(devices, "queue", fails)
-    with pytest.raises(devices.NoDevice, match=r"an old driver compiles no kernel .*'generic'"):
+    with pytest.raises(devices.NoDevice, match=r"an old driver cannot compile a kernel .*'generic'"):
         devices.working("0:0")
     devices.working.cache_clear()
 

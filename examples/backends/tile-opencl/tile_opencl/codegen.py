@@ -75,7 +75,7 @@ def dialect(has_double: bool) -> Dialect:
 
 
 def head(kernel: KernelHead) -> str:
-    """The last two parameters are the launcher's: where assertions leave their number, and what votes count in."""
+    """The kernel's head. The last two parameters are the launcher's: the failed assertion's index, memory for votes."""
     size = ", ".join(map(str, kernel.threads))
     own = [("global int*", "tc_failed"), ("local int*", "tc_votes")]
     parameters = ", ".join(f"{kind} {name}" for kind, name in [*kernel.parameters, *own])
@@ -85,7 +85,7 @@ def head(kernel: KernelHead) -> str:
 def without_warps(emit: Any, node: Any) -> Any:
     from tilecore.codegen.refusal import refuse
 
-    return refuse(node, "opencl", "OpenCL C 1.2 knows no groups of threads in a work-group: use T.sync_threads")
+    return refuse(node, "opencl", "OpenCL C 1.2 has no warps in a work-group: use T.sync_threads")
 
 
 def landed(emit: Any, node: Any) -> None:

@@ -9,7 +9,7 @@ INSTALL = "pip install pyopencl, and a driver; PoCL runs kernels on the CPU: apt
 
 
 class NoDevice(Exception):
-    """Why there is none, and what to do."""
+    """There is no usable OpenCL device; the message says why, and what to do."""
 
 
 @functools.cache
@@ -22,17 +22,17 @@ def device(place: str) -> Any:
     try:
         platforms = cl.get_platforms()
     except cl.Error as error:
-        raise NoDevice(f"no OpenCL platform ({error}); {INSTALL}") from None
-    found = {f"{p}:{d}": one for p, platform in enumerate(platforms) for d, one in enumerate(platform.get_devices())}
-    if place not in found:
-        there = ", ".join(f"{where} {one.name.strip()}" for where, one in found.items()) or "none"
-        raise NoDevice(f"no OpenCL device {place} (there are: {there}); {INSTALL}")
-    return found[place]
+        raise NoDevice(f"there is no OpenCL platform ({error}); {INSTALL}") from None
+    devices = {f"{p}:{d}": one for p, platform in enumerate(platforms) for d, one in enumerate(platform.get_devices())}
+    if place not in devices:
+        available = ", ".join(f"{where} {one.name.strip()}" for where, one in devices.items()) or "none"
+        raise NoDevice(f"there is no OpenCL device {place} (there are: {available}); {INSTALL}")
+    return devices[place]
 
 
 @functools.cache
 def working(place: str) -> Any:
-    """The device, whose driver has compiled a kernel. Raises NoDevice."""
+    """The device, after its driver has compiled a kernel. Raises NoDevice."""
     one = device(place)
     import pyopencl as cl
 
@@ -40,7 +40,9 @@ def working(place: str) -> Any:
         cl.Program(queue(place).context, "kernel void nothing(global int* x) { x[0] = 1; }").build()
     except cl.Error as error:
         said = " ".join(str(error).split())[:300]
-        raise NoDevice(f"the driver of {words(one)} compiles no kernel ({said}); try another one: {INSTALL}") from None
+        raise NoDevice(
+            f"the driver of {words(one)} cannot compile a kernel ({said}); try another driver: {INSTALL}"
+        ) from None
     return one
 
 

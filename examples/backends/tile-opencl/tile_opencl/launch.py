@@ -1,4 +1,4 @@
-"""The launch of a kernel: its tensors' memory is wrapped as OpenCL buffers, and read back from what was written.
+"""Launches kernels: wraps the memory of tensors as OpenCL buffers, and reads back the ones that kernels write.
 
 A buffer is made with ``CL_MEM_USE_HOST_PTR``: a device that shares the host's memory works in it, another copies.
 """
@@ -42,12 +42,12 @@ class Launch:
                 kernel.set_args(*arguments)
                 cl.enqueue_nd_range_kernel(self.queue, kernel, size, threads)
                 if self.assertions[launch.number]:
-                    self._back(flag, 4)
+                    self._read_back(flag, 4)
                     if failed[0]:
                         return sum(map(len, self.assertions[: launch.number])) + int(failed[0])
             for tensor, buffer in zip(call.tensors, buffers, strict=True):
                 if buffer is not None and "w" in tensor.access and tensor.name not in self.scratch:
-                    self._back(buffer, buffer.size)
+                    self._read_back(buffer, buffer.size)
             self.queue.finish()
         return 0
 
@@ -56,15 +56,15 @@ class Launch:
         largest: dict[int, int] = {}
         for tensor in tensors:
             largest[tensor.address] = max(tensor.nbytes, largest.get(tensor.address, 0))
-        made = {
+        buffers = {
             address: cl.Buffer(self.queue.context, FLAGS, hostbuf=(ctypes.c_char * size).from_address(address))
             for address, size in largest.items()
             if size
         }
-        return [made.get(tensor.address) if tensor.nbytes else None for tensor in tensors]
+        return [buffers.get(tensor.address) if tensor.nbytes else None for tensor in tensors]
 
-    def _back(self, buffer: Any, size: int) -> None:
-        """What the device wrote is in the host's memory from here on."""
+    def _read_back(self, buffer: Any, size: int) -> None:
+        """Makes the device's writes visible in the host's memory."""
         mapped, _ = cl.enqueue_map_buffer(self.queue, buffer, cl.map_flags.READ, 0, (size,), np.uint8)
         mapped.base.release(self.queue)
 

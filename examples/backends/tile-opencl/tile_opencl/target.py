@@ -1,4 +1,4 @@
-"""The target ``opencl``: what the device can do."""
+"""The target ``opencl``: its attributes and capabilities, from the device."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ EXTENSIONS = ("cl_khr_fp64", "cl_khr_int64_base_atomics")
 
 
 def resolve(target: Target) -> Target:
-    """The limits that the user did not give: those of the device."""
+    """The target with the device's limits where the user has given none."""
     try:
         one = device(str(target.get("device")))
         has = ",".join(name for name in one.extensions.split() if name in EXTENSIONS)
-        known = {"threads": one.max_work_group_size, "local_bytes": one.local_mem_size, "extensions": has}
+        limits = {"threads": one.max_work_group_size, "local_bytes": one.local_mem_size, "extensions": has}
     except NoDevice:
-        known = LEAST
-    return target.with_attributes(**{name: v for name, v in known.items() if target.get(name) is None})
+        limits = LEAST
+    return target.with_attributes(**{name: v for name, v in limits.items() if target.get(name) is None})
 
 
 def has(target: Target, extension: str) -> bool:
@@ -30,7 +30,7 @@ def has(target: Target, extension: str) -> bool:
 
 
 def detect() -> Presence:
-    """A driver for the host's processor counts for none, so that "auto" does not choose it before cpu."""
+    """The device. One on the host's processor counts as absent, so that "auto" does not choose it before cpu."""
     try:
         one = device(FIRST)
         return Presence(not on_cpu(one), words(one) + " (this processor, which cpu drives too)" * on_cpu(one))
@@ -57,10 +57,10 @@ SPEC = TargetSpec(
     detect=detect,
     resolve=resolve,
     attributes={
-        "device": AttributeSpec("platform and device, each counted from 0", FIRST),
-        "threads": AttributeSpec("most threads of a work-group"),
-        "local_bytes": AttributeSpec("local memory of a work-group in bytes"),
-        "extensions": AttributeSpec("those of " + ", ".join(EXTENSIONS) + " that kernels may use, comma separated"),
+        "device": AttributeSpec("the indices of the platform and the device, from 0", FIRST),
+        "threads": AttributeSpec("the most threads of a work-group"),
+        "local_bytes": AttributeSpec("the local memory of a work-group, in bytes"),
+        "extensions": AttributeSpec("the extensions that kernels may use, comma separated: " + ", ".join(EXTENSIONS)),
     },
     contract=2,
 )

@@ -1,4 +1,4 @@
-"""The header goes into the source, so that what is kept and exported needs no file of this package."""
+"""Puts the headers into the source, so that a compiled or exported kernel needs no file of this package."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import tilecore.language as T
 from .kit import CONFIGS, as_interpreted, built, chosen, has_roles, refusals, small
 
 HALF = "float16"
-NO_LOOP = "no T.Pipelined loop fills tiles that a tensor map can fill"
+NO_LOOP = "no T.Pipelined loop loads tiles that a tensor map can load"
 
 
 def zeros(*shape, dtype=np.float16):

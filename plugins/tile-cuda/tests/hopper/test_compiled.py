@@ -12,8 +12,8 @@ from tilecore.errors import ToolchainError
 
 from .kernels import TF32, matmul
 from .kit import CONFIGS, body, built
-from .test_overlap import attention
-from .test_waits import chained
+from .test_overlap_wgmma import attention
+from .test_wait_wgmma import chained
 
 LARGE = (4096, 4096, 4096)
 SYMBOLS = [T.dynamic(name) for name in "mnk"]

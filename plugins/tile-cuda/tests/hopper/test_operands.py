@@ -46,7 +46,7 @@ def test_other_types_across_k_go_by_warps(kinds, ta, tb):
     kernel = multiplied((64, 64, 64), kinds=kinds, ta=ta, tb=tb, tile=(64, 64, 32))
     assert set(chosen(kernel, "gemm")) == {"mma.sync"}
     name = "A" if ta else "B"
-    assert declined(kernel, "gemm", "wgmma") == {f"{name} is not stored along K, which only types of 16 bits may be"}
+    assert declined(kernel, "gemm", "wgmma") == {f"{name} is not stored along K, which only 16-bit types may do"}
 
 
 @pytest.mark.parametrize("kinds", [*HALVES, ("float16",) * 3], ids="-".join)
@@ -98,15 +98,18 @@ def test_stages_and_steps(stages, steps, cleared):
 
 
 REFUSED = {
-    "128 threads but 32": ({"threads": 96}, "96 threads are no whole number of warpgroups of 128"),
-    "rows": ({"tile": (96, 64, 64)}, "M is 96, no multiple of 64"),
-    "depth": ({"tile": (64, 64, 8), "tb": True}, "K is 8, no multiple of 16"),
+    "128 threads but 32": ({"threads": 96}, "96 threads are not a multiple of a warpgroup's 128"),
+    "rows": ({"tile": (96, 64, 64)}, "M is 96, not a multiple of 64"),
+    "depth": ({"tile": (64, 64, 8), "tb": True}, "K is 8, not a multiple of 16"),
     "parts": (
         {"tile": (64, 64, 64), "threads": 384},
-        "3 warpgroups cannot share 64 x 64 in parts of whole instructions",
+        "64 x 64 cannot be divided among 3 warpgroups in whole instructions",
     ),
-    "narrow": ({"tile": (64, 24, 64)}, "the rows of B are no multiple of 32 bytes, or not a multiple of 8"),
-    "cut": ({"tile": (64, 32, 64), "threads": 256}, "B is cut inside of its blocks of 32 columns"),
+    "narrow": (
+        {"tile": (64, 24, 64)},
+        "the rows of B are not a multiple of 32 bytes, or their number is not a multiple of 8",
+    ),
+    "cut": ({"tile": (64, 32, 64), "threads": 256}, "an instruction takes 16 columns of B, not a multiple of 32"),
     "type": (
         {"kinds": ("float64",) * 3, "tile": (64, 32, 16), "threads": 128},
         "no instruction for float64, float64 into float64",

@@ -64,7 +64,7 @@ def test_pages_of_one_row_pattern_and_many_stages(off):
 def test_pages_that_begin_within_a_pattern_are_filled_by_threads():
     func = paged(4, lambda n: [*range(n)])
     kernel = built(func)
-    assert "threads fill it: a part of it is filled" in str(kernel.explain())
+    assert "threads load it: a copy loads only a part of it" in str(kernel.explain())
     table = np.arange(48, dtype=np.int32) % PAGES
     args = small(HALF, (64, 192), 1), small(HALF, (PAGES, 4, 64), 2), table
     as_interpreted(func, kernel, *args, np.zeros((64, 64), np.float32))

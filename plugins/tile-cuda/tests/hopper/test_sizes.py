@@ -12,8 +12,8 @@ from .kit import CONFIGS, as_interpreted, built, chosen, count, equal, has_roles
 
 HALF = "float16"
 STRIDE = "a stride of {} is not known to be a multiple of 16 bytes"
-START = "where the rows begin in {} is not known to be a multiple of 16 bytes"
-NO_LOOP = "no T.Pipelined loop fills tiles that a tensor map can fill"
+START = "the offset of the rows in {} is not known to be a multiple of 16 bytes"
+NO_LOOP = "no T.Pipelined loop loads tiles that a tensor map can load"
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_ragged_sizes_in_every_order(sizes, ta, tb):
 def test_rows_that_are_no_multiple_of_16_bytes(sizes, bad, stages):
     kernel = multiplied(sizes, tile=(64, 64, 32), stages=stages, out=HALF)
     found = {STRIDE.format(name) for name in bad}
-    assert {f"threads fill it: {reason}" for reason in found} <= refusals(kernel)
+    assert {f"threads load it: {reason}" for reason in found} <= refusals(kernel)
     assert set(chosen(kernel, "gemm")) == {"wgmma"}
     assert has_roles(kernel) == (bad != "AB" and stages > 1)
     if bad == "AB" or stages == 1:
@@ -65,7 +65,7 @@ def symbolic(request):
 @pytest.mark.parametrize("sizes", SYMBOLIC)
 def test_sizes_of_the_call(sizes, symbolic):
     kernel = multiplied(sizes, symbolic=[symbolic.get(n, s) for n, s in zip("mnk", sizes, strict=True)], out=HALF)
-    assert {f"threads fill it: {STRIDE.format('A')}" in refusals(kernel)} == {"k" in symbolic}
+    assert {f"threads load it: {STRIDE.format('A')}" in refusals(kernel)} == {"k" in symbolic}
     assert set(chosen(kernel, "gemm")) == {"wgmma"}
 
 
@@ -180,7 +180,7 @@ def test_strided_tensors(row, is_mapped):
             T.copy(c, C[by * 64, 0])
 
     kernel = built(strided)
-    assert (f"threads fill it: {STRIDE.format('A')}" in refusals(kernel)) == (not is_mapped)
+    assert (f"threads load it: {STRIDE.format('A')}" in refusals(kernel)) == (not is_mapped)
     a, b = small(HALF, (100, row))[:, :k], small(HALF, (k, 64), 1)
     c = np.zeros((100, 64), np.float32)
     kernel(a, b, c)
@@ -222,7 +222,7 @@ def test_blocks_that_take_several_tiles(multiprocessors, sizes):
     kernel(a, b, c)
     equal(c, product(a, b))
     (order,) = {row["order"] for row in rows(kernel, "blocks")}
-    blocks = int(order.split()[0])
+    blocks = int(order.split()[1])
     assert blocks % multiprocessors == 0
     assert [str(size) for size in kernel.artifact.entries[0].grid] == [str(blocks), "1", "1"]
 
@@ -279,10 +279,10 @@ def product_from(dtype, first):
 def test_rows_that_begin_off_16_bytes(dtype, off, by_map):
     """A tensor copy from there is an illegal instruction."""
     kernel = product_from(dtype, lambda n: off)
-    assert (f"threads fill it: {START.format('A')}" in refusals(kernel)) != by_map
+    assert (f"threads load it: {START.format('A')}" in refusals(kernel)) != by_map
 
 
 @pytest.mark.parametrize(("times", "by_map"), [(8, True), (16, True), (4, False), (1, False)])
 def test_where_rows_begin_is_a_number_of_the_call(times, by_map):
     kernel = product_from(HALF, lambda n: n * times)
-    assert (f"threads fill it: {START.format('A')}" in refusals(kernel)) != by_map
+    assert (f"threads load it: {START.format('A')}" in refusals(kernel)) != by_map

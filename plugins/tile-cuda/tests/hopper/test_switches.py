@@ -83,8 +83,8 @@ def test_why_products_are_done_by_warps():
 
 def test_one_copy_without_a_tensor_map():
     kernel = multiplied(SIZES, **USUAL, disable_tma=True)
-    assert refusals(kernel) == {"threads fill it: disable_tma=True"}
-    assert "  a: threads fill it: disable_tma=True" in str(kernel.explain())
+    assert refusals(kernel) == {"threads load it: disable_tma=True"}
+    assert "  a: threads load it: disable_tma=True" in str(kernel.explain())
     assert has_roles(kernel), "the other tile has one"
 
 
@@ -111,9 +111,9 @@ def test_what_is_said_of_a_kernel():
     assert "  1 warp fills tiles, 8 warps use them" in text
     assert "registers:" not in text, "equal shares suffice"
     assert "  step: releases of a step come in the next" in text
-    assert "  blocks run 3 blocks that take the grid's in turn" in text
-    assert rows(kernel, "pipelines") == [{"tiles": "a, b", "stages": 3, "filled": "by a warp of its own"}]
-    assert rows(kernel, "blocks") == [{"order": "3 blocks that take the grid's in turn"}]
+    assert "  blocks run as 3 persistent blocks, which process the grid's blocks in turn" in text
+    assert rows(kernel, "pipelines") == [{"tiles": "a, b", "stages": 3, "filled": "by a producer warp"}]
+    assert rows(kernel, "blocks") == [{"order": "as 3 persistent blocks, which process the grid's blocks in turn"}]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_registers_move_to_who_needs_them(tile, threads, shares):
     """Where a thread's equal share does not hold its sums, and only if there is more to get."""
     kernel = multiplied((256, 256, 64), tile=tile, threads=threads, tb=True)
     (roles,) = (row for row in rows(kernel, "warp_roles") if "producer" in row)
-    expected = f"{shares[0]} of the producer's, {shares[1]} of the consumers' threads" if shares else None
+    expected = f"{shares[0]} for each producer thread, {shares[1]} for each consumer thread" if shares else None
     assert roles.get("registers") == expected
     assert kernel.artifact.entries[0].threads[0] == threads + (128 if shares else 32)
 
@@ -163,12 +163,12 @@ def kernel_that(what):
 
 
 REASONS = {
-    "many threads": "1024 threads",
-    "odd threads": "48 threads",
-    "axes": "its threads stand along several axes",
-    "breaks": "its loops end early",
-    "thread": "its code asks for threads",
-    "product": "it multiplies no tiles",
+    "many threads": "1024 threads and a producer warp are more than 1024 threads",
+    "odd threads": "48 threads are not a multiple of 32",
+    "axes": "its threads have several axes",
+    "breaks": "one of its loops may end early",
+    "thread": "it uses thread indices",
+    "product": "it has no T.gemm",
 }
 
 
@@ -211,11 +211,11 @@ def tile_that(what):
 
 
 TILES = {
-    "part": "a part of it is filled",
-    "type": "its element type is not the tensor's",
+    "part": "a copy loads only a part of it",
+    "type": "its element type differs from the tensor's",
     "written": "the kernel writes C",
-    "too": "threads write it too",
-    "unused": "nothing uses it in the block of code that fills it",
+    "too": "threads also write it",
+    "unused": "no statement uses it in the block of code that loads it",
 }
 
 
@@ -223,8 +223,8 @@ TILES = {
 def test_tiles_that_threads_fill(what):
     kernel = built(tile_that(what))
     assert has_roles(kernel)
-    assert refusals(kernel) == {f"threads fill it: {TILES[what]}"}
-    assert f"  d: threads fill it: {TILES[what]}" in str(kernel.explain())
+    assert refusals(kernel) == {f"threads load it: {TILES[what]}"}
+    assert f"  d: threads load it: {TILES[what]}" in str(kernel.explain())
 
 
 @pytest.mark.parametrize("tb", [False, True])
@@ -232,7 +232,9 @@ def test_tf32_that_warpgroups_do_not_take(tb):
     """They want B along K; single warps do not gain by one that loads."""
     kernel = multiplied((128, 64, 96), tile=(64, 64, 32), kinds=("float32", "float32", "float32"), tb=tb, stages=3)
     assert has_roles(kernel) == tb
-    assert refusals(kernel) == (set() if tb else {"its products are of tf32, by single warps"})
+    assert refusals(kernel) == (
+        set() if tb else {"its tf32 products use mma.sync, which does not gain from a producer warp"}
+    )
 
 
 # -- limits ------------------------------------------------------------------------------------------------------------
@@ -261,5 +263,5 @@ def test_as_many_threads_as_roles_leave():
     assert has_roles(kernel)
     assert kernel.artifact.entries[0].threads[0] <= 1024
     kernel = multiplied((512, 64, 64), tile=(512, 64, 32), threads=1024, tb=True)
-    assert refusals(kernel) == {"1024 threads"}
+    assert refusals(kernel) == {"1024 threads and a producer warp are more than 1024 threads"}
     assert set(chosen(kernel, "gemm")) == {"wgmma"}

@@ -1,8 +1,8 @@
-"""Barriers in shared memory that count arrivals and bytes. PTX ISA, "mbarrier".
+"""Mbarriers: barriers in shared memory that count arrivals and bytes. PTX ISA, "mbarrier".
 
-A barrier's phases are numbered from 0; a phase ends when as many threads have arrived as T.alloc_barrier said, and all
-bytes that are expected in it have landed. Every thread that comes to one of these statements does it: who shall do it
-alone stands in an ``if``.
+A barrier's phases are numbered from 0. A phase ends when as many threads have arrived as T.alloc_barrier says, and all
+bytes that are expected in it have landed. Every thread that reaches one of these statements executes it; an ``if``
+leaves it to one thread.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ MOST_ARRIVALS = (1 << 20) - 1  # PTX ISA, "mbarrier.init"
 
 
 def alloc_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
-    """A barrier that ``arrive_count`` arrivals end a phase of; for a list one for each of its counts: ``bar[i]``.
+    """An mbarrier whose phases end after ``arrive_count`` arrivals; for a list, one for each of its counts: ``bar[i]``.
 
-    One thread makes them ready at the start of the kernel, and all threads wait for it.
+    One thread initializes them at the start of the kernel, and all threads wait for it. Raises LanguageError for counts
+    that are not integers from 1 to 2^20 - 1.
     """
     return _allocated("T.alloc_barrier", arrive_count)
 
 
 def alloc_cluster_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
-    """T.alloc_barrier of a kernel with clusters, whose other blocks arrive too: they wait until it is ready."""
+    """T.alloc_barrier for a kernel with clusters: all blocks of the cluster wait until it is initialized."""
     if prod(open_kernel("T.alloc_cluster_barrier").cluster_dims) == 1:
         raise LanguageError(
-            "T.alloc_cluster_barrier in a kernel without clusters",
+            "T.alloc_cluster_barrier needs a kernel with clusters",
             hint="T.Kernel(cluster_dims=...), or T.alloc_barrier",
         )
     return _allocated("T.alloc_cluster_barrier", arrive_count)
@@ -63,20 +64,20 @@ def _allocated(what: str, arrive_count: int | Sequence[int]) -> BufferHandle:
 
 
 def barrier_element(barrier: Any, what: str) -> Expr:
-    """The barrier that ``bar`` or ``bar[i]`` names; a LanguageError where T.alloc_barrier did not make it."""
+    """The barrier that ``bar`` or ``bar[i]`` names. Raises LanguageError for one that is not of T.alloc_barrier."""
     known = open_kernel(what).frame.facts.get("barriers", set())
     expected = "a barrier of T.alloc_barrier, or an element of several"
     if isinstance(barrier, BufferHandle) and barrier.buffer in known:
         if barrier.shape != (1,):
             raise LanguageError(
-                f"{what}: {barrier.name} are {barrier.shape[0]} barriers", expected=f"one: {barrier.name}[i]"
+                f"{what} takes one barrier, and {barrier.name} has {barrier.shape[0]}", expected=f"{barrier.name}[i]"
             )
         return BufferLoad(barrier.buffer, [IntImm("int32", 0)])
     element = as_load(barrier)
     if element is not None and element.source in known:
         return element
     found = f"{type(barrier).__name__} {getattr(barrier, 'name', '') or str(barrier)[:60]}"
-    raise LanguageError(f"{what} of what is no barrier", found=found, expected=expected)
+    raise LanguageError(f"{what} takes a barrier", found=found, expected=expected)
 
 
 def _emit(what: str, name: str, barrier: Any, *operands: Any) -> None:
@@ -86,13 +87,15 @@ def _emit(what: str, name: str, barrier: Any, *operands: Any) -> None:
 
 def _wait(what: str, mbarrier: Any, parity: Any) -> None:
     if isinstance(parity, int) and parity not in (0, 1):
-        raise LanguageError(f"{what}: parity {parity}", expected="0 or 1, the last bit of the phase's number")
+        raise LanguageError(f"{what} takes a parity", found=str(parity), expected="0 or 1: the phase's index modulo 2")
     _emit(what, "wait", mbarrier, convert(parity, "int32"))
 
 
 def mbarrier_wait_parity(mbarrier: Any, parity: Any) -> None:
-    """Wait until the phase of this parity (0 or 1, the last bit of its number) has ended. A new barrier is in phase 0:
-    parity 1 does not wait."""
+    """Wait until the phase of this parity (0 or 1, its index modulo 2) has ended.
+
+    A new barrier is in phase 0, so a wait for parity 1 ends at once.
+    """
     _wait("T.mbarrier_wait_parity", mbarrier, parity)
 
 
@@ -102,7 +105,7 @@ def barrier_wait(mbarrier: Any, parity: Any) -> None:
 
 
 def mbarrier_arrive(mbarrier: Any, cta_id: Any = None) -> None:
-    """Arrive at the barrier. cta_id: at the one in the same place of the cluster's block of this rank."""
+    """Arrive at the barrier. cta_id: at the same barrier of the block of this rank in the cluster."""
     what = "T.mbarrier_arrive"
     if cta_id is None:
         _emit(what, "arrive", mbarrier)
@@ -116,7 +119,7 @@ def barrier_arrive(mbarrier: Any) -> None:
 
 
 def mbarrier_expect_tx(mbarrier: Any, tx: Any) -> None:
-    """``tx`` more bytes are to land before the barrier's phase ends. T.tma_copy says so for its own bytes."""
+    """Expect ``tx`` more bytes before the barrier's phase ends. T.tma_copy does this for its own bytes."""
     _emit("T.mbarrier_expect_tx", "expect", mbarrier, _bytes(tx, "T.mbarrier_expect_tx"))
 
 
@@ -127,18 +130,20 @@ def mbarrier_arrive_expect_tx(mbarrier: Any, tx: Any) -> None:
 
 def _bytes(tx: Any, what: str) -> Expr:
     if isinstance(tx, int) and tx < 0:
-        raise LanguageError(f"{what}: {tx} bytes", expected="0 or more")
+        raise LanguageError(f"{what} takes a number of bytes", found=str(tx), expected="0 or more")
     return convert(tx, "int32")
 
 
 def cp_async_barrier_noinc(barrier: Any) -> None:
-    """Arrive when the asynchronous copies that this thread has started so far have landed; it is one of the arrivals
-    that T.alloc_barrier counts."""
+    """Arrive when the asynchronous copies that this thread has started so far have landed.
+
+    It is one of the arrivals that T.alloc_barrier counts.
+    """
     _emit("T.cp_async_barrier_noinc", "arrive_on_copies", barrier, const(1, "bool"))
 
 
 def fence_proxy_async() -> None:
-    """What this thread wrote to shared memory is seen by copies of tensor maps and products of warpgroups that others
-    start after a barrier."""
+    """Makes this thread's writes to shared memory visible to TMA copies and wgmma that other threads start after a
+    barrier."""
     current("T.fence_proxy_async")
     emit_call(KIND, "T.fence_proxy_async", instructions.FENCE_ASYNC, [])

@@ -1,4 +1,4 @@
-"""What the blocks of a cluster (``T.Kernel(cluster_dims=...)``) do together. PTX ISA, "barrier.cluster"."""
+"""Barriers and ranks of the blocks of a cluster (``T.Kernel(cluster_dims=...)``). PTX ISA, "barrier.cluster"."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from tilecore.tracing.builder import current
 
 
 def cluster_arrive() -> None:
-    """All threads of all blocks of the cluster arrive, and go on."""
+    """Arrive at the cluster's barrier without waiting; all threads of all blocks of the cluster must arrive."""
     emit_call(KIND, "T.cluster_arrive", instructions.CLUSTER, [StringImm("arrive")])
 
 
 def cluster_wait() -> None:
-    """Wait until all threads of the cluster have arrived: what they wrote to memory before is seen."""
+    """Wait until all threads of the cluster have arrived. Their earlier writes to memory are then visible."""
     emit_call(KIND, "T.cluster_wait", instructions.CLUSTER, [StringImm("wait")])
 
 
 def cluster_sync() -> None:
-    """T.cluster_arrive and T.cluster_wait. A block that others copy to, or whose barriers they arrive at, must not end
-    before they have: end the kernel with it."""
+    """T.cluster_arrive and T.cluster_wait.
+
+    A block must not end while other blocks copy to its memory or arrive at its barriers: such a kernel ends with this.
+    """
     emit_call(KIND, "T.cluster_sync", instructions.CLUSTER, [StringImm("barrier")])
 
 
 def block_rank_in_cluster() -> Expr:
-    """The number of the running block in its cluster, x fastest (int32)."""
+    """The rank of the running block in its cluster, x fastest (int32)."""
     what = "T.block_rank_in_cluster"
     open_kernel(what)
     call = Call(instructions.CLUSTER_RANK, [], attrs=dialect_hints(KIND, what), ret_ty="int32")

@@ -1,4 +1,4 @@
-"""Copies of boxes between global and shared memory by tensor maps. PTX ISA, "cp.async.bulk.tensor"."""
+"""Copies of tiles between global and shared memory by tensor maps (TMA). PTX ISA, "cp.async.bulk.tensor"."""
 
 from __future__ import annotations
 
@@ -31,36 +31,39 @@ def tma_copy(
     eviction_policy: str | None = None,
     annotations: Mapping[str, Any] | None = None,
 ) -> None:
-    """Start a copy of a tile by a tensor map; who needs it waits.
+    """Start an asynchronous copy of a tile by a tensor map; the kernel itself waits for it.
 
-    From global to shared memory one thread of those that come here says that the bytes are expected on ``barrier`` and
-    starts the copy; arriving and waiting are the kernel's (``annotations={"emit_arrive": 1}``: that thread arrives
-    too). What lies outside of the tensor is 0. From shared to global memory the copy is a group of its own, which
+    From global to shared memory, one of the threads that reach this statement expects the bytes on ``barrier`` and
+    starts the copy. The kernel itself arrives and waits (``annotations={"emit_arrive": 1}``: the thread arrives too).
+    Elements outside of the tensor are 0. From shared to global memory the copy is a group of its own, which
     T.tma_store_wait waits for.
 
-    cluster_mask: one bit for each block of the cluster, by its rank: the lowest of them copies for all of them, to the
-    same place and the same barrier of each; each expects its own bytes. leader_scope_threads: one thread of so many
-    neighbours starts it; of all that come here by default. eviction_policy: a hint.
+    cluster_mask: one bit for each block of the cluster, by its rank. The lowest of them copies for all of them, to the
+    same place and the same barrier of each; each block expects its own bytes. leader_scope_threads: one thread of this
+    many neighbours starts the copy; by default one of all threads that reach it. eviction_policy: a hint. Raises
+    LanguageError for other memory spaces, and for options that do not fit the direction.
     """
     what = "T.tma_copy"
     left, right = region_pair(src, dst, what)
     loads = is_global(left.source) and is_shared(right.source)
     if not loads and not (is_shared(left.source) and is_global(right.source)):
         raise LanguageError(
-            f"{what} moves tiles between global and shared memory",
+            f"{what} copies between global and shared memory",
             found=f"{describe(left)} ({left.source.scope()}) to {describe(right)} ({right.source.scope()})",
-            hint="T.copy moves tiles between any two",
+            hint="T.copy copies between any two memory spaces",
         )
     if loads and barrier is None:
-        raise LanguageError(f"{what} to shared memory without a barrier", expected="barrier=, of T.alloc_barrier")
+        raise LanguageError(f"{what} to shared memory needs a barrier", expected="barrier=, of T.alloc_barrier")
     if not loads and (barrier is not None or cluster_mask):
         raise LanguageError(f"{what} to global memory takes no barrier and no cluster_mask", hint="T.tma_store_wait()")
     if eviction_policy not in _POLICIES:
-        raise LanguageError(f"{what}: eviction_policy {eviction_policy!r}", expected=", ".join(map(repr, _POLICIES)))
+        raise LanguageError(
+            f"{what} has no such eviction_policy", found=repr(eviction_policy), expected=", ".join(map(repr, _POLICIES))
+        )
     further = dict(annotations or {})
     arrive = bool(further.pop("emit_arrive", 0))
     if further:
-        raise LanguageError(f"{what}: annotations {', '.join(further)}", expected="emit_arrive")
+        raise LanguageError(f"{what} has no such annotations", found=", ".join(further), expected="emit_arrive")
     at = barrier_element(barrier, what) if loads else IntImm("int32", 0)
     numbers = [_mask(cluster_mask, what), int(arrive), _leaders(leader_scope_threads, what)]
     blocks = prod(open_kernel(what).cluster_dims)
@@ -73,28 +76,32 @@ def _mask(cluster_mask: Any, what: str) -> int:
     blocks = prod(open_kernel(what).cluster_dims)
     if not isinstance(cluster_mask, int) or not 0 <= cluster_mask < 1 << blocks:
         raise LanguageError(
-            f"{what}: cluster_mask {cluster_mask!r}",
-            expected=f"a number below {1 << blocks}: the cluster has {blocks} block{'s' * (blocks > 1)}",
-            hint="T.Kernel(cluster_dims=...) makes clusters",
+            f"{what} takes a cluster_mask with a bit for each block of the cluster",
+            found=repr(cluster_mask),
+            expected=f"an integer from 0 to {(1 << blocks) - 1}: the cluster has {blocks} block{'s' * (blocks > 1)}",
+            hint="T.Kernel(cluster_dims=...) sets the size of a cluster",
         )
     return cluster_mask
 
 
 def _leaders(threads: Any, what: str) -> int:
     if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise LanguageError(f"{what}: leader_scope_threads {threads!r}", expected="a number of threads")
+        raise LanguageError(f"{what} takes a number of leader_scope_threads", found=repr(threads), expected="1 or more")
     return int(threads or 0)
 
 
 def tma_store_arrive() -> None:
-    """The copies to global memory that this thread has started become a group; T.tma_copy does so by itself."""
+    """Makes a group of the copies to global memory that this thread has started; T.tma_copy does so by itself."""
     emit_call(KIND, "T.tma_store_arrive", instructions.STORES, [StringImm("commit_stores")])
 
 
 def tma_store_wait(count: int = 0, read: bool = True) -> None:
-    """This thread's copies to global memory, but for the last ``count`` groups, have read shared memory, which may be
-    written again; with ``read=False``: are done."""
+    """Wait until this thread's copies to global memory, except the last ``count`` groups, have read shared memory.
+
+    The memory may then be written again. read=False: wait until they have ended. Raises LanguageError for a ``count``
+    that is not an integer of 0 or more.
+    """
     if not isinstance(count, int) or count < 0:
-        raise LanguageError("T.tma_store_wait takes a number of groups", found=repr(count)[:60])
+        raise LanguageError("T.tma_store_wait takes a number of groups", found=repr(count)[:60], expected="0 or more")
     name = "wait_stores_read" if read else "wait_stores"
     emit_call(KIND, "T.tma_store_wait", instructions.STORES, [StringImm(name), IntImm("int32", count)])

@@ -1,4 +1,4 @@
-"""Products of warpgroups that run on their own until the kernel waits for them. PTX ISA, "wgmma"."""
+"""Asynchronous matrix products by warpgroups, for which the kernel itself waits. PTX ISA, "wgmma"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilecore.language.dialects import dialect_hints, emit_call
 from tilecore.language.gemm import GemmWarpPolicy, product_operands
 from tilecore.language.regions import region_of
 
-MOST_GROUPS = 7  # that a wait can leave
+MOST_GROUPS = 7  # that may run on after a wait
 
 
 def wgmma_gemm(
@@ -26,9 +26,10 @@ def wgmma_gemm(
     clear_accum: Any = False,
     annotations: dict[str, Any] | None = None,
 ) -> None:
-    """T.gemm by ``wgmma``, as one group that is not waited for: until T.wait_wgmma nobody touches C, or writes A and B.
+    """T.gemm by ``wgmma``, as one asynchronous group. The kernel must not access C or write A or B before T.wait_wgmma.
 
-    A: in shared memory or a fragment. B: in shared memory. C: a fragment.
+    A: [M, K], in shared memory or a fragment. B: [K, N], in shared memory. C: [M, N], a fragment. transpose_A: A is
+    [K, M]. transpose_B: B is [N, K].
     """
     operands = product_operands("T.wgmma_gemm", A, B, C, transpose_A, transpose_B, clear_accum, policy)
     emit(WGMMA_GEMM.name, operands, dialect_hints(KIND, "T.wgmma_gemm", annotations))
@@ -41,7 +42,7 @@ def _wait(what: str, count: Any) -> None:
 
 
 def wait_wgmma(id: int = 0) -> None:
-    """Wait until all groups of products but the last ``id`` are done."""
+    """Wait until all groups of products except the last ``id`` have ended."""
     _wait("T.wait_wgmma", id)
 
 
@@ -51,17 +52,19 @@ def warpgroup_wait(num_mma: int = 0) -> None:
 
 
 def warpgroup_arrive() -> None:
-    """Products to come see the registers and sums as they are; T.wgmma_gemm does so by itself."""
+    """Orders earlier accesses of registers before later products; T.wgmma_gemm does so by itself."""
     emit_call(KIND, "T.warpgroup_arrive", instructions.WARPGROUP, [StringImm("begin")])
 
 
 def warpgroup_commit_batch() -> None:
-    """Products that are in no group yet become one; T.wgmma_gemm does so by itself, so that this one is empty."""
+    """Makes a group of the products that are in no group yet; after T.wgmma_gemm, which does so itself, it is empty."""
     emit_call(KIND, "T.warpgroup_commit_batch", instructions.WARPGROUP, [StringImm("commit")])
 
 
 def warpgroup_fence_operand(buffer: Any, *others: Any, **sizes: Any) -> None:
-    """The compiler moves no use of this fragment over this place. others, sizes: how much of it, in other releases; it
-    is always the whole fragment."""
+    """Keeps the compiler from moving uses of this fragment across this statement.
+
+    others, sizes: accepted for compatibility; it is always the whole fragment.
+    """
     region = region_of(buffer, "T.warpgroup_fence_operand")
     emit(FENCE_OPERAND.name, [region], dialect_hints(KIND, "T.warpgroup_fence_operand"))

@@ -1,4 +1,4 @@
-"""Code for some of a block's threads."""
+"""Code for some of a block's warpgroups (warp specialization)."""
 
 from __future__ import annotations
 
@@ -18,31 +18,33 @@ GROUP = 4 * WARP  # threads of a warpgroup
 
 
 class ws:
-    """``with T.ws(1, 2):`` the code inside is done by these warpgroups of 128 threads, counted from 0, alone.
+    """``with T.ws(1, 2):`` only these warpgroups of 128 threads, counted from 0, execute the code inside.
 
-    They do it together as a block does: fragments are spread over their threads, T.Parallel is partitioned over them,
-    and T.sync_threads waits for them alone. Nothing orders it with what other warpgroups do at the same time but
-    barriers of T.alloc_barrier. Several must be neighbours.
+    They execute it as a block does: fragments are spread over their threads, T.Parallel is partitioned among them, and
+    T.sync_threads waits for them alone. Only barriers of T.alloc_barrier order it with the code of other warpgroups.
+    Raises LanguageError for warpgroups that the block does not have, UnsupportedError for ones that are not neighbours.
     """
 
     def __init__(self, *warp_group_idx: int) -> None:
         groups = sorted(set(warp_group_idx))
         if not groups or not all(isinstance(g, int) and g >= 0 for g in groups):
-            raise LanguageError("T.ws takes numbers of warpgroups", found=str(warp_group_idx), expected="0, 1, ...")
+            raise LanguageError("T.ws takes indices of warpgroups", found=str(warp_group_idx), expected="0, 1, ...")
         if groups != list(range(groups[0], groups[-1] + 1)):
             raise UnsupportedError(
-                "T.ws of warpgroups that are no neighbours", found=str(warp_group_idx), hint="give each its own T.ws"
+                "T.ws takes warpgroups that are neighbours",
+                found=str(warp_group_idx),
+                hint="use a T.ws for each of them",
             )
         self.threads = ThreadRange(groups[0] * GROUP, len(groups) * GROUP)
         count = prod(open_kernel("T.ws").threads)
         if self.threads.stop > count:
             raise LanguageError(
-                f"T.ws({groups[-1]}): there is no such warpgroup",
-                found=f"T.Kernel(threads={count}), which are {count // GROUP} warpgroups of {GROUP}",
+                f"T.ws({groups[-1]}): the block has no such warpgroup",
+                found=f"T.Kernel(threads={count}): {count // GROUP} warpgroups of {GROUP} threads",
                 expected=f"at least {self.threads.stop} threads",
             )
         if current("T.ws").in_parallel:
-            raise LanguageError("T.ws inside T.Parallel, whose iterations belong to no thread")
+            raise LanguageError("T.ws cannot stand inside T.Parallel, whose iterations have no fixed threads")
 
     def __enter__(self) -> None:
         builder = current("T.ws")
@@ -57,9 +59,11 @@ class ws:
 
 
 def shuffle_elect(thread_extent: int = 0) -> Expr:
-    """Is the running thread the first of its ``thread_extent`` neighbours (0: of the block)? It is the one that starts
-    a T.tma_copy in the same place."""
-    number = thread_number(open_kernel("T.shuffle_elect"))
+    """Whether the running thread is the first of its ``thread_extent`` neighbours (0: of the block), as a condition.
+
+    It is the thread that starts a T.tma_copy at the same place.
+    """
+    thread = thread_number(open_kernel("T.shuffle_elect"))
     if not isinstance(thread_extent, int) or thread_extent < 0:
         raise LanguageError("T.shuffle_elect takes a number of threads", found=repr(thread_extent)[:60])
-    return EQ(number % thread_extent if thread_extent else number, const(0, "int32"))
+    return EQ(thread % thread_extent if thread_extent else thread, const(0, "int32"))

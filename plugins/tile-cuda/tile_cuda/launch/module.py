@@ -107,9 +107,9 @@ class KernelModule:
         asked = entry.shared_bytes
         if isinstance(asked, int) and asked > most:
             raise LaunchError(
-                f"{entry.symbol} asks for {asked} bytes of shared memory",
-                found=f"{self.driver.device_name(index)} gives a block {most}",
-                hint="smaller tiles or fewer stages",
+                f"{entry.symbol} needs {asked} bytes of shared memory",
+                found=f"{self.driver.device_name(index)}, which has {most} for a block",
+                hint="use smaller tiles or fewer stages",
             )
         if not isinstance(asked, int) or asked + static > _PLAIN_SHARED:
             allowed = asked if isinstance(asked, int) else most

@@ -15,54 +15,55 @@ def stand_in(target: Target) -> dict[str, Any]:
 
 
 def lowering() -> Lowering:
+    from tile_cuda.lowering.batch_divisions import BATCH_DIVISIONS
     from tile_cuda.lowering.collect_windows import COLLECT_WINDOWS
     from tile_cuda.lowering.describe_launch import DESCRIBE_LAUNCH
-    from tile_cuda.lowering.group_quotients import GROUP_QUOTIENTS
-    from tile_cuda.lowering.hopper.bound_blocks import BOUND_BLOCKS
-    from tile_cuda.lowering.hopper.bulk_loads import BULK_LOAD
-    from tile_cuda.lowering.hopper.bulk_stores import BULK_STORE
-    from tile_cuda.lowering.hopper.chain_kernels import CHAIN_KERNELS
-    from tile_cuda.lowering.hopper.describe_products import DESCRIBE_PRODUCTS
-    from tile_cuda.lowering.hopper.drain_stores import DRAIN_STORES
-    from tile_cuda.lowering.hopper.explicit_copies import EXPLICIT_COPY
-    from tile_cuda.lowering.hopper.fence_writes import FENCE_WRITES
-    from tile_cuda.lowering.hopper.hand_over_registers import REGISTERS
-    from tile_cuda.lowering.hopper.number_groups import NUMBER_GROUPS
-    from tile_cuda.lowering.hopper.place_roles import PLACE_ROLES
-    from tile_cuda.lowering.hopper.ready_barriers import READ_BARRIERS, READY_BARRIERS
+    from tile_cuda.lowering.hopper.bind_warpgroup_index import BIND_WARPGROUP_INDEX
+    from tile_cuda.lowering.hopper.collect_mbarriers import COLLECT_MBARRIERS
+    from tile_cuda.lowering.hopper.describe_wgmma import DESCRIBE_WGMMA
+    from tile_cuda.lowering.hopper.explicit_tma_copies import EXPLICIT_TMA_COPY
+    from tile_cuda.lowering.hopper.init_mbarriers import INIT_MBARRIERS
+    from tile_cuda.lowering.hopper.insert_proxy_fences import INSERT_PROXY_FENCES
+    from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
+    from tile_cuda.lowering.hopper.programmatic_dependent_launch import PROGRAMMATIC_DEPENDENT_LAUNCH
+    from tile_cuda.lowering.hopper.set_launch_bounds import SET_LAUNCH_BOUNDS
+    from tile_cuda.lowering.hopper.setmaxnreg import SETMAXNREG
     from tile_cuda.lowering.hopper.specialize_warps import SPECIALIZE_WARPS
-    from tile_cuda.lowering.hopper.wait_products import WAIT_PRODUCTS
+    from tile_cuda.lowering.hopper.tma_loads import TMA_LOAD
+    from tile_cuda.lowering.hopper.tma_stores import TMA_STORE
+    from tile_cuda.lowering.hopper.wait_tma_stores import WAIT_TMA_STORES
+    from tile_cuda.lowering.hopper.wait_wgmma import WAIT_WGMMA
     from tile_cuda.lowering.hopper.wait_within_exponentials import WAIT_WITHIN_EXPONENTIALS
     from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WGMMA, FENCE, WGMMA
     from tile_cuda.lowering.keep_signs import KEEP_SIGNS
     from tile_cuda.lowering.mma import MMA_SYNC
     from tile_cuda.lowering.note_architecture import NOTE_ARCHITECTURE
     from tile_cuda.lowering.pair_bits import PAIR_BITS
-    from tile_cuda.lowering.schedule_products import SCHEDULE_PRODUCTS
+    from tile_cuda.lowering.schedule_mma import SCHEDULE_MMA
     from tile_cuda.lowering.shared_effects import describe
 
     describe()
     edits = (
-        PassEdit("insert", "inline_binds", READ_BARRIERS, "before"),
+        PassEdit("insert", "inline_binds", COLLECT_MBARRIERS, "before"),
         PassEdit("insert", "pipeline_loops", SPECIALIZE_WARPS, "before"),
         PassEdit("insert", "before_tile_ops", NOTE_ARCHITECTURE),
         PassEdit("insert", "before_tile_ops", COLLECT_WINDOWS),
-        PassEdit("insert", "after_tile_ops", READY_BARRIERS),
-        PassEdit("insert", "after_tile_ops", NUMBER_GROUPS),
-        PassEdit("insert", "after_tile_ops", DRAIN_STORES),
-        PassEdit("insert", "insert_barriers", WAIT_PRODUCTS),
+        PassEdit("insert", "after_tile_ops", INIT_MBARRIERS),
+        PassEdit("insert", "after_tile_ops", BIND_WARPGROUP_INDEX),
+        PassEdit("insert", "after_tile_ops", WAIT_TMA_STORES),
+        PassEdit("insert", "insert_barriers", WAIT_WGMMA),
         PassEdit("insert", "insert_barriers", WAIT_WITHIN_EXPONENTIALS),
-        PassEdit("insert", "insert_barriers", FENCE_WRITES),
-        PassEdit("insert", "insert_barriers", SCHEDULE_PRODUCTS),
+        PassEdit("insert", "insert_barriers", INSERT_PROXY_FENCES),
+        PassEdit("insert", "insert_barriers", SCHEDULE_MMA),
         PassEdit("insert", "before_vectorize", PAIR_BITS),
-        PassEdit("insert", "before_outline", PLACE_ROLES),
+        PassEdit("insert", "before_outline", LOWER_WARP_ROLES),
         PassEdit("insert", "before_outline", KEEP_SIGNS),
-        PassEdit("insert", "before_outline", GROUP_QUOTIENTS),
-        PassEdit("insert", "describe_hints", BOUND_BLOCKS),
-        PassEdit("insert", "describe_hints", DESCRIBE_PRODUCTS),
+        PassEdit("insert", "before_outline", BATCH_DIVISIONS),
+        PassEdit("insert", "describe_hints", SET_LAUNCH_BOUNDS),
+        PassEdit("insert", "describe_hints", DESCRIBE_WGMMA),
         PassEdit("insert", "describe_kernels", DESCRIBE_LAUNCH),
-        PassEdit("insert", "describe_kernels", CHAIN_KERNELS),
+        PassEdit("insert", "describe_kernels", PROGRAMMATIC_DEPENDENT_LAUNCH),
     )
-    automatic = (WGMMA, MMA_SYNC, BULK_LOAD, BULK_STORE)
-    explicit = (EXPLICIT_WGMMA, EXPLICIT_COPY, FENCE, REGISTERS)
+    automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE)
+    explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG)
     return Lowering(family="simt", stand_in=stand_in, implementations=(*automatic, *explicit), edits=edits)

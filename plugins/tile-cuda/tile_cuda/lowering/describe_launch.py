@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.bulk_loads import MAPS
+from tile_cuda.lowering.hopper.tma_loads import MAPS
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule, PrimFunc

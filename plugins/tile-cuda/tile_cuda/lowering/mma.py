@@ -1,6 +1,6 @@
 """gemm by ``mma.sync``: every warp multiplies its part of C, operands step by step along K in registers.
 
-What is emitted is the loop over steps, marked; ``schedule_products`` decides when each step's operands are loaded.
+What is emitted is the loop over steps, marked; ``schedule_mma`` decides when each step's operands are loaded.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering import matrix_loads, word_loads
+from tile_cuda.lowering.mma_config import MmaConfig, a_is_held, mma_config_of
 from tile_cuda.lowering.operands import Operand, operand_a, operand_b
-from tile_cuda.lowering.product import Product, a_is_held, product_of
-from tile_cuda.lowering.schedule_products import GEMM, OPERANDS
+from tile_cuda.lowering.schedule_mma import GEMM, OPERANDS
 from tile_cuda.lowering.swizzle import swizzled
 from tile_cuda.target import architecture_of
 from tilecore.contract.implementation import SHARED, TileOpImpl
@@ -28,7 +28,7 @@ from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_f
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    found = product_of(call, env, threads_of_call(call, env))
+    found = mma_config_of(call, env, threads_of_call(call, env))
     if isinstance(found, str):
         return found
     for name, region in (("A", call.a), ("B", call.b), ("C", call.c)):
@@ -51,8 +51,8 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
 
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     """Layouts of A and C as the instructions have them; what these cannot take must be in shared memory."""
-    p = product_of(call, env, threads)
-    assert isinstance(p, Product)
+    p = mma_config_of(call, env, threads)
+    assert isinstance(p, MmaConfig)
     found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
     if is_whole_fragment(call.c):
         found[call.c.source] = layout_of_c(p, threads)
@@ -62,7 +62,7 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     return found
 
 
-def layout_of_c(p: Product, threads: int) -> FragmentLayout:
+def layout_of_c(p: MmaConfig, threads: int) -> FragmentLayout:
     repeats = [(1, p.n_tiles, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD), (1, p.along_n, THREAD)]
     return resized(tiled(p.shape.accumulator, repeats, (p.m, p.n)), threads)
 
@@ -74,8 +74,8 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
 class _Lowering:
     def __init__(self, call: TileCall, env: PassEnv) -> None:
         self.call, self.binding = call, env.facts["binding"]
-        found = product_of(call, env, self.binding.threads)
-        assert isinstance(found, Product)
+        found = mma_config_of(call, env, self.binding.threads)
+        assert isinstance(found, MmaConfig)
         self.p = p = found
         self.arch = architecture_of(env.target).capability
         warp, lane = self.binding.thread // WARP, self.binding.thread % WARP

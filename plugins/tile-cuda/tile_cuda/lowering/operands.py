@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tile_cuda.lowering.product import Product
+from tile_cuda.lowering.mma_config import MmaConfig
 from tilecore.ir.build import const, dtype_of, load
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.layout import BufferLayout
@@ -68,7 +68,7 @@ class Operand:
         return dtype_of(self.region.source)
 
 
-def operand_a(call: Any, p: Product, lane: Expr, start: Any, layout: BufferLayout | None) -> Operand:
+def operand_a(call: Any, p: MmaConfig, lane: Expr, start: Any, layout: BufferLayout | None) -> Operand:
     shape = p.shape
     return Operand(
         name="a", region=call.a, held=shape.operand_a, words=shape.a_words, word=shape.word,
@@ -79,7 +79,7 @@ def operand_a(call: Any, p: Product, lane: Expr, start: Any, layout: BufferLayou
     )  # fmt: skip
 
 
-def operand_b(call: Any, p: Product, lane: Expr, start: Any, layout: BufferLayout | None) -> Operand:
+def operand_b(call: Any, p: MmaConfig, lane: Expr, start: Any, layout: BufferLayout | None) -> Operand:
     shape = p.shape
     held = shape.operand_b.project([1, 0])
     return Operand(

@@ -82,7 +82,7 @@ def artifact(scalars=()):
 
 
 def test_kernels_with_numbers_are_refused():
-    with pytest.raises(UnsupportedError, match=r"takes numbers \(n\)"):
+    with pytest.raises(UnsupportedError, match=r"takes scalars \(n\)"):
         TorchTpuAdapter().load(artifact((ScalarParam("n", "int32"),)))
 
 

@@ -71,7 +71,7 @@ def test_a_kernel_that_does_not_return_0(device, kernels):
 
 
 def test_a_kernel_that_is_not_there(device, kernels):
-    with pytest.raises(LaunchError, match="model registers no kernel none_kernel"):
+    with pytest.raises(LaunchError, match="model does not register the kernel none_kernel"):
         run(device, kernels, "none_kernel")
 
 

@@ -38,7 +38,7 @@ def test_tiles_too_large_for_local_memory():
 def test_stages_that_do_not_fit_are_left_out():
     """One copy of each tile is tried before a kernel is refused, and explain() says so."""
     kernel = tilecore.compile(product(2560, 1280, stages=4), **SIM)
-    assert "does not fit into local memory" in str(kernel.explain())
+    assert "do not fit into local memory" in str(kernel.explain())
 
 
 @pytest.mark.parametrize(("dtype", "sums"), [("float64", "float64"), ("int64", "int64"), ("int16", "int32")])

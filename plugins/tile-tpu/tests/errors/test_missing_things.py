@@ -37,9 +37,9 @@ def own_cache(monkeypatch, tmp_path):
     [
         ("tpu -chip=bm9999", ["-chip=bm9999", "bm1690, sg2260e, bm1684x, bm1688"]),
         ("bm1684", ["no installed backend offers the target 'bm1684'", "did you mean 'bm1684x'"]),
-        ("tpu -cores=9", ["bm1690 has not 9 cores", "1 to 8; 0: all of them"]),
-        ("tpu -chip=bm1688 -cores=3", ["bm1688 has not 3 cores", "1 to 2"]),
-        ("tpu -cores=-1", ["bm1690 has not -1 cores"]),
+        ("tpu -cores=9", ["bm1690 does not have 9 cores", "1 to 8; 0: all of them"]),
+        ("tpu -chip=bm1688 -cores=3", ["bm1688 does not have 3 cores", "1 to 2"]),
+        ("tpu -cores=-1", ["bm1690 does not have -1 cores"]),
         ("tpu -cores=many", ["'cores'", "is an integer", "'many'"]),
         ("tpu -lanes=3", ["has no attribute 'lanes'", "-chip (chip to compile for"]),
     ],
@@ -53,7 +53,7 @@ def test_targets_that_are_not_there(target, words):
 
 def test_a_chip_of_the_environment_that_is_not_there(monkeypatch):
     monkeypatch.setenv("CHIP", "bm9999")
-    with pytest.raises(TargetError, match="the variable CHIP names a chip that tile-tpu has not") as caught:
+    with pytest.raises(TargetError, match="CHIP names a chip that tile-tpu does not support") as caught:
         resolve(Target.parse("tpu"))
     assert caught.value.found == "CHIP=bm9999"
     assert "bm1690" in caught.value.expected

@@ -8,7 +8,7 @@ from by_hand import ANY_BANK, alloc, do, environment, kernel, loop, piece, run, 
 from core_model import Machine
 from pipelines import TILE, ZERO, A, B, C, D, K, X, Y, Z, at, check, matmul, pipelined, product
 from tile_tpu.chips import BM1690
-from tile_tpu.ir.touches import touches_of
+from tile_tpu.ir.accesses import accesses_of
 from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
 
 from tilecore.ir.build import const, seq
@@ -48,8 +48,8 @@ def test_slots_are_aligned_and_in_banks_of_their_own():
     sizes = {str(n.buffer.name): int(n.buffer.shape[0]) for n in collect(made.body, AllocBuffer)}
     assert sizes == {"a": 2 * BM1690.bank_bytes // 4, "b": 2 * BM1690.bank_bytes // 4, "c": 64}
     for node in collect(made.body, Evaluate):
-        for touch in touches_of(node):
-            assert touch.view is None or not touch.is_local or touch.view.is_aligned(64, 16)
+        for access in accesses_of(node):
+            assert access.view is None or not access.is_local or access.view.is_aligned(64, 16)
 
 
 def test_slots_need_no_banks_where_the_plan_leaves_them_out():
@@ -121,7 +121,7 @@ def test_a_filled_tile_that_is_stored_is_stored_in_its_step():
     ]
     _, machine, env = check(kernel([X, Y, Z], *alloc(A), pipelined(*body, extent=4)))
     assert machine.overlapped == 3
-    assert "filled for the next step" in env.report["notes"][0]["text"]
+    assert "loaded for the next iteration" in env.report["notes"][0]["text"]
 
 
 def test_conditions_around_a_step():

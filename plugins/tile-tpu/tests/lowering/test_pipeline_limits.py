@@ -49,14 +49,14 @@ def test_a_tile_that_keeps_values_stays():
 def test_a_tile_that_is_used_before_its_load_stays():
     body = [do("add", tile(B), tile(A), tile(A)), do("load", tile(A), at(X, K)), do("store", at(Z, K), tile(B))]
     _, text = refused(*body)
-    assert "a is in use before it in the step" in text
+    assert "a is used before it in the iteration" in text
 
 
 def test_a_tile_that_is_written_before_its_load_stays():
     work = do("add", tile(B), tile(A), tile(A))
     body = [do("load", tile(C), at(Y, K)), do("mul", tile(A), tile(C), tile(C)), do("load", tile(A, 16), at(X, K, 16))]
     _, text = refused(*body, work, do("store", at(Z, K), tile(B)))
-    assert "a is in use before it in the step" in text
+    assert "a is used before it in the iteration" in text
 
 
 def test_a_fill_after_the_load_stays_after_it():
@@ -71,7 +71,7 @@ def test_rows_that_a_step_leaves_as_they_were_stay():
     body = [first, do("load", tile(A, 16), at(X, K, 16)), do("add", tile(B), tile(A), tile(A))]
     machine, text = refused(*body, do("store", at(Z, K), tile(B)))
     assert machine.overlapped == 5  # the stores of the step before
-    assert "a keeps values from step to step" in text
+    assert "a carries values from one iteration to the next" in text
 
 
 def test_places_that_the_step_works_out_stay():
@@ -85,7 +85,7 @@ def test_places_that_the_step_works_out_stay():
     func = kernel([X, Y, Z], AllocBuffer(spot), *alloc(A, B), pipelined(*body))
     _, machine, env = check(func)
     assert machine.overlapped == 5
-    assert "what the step works out" in env.report["notes"][0]["text"]
+    assert "values that the iteration computes" in env.report["notes"][0]["text"]
 
 
 def test_elements_that_the_control_core_reads_split_the_step():
@@ -103,7 +103,7 @@ def test_elements_that_the_control_core_reads_split_the_step():
 def test_nothing_to_do_meanwhile():
     machine, text = refused(do("load", tile(A), at(X, K)), do("store", at(Z, K), tile(A)))
     assert not machine.overlapped
-    assert "nothing to do meanwhile" in text
+    assert "no work beside the copies" in text
 
 
 def test_no_stages_no_pipeline():
@@ -123,7 +123,7 @@ def test_what_does_not_fit_stays_single():
     env = environment()
     made = run(PIPELINE_DMA, func, env)
     assert not [n for n in collect(made.body, Evaluate) if "parallel" in str(n)]
-    assert "does not fit into local memory" in env.report["notes"][0]["text"]
+    assert "do not fit into local memory" in env.report["notes"][0]["text"]
 
 
 def test_loops_in_pipelines_and_pipelines_in_loops():

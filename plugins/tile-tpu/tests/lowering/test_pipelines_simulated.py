@@ -159,7 +159,7 @@ def test_stores_behind(rows, reports):
 def test_explain_says_what_became_of_the_loop():
     text = str(compiled(product(256, 256, 512, (64, 128, 64), 2)).explain())
     assert "a_tile, b_tile: 2 stages" in text
-    assert "blocks run on 8 cores, distributed in turns" in text
+    assert "blocks run on 8 cores, distributed cyclically" in text
 
 
 def test_blocks_that_add_to_one_tensor_run_on_one_core(reports):

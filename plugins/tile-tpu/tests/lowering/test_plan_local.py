@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from by_hand import ANY_BANK, alloc, do, environment, kernel, local, loop, piece, run, tensor, tile
 from tile_tpu.chips import BM1690
-from tile_tpu.lowering.placement import Memory
+from tile_tpu.lowering.bank_allocator import Memory
 from tile_tpu.lowering.plan_local import PLAN_LOCAL, memory_of
 
 from tilecore.errors import UnsupportedError

@@ -151,14 +151,14 @@ def test_blocks_that_add_to_the_same_tile_keep_to_one_core():
 
 def test_in_place_is_for_all_cores():
     body = [*alloc(A), do("load", tile(A), own(X)), do("add", tile(A), tile(A), tile(A)), do("store", own(X), tile(A))]
-    assert outcome(*body) == (8, "on 8 cores, distributed in turns")
+    assert outcome(*body) == (8, "on 8 cores, distributed cyclically")
 
 
 def test_what_others_may_write_is_read_on_one_core():
     shifted = do("load", tile(A), piece(X, BX * 4096 + 4096))
     cores, why = outcome(*alloc(A), shifted, do("store", own(X), tile(A)))
     assert cores == 1
-    assert "read what others may write to X" in why
+    assert "read elements of X that other blocks may write" in why
 
 
 def test_aliases_are_the_tensor():
@@ -166,7 +166,7 @@ def test_aliases_are_the_tensor():
     alias = DeclBuffer(view, data=tirx.buffer_data(X))
     cores, why = outcome(alias, *alloc(A), do("load", tile(A), own(view)), do("store", own(X), tile(A)))
     assert cores == 1
-    assert "read what others may write to X" in why
+    assert "read elements of X that other blocks may write" in why
     assert outcome(alias, *alloc(A), do("load", tile(A), own(view)), do("store", own(Y), tile(A)))[0] == 8
 
 
@@ -199,7 +199,7 @@ def test_a_lowering_may_ask_for_one_core():
     env.facts[ONE_CORE] = ["T.atomic_add of a tile (line 3)"]
     assert outcome(*alloc(A), do("store", own(X), tile(A)), env=env) == (
         1,
-        "one after the other on one core: T.atomic_add of a tile (line 3)",
+        "in order on one core: T.atomic_add of a tile (line 3)",
     )
 
 

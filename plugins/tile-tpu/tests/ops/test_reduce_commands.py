@@ -223,8 +223,8 @@ def test_sources_stay_as_they_are():
 
 @pytest.mark.parametrize(
     ("source", "target", "words"),
-    [("int64", "int64", "no int64"), ("int32", "int8", "may not fit"), ("float32", "int32", "may not fit"),
-     ("int8", "bool", "to bool")],
+    [("int64", "int64", "does not support int64"), ("int32", "int8", "does not hold all"),
+     ("float32", "int32", "does not hold all"), ("int8", "bool", "to bool")],
 )  # fmt: skip
 def test_declines_with_a_reason(source, target, words):
     bench = Bench()

@@ -158,7 +158,7 @@ def test_wrong_arguments():
         SimulatedTpu().run(library, "f_kernel", [3])
     with pytest.raises(LaunchError, match="work items"):
         SimulatedTpu("bm1688").run(library, "f_kernel", [np.zeros(4)], 3)
-    with pytest.raises(LaunchError, match="registers no kernel 'g_kernel'"):
+    with pytest.raises(LaunchError, match="does not register the kernel 'g_kernel'"):
         SimulatedTpu().run(library, "g_kernel", [np.zeros(4)])
     with pytest.raises(TargetError, match="bm1684"):
         SimulatedTpu("bm1684").run(library, "f_kernel", [np.zeros(4)])

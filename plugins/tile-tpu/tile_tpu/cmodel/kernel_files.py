@@ -41,9 +41,9 @@ class KernelLibrary:
         """Raises LaunchError when it registers no such kernel: the vendor's runtime would be silent, or crash."""
         if f"tpu_kernel_register_{entry}\0".encode() not in self.binary:
             raise LaunchError(
-                f"{self.name} registers no kernel {entry}",
+                f"{self.name} does not register the kernel {entry}",
                 found=os.fspath(self.path),
-                hint=f"TPUKERNEL_FUNC_REGISTER({entry}) at the end of the source",
+                hint=f"write TPUKERNEL_FUNC_REGISTER({entry}) at the end of the source",
             )
 
 

@@ -13,7 +13,7 @@ from tile_tpu.chips import chip_of
 from tile_tpu.ir.instructions import ELEMENT, SET_ELEMENT
 from tile_tpu.ir.layouts import TileLayout
 from tile_tpu.ir.views import LOCAL
-from tile_tpu.lowering.place_layouts import is_tile, layout_of, stored_type
+from tile_tpu.lowering.assign_layouts import is_tile, layout_of, stored_type
 from tile_tpu.lowering.tensorize import LAYOUTS
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import cast, const, dtype_of, loop, nothing, op_name, seq

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tile_tpu.ir.views import stored
-from tile_tpu.lowering.extremes import is_number
 from tile_tpu.lowering.frames import NotTensor, Tile
 from tile_tpu.lowering.functions import FLOAT_TESTS
+from tile_tpu.lowering.min_max import is_number
 from tile_tpu.lowering.select_widths import of_one_width
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const, constant, dtype_of, op_name

@@ -11,8 +11,8 @@ from typing import Any
 from tile_tpu.chips import chip_of
 from tile_tpu.ir.instructions import command
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.carried import Carried
 from tile_tpu.lowering.kernels import map_bodies
+from tile_tpu.lowering.loop_carried import LoopCarried
 from tile_tpu.lowering.tensorize import GUARDED
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import const, constant, dtype_of, seq
@@ -26,7 +26,7 @@ def fill_unwritten(func: PrimFunc, env: PassEnv) -> PrimFunc:
     lanes = chip_of(env.target).lanes
 
     def change(kernel: AttrStmt) -> Stmt:
-        carried = Carried(kernel, lanes)
+        carried = LoopCarried(kernel, lanes)
 
         def alloc(node: AllocBuffer) -> Any:
             if node.buffer not in guarded or not carried.is_read_first(node.buffer):

@@ -8,8 +8,8 @@ from typing import Any
 
 from tile_tpu.ir.layouts import FLAT, LANE, ROW, SPREAD, TileLayout
 from tile_tpu.ir.views import View
+from tile_tpu.lowering.clipped_views import read_inside, write_inside
 from tile_tpu.lowering.clips import Clip, clamped, clip_axis
-from tile_tpu.lowering.cut_views import read_inside, write_inside
 from tile_tpu.lowering.emitter import Emitter
 from tile_tpu.lowering.frames import AXES, NotTensor, Tile, extents_of, require_words
 from tilecore.ir.build import constant

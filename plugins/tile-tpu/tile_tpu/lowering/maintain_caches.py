@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, all_accesses, by_memory, heads
 from tile_tpu.ir.instructions import CONTROL, command, instruction_of
-from tile_tpu.ir.touches import Touch, aliases_of, all_touches, by_memory, heads, touches_of
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.order_engines import has_commands
@@ -68,12 +68,12 @@ class _Walk:
         if isinstance(node, Continue):
             return seq([*(self.again[-1] if self.again else ()), node])
         if instruction_of(node) is not None:
-            return seq([*_fetch(self._of_tensors(touches_of(node)), node), node])
+            return seq([*_fetch(self._of_tensors(accesses_of(node)), node), node])
         if not has_commands(node) and not _leaves(node):
-            touches = self._of_tensors(all_touches(node))
-            written = [t for t in touches if t.writes]
-            return seq([*_fetch(touches, node), node, *_on_ranges("flush_cache", written, node)])
-        first = _fetch(self._of_tensors([t for part in heads(node) for t in touches_of(part)]), None)
+            accesses = self._of_tensors(all_accesses(node))
+            written = [t for t in accesses if t.writes]
+            return seq([*_fetch(accesses, node), node, *_on_ranges("flush_cache", written, node)])
+        first = _fetch(self._of_tensors([t for part in heads(node) for t in accesses_of(part)]), None)
         if isinstance(node, IfThenElse):
             other = None if node.else_case is None else self.of(node.else_case)
             return seq([*first, IfThenElse(node.condition, self.of(node.then_case), other, span=node.span)])
@@ -83,8 +83,8 @@ class _Walk:
         made = While(node.condition, body, span=node.span) if isinstance(node, While) else with_body(node, body)
         return seq([*first, made])
 
-    def _of_tensors(self, touches: Iterable[Touch]) -> list[Touch]:
-        return [t for t in by_memory(touches, self.aliases) if t.engine == CONTROL and not t.is_local]
+    def _of_tensors(self, accesses: Iterable[Access]) -> list[Access]:
+        return [t for t in by_memory(accesses, self.aliases) if t.engine == CONTROL and not t.is_local]
 
 
 def _leaves(node: Stmt) -> bool:
@@ -93,15 +93,15 @@ def _leaves(node: Stmt) -> bool:
     return bool(collect(node, *kinds))
 
 
-def _fetch(touches: Sequence[Touch], step: Stmt | None) -> list[Stmt]:
-    return _on_ranges("invalidate_cache", touches, step)
+def _fetch(accesses: Sequence[Access], step: Stmt | None) -> list[Stmt]:
+    return _on_ranges("invalidate_cache", accesses, step)
 
 
-def _on_ranges(name: str, touches: Sequence[Touch], step: Stmt | None) -> list[Stmt]:
+def _on_ranges(name: str, accesses: Sequence[Access], step: Stmt | None) -> list[Stmt]:
     """The command for every range of elements that the touches of a step take."""
     ranges: list[tuple[Var, Any, Any]] = []
-    for touch in touches:
-        found = (touch.buffer, *_range(touch, step))
+    for access in accesses:
+        found = (access.buffer, *_range(access, step))
         if not any(_same(found, other) for other in ranges):
             ranges.append(found)
     whole = {b for b, first, count in ranges if constant(first) == 0 and structural_equal(count, _size(b))}
@@ -117,15 +117,15 @@ def _size(buffer: Var) -> Any:
     return Analyzer().simplify(cast(buffer.shape[0], "int64"))
 
 
-def _range(touch: Touch, step: Stmt | None) -> tuple[Any, Any]:
+def _range(access: Access, step: Stmt | None) -> tuple[Any, Any]:
     """(first element, elements) of what a touch takes in the step, int64; the whole tensor where that is not known."""
-    everything = const(0, "int64"), _size(touch.buffer)
-    if touch.offset is None or collect(touch.offset, TensorLoad, Call):
+    everything = const(0, "int64"), _size(access.buffer)
+    if access.offset is None or collect(access.offset, TensorLoad, Call):
         return everything
-    loops = [] if step is None else [n for n in collect(step, For) if n.loop_var in variables(touch.offset)]
-    low = high = cast(touch.offset, "int64")
+    loops = [] if step is None else [n for n in collect(step, For) if n.loop_var in variables(access.offset)]
+    low = high = cast(access.offset, "int64")
     for loop in reversed(loops):
-        by = coefficient(touch.offset, loop.loop_var)
+        by = coefficient(access.offset, loop.loop_var)
         if not isinstance(by, int):
             return everything
         ends = loop.min, loop.min + loop.extent - 1
@@ -138,7 +138,7 @@ def _range(touch: Touch, step: Stmt | None) -> tuple[Any, Any]:
     analyzer = Analyzer()
     if step is None or _is_guarded(step) or any(constant(loop.extent) is None for loop in loops):
         low = tirx.Max(low, const(0, "int64"))
-        high = tirx.Min(high, _size(touch.buffer) - 1)
+        high = tirx.Min(high, _size(access.buffer) - 1)
     return analyzer.simplify(low), analyzer.simplify(high - low + 1)
 
 

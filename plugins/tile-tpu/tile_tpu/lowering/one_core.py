@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, by_memory, heads, is_leaf
 from tile_tpu.ir.instructions import CONTROL
 from tile_tpu.ir.overlaps import covers
-from tile_tpu.ir.touches import Touch, aliases_of, by_memory, heads, is_leaf, touches_of
 from tile_tpu.ir.views import View
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
@@ -32,29 +32,29 @@ def why_one_core(func: PrimFunc, env: PassEnv) -> str | None:
     if said:
         return str(said[0])
     walk = _Walk()
-    touches = [t for t in by_memory(walk.touches(func.body, {}), aliases_of(func.body)) if not t.is_local]
-    for touch in touches:
-        if touch.engine == CONTROL and touch.writes:
-            how = "atomically " if touch.reads else ""
-            return f"the control core changes {how}{touch.buffer.name}{_where(touch)}"
+    accesses = [t for t in by_memory(walk.accesses(func.body, {}), aliases_of(func.body)) if not t.is_local]
+    for access in accesses:
+        if access.engine == CONTROL and access.writes:
+            how = "atomically " if access.reads else ""
+            return f"the control core changes {how}{access.buffer.name}{_where(access)}"
     axes = [v for v, e in zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], strict=True) if constant(e) != 1]
-    for touch in touches:
-        if touch.writes and (touch.view is None or not set(axes) <= walk.depends_on(touch.view)):
-            return f"blocks write the same elements of {touch.buffer.name}{_where(touch)}"
-    for touch in touches:
-        writes = [t.view for t in touches if t.writes and t.buffer.same_as(touch.buffer)]
-        if touch.reads and writes and not _is_own(touch, writes):
-            return f"blocks read what others may write to {touch.buffer.name}{_where(touch)}"
+    for access in accesses:
+        if access.writes and (access.view is None or not set(axes) <= walk.depends_on(access.view)):
+            return f"blocks write the same elements of {access.buffer.name}{_where(access)}"
+    for access in accesses:
+        writes = [t.view for t in accesses if t.writes and t.buffer.same_as(access.buffer)]
+        if access.reads and writes and not _is_own(access, writes):
+            return f"blocks read elements of {access.buffer.name} that other blocks may write{_where(access)}"
     return None
 
 
-def _is_own(read: Touch, writes: list[View | None]) -> bool:
+def _is_own(read: Access, writes: list[View | None]) -> bool:
     """Is it something that the block writes itself? Another block that writes it too would be a race anyway."""
     return read.view is not None and any(v is not None and covers(v, read.view, _PLAIN) for v in writes)
 
 
-def _where(touch: Touch) -> str:
-    place = location_of_span(touch.span)
+def _where(access: Access) -> str:
+    place = location_of_span(access.span)
     return f" (line {place.line})" if place else ""
 
 
@@ -77,19 +77,19 @@ class _Walk:
                 todo |= self.sources.get(var, set())
         return found
 
-    def touches(self, node: Stmt, names: Mapping[Var, Any], depth: int = 0) -> Iterator[Touch]:
+    def accesses(self, node: Stmt, names: Mapping[Var, Any], depth: int = 0) -> Iterator[Access]:
         if isinstance(node, Bind):
             self.sources[node.var] = variables(node.value)
         if is_leaf(node):
-            yield from (_renamed(touch, names) for touch in touches_of(node))
+            yield from (_renamed(access, names) for access in accesses_of(node))
             return
         for part in heads(node):
-            yield from touches_of(part)
+            yield from accesses_of(part)
         if isinstance(node, For):
             names = {**names, node.loop_var: self._variable(node, names, depth)}
             depth += 1
         for child in children(node):
-            yield from self.touches(child, names, depth)
+            yield from self.accesses(child, names, depth)
 
     def _variable(self, node: For, names: Mapping[Var, Any], depth: int) -> Var:
         first, extent = substitute(node.min, names), substitute(node.extent, names)
@@ -102,14 +102,14 @@ class _Walk:
         return made
 
 
-def _renamed(touch: Touch, names: Mapping[Var, Any]) -> Touch:
-    if touch.view is None or not names:
-        return touch
-    view = touch.view
+def _renamed(access: Access, names: Mapping[Var, Any]) -> Access:
+    if access.view is None or not names:
+        return access
+    view = access.view
 
     def number(value: Any) -> Any:
         return value if isinstance(value, int) else substitute(value, names)
 
     offset, lane = number(view.offset), number(view.lane)
     shape, strides = tuple(map(number, view.shape)), tuple(map(number, view.strides))
-    return replace(touch, view=View(view.buffer, lane, offset, shape, strides))
+    return replace(access, view=View(view.buffer, lane, offset, shape, strides))

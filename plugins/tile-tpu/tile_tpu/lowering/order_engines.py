@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, all_accesses, heads, is_leaf
 from tile_tpu.ir.instructions import CONTROL, command, instruction_of
-from tile_tpu.ir.touches import Touch, aliases_of, all_touches, heads, is_leaf, touches_of
 from tile_tpu.lowering.modules import of_each_kernel
 from tile_tpu.lowering.plan_local import ADDRESSES, bytes_of
 from tilecore.contract.passes import Pass, PassEnv
@@ -59,7 +59,7 @@ def has_commands(node: Stmt) -> bool:
 class _Loop:
     """head: what its condition reads before every step. leaving, again: what is pending at its breaks and continues."""
 
-    head: list[Touch]
+    head: list[Access]
     leaving: list[Pending] = field(default_factory=list)
     again: list[Pending] = field(default_factory=list)
 
@@ -90,8 +90,8 @@ class _Walk:
         if instruction_of(node) is not None:
             return self._command(node, state)
         if not has_commands(node) and not _leaves(node):
-            touches = [] if isinstance(node, DeclBuffer) else list(all_touches(node))
-            wait, state = self._waited(touches, state)
+            accesses = [] if isinstance(node, DeclBuffer) else list(all_accesses(node))
+            wait, state = self._waited(accesses, state)
             return seq([*wait, node]), state
         if isinstance(node, IfThenElse):
             return self._branches(node, state)
@@ -101,15 +101,15 @@ class _Walk:
 
     # -- one step -----------------------------------------------------------------------------------------------
 
-    def _waited(self, touches: list[Touch], state: State) -> tuple[list[Stmt], State]:
+    def _waited(self, accesses: list[Access], state: State) -> tuple[list[Stmt], State]:
         """A poll if one of the control core's touches needs it."""
-        if state is None or not any(self._collides(t, state) for t in touches if t.engine == CONTROL):
+        if state is None or not any(self._collides(t, state) for t in accesses if t.engine == CONTROL):
             return [], state
         return [command("poll")], Pending()
 
-    def _collides(self, touch: Touch, state: Pending) -> bool:
-        others = state.writes | state.reads if touch.writes else state.writes
-        return any(self._same_memory(touch.buffer, other) for other in others)
+    def _collides(self, access: Access, state: Pending) -> bool:
+        others = state.writes | state.reads if access.writes else state.writes
+        return any(self._same_memory(access.buffer, other) for other in others)
 
     def _same_memory(self, a: Var, b: Var) -> bool:
         a, b = self.roots.get(a, a), self.roots.get(b, b)
@@ -119,13 +119,13 @@ class _Walk:
         return first < second + bytes_of(b) and second < first + bytes_of(a)
 
     def _command(self, node: Stmt, state: State) -> tuple[Stmt, State]:
-        touches = touches_of(node)
-        wait, state = self._waited(touches, state)
+        accesses = accesses_of(node)
+        wait, state = self._waited(accesses, state)
         found = instruction_of(node)
         if found is not None and found.name == "poll":
             return node, Pending()
         if state is not None:
-            mine = [t for t in touches if t.engine != CONTROL]
+            mine = [t for t in accesses if t.engine != CONTROL]
             reads = frozenset(t.buffer for t in mine if t.reads)
             state = state | Pending(reads, frozenset(t.buffer for t in mine if t.writes))
         return seq([*wait, node]), state
@@ -133,14 +133,14 @@ class _Walk:
     # -- branches, loops ----------------------------------------------------------------------------------------
 
     def _branches(self, node: IfThenElse, state: State) -> tuple[Stmt, State]:
-        wait, state = self._waited(touches_of(node.condition), state)
+        wait, state = self._waited(accesses_of(node.condition), state)
         then, after = self.of(node.then_case, state)
         other, otherwise = (None, state) if node.else_case is None else self.of(node.else_case, state)
         made = IfThenElse(node.condition, then, other, span=node.span)
         return seq([*wait, made]), _either(after, otherwise)
 
     def _loop(self, node: For | While, state: State) -> tuple[Stmt, State]:
-        head = [touch for part in heads(node) for touch in touches_of(part)]
+        head = [access for part in heads(node) for access in accesses_of(part)]
         wait, state = self._waited(head, state)
         while True:
             loop = _Loop(head)

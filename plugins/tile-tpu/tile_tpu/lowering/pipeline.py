@@ -16,21 +16,21 @@ def stand_in(target: Target) -> dict[str, Any]:
 
 def lowering() -> Lowering:
     from tile_tpu.lowering.address_tiles import ADDRESS_TILES
+    from tile_tpu.lowering.assign_layouts import ASSIGN_LAYOUTS
     from tile_tpu.lowering.fill_unwritten import FILL_UNWRITTEN
     from tile_tpu.lowering.maintain_caches import MAINTAIN_CACHES
     from tile_tpu.lowering.ops import implementations
     from tile_tpu.lowering.order_engines import ORDER_ENGINES
     from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
-    from tile_tpu.lowering.place_layouts import PLACE_LAYOUTS
     from tile_tpu.lowering.plan_local import PLAN_LOCAL
     from tile_tpu.lowering.serial_loops import SERIAL_LOOPS
     from tile_tpu.lowering.spread_blocks import SPREAD_BLOCKS
     from tile_tpu.lowering.tensorize import TENSORIZE
 
     edits = (
-        PassEdit("insert", "separate_overlaps", PLACE_LAYOUTS),
+        PassEdit("insert", "separate_overlaps", ASSIGN_LAYOUTS),
         PassEdit("remove", "plan_prefetches"),
-        PassEdit("remove", "apply_layouts"),  # tiles lie as place_layouts says
+        PassEdit("remove", "apply_layouts"),  # tiles lie as assign_layouts says
         PassEdit("insert", "thread_loops", TENSORIZE),
         PassEdit("insert", "guard_bounds", ADDRESS_TILES),
         PassEdit("insert", "address_tiles", FILL_UNWRITTEN),

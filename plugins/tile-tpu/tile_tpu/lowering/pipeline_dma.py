@@ -78,10 +78,10 @@ def _pipelined(kernel: Stmt, loop_var: Var, chip: Chip, env: PassEnv) -> Stmt:
         if fits(made, chip):
             _note(env, loop, plan)
             return made
-        reason = reason or "a second slot for its tiles does not fit into local memory"
+        reason = reason or "second slots for its tiles do not fit into local memory"
     place = location_of_span(loop.span)
     where = f"line {place.line}: " if place else ""
-    env.note("notes", {"text": f"{where}the loop over {loop_var.name} is no pipeline: {reason}"})
+    env.note("notes", {"text": f"{where}the loop over {loop_var.name} is not pipelined: {reason}"})
     return kernel
 
 

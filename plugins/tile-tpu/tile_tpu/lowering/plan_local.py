@@ -10,9 +10,9 @@ from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
 from tile_tpu.ir.views import LOCAL
-from tile_tpu.lowering.lifetimes import Life, Lifetimes
+from tile_tpu.lowering.bank_allocator import Memory, Pairs, Request, allocate, bank_conflicts, peak_bytes
+from tile_tpu.lowering.live_ranges import LiveRange, LiveRanges
 from tile_tpu.lowering.modules import of_each_kernel
-from tile_tpu.lowering.placement import Memory, Pairs, Piece, conflicts, most_alive, place
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LimitError, UnsupportedError
@@ -27,19 +27,19 @@ ADDRESSES = "tpu.local"
 def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
     chip = chip_of(env.target)
     body = with_own_names(func.body, {str(param.name) for param in func.params})
-    found = Lifetimes(body, chip.lanes)
-    buffers = list(found.lives)
-    pieces = [piece_of(found.lives[buffer], buffer, chip) for buffer in buffers]
-    pairs = pairs_of(found, buffers)
-    addresses = place(pieces, pairs if heeds_banks(env) else {}, memory_of(chip))
+    live_ranges = LiveRanges(body, chip.lanes)
+    buffers = list(live_ranges.ranges)
+    requests = [request_of(live_ranges.ranges[buffer], buffer, chip) for buffer in buffers]
+    pairs = pairs_of(live_ranges, buffers)
+    addresses = allocate(requests, pairs if heeds_banks(env) else {}, memory_of(chip))
     if addresses is None:
-        raise _does_not_fit(buffers, found, pieces, chip)
+        raise _does_not_fit(buffers, live_ranges, requests, chip)
     where = {str(buffer.name): address for buffer, address in zip(buffers, addresses, strict=True)}
-    for alias, root in found.aliases.items():
+    for alias, root in live_ranges.aliases.items():
         if str(root.name) in where:
             where[str(alias.name)] = where[str(root.name)]
-    body = _without(body, found.unused, found.aliases)
-    _note(env, buffers, found, pieces, addresses, conflicts(pieces, addresses, pairs, chip.bank_bytes))
+    body = _without(body, live_ranges.unused, live_ranges.aliases)
+    _note(env, buffers, live_ranges, requests, addresses, bank_conflicts(requests, addresses, pairs, chip.bank_bytes))
     return func.with_body(body).with_attr(ADDRESSES, where)
 
 
@@ -50,23 +50,23 @@ def heeds_banks(env: PassEnv) -> bool:
 
 def fits(body: Stmt, chip: Chip) -> bool:
     """Is there room for the local buffers of this kernel?"""
-    found = Lifetimes(body, chip.lanes)
-    pieces = [piece_of(life, buffer, chip) for buffer, life in found.lives.items()]
-    return place(pieces, {}, memory_of(chip)) is not None
+    live_ranges = LiveRanges(body, chip.lanes)
+    requests = [request_of(live_range, buffer, chip) for buffer, live_range in live_ranges.ranges.items()]
+    return allocate(requests, {}, memory_of(chip)) is not None
 
 
 def memory_of(chip: Chip) -> Memory:
     return Memory(chip.lane_bytes, chip.eu_bytes, chip.bank_bytes)
 
 
-def piece_of(life: Life, buffer: Var, chip: Chip) -> Piece:
-    return Piece(-(-bytes_of(buffer) // chip.eu_bytes) * chip.eu_bytes, life.first, life.last)
+def request_of(live_range: LiveRange, buffer: Var, chip: Chip) -> Request:
+    return Request(-(-bytes_of(buffer) // chip.eu_bytes) * chip.eu_bytes, live_range.first, live_range.last)
 
 
-def pairs_of(found: Lifetimes, buffers: Sequence[Var]) -> Pairs:
+def pairs_of(live_ranges: LiveRanges, buffers: Sequence[Var]) -> Pairs:
     numbers = {buffer: i for i, buffer in enumerate(buffers)}
     pairs = {}
-    for key, weight in found.together.items():
+    for key, weight in live_ranges.together.items():
         a, b = sorted(numbers[buffer] for buffer in key)
         pairs[a, b] = weight
     return pairs
@@ -77,9 +77,9 @@ def bytes_of(buffer: Var) -> int:
     elements = constant(buffer.shape[0])
     if elements is None:
         raise UnsupportedError(
-            f"the size of {buffer.name} in local memory is not known when compiling",
+            f"the size of {buffer.name} in local memory is not a compile-time constant",
             found=str(buffer.shape[0]),
-            expected="constants",
+            expected="a constant size",
         )
     return elements * DType(dtype_of(buffer)).bytes
 
@@ -133,34 +133,36 @@ def replaced(body: Stmt, others: dict[Var, Var]) -> Stmt:
 def _note(
     env: PassEnv,
     buffers: Sequence[Var],
-    found: Lifetimes,
-    pieces: Sequence[Piece],
+    live_ranges: LiveRanges,
+    requests: Sequence[Request],
     addresses: Sequence[int],
     shared: dict[tuple[int, int], int],
 ) -> None:
-    rows = {str(b.name): [a, p.size] for b, a, p in zip(buffers, addresses, pieces, strict=True)}
-    lines = {str(b.name): found.lives[b].lines for b in buffers if found.lives[b].lines}
-    high = max((a + p.size for a, p in zip(addresses, pieces, strict=True)), default=0)
+    rows = {str(b.name): [a, p.size] for b, a, p in zip(buffers, addresses, requests, strict=True)}
+    lines = {str(b.name): live_ranges.ranges[b].lines for b in buffers if live_ranges.ranges[b].lines}
+    high = max((a + p.size for a, p in zip(addresses, requests, strict=True)), default=0)
     env.note("shared_memory", {"bytes": high, "buffers": rows, "lines": lines})
     for (a, b), weight in sorted(shared.items(), key=lambda item: -item[1]):
         names = f"{buffers[a].name} and {buffers[b].name}"
-        env.note("notes", {"text": f"{names} share a bank of local memory ({weight} commands wait for it)"})
+        env.note("notes", {"text": f"{names} share a bank of local memory, which delays {weight} commands"})
 
 
-def _does_not_fit(buffers: Sequence[Var], found: Lifetimes, pieces: Sequence[Piece], chip: Chip) -> LimitError:
+def _does_not_fit(
+    buffers: Sequence[Var], live_ranges: LiveRanges, requests: Sequence[Request], chip: Chip
+) -> LimitError:
     rows = []
-    for buffer, piece in sorted(zip(buffers, pieces, strict=True), key=lambda row: -row[1].size)[:8]:
-        life = found.lives[buffer]
-        used = f", used on lines {life.lines[0]} to {life.lines[1]}" if life.lines else ""
-        rows.append(f"{buffer.name} {piece.size}{used}")
-    first = max(range(len(buffers)), key=lambda i: pieces[i].size)
+    for buffer, request in sorted(zip(buffers, requests, strict=True), key=lambda row: -row[1].size)[:8]:
+        live_range = live_ranges.ranges[buffer]
+        used = f", used on lines {live_range.lines[0]} to {live_range.lines[1]}" if live_range.lines else ""
+        rows.append(f"{buffer.name} {request.size}{used}")
+    first = max(range(len(buffers)), key=lambda i: requests[i].size)
     return LimitError(
-        f"the kernel's tiles need {most_alive(pieces)} bytes of local memory in each lane at one time",
-        location=found.lives[buffers[first]].location,
+        f"the kernel's tiles need {peak_bytes(requests)} bytes of local memory in each lane at one time",
+        location=live_ranges.ranges[buffers[first]].location,
         found="; ".join(rows),
         expected=f"at most {chip.lane_bytes} bytes in a lane of {chip.name}",
-        hint="use smaller tiles or narrower element types; fewer stages of T.Pipelined give no room, since "
-        "second copies are left out where they do not fit; other names than yours are values between instructions",
+        hint="use smaller tiles or narrower element types. Fewer stages of T.Pipelined do not help, as second copies "
+        "are left out where they do not fit. Names that are not yours are temporaries",
     )
 
 

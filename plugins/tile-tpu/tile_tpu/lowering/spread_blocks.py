@@ -38,9 +38,9 @@ def spread_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
     reason = why_one_core(func, env) if cores > 1 else None
     cores = 1 if reason else cores
     if reason:
-        env.note("blocks", {"order": f"one after the other on one core: {reason}"})
+        env.note("blocks", {"order": f"in order on one core: {reason}"})
     elif cores > 1:
-        env.note("blocks", {"order": f"on {cores} cores, distributed in turns"})
+        env.note("blocks", {"order": f"on {cores} cores, distributed cyclically"})
     single = {var: const(0, dtype_of(var)) for var, extent in axes if constant(extent) == 1}
     once, body = _once(substitute(func.body, single))
     axes = [(var, extent) for var, extent in axes if var not in single]

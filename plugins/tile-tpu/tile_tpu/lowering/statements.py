@@ -6,12 +6,12 @@ from typing import Any
 
 from tile_tpu.lowering import conditions
 from tile_tpu.lowering.emitter import Emitter
+from tile_tpu.lowering.forward_result import forward_result
 from tile_tpu.lowering.frames import NotTensor, Tile
 from tile_tpu.lowering.global_views import GlobalAccess, global_access, load_into, store_from
 from tile_tpu.lowering.local_views import LocalAccess, direct_view, write
 from tile_tpu.lowering.nests import Layouts
 from tile_tpu.lowering.overwrites import Overwrites
-from tile_tpu.lowering.places import into_place
 from tile_tpu.lowering.values import COMPUTED, Values
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const, constant, dtype_of, is_nothing, load, seq
@@ -184,7 +184,7 @@ class Body:
         if place is not None:
             for statement in made:
                 self.emit.add(statement)
-            if not into_place(self.emit, value, place, self.values.held()):
+            if not forward_result(self.emit, value, place, self.values.held()):
                 conditions.put(self.values, value, place)
             return
         for statement in made:

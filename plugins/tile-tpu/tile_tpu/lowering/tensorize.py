@@ -39,7 +39,7 @@ from tilecore.ir.spans import location_of_span
 from tilecore.lowering.buffers.guard_bounds import sizes_of
 from tilecore.transform import PassConfigKey
 
-LAYOUTS = "tpu.layouts"  # the fact that place_layouts leaves
+LAYOUTS = "tpu.layouts"  # the fact that assign_layouts leaves
 GUARDED = "tpu.guarded"  # the local buffers that commands use under a condition that holds in some iterations only
 
 

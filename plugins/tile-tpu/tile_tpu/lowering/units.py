@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tile_tpu.ir.accesses import Access, all_accesses, by_memory
 from tile_tpu.ir.instructions import CONTROL, ELEMENT, as_command, instruction_of
-from tile_tpu.ir.touches import Touch, all_touches, by_memory
 from tilecore.ir.build import constant, op_name, statements_of
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
@@ -39,7 +39,7 @@ class Unit:
     is_fixed: it does something that keeps its place among all others. waits_for_cores: that of other cores too."""
 
     node: Stmt
-    touches: list[Touch]
+    accesses: list[Access]
     engines: frozenset[str]
     asks: frozenset[Var]
     sets: frozenset[Var]
@@ -50,18 +50,18 @@ class Unit:
 
     @property
     def written(self) -> set[Var]:
-        return {t.buffer for t in self.touches if t.writes} | set(self.sets)
+        return {t.buffer for t in self.accesses if t.writes} | set(self.sets)
 
     @property
     def read(self) -> set[Var]:
-        return {t.buffer for t in self.touches if t.reads} | set(self.asks)
+        return {t.buffer for t in self.accesses if t.reads} | set(self.asks)
 
     @property
     def touched(self) -> set[Var]:
         return self.written | self.read
 
-    def of_commands(self) -> list[Touch]:
-        return [t for t in self.touches if t.engine != CONTROL]
+    def of_commands(self) -> list[Access]:
+        return [t for t in self.accesses if t.engine != CONTROL]
 
 
 def units_of(body: Stmt, aliases: Mapping[Var, Var]) -> list[Unit]:
@@ -83,20 +83,20 @@ def _split(node: Stmt) -> list[Stmt]:
 
 
 def _unit(node: Stmt, aliases: Mapping[Var, Var]) -> Unit:
-    touches = [] if isinstance(node, (AllocBuffer, DeclBuffer)) else by_memory(all_touches(node), aliases)
+    accesses = [] if isinstance(node, (AllocBuffer, DeclBuffer)) else by_memory(all_accesses(node), aliases)
     commands = [found for e in collect(node, Evaluate) if (found := instruction_of(e)) is not None]
     engines = frozenset(c.engine for c in commands if c.engine != CONTROL)
     asks = {load.source for load in collect(node, TensorLoad)}
     asks |= {call.args[0] for call in collect(node, Call) if op_name(call) == ELEMENT}
     sets = {s.buffer for s in collect(node, BufferStore)}
-    sets |= {t.buffer for t in touches if t.engine == CONTROL and t.writes}
+    sets |= {t.buffer for t in accesses if t.engine == CONTROL and t.writes}
     asks, sets = ({aliases.get(b, b) for b in buffers} for buffers in (asks, sets))
     leaves = bool(collect(node, Break, Continue, Return)) and not isinstance(node, For)
     fixed = any(c.engine == CONTROL for c in commands) or leaves or _acts(node)
     span = node.span if node.span is not None else next((s.span for s in children(node) if s.span is not None), None)
     line = None if span is None else int(span.line)
     waits = any(c.name == "sync_all" for c in commands)
-    return Unit(node, touches, engines, frozenset(asks), frozenset(sets), fixed, waits, line)
+    return Unit(node, accesses, engines, frozenset(asks), frozenset(sets), fixed, waits, line)
 
 
 def _acts(node: Stmt) -> bool:

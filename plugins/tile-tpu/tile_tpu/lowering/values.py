@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 from tile_tpu.ir.layouts import TileLayout
 from tile_tpu.lowering.conversions import converted
 from tile_tpu.lowering.emitter import Emitter
-from tile_tpu.lowering.extremes import extreme
 from tile_tpu.lowering.frames import NotTensor, Tile, over
 from tile_tpu.lowering.functions import FLOAT_TESTS, FUNCTIONS
-from tile_tpu.lowering.gathered import gathered
+from tile_tpu.lowering.gathered_rows import gathered
 from tile_tpu.lowering.global_views import global_access, load_into
 from tile_tpu.lowering.integers import integer_operator, is_integer_operator, same_bits
 from tile_tpu.lowering.local_views import LocalAccess, local_access, read
+from tile_tpu.lowering.min_max import extreme
 from tile_tpu.lowering.ramps import ramp
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import cast, const, constant, dtype_of, op_name

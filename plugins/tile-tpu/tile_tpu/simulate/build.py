@@ -86,9 +86,9 @@ class KernelLibrary:
             function = getattr(self._handles[0], f"{name}_wrapper")
         except AttributeError:
             raise LaunchError(
-                f"the library registers no kernel {name!r}",
+                f"the library does not register the kernel {name!r}",
                 found=os.fspath(self.path),
-                hint=f"TPUKERNEL_FUNC_REGISTER({name}) at the end of the source",
+                hint=f"write TPUKERNEL_FUNC_REGISTER({name}) at the end of the source",
             ) from None
         return ctypes.cast(function, ctypes.c_void_p).value or 0
 

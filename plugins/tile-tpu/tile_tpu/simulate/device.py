@@ -54,9 +54,9 @@ class SimulatedTpu:
         cores = self.facts.cores
         if not 1 <= block_num <= cores:
             raise LaunchError(
-                f"{entry}: a launch of this many work items",
+                f"{entry} cannot be launched with this many work items",
                 found=str(block_num),
-                expected=f"1 to {cores}, a core each",
+                expected=f"1 to {cores}: one for each core",
             )
         with _LOCK:
             return _Launch(self, library, entry, arguments, block_num).run()

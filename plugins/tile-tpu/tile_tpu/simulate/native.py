@@ -87,7 +87,7 @@ def _load(path: Path) -> Any:
     expected = ctypes.sizeof(CLaunch) + 1000 * ctypes.sizeof(CReport) + 10_000_000 * ctypes.sizeof(CTensor)
     if library.tpu_sim_layout() != expected:
         raise ToolchainError(
-            "the simulator was built for other records than this package has", found=str(path), hint="delete that file"
+            "the simulator's library is of another version of tile-tpu", found=str(path), hint="delete this file"
         )
     library.tpu_sim_run.argtypes = [ctypes.POINTER(CLaunch), ctypes.POINTER(CReport)]
     library.tpu_sim_run.restype = ctypes.c_int

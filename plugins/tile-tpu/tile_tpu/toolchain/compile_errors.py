@@ -20,7 +20,7 @@ def refused(name: str, tool: str, source: str, said: str, options: list[str]) ->
     match = _FIRST.search(said)
     if match is not None:
         return ToolchainError(
-            f"{tool} refused the code of {name}: {match[2]}", found=at(lines, int(match[1])), hint=report
+            f"{tool} cannot compile the code of {name}: {match[2]}", found=at(lines, int(match[1])), hint=report
         )
     missing = sorted(set(_UNDEFINED.findall(said)))
     if missing:

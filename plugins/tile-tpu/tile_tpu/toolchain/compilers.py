@@ -49,7 +49,7 @@ def host_compiler() -> Compiler:
             return Compiler(command, version)
     tried = ", ".join(shlex.join(c) for c in commands)
     raise ToolchainError(
-        "the CModel needs a C compiler on this machine",
+        "the CModel needs a C compiler",
         found=f"none of {tried} runs" if tried else f"no {', '.join(HOST_NAMES)} on the PATH, no CC",
         hint="install gcc",
     )
@@ -83,7 +83,7 @@ def card_compiler(chip: Chip, variables: Mapping[str, str], roots: list[Path]) -
             return Compiler((os.fspath(place),), version)
         looked.append(os.fspath(place))
     raise ToolchainError(
-        f"there is no {name}, which builds code for {chip.name}",
+        f"{name}, which compiles code for {chip.name}, is not installed",
         found="looked at " + ", ".join([*looked[:6], "PATH"]),
         hint="set CROSS_TOOLCHAINS to the folder of the vendor's compilers, as its download_toolchain.sh fetches them",
     )

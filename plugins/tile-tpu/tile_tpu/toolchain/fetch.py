@@ -39,7 +39,7 @@ def fetch(folder: Path, progress: Progress) -> Path:
         return whole
     if importlib.util.find_spec("pip") is None:
         raise ToolchainError(
-            f"{wheel.FILE} is fetched by pip, and this Python has none",
+            f"{wheel.FILE} is fetched by pip, which this Python does not have",
             found=sys.executable,
             hint=f"python -m ensurepip, or {_BY_HAND}",
         )
@@ -99,14 +99,14 @@ def _failed(said: str, code: int) -> ToolchainError:
             f"{wheel.FILE} cannot be fetched: pip does not reach its index", found=last,
             hint=f"look at the network and at pip's settings (pip config list), or {_BY_HAND}",
         )  # fmt: skip
-    return ToolchainError(f"pip could not fetch {wheel.FILE}", found=f"code {code}: {last}", hint=_BY_HAND)
+    return ToolchainError(f"pip cannot fetch {wheel.FILE}", found=f"code {code}: {last}", hint=_BY_HAND)
 
 
 def disk_full(path: Path | None) -> ToolchainError:
     """There is no room for the wheel or for what it holds."""
     return ToolchainError(
         "the disk is full" + (f": {path}" if path else ""),
-        hint="make room, or set TILECORE_DATA_DIR to a directory elsewhere",
+        hint="free some space, or set TILECORE_DATA_DIR to another directory",
     )
 
 
@@ -121,7 +121,7 @@ def check(path: Path, progress: Progress) -> None:
             f"{path.name} is not {wheel.FILE} as it was published",
             found=f"sha256 {found}, {path.stat().st_size} bytes",
             expected=f"sha256 {wheel.SHA256}, {wheel.BYTES} bytes",
-            hint="it is damaged or another file: fetch it again",
+            hint="the file is damaged, or another file: fetch it again",
         )
 
 

@@ -42,8 +42,9 @@ def install(request: InstallRequest) -> str:
         free = shutil.disk_usage(folder).free
         if free < need:
             raise ToolchainError(
-                f"there is not enough room in {folder}", found=f"{free >> 20} MiB free", expected=f"{need >> 20} MiB",
-                hint="make room, or set TILECORE_DATA_DIR to a directory elsewhere",
+                f"{folder} does not have enough free space", found=f"{free >> 20} MiB free",
+                expected=f"{need >> 20} MiB",
+                hint="free some space, or set TILECORE_DATA_DIR to another directory",
             )  # fmt: skip
         if archive is None:
             archive = fetch(folder / "fetched", request.progress)
@@ -78,7 +79,7 @@ def unpack(archive: Path, folder: Path, progress: Progress) -> Path:
         (staging / MANIFEST).write_text(json.dumps(sizes))
         _put(staging, place)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ToolchainError(f"{archive} is no whole wheel: {error}", hint="fetch it again") from None
+        raise ToolchainError(f"{archive} is not a complete wheel: {error}", hint="fetch it again") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return place

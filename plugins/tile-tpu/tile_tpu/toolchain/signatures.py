@@ -96,7 +96,7 @@ def require_same(include: Path, chip: Chip, used: str) -> None:
     changed = [name for name in found.changed if name in called]
     if changed:
         raise ToolchainError(
-            f"the SDK in {include} has other parameters for {', '.join(changed)}, which the kernel calls",
-            expected="those of PPL 1.7",
+            f"the kernel calls functions with other parameters in the SDK in {include}: {', '.join(changed)}",
+            expected="the parameters of PPL 1.7",
             hint="use that SDK, or upgrade tile-tpu; `tilecore doctor` lists all that differ",
         )

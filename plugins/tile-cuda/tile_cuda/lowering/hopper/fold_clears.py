@@ -1,11 +1,11 @@
-"""T.clear in front of a loop of products becomes part of the first of them, which then does not add but replaces.
+"""Folds T.clear in front of a loop into the first matrix product of the loop, which then overwrites its accumulator.
 
-The sums would be written twice, and the compiler would put the zeros between the products.
+Otherwise the accumulator is written twice, and the compiler puts the zeros between the wgmma instructions.
 """
 
 from __future__ import annotations
 
-from tile_cuda.lowering.hopper.group_product import group_product_of
+from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
@@ -18,25 +18,25 @@ from tilecore.lowering.simt.note_ranges import threads_of_call
 
 
 def fold_clears(body: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
-    """The code of a kernel, without the clears that products can do. analyzer: knows the ranges of block indices."""
+    """The code of a kernel without the clears that a product can do. analyzer: has the ranges of the block indices."""
     return seq(_block(statements_of(body), env, analyzer))
 
 
 def _block(statements: list[Stmt], env: PassEnv, analyzer: Analyzer) -> list[Stmt]:
-    made = [_inside(statement, env, analyzer) for statement in statements]
-    for number, statement in enumerate(made):
-        sums = cleared(statement)
-        if sums is None:
+    changed = [_fold_inside(statement, env, analyzer) for statement in statements]
+    for index, statement in enumerate(changed):
+        accumulator = cleared(statement)
+        if accumulator is None:
             continue
-        following = next((n for n in range(number + 1, len(made)) if sums in variables(made[n])), None)
-        folded = None if following is None else _folded(made[following], sums, env, analyzer)
+        following = next((n for n in range(index + 1, len(changed)) if accumulator in variables(changed[n])), None)
+        folded = None if following is None else _loop_with_clear(changed[following], accumulator, env, analyzer)
         if following is not None and folded is not None:
-            made[following] = _or_else(folded, statement, analyzer)
-            made[number] = seq([])
-    return made
+            changed[following] = _clear_if_skipped(folded, statement, analyzer)
+            changed[index] = seq([])
+    return changed
 
 
-def _inside(node: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
+def _fold_inside(node: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
     if isinstance(node, For) and node.kind == ForKind.SERIAL:
         return with_body(node, fold_clears(node.body, env, analyzer))
     if isinstance(node, AttrStmt):
@@ -44,14 +44,14 @@ def _inside(node: Stmt, env: PassEnv, analyzer: Analyzer) -> Stmt:
     return node
 
 
-def _folded(node: Stmt, sums: Var, env: PassEnv, analyzer: Analyzer) -> For | None:
-    """The loop with a first product that replaces ``sums``; None where that is not what it begins with."""
+def _loop_with_clear(node: Stmt, accumulator: Var, env: PassEnv, analyzer: Analyzer) -> For | None:
+    """The loop whose first product overwrites ``accumulator``; None where it does not begin with such a product."""
     if not isinstance(node, For) or node.kind != ForKind.SERIAL:
         return None
     steps = statements_of(node.body)
-    first = next((n for n, step in enumerate(steps) if sums in variables(step)), None)
+    first = next((n for n, step in enumerate(steps) if accumulator in variables(step)), None)
     call = as_tile_call(steps[first]) if first is not None and isinstance(steps[first], Evaluate) else None
-    if first is None or call is None or not _adds_to(call, sums, env):
+    if first is None or call is None or not _adds_to(call, accumulator, env):
         return None
     names = call.op.operand_names()
     args = list(call.call.args)
@@ -60,16 +60,16 @@ def _folded(node: Stmt, sums: Var, env: PassEnv, analyzer: Analyzer) -> For | No
     return with_body(node, seq(steps))
 
 
-def _or_else(folded: For, clear: Stmt, analyzer: Analyzer) -> Stmt:
-    """The loop, or where it may not run the clear instead."""
+def _clear_if_skipped(folded: For, clear: Stmt, analyzer: Analyzer) -> Stmt:
+    """The loop; where it may have no iterations, with the clear for that case."""
     runs = analyzer.simplify(folded.extent > 0)
     return folded if constant(runs) else IfThenElse(runs, folded, clear, span=folded.span)
 
 
-def _adds_to(call: TileCall, sums: Var, env: PassEnv) -> bool:
+def _adds_to(call: TileCall, accumulator: Var, env: PassEnv) -> bool:
     if call.op.name != "gemm" or constant(call.clear_accum) != 0 or not is_whole(call.c):
         return False
     others = (call.a.source, call.b.source)
-    if not call.c.source.same_as(sums) or any(sums.same_as(other) for other in others):
+    if not call.c.source.same_as(accumulator) or any(accumulator.same_as(other) for other in others):
         return False
-    return not isinstance(group_product_of(call, env, threads_of_call(call, env)), str)
+    return not isinstance(wgmma_config_of(call, env, threads_of_call(call, env)), str)

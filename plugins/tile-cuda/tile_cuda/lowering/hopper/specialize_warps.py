@@ -1,7 +1,7 @@
-"""Gives warps of a block roles: one warp fills rings of shared tiles by tensor maps, the others use them.
+"""Warp specialization: a producer warp loads shared tiles by tensor maps, and the other warps use them.
 
-It takes kernels with a T.Pipelined loop around a product whose tiles can be filled so; all others go the way of
-``pipeline_loops``. ``kernel.explain()`` says which, and why not.
+It applies to kernels with a T.Pipelined loop around a T.gemm whose tiles a tensor map can load; ``pipeline_loops``
+lowers all others. ``kernel.explain()`` says which, and why not.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from math import prod
 
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.channels import Channel, find_channels
+from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined
+from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS, cluster_axis, multicast_loads
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
-from tile_cuda.lowering.hopper.group_product import group_product_of
-from tile_cuda.lowering.hopper.overlap_products import overlapped
-from tile_cuda.lowering.hopper.pair_blocks import BLOCKS as BLOCKS_OF_PAIR
-from tile_cuda.lowering.hopper.pair_blocks import paired_axis, shared_fills
-from tile_cuda.lowering.hopper.persist_blocks import persisted
-from tile_cuda.lowering.hopper.roles import Consumer, Declined, Producer, Ring, warps_of
+from tile_cuda.lowering.hopper.overlap_wgmma import overlap_wgmma
+from tile_cuda.lowering.hopper.persistent_blocks import with_persistent_blocks
+from tile_cuda.lowering.hopper.pipelines import Pipeline, find_pipelines
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
+from tile_cuda.lowering.hopper.warp_roles import Consumer, Producer, warps_of
+from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tile_cuda.target import multiprocessors_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
@@ -52,18 +52,18 @@ from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.read_layouts import transfer_layout
 from tilecore.transform import PassConfigKey
 
-ROLES = "cuda.roles"  # attribute: of a kernel's code; its value is the number of further threads
-ROLE = "cuda.role"  # attribute: one role's part of it: "init", "producer", "consumer"
-CHANNELS = "channels"  # the fact: {a tile's ring: the Ring}
-OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its rings
+ROLES = "cuda.roles"  # attribute of a kernel's code; its value is the number of producer threads
+ROLE = "cuda.role"  # attribute of one role's code: "init", "producer" or "consumer"
+PIPELINES = "cuda.pipelines"  # the fact: {a tile's circular buffer: the CircularBuffer that it belongs to}
+OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its circular buffers
 REGISTERS = 65536  # of a multiprocessor
-MOST_REGISTERS, OTHERS = 168, 40  # of a thread; beside its fragments
-TENSORS = "tensors"  # the fact: buffers that a launch can make tensor maps of
+MOST_REGISTERS, OTHER_REGISTERS = 168, 40  # of a thread; beside its fragments
+TENSORS = "tensors"  # the fact: the buffers that a launch can make tensor maps of
 _OFF = (PassConfigKey.TL_DISABLE_WARP_SPECIALIZED, PassConfigKey.TL_DISABLE_TMA_LOWER)
 
 
 def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    env.facts[CHANNELS] = {}
+    env.facts[PIPELINES] = {}
     env.facts[TENSORS] = {param for param in func.params if is_buffer_var(param)}
     env.facts[TENSORS] |= {a.buffer for a in collect(func.body, AllocBuffer) if is_global(a.buffer)}
     if "wgmma" not in env.capabilities.features:
@@ -88,7 +88,7 @@ def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 class _Kernel:
     def __init__(self, kernel: AttrStmt, divisors: Mapping[Var, int], env: PassEnv) -> None:
-        self.kernel, self.env, self.order = kernel, env, ""
+        self.kernel, self.env, self.block_order = kernel, env, ""
         self.levels, code = axes_and_code(kernel)
         analyzer = Analyzer()
         for level in self.levels:
@@ -100,28 +100,29 @@ class _Kernel:
 
     def run(self) -> Stmt:
         self._check()
-        levels, code, axis = self._persisted(unroll_parts(self.code))
-        channels, refused = self._channels(code)
-        for name, reason in refused.items():
-            self.env.note("warp_roles", {"tile": name, "declined": f"threads fill it: {reason}"})
-        if not any(channel.slots > 1 for channel in channels):
-            raise Declined("no T.Pipelined loop fills tiles that a tensor map can fill")
-        shared = [] if axis is None else shared_fills(channels, code, axis.node.var, self.divisors)
-        rings = [Ring(channel, shared) for channel in channels]
-        filling = renewed(Producer(rings, code).run())
-        using = Consumer(rings, code, self.env, lambda node: self._loop(node)).run()
-        for ring in rings:
-            for tile, slots in ring.slots.items():
-                self.env.facts[CHANNELS][slots] = ring
-                transfer_layout(self.env, tile, slots, ring.count)
-            self._note(ring)
-        init = seq([s for ring in rings for s in ring.init(warps_of(self.threads.count))])
-        if self.order:
-            self.env.note("blocks", {"order": self.order})
-        roles = [_role(name, part) for name, part in (("init", init), ("producer", filling), ("consumer", using))]
-        made: Stmt = AttrStmt(const(0, "int32"), ROLES, const(WARP, "int32"), seq(roles))
-        made = seq([*(s for ring in rings for s in ring.allocations()), made])
-        return on_axes(levels, made)
+        levels, code, axis = self._make_persistent(unroll_parts(self.code))
+        pipelines, refusals = self._find_pipelines(code)
+        for name, reason in refusals.items():
+            self.env.note("warp_roles", {"tile": name, "declined": f"threads load it: {reason}"})
+        if not any(pipeline.slots > 1 for pipeline in pipelines):
+            raise Declined("no T.Pipelined loop loads tiles that a tensor map can load")
+        multicast = [] if axis is None else multicast_loads(pipelines, code, axis.node.var, self.divisors)
+        circular_buffers = [CircularBuffer(pipeline, multicast) for pipeline in pipelines]
+        warps = warps_of(self.threads.count)
+        producer = renewed(Producer(circular_buffers, code).run())
+        consumer = Consumer(circular_buffers, code, self.env, lambda node: self._overlap(node)).run()
+        for circular_buffer in circular_buffers:
+            for tile, buffer in circular_buffer.buffers.items():
+                self.env.facts[PIPELINES][buffer] = circular_buffer
+                transfer_layout(self.env, tile, buffer, circular_buffer.slots)
+            self._note(circular_buffer)
+        init = seq([s for circular_buffer in circular_buffers for s in circular_buffer.init_mbarriers(warps)])
+        if self.block_order:
+            self.env.note("blocks", {"order": self.block_order})
+        roles = [_role(name, part) for name, part in (("init", init), ("producer", producer), ("consumer", consumer))]
+        lowered: Stmt = AttrStmt(const(0, "int32"), ROLES, const(WARP, "int32"), seq(roles))
+        lowered = seq([*(s for circular_buffer in circular_buffers for s in circular_buffer.allocations()), lowered])
+        return on_axes(levels, lowered)
 
     def _check(self) -> None:
         for key in _OFF:
@@ -130,77 +131,80 @@ class _Kernel:
         calls = [call for node in collect(self.code, Evaluate) if (call := as_tile_call(node)) is not None]
         products = [call for call in calls if call.op.name == "gemm"]
         if not products:
-            raise Declined("it multiplies no tiles")
-        if not any(self._gains(call) for call in products):
-            raise Declined("its products are of tf32, by single warps")
+            raise Declined("it has no T.gemm")
+        if not any(self._gains_from_producer(call) for call in products):
+            raise Declined("its tf32 products use mma.sync, which does not gain from a producer warp")
         if has_dialect_calls(self.code, "cuda") or has_ranges(self.code):
-            raise Declined("it says itself who copies and who waits")
+            raise Declined("it assigns roles to warps itself (T.ws, T.tma_copy and the like)")
         if asks_for_threads(self.code, self.threads):
-            raise Declined("its code asks for threads")
-        if self.threads.count % WARP or self.threads.count + WARP > self.env.capabilities.max_threads:
-            raise Declined(f"{self.threads.count} threads")
+            raise Declined("it uses thread indices")
+        if self.threads.count % WARP:
+            raise Declined(f"{self.threads.count} threads are not a multiple of {WARP}")
+        most = self.env.capabilities.max_threads
+        if self.threads.count + WARP > most:
+            raise Declined(f"{self.threads.count} threads and a producer warp are more than {most} threads")
         if any(constant(level.value) == 0 for level in self.levels):
             raise Declined("its grid has no blocks")
         if len(self.threads.active) > 1:
-            raise Declined("its threads stand along several axes")
+            raise Declined("its threads have several axes")
         if collect(self.code, Break, Continue, While):
-            raise Declined("its loops end early")
+            raise Declined("one of its loops may end early")
         if last_hint(self.kernel, "cluster_dims") is not None:
             raise Declined("it asks for clusters")
 
-    def _gains(self, call: TileCall) -> bool:
-        """Whether its product is faster beside a warp that loads (docs/notes/hopper.md, "A slot to spare")."""
+    def _gains_from_producer(self, call: TileCall) -> bool:
+        """Whether the matrix product is faster beside a producer warp (docs/notes/hopper.md, "A slot to spare")."""
         if dtype_of(call.a.source) != "float32":
             return True
-        return not isinstance(group_product_of(call, self.env, threads_of_call(call, self.env)), str)
+        return not isinstance(wgmma_config_of(call, self.env, threads_of_call(call, self.env)), str)
 
-    def _channels(self, code: Stmt) -> tuple[list[Channel], dict[str, str]]:
-        return find_channels(code, self.env.facts[TENSORS], self.divisors)
+    def _find_pipelines(self, code: Stmt) -> tuple[list[Pipeline], dict[str, str]]:
+        return find_pipelines(code, self.env.facts[TENSORS], self.divisors)
 
-    def _persisted(self, code: Stmt) -> tuple[list[AttrStmt], Stmt, AttrStmt | None]:
-        """The axes and the code that go through the grid's blocks, and the axis along which blocks make pairs."""
+    def _make_persistent(self, code: Stmt) -> tuple[list[AttrStmt], Stmt, AttrStmt | None]:
+        """The persistent kernel's axes and code, and the axis along which blocks form clusters."""
         if self.env.config.get(str(PassConfigKey.TL_DISABLE_PERSISTENT_BLOCKS)):
             return self.levels, code, None
-        channels, _ = self._channels(code)
-        blocks = multiprocessors_of(self.env.target) * self._blocks_at_once(code, channels)
-        axis = self._paired(code, channels, blocks)
-        self.order = f"{blocks} blocks that take the grid's in turn"
-        if axis is not None:
-            blocks -= blocks % BLOCKS_OF_PAIR
-            self.order = f"{blocks} blocks that take the grid's in turn, pairs along {axis.node.var.name} side by side"
-        return *persisted(self.levels, code, blocks, self.kernel, axis), axis
+        pipelines, _ = self._find_pipelines(code)
+        blocks = multiprocessors_of(self.env.target) * self._blocks_per_multiprocessor(code, pipelines)
+        cluster_axis = self._choose_cluster_axis(code, pipelines, blocks)
+        self.block_order = f"as {blocks} persistent blocks, which process the grid's blocks in turn"
+        if cluster_axis is not None:
+            blocks -= blocks % CLUSTER_BLOCKS
+            order = "which process the grid's blocks in turn, pairs along"
+            self.block_order = f"as {blocks} persistent blocks, {order} {cluster_axis.node.var.name} side by side"
+        return *with_persistent_blocks(self.levels, code, blocks, self.kernel, cluster_axis), cluster_axis
 
-    def _paired(self, code: Stmt, channels: list[Channel], blocks: int) -> AttrStmt | None:
-        found = paired_axis(self.levels, code, channels, self.divisors, self.env)
-        if not isinstance(found, str) and blocks < BLOCKS_OF_PAIR:
-            found = f"{blocks} multiprocessor"
+    def _choose_cluster_axis(self, code: Stmt, pipelines: list[Pipeline], blocks: int) -> AttrStmt | None:
+        found = cluster_axis(self.levels, code, pipelines, self.divisors, self.env)
+        if not isinstance(found, str) and blocks < CLUSTER_BLOCKS:
+            found = f"the kernel is laid out for {blocks} multiprocessor"
         if isinstance(found, str):
             self.env.note("block_pairs", {"declined": found})
             return None
         return found
 
-    def _blocks_at_once(self, code: Stmt, channels: list[Channel]) -> int:
-        """How many blocks a multiprocessor holds, by what their rings take of its memory and their threads of its
-        registers."""
-        taken = sum(channel.bytes * channel.slots for channel in channels) + OTHER_BYTES
+    def _blocks_per_multiprocessor(self, code: Stmt, pipelines: list[Pipeline]) -> int:
+        """How many blocks a multiprocessor holds, by the memory of their circular buffers and their registers."""
+        taken = sum(pipeline.bytes * pipeline.slots for pipeline in pipelines) + OTHER_BYTES
         held = [a.buffer for a in collect(code, AllocBuffer) if is_fragment(a.buffer)]
         words = sum(prod(int(constant(s) or 0) for s in b.shape) * DType(dtype_of(b)).bits // 32 for b in held)
-        registers = min(MOST_REGISTERS, words // self.threads.count + OTHERS)
+        registers = min(MOST_REGISTERS, words // self.threads.count + OTHER_REGISTERS)
         by_threads = REGISTERS // ((self.threads.count + WARP) * registers)
         return max(1, min(self.env.capabilities.shared_bytes // taken, by_threads))
 
-    def _loop(self, node: For) -> Stmt:
+    def _overlap(self, node: For) -> Stmt:
         if BLOCKS in node.annotations or self.env.config.get(str(PassConfigKey.TL_DISABLE_PRODUCT_OVERLAP)):
             return node
-        return overlapped(node, self.env)
+        return overlap_wgmma(node, self.env)
 
-    def _note(self, ring: Ring) -> None:
-        names = ", ".join(str(tile.name) for tile in ring.channel.tiles)
-        filled = "by a warp of its own"
-        if ring.shared:
-            both = ", ".join(dict.fromkeys(str(fill.tile.name) for fill in ring.shared))
-            filled += f", {both} for both blocks of a pair"
-        self.env.note("pipelines", {"tiles": names, "stages": ring.count, "filled": filled})
+    def _note(self, circular_buffer: CircularBuffer) -> None:
+        names = ", ".join(str(tile.name) for tile in circular_buffer.pipeline.tiles)
+        filled = "by a producer warp"
+        if circular_buffer.multicast:
+            both = ", ".join(dict.fromkeys(str(fill.tile.name) for fill in circular_buffer.multicast))
+            filled += f", {both} for both blocks of a cluster"
+        self.env.note("pipelines", {"tiles": names, "stages": circular_buffer.slots, "filled": filled})
 
 
 def _role(name: str, body: Stmt) -> Stmt:

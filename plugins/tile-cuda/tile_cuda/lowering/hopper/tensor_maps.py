@@ -1,8 +1,8 @@
-"""Which tensor map moves a tile between global memory and a shared tile, and where in the map the tile begins.
+"""Chooses the tensor map that moves a tile between global and shared memory, and the coordinates of the tile in it.
 
-Axes are counted from the innermost here, as the hardware does. A tile that is kept in blocks of columns is one box of a
-map whose innermost axis is cut in two, (columns of a block, ..., number of the block), where the tensor's rows are
-whole blocks; else every block is a box of its own, and what lies past the end of a row is filled.
+Axes are counted from the innermost one, as the hardware does. Take a tile that is divided into blocks of columns. Where
+the tensor's rows are whole blocks, it is one box of a map whose innermost axis is split into (columns of a block, ...,
+index of the block). Else every block is a box of its own, and elements past the end of a row are filled with zeros.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_cuda.launch.tensor_maps import DTYPES, MAX_RANK
-from tile_cuda.lowering.hopper.blocks import NAMES, PATTERN, PIECE, Blocks
+from tile_cuda.lowering.hopper.column_blocks import NAMES, PATTERN, PIECE, ColumnBlocks
 from tilecore.artifact.dims import dim_to_json
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
@@ -26,7 +26,7 @@ MOST_IN_BOX = 256  # elements along an axis
 
 @dataclass(frozen=True)
 class Axis:
-    """size: elements of the tensor. stride: elements between neighbours. box: of the tile. at: where that begins."""
+    """size: elements of the tensor. stride: in elements. box: elements of the box. at: the first index of the box."""
 
     size: Any
     stride: Any
@@ -36,8 +36,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Tiling:
-    """A tensor map's axes for a tile, and the boxes of which the tile is made: (index along the tile's blocks, what is
-    added to the coordinate of the innermost axis)."""
+    """A tensor map's axes for a tile, and the boxes that make up the tile.
+
+    boxes: for each (index of the block of columns, offset of the coordinate along the innermost axis).
+    """
 
     tensor: Var
     axes: tuple[Axis, ...]
@@ -46,20 +48,22 @@ class Tiling:
 
     @property
     def bytes(self) -> int:
-        """Of one box."""
+        """The size of one box."""
         total = DType(dtype_of(self.tensor)).bytes
         for axis in self.axes:
             total *= axis.box
         return total
 
-    def coordinates(self, number: int) -> list[Any]:
-        """Where box ``number`` begins."""
-        first = self.axes[0].at + const(self.boxes[number][1], dtype_of(self.axes[0].at))
+    def coordinates(self, box_index: int) -> list[Any]:
+        """The coordinates of a box, the innermost axis first (int32)."""
+        first = self.axes[0].at + const(self.boxes[box_index][1], dtype_of(self.axes[0].at))
         return [_int32(value) for value in (first, *(axis.at for axis in self.axes[1:]))]
 
-    def half_along(self, blocks: Blocks) -> int | None:
-        """The axis along which the tile can be cut into two halves, each of boxes of one size that lie side by side in
-        memory; None for none."""
+    def half_along(self, blocks: ColumnBlocks) -> int | None:
+        """The axis along which the tile can be split into halves of equal boxes that are contiguous in shared memory.
+
+        None: there is no such axis.
+        """
         if len(self.boxes) > 1 and len(self.boxes) % 2 == 0:
             return 0
         axis = 2 if blocks.count > 1 and len(self.boxes) == 1 else 1
@@ -68,26 +72,25 @@ class Tiling:
         whole = self.axes[axis].box % (2 if axis == 2 else 2 * PATTERN) == 0
         return axis if whole else None
 
-    def half(self, axis: int, number: Any) -> tuple[Tiling, Any]:
-        """The first (0) or second (1) half along an axis, and how many elements along it (blocks along axis 2) are
-        before it."""
-        cut, boxes = self.axes[axis], self.boxes
-        size = cut.box // 2
+    def half(self, axis: int, index: Any) -> tuple[Tiling, Any]:
+        """The first (0) or second (1) half along an axis, and its offset along it: elements, or blocks along axis 2."""
+        whole, boxes = self.axes[axis], self.boxes
+        size = whole.box // 2
         if axis == 0:
-            boxes, size = boxes[: len(boxes) // 2], cut.box * len(boxes) // 2
-        before = number * const(size, "int32")
-        made = replace(cut, box=cut.box if axis == 0 else size, at=cut.at + before)
-        return replace(self, axes=(*self.axes[:axis], made, *self.axes[axis + 1 :]), boxes=boxes), before
+            boxes, size = boxes[: len(boxes) // 2], whole.box * len(boxes) // 2
+        offset = index * const(size, "int32")
+        halved = replace(whole, box=whole.box if axis == 0 else size, at=whole.at + offset)
+        return replace(self, axes=(*self.axes[:axis], halved, *self.axes[axis + 1 :]), boxes=boxes), offset
 
     def facts(self, name: str) -> dict[str, Any]:
-        """The map as launch/tensor_maps.py has it; "tensor" names the parameter, whose slot is not known yet."""
+        """The map as launch/tensor_maps.py reads it; "tensor" names the parameter, whose slot is not known yet."""
         size = DType(dtype_of(self.tensor)).bytes
         return {
             "parameter": name,
             "tensor": str(self.tensor.name),
             "dtype": dtype_of(self.tensor),
-            "shape": [dim_to_json(to_dim(_simple(axis.size))) for axis in self.axes],
-            "strides": [dim_to_json(to_dim(_simple(axis.stride * size))) for axis in self.axes[1:]],
+            "shape": [dim_to_json(to_dim(_simplified(axis.size))) for axis in self.axes],
+            "strides": [dim_to_json(to_dim(_simplified(axis.stride * size))) for axis in self.axes[1:]],
             "box": [axis.box for axis in self.axes],
             "swizzle": self.swizzle,
             "promotion": "128B",
@@ -97,105 +100,110 @@ class Tiling:
 
 @dataclass
 class MapTable:
-    """The tensor maps of a function's kernels, by name; what is the same is one."""
+    """The tensor maps of a function's kernels, by name; equal maps are one."""
 
     found: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def name_of(self, tiling: Tiling) -> str:
         base = f"{tiling.tensor.name}_map"
-        number = 0
+        suffix = 0
         while True:
-            name = base if not number else f"{base}_{number}"
+            name = base if not suffix else f"{base}_{suffix}"
             facts = tiling.facts(name)
             if self.found.setdefault(name, facts) == facts:
                 return name
-            number += 1
+            suffix += 1
 
 
 def tiling_of(
     region: TensorRegion,
     shape: tuple[int, ...],
-    blocks: Blocks | None,
+    blocks: ColumnBlocks | None,
     divisors: Mapping[Var, int],
     together: bool = True,
 ) -> Tiling | str:
-    """How ``region`` of a tensor is moved to or from a tile of ``shape`` that lies in ``blocks`` (None: row by row); or
-    why it cannot be. divisors: what is known to divide sizes. together: the blocks that are moved follow one another in
-    memory."""
+    """How a tensor map moves ``region`` of a tensor to or from a tile of ``shape``; or the reason why it cannot.
+
+    blocks: the division of the tile; None: it lies row by row. divisors: known divisors of variables. together: the
+    blocks that are moved are contiguous in shared memory.
+    """
     tensor = region.source
     bits = DType(dtype_of(tensor)).bits
     if dtype_of(tensor) not in DTYPES or bits % 8:
-        return f"tensor maps have no {dtype_of(tensor)}"
+        return f"tensor maps do not support {dtype_of(tensor)}"
     sizes, strides = list(tensor.shape), _strides(tensor)
     moved = [axis for axis, r in enumerate(region.region) if constant(r.extent) != 1]
-    kept = [size for size in shape if size != 1]
-    if [constant(region.region[axis].extent) for axis in moved] != kept or not moved:
-        return "the tile's axes are not those of the tensor"
+    tile_sizes = [size for size in shape if size != 1]
+    if [constant(region.region[axis].extent) for axis in moved] != tile_sizes or not moved:
+        return "the shape of the tile is not that of the tensor's region"
     if moved[-1] != len(sizes) - 1 or constant(strides[-1]) != 1:
-        return f"the rows of the tile do not lie side by side in {tensor.name}"
+        return f"the rows of the tile are not contiguous in {tensor.name}"
     axes = [
         Axis(sizes[a], strides[a], int(constant(region.region[a].extent) or 0), region.region[a].min) for a in moved
     ]
-    rest = [a for a in range(len(sizes)) if a not in moved]
-    axes = [*reversed(axes), *(Axis(sizes[a], strides[a], 1, region.region[a].min) for a in reversed(rest))]
+    other_axes = [a for a in range(len(sizes)) if a not in moved]
+    axes = [*reversed(axes), *(Axis(sizes[a], strides[a], 1, region.region[a].min) for a in reversed(other_axes))]
     for axis in axes[1:]:
         if not is_multiple(axis.stride * (bits // 8), PIECE, divisors):
             return f"a stride of {tensor.name} is not known to be a multiple of {PIECE} bytes"
     if not is_multiple(axes[0].at * (bits // 8), PIECE, divisors):  # an illegal instruction, on Hopper and Blackwell
-        return f"where the rows begin in {tensor.name} is not known to be a multiple of {PIECE} bytes"
-    made = Tiling(tensor, tuple(axes), "none") if blocks is None else _blocked(tensor, axes, blocks, divisors, together)
-    return made if isinstance(made, str) else _fault(made) or made
+        return f"the offset of the rows in {tensor.name} is not known to be a multiple of {PIECE} bytes"
+    if blocks is None:
+        tiling: Tiling | str = Tiling(tensor, tuple(axes), "none")
+    else:
+        tiling = _tiling_of_blocks(tensor, axes, blocks, divisors, together)
+    return tiling if isinstance(tiling, str) else _reason_against(tiling) or tiling
 
 
 def tiling_of_part(
-    region: TensorRegion, shape: tuple[int, ...], blocks: Blocks | None, divisors: Mapping[Var, int]
+    region: TensorRegion, shape: tuple[int, ...], blocks: ColumnBlocks | None, divisors: Mapping[Var, int]
 ) -> Tiling | str:
-    """As :func:`tiling_of`, for rows of a tile that lies in ``blocks``, or all of them."""
+    """As :func:`tiling_of`, for all or some rows of a tile that is divided into ``blocks``."""
     if blocks is None:
         return tiling_of(region, shape, None, divisors)
-    part = Blocks(shape, blocks.span, blocks.columns)
+    part = ColumnBlocks(shape, blocks.span, blocks.columns)
     return tiling_of(region, shape, part, divisors, together=blocks.count == 1 or part.rows == blocks.rows)
 
 
-def _blocked(
-    tensor: Var, axes: list[Axis], blocks: Blocks, divisors: Mapping[Var, int], together: bool
+def _tiling_of_blocks(
+    tensor: Var, axes: list[Axis], blocks: ColumnBlocks, divisors: Mapping[Var, int], together: bool
 ) -> Tiling | str:
     inner, columns = axes[0], blocks.columns
     swizzle = NAMES[blocks.span]
     narrow = Axis(inner.size, inner.stride, columns, inner.at)
     if blocks.count == 1:
         return Tiling(tensor, (narrow, *axes[1:]), swizzle)
-    whole = is_multiple(inner.size, columns, divisors) and is_multiple(inner.at, columns, divisors)
-    if whole and together and len(axes) < MAX_RANK:
+    is_whole = is_multiple(inner.size, columns, divisors) and is_multiple(inner.at, columns, divisors)
+    if is_whole and together and len(axes) < MAX_RANK:
         first = Axis(const(columns, "int32"), inner.stride, columns, const(0, "int32"))
-        number = Axis(inner.size // columns, const(columns, "int32"), blocks.count, inner.at // columns)
-        return Tiling(tensor, (first, axes[1], number, *axes[2:]), swizzle)
+        block_axis = Axis(inner.size // columns, const(columns, "int32"), blocks.count, inner.at // columns)
+        return Tiling(tensor, (first, axes[1], block_axis, *axes[2:]), swizzle)
     if any(axis.box > 1 for axis in axes[2:]):
-        return f"the rows of {tensor.name} are no whole blocks of {columns} elements"
+        return f"the rows of {tensor.name} are not known to be whole blocks of {columns} elements"
     return Tiling(tensor, (narrow, *axes[1:]), swizzle, tuple((n, n * columns) for n in range(blocks.count)))
 
 
-def _fault(made: Tiling) -> str | None:
-    if len(made.axes) > MAX_RANK:
-        return f"{made.tensor.name} has {len(made.axes)} axes, and tensor maps {MAX_RANK}"
-    if any(axis.box > MOST_IN_BOX for axis in made.axes):
-        return f"a box has at most {MOST_IN_BOX} elements along an axis"
-    inner = made.axes[0].box * DType(dtype_of(made.tensor)).bytes
-    return f"its rows are {inner} bytes, no multiple of {PIECE}" if inner % PIECE else None
+def _reason_against(tiling: Tiling) -> str | None:
+    if len(tiling.axes) > MAX_RANK:
+        return f"{tiling.tensor.name} has {len(tiling.axes)} axes, and a tensor map has at most {MAX_RANK}"
+    if any(axis.box > MOST_IN_BOX for axis in tiling.axes):
+        return f"the tile has more than {MOST_IN_BOX} elements along an axis, the most of a tensor map"
+    inner = tiling.axes[0].box * DType(dtype_of(tiling.tensor)).bytes
+    return f"its rows are {inner} bytes, not a multiple of {PIECE}" if inner % PIECE else None
 
 
 def _strides(tensor: Var) -> list[Any]:
     if len(tensor.strides):
         return list(tensor.strides)
-    made: list[Any] = [const(1, "int32")]
+    strides: list[Any] = [const(1, "int32")]
     for size in reversed(list(tensor.shape)[1:]):
-        made.insert(0, made[0] * size)
-    return made
+        strides.insert(0, strides[0] * size)
+    return strides
 
 
-def _simple(value: Any) -> Any:
+def _simplified(value: Any) -> Any:
     return Analyzer().simplify(value)
 
 
 def _int32(value: Any) -> Any:
-    return _simple(value if dtype_of(value) == "int32" else value.astype("int32"))
+    return _simplified(value if dtype_of(value) == "int32" else value.astype("int32"))

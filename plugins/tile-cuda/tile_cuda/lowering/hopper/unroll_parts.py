@@ -1,6 +1,6 @@
-"""Writes out short loops whose steps each copy some rows of a shared tile, as from the pages of a cache.
+"""Unrolls short loops whose iterations each copy some rows of a shared tile, as from the pages of a cache.
 
-What fills a tile by a tensor map has to be seen at once: see channels.py.
+``pipelines.py`` finds the copies of one load of a tile in one block of code only.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, renewed, substitute, variables
 
-MOST = 16  # steps
+MOST_ITERATIONS = 16
 
 
 def unroll_parts(code: Stmt) -> Stmt:
     def loop(node: For, mutator: Any) -> Any:
-        made = mutator.default_mutate(node)
-        return _written_out(made) if isinstance(made, For) and _copies_parts(made) else made
+        changed = mutator.default_mutate(node)
+        return _unrolled(changed) if isinstance(changed, For) and _copies_parts(changed) else changed
 
     return structural_mutate(code, [(For, loop)])
 
 
 def _copies_parts(node: For) -> bool:
     steps = constant(node.extent)
-    if node.kind not in (ForKind.SERIAL, ForKind.UNROLLED) or steps is None or not 0 < steps <= MOST:
+    if node.kind not in (ForKind.SERIAL, ForKind.UNROLLED) or steps is None or not 0 < steps <= MOST_ITERATIONS:
         return False
     if constant(node.min) is None:
         return False
@@ -40,7 +40,7 @@ def _copies_parts(node: For) -> bool:
     )
 
 
-def _written_out(node: For) -> Stmt:
+def _unrolled(node: For) -> Stmt:
     first, dtype = int(constant(node.min) or 0), dtype_of(node.loop_var)
     steps = range(first, first + int(constant(node.extent) or 0))
     return seq([renewed(substitute(node.body, {node.loop_var: const(step, dtype)})) for step in steps])

@@ -1,14 +1,14 @@
-"""Moves the wait for a product into the exponentials that run beside it, and keeps it there.
+"""Moves the wait for a wgmma group into the exponentials that run beside it, and keeps it there.
 
-In attention the product of weights and values runs on while the next scores become weights: maxima, exponentials, sums.
-``wait_products`` puts its wait behind all of that, but ptxas moves a wait (and all that is independent of it) freely
-among instructions on registers: to the front, so that nothing runs beside the product, or to the end, so that rescaling
-its sums finds nothing to run beside. Which of the two it does depends on addresses and constants elsewhere; the same
-attention differed by 10 % for that. So the wait stands behind the first eighth of the exponentials here, with a fence
-for ptxas's scheduler in front of it: the product is done by then, and what uses it fills the gaps between the other
-exponentials, of which a multiprocessor starts few in a cycle. Measured in docs/notes/hopper.md.
+In attention the product of weights and values runs while the next scores become weights: maxima, exponentials, sums.
+``wait_wgmma`` puts its wait behind all of that. But ptxas moves a wait freely among instructions on registers. At the
+front nothing runs beside the product; at the end nothing runs beside the rescaling of its accumulator. Which of the two
+ptxas chooses depends on unrelated addresses and constants; the same attention differed by 10 %. So this pass puts the
+wait behind the first eighth of the exponentials, with a fence for the scheduler of ptxas in front of it. The product
+has ended by then, and the code that uses it fills the gaps between the other exponentials, of which a multiprocessor
+issues few in a cycle. docs/notes/hopper.md has the measurements.
 
-Products of three warpgroups take turns, and are done later than that: there the wait stays where ptxas puts it.
+The products of three warpgroups alternate and end later than that; there the wait stays where ptxas puts it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.wgmma import issues_products
+from tile_cuda.lowering.hopper.wgmma import issues_wgmma
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq
 from tilecore.ir.nodes import (
@@ -39,7 +39,7 @@ from tilecore.ir.visit import collect, renewed, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.insert_barriers import NEST
 
-PART = 8  # one of so many parts of the exponentials stands in front of the wait
+PARTS = 8  # one of so many parts of the exponentials stands in front of the wait
 EXPONENTIALS = ("exp", "exp2", "exp10")
 MOST_THREADS = 256  # of a kernel that multiply: two warpgroups
 _WITH_A_WAIT = (instructions.SETTLE, instructions.RELEASE)  # what follows a wait at once
@@ -48,18 +48,18 @@ _WITH_A_WAIT = (instructions.SETTLE, instructions.RELEASE)  # what follows a wai
 def wait_within_exponentials(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def in_order(node: SeqStmt, mutator: Any) -> Any:
         node = mutator.default_mutate(node)
-        return seq(_moved(list(node.seq))) if isinstance(node, SeqStmt) else node
+        return seq(_with_waits_moved(list(node.seq))) if isinstance(node, SeqStmt) else node
 
     def change(body: Stmt, threads: Threads) -> Stmt:
-        if threads.count > MOST_THREADS or not issues_products(body):
+        if threads.count > MOST_THREADS or not issues_wgmma(body):
             return body
         return structural_mutate(body, [(SeqStmt, in_order)])
 
     return func.with_body(each_kernel(func.body, change))
 
 
-def _moved(statements: list[Stmt]) -> list[Stmt]:
-    """The statements with a wait, and what belongs to it, among the exponentials in front of it."""
+def _with_waits_moved(statements: list[Stmt]) -> list[Stmt]:
+    """The statements, with a wait and what belongs to it moved among the exponentials in front of it."""
     waits = [(at, age) for at, age in enumerate(map(instructions.groups_left, statements)) if age is not None]
     for (first, running), (last, left) in pairwise(waits):
         if left >= running:
@@ -67,12 +67,12 @@ def _moved(statements: list[Stmt]) -> list[Stmt]:
         behind = last + 1
         while behind < len(statements) and op_name(getattr(statements[behind], "value", None)) in _WITH_A_WAIT:
             behind += 1
-        between = [_steps_of(node) for node in statements[first:last]]
+        between = [_count_steps(node) for node in statements[first:last]]
         steps = max(between)
         at = first + between.index(steps)  # the nest with the most exponentials
         crossed, moved = statements[at:last], statements[last:behind]
-        if steps >= PART and _may_cross(moved, crossed):
-            before, element, after = _parts(crossed[0], steps)
+        if steps >= PARTS and _may_cross(moved, crossed):
+            before, element, after = _split(crossed[0], steps)
             fence = instructions.scheduling_fence(element)
             return [*statements[:at], before, fence, *moved, after, *crossed[1:], *statements[behind:]]
     return statements
@@ -85,13 +85,13 @@ def _may_cross(moved: list[Stmt], crossed: list[Stmt]) -> bool:
 
 
 def _on_registers(node: Stmt) -> bool:
-    """Does it read and write registers alone? Then it does not matter whether a wait stands before or behind it."""
+    """Whether it accesses registers alone, so that a wait may stand in front of it or behind it."""
     buffers = [e.buffer for e in collect(node, BufferStore)] + [e.source for e in collect(node, TensorLoad)]
     return not collect(node, Evaluate) and all(buffer.scope() == "local" for buffer in buffers)
 
 
-def _steps_of(node: Stmt) -> int:
-    """How many steps the outermost loop of a nest of exponentials has; 0 for another statement."""
+def _count_steps(node: Stmt) -> int:
+    """The number of iterations of the outermost loop of a nest of exponentials; 0 for any other statement."""
     if not isinstance(node, AttrStmt) or node.attr_key != NEST or not isinstance(node.body, For):
         return 0
     loops, stores = collect(node, For), collect(node, BufferStore)
@@ -105,17 +105,17 @@ def _steps_of(node: Stmt) -> int:
     return int(constant(node.body.extent) or 0)
 
 
-def _parts(node: AttrStmt, steps: int) -> tuple[Stmt, Any, Stmt]:
+def _split(node: AttrStmt, steps: int) -> tuple[Stmt, Any, Stmt]:
     """(the first eighth of a nest of exponentials, the last element that it writes, the rest of the nest)."""
-    first, (store,) = steps // PART, collect(node, BufferStore)
+    first, (store,) = steps // PARTS, collect(node, BufferStore)
     ends = {loop.loop_var: loop.min + loop.extent - const(1, dtype_of(loop.loop_var)) for loop in collect(node, For)}
     ends[node.body.loop_var] = const(first - 1, dtype_of(node.body.loop_var)) + node.body.min
     element = load(store.buffer, [substitute(index, ends) for index in store.indices])
-    return _steps(node, 0, first), element, _steps(node, first, steps - first)
+    return _some_steps(node, 0, first), element, _some_steps(node, first, steps - first)
 
 
-def _steps(node: AttrStmt, begin: int, count: int) -> Stmt:
-    """Some of the steps of a nest's outermost loop, with variables of their own."""
+def _some_steps(node: AttrStmt, begin: int, count: int) -> Stmt:
+    """Some of the iterations of a nest's outermost loop, with variables of their own."""
     whole = node.body
     dtype = dtype_of(whole.loop_var)
     var = Var(whole.loop_var.name, dtype)

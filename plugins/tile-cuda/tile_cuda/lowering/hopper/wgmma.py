@@ -1,6 +1,6 @@
 """gemm by ``wgmma``: warpgroups of 128 threads multiply tiles that lie in shared memory (A also in registers).
 
-The instructions run on their own: they are issued here as one group, and ``wait_products`` puts the waits where
+The instructions run on their own: they are issued here as one group, and ``wait_wgmma`` puts the waits where
 something needs them to be done. PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
 """
 
@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.blocks import CODES, PIECE
-from tile_cuda.lowering.hopper.group_product import GROUP, ROWS, GroupProduct, group_product_of, operand_blocks
+from tile_cuda.lowering.hopper.column_blocks import CODES, PIECE
+from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, operand_blocks, wgmma_config_of
 from tile_cuda.operations import FENCE_OPERAND, WGMMA_GEMM
 from tilecore.contract.implementation import SHARED, TileOpImpl
 from tilecore.contract.passes import PassEnv
@@ -25,22 +25,23 @@ from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 
-PRODUCTS = "cuda.products"  # attribute: one group of products, as it is issued
-UNWAITED = 2  # its value where the kernel itself waits for them
+WGMMA_GROUP = "cuda.products"  # attribute: one wgmma group, where it is issued
+EXPLICIT_WAIT = 2  # its value where the kernel itself waits for the group
 
 
-def issues_products(body: Stmt) -> bool:
-    return any(node.attr_key == PRODUCTS for node in collect(body, AttrStmt))
+def issues_wgmma(body: Stmt) -> bool:
+    """Whether a kernel's code issues wgmma groups."""
+    return any(node.attr_key == WGMMA_GROUP for node in collect(body, AttrStmt))
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    found = group_product_of(call, env, threads_of_call(call, env))
-    return found if isinstance(found, str) else None
+    config = wgmma_config_of(call, env, threads_of_call(call, env))
+    return config if isinstance(config, str) else None
 
 
 def matches_explicit(call: TileCall, env: PassEnv) -> str | None:
     if not is_whole_fragment(call.c):
-        return f"its sums are in {call.c.source.scope()} memory and not in a fragment of their own"
+        return f"C is in {call.c.source.scope()} memory, not in a fragment of its own"
     return matches(call, env)
 
 
@@ -49,14 +50,14 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
 
 
 def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
-    p = group_product_of(call, env, threads)
-    assert isinstance(p, GroupProduct)
-    found: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
+    p = wgmma_config_of(call, env, threads)
+    assert isinstance(p, WgmmaConfig)
+    layouts_by_buffer: dict[Any, Any] = {r.source: SHARED for r in (call.a, call.b, call.c) if is_fragment(r.source)}
     if is_whole_fragment(call.c):
-        found[call.c.source] = p.layout_of_c()
+        layouts_by_buffer[call.c.source] = p.layout_of_c()
     if is_whole_fragment(call.a) and not call.transpose_a and not call.a.source.same_as(call.c.source):
-        found[call.a.source] = p.layout_of_a()
-    return found
+        layouts_by_buffer[call.a.source] = p.layout_of_a()
+    return layouts_by_buffer
 
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
@@ -66,58 +67,58 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
 class _Lowering:
     def __init__(self, call: TileCall, env: PassEnv) -> None:
         self.call, self.binding = call, env.facts["binding"]
-        found = group_product_of(call, env, self.binding.threads)
-        assert isinstance(found, GroupProduct)
-        self.p = p = found
+        config = wgmma_config_of(call, env, self.binding.threads)
+        assert isinstance(config, WgmmaConfig)
+        self.p = p = config
         group = instructions.uniform(self.binding.thread // GROUP)
         self.row = group % p.along_m * (p.m_tiles * ROWS) if p.along_m > 1 else const(0, "int32")
-        part = group // p.along_m if p.along_m > 1 else group
-        self.column = part * (p.n_tiles * p.columns) if p.along_n > 1 else const(0, "int32")
+        part_index = group // p.along_m if p.along_m > 1 else group
+        self.column = part_index * (p.n_tiles * p.columns) if p.along_n > 1 else const(0, "int32")
         a_held = is_whole_fragment(call.a) and not call.transpose_a
         self.a = None if a_held else self._operand("a_tile", call.a, not call.transpose_a, self.row)
         self.b = self._operand("b_tile", call.b, bool(call.transpose_b), self.column)
-        held = self.binding.registers[call.c.source] if is_whole_fragment(call.c) else None
-        self.sums = Accumulator(call, p.layout_of_c(), self.binding.thread, held, p.shape.c)
+        registers = self.binding.registers[call.c.source] if is_whole_fragment(call.c) else None
+        self.accumulator = Accumulator(call, p.layout_of_c(), self.binding.thread, registers, p.shape.c)
 
-    def _operand(self, name: str, region: TensorRegion, along_k: bool, across: Any) -> _Operand:
-        return _Operand(name, region, along_k, across, self.p.shape.depth, self.call.span)
+    def _operand(self, name: str, region: TensorRegion, along_k: bool, across: Any) -> _SharedOperand:
+        return _SharedOperand(name, region, along_k, across, self.p.shape.depth, self.call.span)
 
     def run(self) -> Stmt:
-        before: list[Stmt] = [AllocBuffer(self.sums.registers)] if self.sums.is_temporary else []
-        described = [bind for operand in (self.a, self.b) if operand is not None for bind in operand.bind()]
-        group = seq([instructions.warpgroup("begin"), *self._products(), instructions.warpgroup("commit")])
-        whole = AttrStmt(const(0, "int32"), NEST, const(1, "int32"), seq([*described, group]), span=self.call.span)
-        who = UNWAITED if self.call.op.name == WGMMA_GEMM.name else 1
-        issued = AttrStmt(const(0, "int32"), PRODUCTS, const(who, "int32"), whole, span=self.call.span)
-        return seq([*before, issued, *self.sums.after()])  # within NEST no barrier is put
+        before: list[Stmt] = [AllocBuffer(self.accumulator.registers)] if self.accumulator.is_temporary else []
+        descriptors = [bind for operand in (self.a, self.b) if operand is not None for bind in operand.bind()]
+        group = seq([instructions.warpgroup("begin"), *self._instructions(), instructions.warpgroup("commit")])
+        whole = AttrStmt(const(0, "int32"), NEST, const(1, "int32"), seq([*descriptors, group]), span=self.call.span)
+        waits = EXPLICIT_WAIT if self.call.op.name == WGMMA_GEMM.name else 1
+        issued = AttrStmt(const(0, "int32"), WGMMA_GROUP, const(waits, "int32"), whole, span=self.call.span)
+        return seq([*before, issued, *self.accumulator.after()])  # no barrier is inserted inside of NEST
 
-    def _products(self) -> list[Stmt]:
+    def _instructions(self) -> list[Stmt]:
         p = self.p
         places = [(step, i, j) for step in range(p.steps) for i in range(p.m_tiles) for j in range(p.n_tiles)]
-        return [self._one(*place) for place in places]
+        return [self._instruction(*place) for place in places]
 
-    def _one(self, step: int, i: int, j: int) -> Stmt:
+    def _instruction(self, step: int, i: int, j: int) -> Stmt:
         p, call = self.p, self.call
-        sums = load(self.sums.registers, [const((i * p.n_tiles + j) * p.sums, "int32")])
+        accumulator = load(self.accumulator.registers, [const((i * p.n_tiles + j) * p.accumulator_registers, "int32")])
         b = self.b.at(step, j * p.columns)
         add, b_by_n = self._adds(step), not call.transpose_b
         if self.a is None:
-            held = self.binding.registers[call.a.source]
-            a = load(held, [const((i * p.steps + step) * p.shape.operand_a.registers, "int32")])
-            return instructions.wgmma_held(p.name, b_by_n, sums, a, b, add, span=call.span)
+            registers = self.binding.registers[call.a.source]
+            a = load(registers, [const((i * p.steps + step) * p.shape.operand_a.registers, "int32")])
+            return instructions.wgmma_held(p.name, b_by_n, accumulator, a, b, add, span=call.span)
         a = self.a.at(step, i * ROWS)
-        return instructions.wgmma(p.name, bool(call.transpose_a), b_by_n, sums, a, b, add, span=call.span)
+        return instructions.wgmma(p.name, bool(call.transpose_a), b_by_n, accumulator, a, b, add, span=call.span)
 
     def _adds(self, step: int) -> Expr:
-        """Does the instruction add to what is there? The first does not where the sums start from zero."""
-        clear = 1 if self.sums.is_temporary else constant(self.call.clear_accum)
+        """Whether the instruction adds to the accumulator; the first one does not where that starts from zero."""
+        clear = 1 if self.accumulator.is_temporary else constant(self.call.clear_accum)
         if step > 0 or clear == 0:
             return const(1, "bool")
         return const(0, "bool") if clear else tirx.Not(self.call.clear_accum)
 
 
-class _Operand:
-    """A tile in shared memory, described once; instructions look at it some pieces of 16 bytes further on.
+class _SharedOperand:
+    """A tile in shared memory with one matrix descriptor; instructions add an offset in pieces of 16 bytes to it.
 
     across: where the warpgroup's part begins along M or N.
     """
@@ -135,7 +136,7 @@ class _Operand:
         return [Bind(self.var, instructions.operand(element, leading, 8 * self.blocks.span, CODES[self.blocks.span]))]
 
     def at(self, step: int, across: int) -> Expr:
-        """The part of an instruction: step ``step`` along K, ``across`` elements further along M or N."""
+        """The descriptor of an instruction's part: step ``step`` along K, ``across`` elements further along M or N."""
         row, column = (across, step * self.depth) if self.along_k else (step * self.depth, across)
         blocks = self.blocks
         inside = column % blocks.columns * blocks.span // blocks.columns
@@ -150,12 +151,12 @@ EXPLICIT_WGMMA = replace(WGMMA, op=WGMMA_GEMM.name, matches=matches_explicit)
 
 
 def lower_fence(call: TileCall, env: PassEnv) -> Stmt:
-    held = env.facts["binding"].registers[call.buffer.source]
-    return instructions.settle(load(held, [const(0, "int32")]), int(constant(held.shape[0]) or 0), call.span)
+    registers = env.facts["binding"].registers[call.buffer.source]
+    return instructions.settle(load(registers, [const(0, "int32")]), int(constant(registers.shape[0]) or 0), call.span)
 
 
 def matches_fence(call: TileCall, env: PassEnv) -> str | None:
-    return None if is_fragment(call.buffer.source) else f"{call.buffer.source.name} is no fragment"
+    return None if is_fragment(call.buffer.source) else f"{call.buffer.source.name} is not a fragment"
 
 
 FENCE = TileOpImpl(FENCE_OPERAND.name, "settled registers", lower_fence, matches_fence, late=True)

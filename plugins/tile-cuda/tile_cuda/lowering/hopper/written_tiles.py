@@ -1,4 +1,4 @@
-"""Which shared tiles threads write themselves."""
+"""Finds the shared tiles that threads write themselves."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tilecore.lowering.simt.analysis.asynchronous import COPY
 
 
 def written_by_threads(body: Stmt) -> set[Var]:
-    """Shared tiles that threads store to or copy to, rather than tensor maps."""
-    found = {s.buffer for s in collect(body, BufferStore)}
+    """The shared tiles that threads store or copy to; not those that tensor maps write."""
+    written = {s.buffer for s in collect(body, BufferStore)}
     for call in collect(body, Call):
         if op_name(call) == COPY:
-            found.add(call.args[0].source)
+            written.add(call.args[0].source)
         elif op_name(call) == instructions.STMATRIX:
-            found.add(call.args[2].source)
-    return {buffer for buffer in found if is_shared(buffer)}
+            written.add(call.args[2].source)
+    return {buffer for buffer in written if is_shared(buffer)}

@@ -25,7 +25,7 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
     if call.kind not in _REPLACING and (call.kind not in _KINDS or not has_meaning(_KINDS[call.kind], dtype)):
         return f"{call.kind} of {dtype}"
     if any(constant(r.extent) is None for r in call.dst.region):
-        return "the size of the tile is not known when compiling"
+        return "the size of the tile is not a compile-time constant"
     return "one element" if not axes_of(call.dst) else None
 
 

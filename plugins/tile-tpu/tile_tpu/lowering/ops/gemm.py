@@ -10,7 +10,7 @@ from typing import Any
 
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.ops import byte_products, float_splits
-from tile_tpu.lowering.ops.products import Product, add_or_put, multiply, only_if
+from tile_tpu.lowering.ops.matrix_products import Product, add_or_put, multiply, only_if
 from tile_tpu.lowering.ops.work import Work, known_shape, view_of, why_no_view, work_of
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
@@ -81,7 +81,7 @@ def common_type(a: str, b: str) -> str:
 def _left(work: Work, call: TileCall, a: View) -> View:
     """A with its rows in lanes."""
     a = work.aligned_operand(a)
-    return work.turned(a) if call.transpose_a else a
+    return work.transposed(a) if call.transpose_a else a
 
 
 def _split_products(work: Work, call: TileCall, env: PassEnv, a: View, b: View) -> list[tuple[View, View]]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from tile_tpu.ir.layouts import FLAT, ROW, SPREAD
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.ops import joins, placing
-from tile_tpu.lowering.ops.folds import C, N, W, along_columns, along_rows, halved
-from tile_tpu.lowering.ops.joins import Join
+from tile_tpu.lowering.ops import reduction_operators, store_result
+from tile_tpu.lowering.ops.axis_reductions import C, N, W, along_columns, along_rows, halved
+from tile_tpu.lowering.ops.reduction_operators import ReductionOperator
 from tile_tpu.lowering.ops.work import Work, known_shape, view_of, why_no_view, work_of
 from tile_tpu.lowering.regions import region_view
 from tile_tpu.lowering.tensorize import LAYOUTS
@@ -27,13 +27,13 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
     if reason is not None:
         return reason
     if any(constant(r.extent) is None for r in (*call.src.region, *call.dst.region)):
-        return "the size of a tile is not known when compiling"
+        return "the size of a tile is not a compile-time constant"
     if env.facts[LAYOUTS][call.src.source][1].kind == FLAT and len(call.src.region) > 1:
-        return f"{call.src.source.name} lies in one lane"
-    reason = joins.declines(call.kind, dtype_of(call.src.source), dtype_of(call.dst.source))
+        return f"{call.src.source.name} is in one lane"
+    reason = reduction_operators.declines(call.kind, dtype_of(call.src.source), dtype_of(call.dst.source))
     if reason is not None:
         return reason
-    return placing.declines(_result_shape(call, source, env), view_of(target, env))
+    return store_result.declines(_result_shape(call, source, env), view_of(target, env))
 
 
 def looped(call: TileCall) -> list[int]:
@@ -88,7 +88,7 @@ class _Reduction:
     def __init__(self, work: Work, call: TileCall, env: PassEnv, source: TensorRegion, target: TensorRegion) -> None:
         self.work, self.call = work, call
         fast = bool(env.config.get(str(PassConfigKey.TL_ENABLE_FAST_MATH), False))
-        self.join = Join(call.kind, dtype_of(target.source), bool(call.nan_propagate), fast)
+        self.operator = ReductionOperator(call.kind, dtype_of(target.source), bool(call.nan_propagate), fast)
         found = region_view(source, env.facts[LAYOUTS])
         self.source = found.view if constant(found.view.lane) == 0 else work.aligned_operand(found.view)
         self.target = view_of(target, env)
@@ -100,29 +100,31 @@ class _Reduction:
             self.along = [{rank - 1: W, rank - 2: C}.get(call.dim, N)]
 
     def run(self) -> None:
-        work, join = self.work, self.join
-        keeps_nan = join.keeps_nan and join.is_float and join.instruction in ("max", "min")
+        work, operator = self.work, self.operator
+        keeps_nan = operator.keeps_nan and operator.is_float and operator.instruction in ("max", "min")
         place = self._place() if self.call.clear and not keeps_nan else None
-        total = self._folded(join, self.source, place)
+        total = self._folded(operator, self.source, place)
         if place is not None and total.buffer.same_as(place.buffer):
             return
         if total.buffer.same_as(self.source.buffer):  # nothing was joined
             total = self._copied(total)
         if keeps_nan:
-            marks = self._folded(Join("sum", "float32"), joins.nan_marks(work, join, self.source), None)
+            marks = self._folded(
+                ReductionOperator("sum", "float32"), reduction_operators.nan_marks(work, operator, self.source), None
+            )
             work.emit("add", total, total, work.converted(marks, total.dtype))
-        total = placing.turned_for(work, total, self.target)
+        total = store_result.oriented_like(work, total, self.target)
         if not self.call.clear:
             total = self._with_old(total, keeps_nan)
-        placing.put(work, total, self.target, self.replicated)
+        store_result.put(work, total, self.target, self.replicated)
 
-    def _folded(self, join: Join, view: View, place: View | None) -> View:
+    def _folded(self, operator: ReductionOperator, view: View, place: View | None) -> View:
         """Values joined, in a type of the join; ``place`` may take the result of a pool."""
         work = self.work
-        pooled = join.pool is not None and N not in self.along and (W in self.along or self._is_one_group())
-        total = joins.prepare(work, join, view, None if pooled else join.total)
+        pooled = operator.pool is not None and N not in self.along and (W in self.along or self._is_one_group())
+        total = reduction_operators.prepare(work, operator, view, None if pooled else operator.total)
         spare = not total.buffer.same_as(view.buffer)
-        plain = join.plain()
+        plain = operator.plain()
         for axis in self.along:
             if axis == N:
                 total = halved(work, plain, total, N)
@@ -138,8 +140,8 @@ class _Reduction:
     def _place(self) -> View | None:
         """The target where a pool can write the result there itself."""
         target = self.work.settled(self.target)
-        fits = self.along == [W] and self.join.pool is not None and not self.replicated
-        if not fits or target.dtype != self.join.total or not self.work.is_aligned(target):
+        fits = self.along == [W] and self.operator.pool is not None and not self.replicated
+        if not fits or target.dtype != self.operator.total or not self.work.is_aligned(target):
             return None
         _, c, _, _ = known_shape(self.source)
         return target if known_shape(target) == (1, c, 1, 1) else None
@@ -151,15 +153,15 @@ class _Reduction:
 
     def _with_old(self, total: View, keeps_nan: bool) -> View:
         """Joined with what the target holds; a NaN there is passed over, or kept as those among the values are."""
-        work, join = self.work, self.join
+        work, operator = self.work, self.operator
         old = self.target if constant(self.target.lane) == 0 else work.aligned_operand(self.target)
         before = work.converted(old, total.dtype)
-        if join.instruction == "min" and join.is_float:  # which the vendor's function keeps in this order
+        if operator.instruction == "min" and operator.is_float:  # which the vendor's function keeps in this order
             before = work.aligned_operand(before)
-        first, second = (total, before) if join.instruction == "min" else (before, total)
-        work.emit(join.instruction, total, first, second)
+        first, second = (total, before) if operator.instruction == "min" else (before, total)
+        work.emit(operator.instruction, total, first, second)
         if keeps_nan:
-            marks = joins.nan_marks(work, join, old)
+            marks = reduction_operators.nan_marks(work, operator, old)
             work.emit("add", total, total, work.converted(marks, total.dtype))
         return total
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from tile_tpu.ir.layouts import FLAT, ROW, SPREAD
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.ops import joins, placing
-from tile_tpu.lowering.ops.folds import C, W, piece
-from tile_tpu.lowering.ops.joins import Join
+from tile_tpu.lowering.ops import reduction_operators, store_result
+from tile_tpu.lowering.ops.axis_reductions import C, W, piece
+from tile_tpu.lowering.ops.reduction_operators import ReductionOperator
 from tile_tpu.lowering.ops.work import Work, known_shape, view_of, why_no_view, work_of
 from tile_tpu.lowering.regions import region_view
 from tile_tpu.lowering.tensorize import LAYOUTS
@@ -29,15 +29,15 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
     layouts = env.facts[LAYOUTS]
     source, target = (layouts[r.source][1] for r in (call.src, call.dst))
     if source.kind in (FLAT, SPREAD) or target.kind in (FLAT, SPREAD):
-        return "one of the buffers lies in the lanes part by part"
-    reason = joins.declines(call.kind, dtype_of(call.src.source), dtype_of(call.dst.source))
+        return "one of the buffers is a vector that is spread over the lanes"
+    reason = reduction_operators.declines(call.kind, dtype_of(call.src.source), dtype_of(call.dst.source))
     if reason is not None:
         return reason
     n, c, h, w = known_shape(view_of(call.src, env))
     if (n > 1 or h > 1) and _axis(call, env) == C:
         return "a scan along the rows of several matrices"
     shape = known_shape(view_of(call.dst, env))
-    return None if shape == (n, c, h, w) else placing.declines((c, w), view_of(call.dst, env))
+    return None if shape == (n, c, h, w) else store_result.declines((c, w), view_of(call.dst, env))
 
 
 def _axis(call: TileCall, env: PassEnv) -> int:
@@ -49,22 +49,22 @@ def _axis(call: TileCall, env: PassEnv) -> int:
 def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
     work = work_of(call, env)
     fast = bool(env.config.get(str(PassConfigKey.TL_ENABLE_FAST_MATH), False))
-    join = Join(call.kind, dtype_of(call.dst.source), fast=fast)
+    operator = ReductionOperator(call.kind, dtype_of(call.dst.source), fast=fast)
     source, target, axis = view_of(call.src, env), view_of(call.dst, env), _axis(call, env)
     if constant(source.lane) != 0:
         source = work.aligned_operand(source)
-    value = joins.prepare(work, join, source, join.total)
+    value = reduction_operators.prepare(work, operator, source, operator.total)
     if axis == C:
-        value = work.turned(work.aligned_operand(value))
-        value = work.turned(work.aligned_operand(_scanned(work, join, value, W, bool(call.reverse))))
+        value = work.transposed(work.aligned_operand(value))
+        value = work.transposed(work.aligned_operand(_scanned(work, operator, value, W, bool(call.reverse))))
     else:
-        value = _scanned(work, join, value, axis, bool(call.reverse))
-    value = placing.turned_for(work, value, target)
-    placing.put(work, value, target, env.facts[LAYOUTS][call.dst.source][1].kind == ROW)
+        value = _scanned(work, operator, value, axis, bool(call.reverse))
+    value = store_result.oriented_like(work, value, target)
+    store_result.put(work, value, target, env.facts[LAYOUTS][call.dst.source][1].kind == ROW)
     return work.statement()
 
 
-def _scanned(work: Work, join: Join, value: View, axis: int, reverse: bool) -> View:
+def _scanned(work: Work, operator: ReductionOperator, value: View, axis: int, reverse: bool) -> View:
     """In one of two buffers that take turns; ``value`` stays as it is."""
     length = known_shape(value)[axis]
     rooms: list[View] = []
@@ -77,7 +77,7 @@ def _scanned(work: Work, join: Join, value: View, axis: int, reverse: bool) -> V
         other = distance if reverse else 0
         work.emit("copy", piece(work, made, axis, kept, distance), piece(work, value, axis, kept, distance))
         operands = (piece(work, value, axis, joined, rest), piece(work, value, axis, other, rest))
-        work.emit(join.instruction, piece(work, made, axis, joined, rest), *operands)
+        work.emit(operator.instruction, piece(work, made, axis, joined, rest), *operands)
         value, distance = made, distance * 2
     return value
 

@@ -1,4 +1,4 @@
-"""What implementations of tile operations share: commands in order, temporaries, operands brought to lane 0."""
+"""Helpers of tile operations: emits commands and temporaries, and moves operands to lane 0."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import TileCall
 
-MOST = 65535  # an extent of a view
+MOST_EXTENT = 65535  # of a view
 
 
 class Work(Emitter):
-    """Commands of one operation."""
+    """Collects the commands of one tile operation."""
 
     def __init__(self, chip: Chip, span: Any) -> None:
         super().__init__(chip, Frame({}, dict.fromkeys("nchw", 1), chip.lanes), Analyzer(), {}, span)
@@ -34,30 +34,30 @@ class Work(Emitter):
         view = self.settled(view)
         if self.is_aligned(view):
             return view
-        made = self.room(known_shape(view), view.dtype, f"{view.buffer.name}_moved")
-        self.transfer(made, view)
-        return made
+        moved = self.room(known_shape(view), view.dtype, f"{view.buffer.name}_moved")
+        self.transfer(moved, view)
+        return moved
 
     def transfer(self, dst: View, src: View) -> None:
         """dst = src, by the tensor unit where both begin in lane 0 and by DMA else."""
         self.emit("copy" if constant(dst.lane) == 0 == constant(src.lane) else "shift", dst, src)
 
     def converted(self, view: View, dtype: str) -> View:
-        """The view, or what it is in another element type, in new memory; starts in lane 0 then."""
+        """The view; or its values in another element type, in new memory from lane 0 on."""
         if view.dtype == dtype:
             return view
         if constant(view.lane) != 0:
             view = self.aligned_operand(view)
-        made = self.room(known_shape(view), dtype, f"{view.buffer.name}_as_{dtype}")
-        self.emit("cast", made, view, rounding(view.dtype, dtype))
-        return made
+        result = self.room(known_shape(view), dtype, f"{view.buffer.name}_as_{dtype}")
+        self.emit("cast", result, view, rounding(view.dtype, dtype))
+        return result
 
-    def turned(self, view: View) -> View:
-        """(1,w,1,c) of an aligned (1,c,1,w), in new memory."""
+    def transposed(self, view: View) -> View:
+        """The transpose (1,w,1,c) of an aligned (1,c,1,w), in new memory."""
         _, c, _, w = known_shape(view)
-        made = self.room((1, w, 1, c), view.dtype, f"{view.buffer.name}_turned")
-        self.emit("transpose", made, view)
-        return made
+        result = self.room((1, w, 1, c), view.dtype, f"{view.buffer.name}_turned")
+        self.emit("transpose", result, view)
+        return result
 
 
 def work_of(call: TileCall, env: PassEnv) -> Work:
@@ -70,10 +70,10 @@ def view_of(region: TensorRegion, env: PassEnv) -> View:
 
 
 def why_no_view(env: PassEnv, *regions: TensorRegion) -> str | None:
-    """The reason why one of the regions is no view of known extents that the unit can work on, or None."""
+    """The reason why the unit cannot work on one of the regions; None where it can."""
     chip = chip_of(env.target)
     if any(chip.lacks(dtype_of(region.source)) for region in regions):
-        return f"{chip.name} has no fp8"
+        return f"{chip.name} does not support fp8"
     if LAYOUTS not in env.facts:
         return "tiles have no layouts"
     for region in regions:
@@ -83,9 +83,9 @@ def why_no_view(env: PassEnv, *regions: TensorRegion) -> str | None:
             return str(error)
         shape = view.constant_shape()
         if shape is None:
-            return f"the size of the tile of {region.source.name} is not known when compiling"
-        if any(not 1 <= extent <= MOST for extent in shape):
-            return f"the tile of {region.source.name} has an extent beyond {MOST}"
+            return f"the size of the tile of {region.source.name} is not a compile-time constant"
+        if any(not 1 <= extent <= MOST_EXTENT for extent in shape):
+            return f"the tile of {region.source.name} has an extent of more than {MOST_EXTENT}"
     return None
 
 
@@ -96,5 +96,5 @@ def known_shape(view: View) -> tuple[int, int, int, int]:
 
 
 def rounding(source: str, target: str) -> str:
-    """Floats to integers towards zero, else to the nearest."""
+    """The rounding mode of a cast: floats to integers towards zero, else to nearest even."""
     return "zero" if FACTS[source].kind == "float" != FACTS[target].kind else "even"

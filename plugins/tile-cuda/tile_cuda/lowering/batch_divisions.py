@@ -1,0 +1,92 @@
+"""Divisions of an unrolled loop by one number: whether the quick way is right is asked once for all of them.
+
+A loop whose one statement stores a value with ``a(i) / b`` in it becomes: all ``a(i)`` to an array of registers, the
+array divided by ``b`` (``tc_quotients``), and the loop with the array's elements in place of the divisions. For that
+the dividends may not depend on what the loop stores. What it costs otherwise: docs/notes/gpu.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tile_cuda import instructions
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import const, constant, load, op_name, seq, store, with_body
+from tilecore.ir.effects import effect_in
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    BufferStore,
+    Call,
+    For,
+    ForKind,
+    PrimFunc,
+    Stmt,
+    TensorLoad,
+    Var,
+    structural_equal,
+    structural_map,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect, reads_variable, substitute
+from tilecore.lowering.simt.share_divisors import QUOTIENT
+
+_MOST = 64  # elements: an array of more would not stay in registers
+
+
+def batch_divisions(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    if not any(op_name(call) == QUOTIENT for call in collect(func.body, Call)):
+        return func
+    analyzer, roots = Analyzer(), memory_roots(func.body)
+
+    def loop(node: For, mutator: Any) -> Any:
+        changed = mutator.default_mutate(node)
+        size = constant(changed.extent)
+        if changed.kind != ForKind.UNROLLED or constant(changed.min) != 0 or size is None or not 1 < size <= _MOST:
+            return changed
+        return _grouped(changed, size, analyzer, roots)
+
+    return func.with_body(structural_mutate(func.body, [(For, loop)]))
+
+
+def _grouped(node: For, size: int, analyzer: Analyzer, roots: Mapping[Var, Var]) -> Stmt:
+    body = node.body
+    if not isinstance(body, BufferStore):
+        return node
+    calls = list(collect(body.value, Call))
+    quotients = [call for call in calls if op_name(call) == QUOTIENT]
+    if len(quotients) != 1 or any(op_name(call) == "if_then_else" for call in calls):
+        return node  # a dividend may be read where its condition does not hold
+    dividend, divisor = quotients[0].args
+    if not reads_variable(dividend, node.loop_var) or effect_in(body.value):
+        return node
+    if not _is_independent(dividend, body, node.loop_var, analyzer, roots):
+        return node
+    array = tirx.decl_buffer([size], "float32", "quotients", scope="local", layout=None)
+    first = Var(str(node.loop_var.name), node.loop_var.ty)
+    fill = store(array, substitute(dividend, {node.loop_var: first}), [first], body.span)
+    filled = For(first, node.min, node.extent, node.kind, fill, annotations=node.annotations, span=node.span)
+    value = structural_map(
+        body.value, (Call, lambda call: load(array, [node.loop_var]) if op_name(call) == QUOTIENT else call)
+    )
+    rest = with_body(node, BufferStore(body.buffer, value, body.indices, span=body.span))
+    divided = instructions.quotients(load(array, [const(0, "int32")]), divisor, size, body.span)
+    return seq([AllocBuffer(array), filled, divided, rest])
+
+
+def _is_independent(dividend: Any, body: BufferStore, var: Var, analyzer: Analyzer, roots: Mapping[Var, Var]) -> bool:
+    """Does the dividend read nothing that an earlier iteration has stored? It may read the element that its own
+    iteration stores, where each iteration has one of its own."""
+    memory = roots.get(body.buffer, body.buffer)
+    reads = [read for read in collect(dividend, TensorLoad) if roots.get(read.source, read.source) == memory]
+    if not reads:
+        return True
+    (index,) = body.indices
+    step = constant(analyzer.simplify(substitute(index, {var: var + const(1, str(var.ty.dtype))}) - index))
+    return bool(step) and all(read.source == body.buffer and structural_equal(read.indices[0], index) for read in reads)
+
+
+BATCH_DIVISIONS = Pass("batch_divisions", batch_divisions)

@@ -1,0 +1,114 @@
+"""Chooses clusters of two blocks, and the tiles that multicast loads bring to both blocks at once.
+
+Each block loads half of such a tile, to both (PTX ISA, "cp.async.bulk.tensor", ``.multicast::cluster``). A slot is
+empty when the warps of both blocks have released it, so each warp arrives at the mbarriers of both. Both blocks do
+their loads in the same order: no condition or loop around a load may differ between them.
+
+Multicast halves the reads from the L2 cache for these tiles. It gains nothing where that is no bottleneck
+(docs/notes/hopper.md). So it is chosen where the rows of all tiles begin inside of a sector of 32 bytes, where every
+row of a box takes one more sector and one more cache line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tile_cuda.lowering.hopper.column_blocks import column_blocks_of
+from tile_cuda.lowering.hopper.pipelines import Pipeline, TmaLoad, bytes_of, tiling_of_load
+from tile_cuda.lowering.hopper.tensor_maps import Tiling
+from tilecore.contract.passes import PassEnv
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import constant, dtype_of, statements_of
+from tilecore.ir.nodes import AttrStmt, Bind, Evaluate, For, IfThenElse, Stmt, Var
+from tilecore.ir.visit import collect, variables
+from tilecore.transform import PassConfigKey
+
+CLUSTER_BLOCKS = 2
+SECTOR = 32  # bytes
+KEY = PassConfigKey.TL_BLOCK_PAIRS
+
+
+def cluster_axis(
+    levels: list[AttrStmt], code: Stmt, channels: list[Pipeline], divisors: Mapping[Var, int], env: PassEnv
+) -> AttrStmt | str:
+    """The axis of the grid along which two neighbouring blocks form a cluster, or why there is none."""
+    wanted = env.config.get(str(KEY))
+    if wanted is False:
+        return f"{KEY.name} is False"
+    pipelined = [channel for channel in channels if channel.slots > 1]
+    if wanted is not True:
+        aligned = _aligned_tensors(pipelined, divisors)
+        if aligned:
+            return f"the rows of {aligned} may begin at multiples of {SECTOR} bytes, where multicast gains nothing"
+    saved = {}
+    for level in levels:
+        blocks = constant(level.value)
+        if str(level.node.thread_tag).startswith("blockIdx") and blocks and blocks % CLUSTER_BLOCKS == 0:
+            loads = multicast_loads(pipelined, code, level.node.var, divisors)
+            saved[level] = sum(bytes_of(tma_load.tile) for tma_load in loads)
+    if not saved:
+        return "no axis of the grid is known to have an even number of blocks"
+    best = max(saved, key=lambda level: saved[level])
+    return best if saved[best] else "neighbouring blocks load no tile in common"
+
+
+def multicast_loads(channels: list[Pipeline], code: Stmt, axis: Var, divisors: Mapping[Var, int]) -> list[TmaLoad]:
+    """The loads that are the same for neighbours along ``axis`` and that can be split into two halves."""
+    differing = {axis}
+    for bind in collect(code, Bind):
+        if variables(bind.value) & differing:
+            differing.add(bind.var)
+    reached_alike = _reached_alike(code, differing)
+    shared = []
+    for channel in channels:
+        if all(node in reached_alike for tma_load in channel.all_loads for node in tma_load.nodes):
+            shared += [f for f in channel.all_loads if _is_same(f, differing) and _can_be_halved(f, divisors)]
+    return shared
+
+
+def _reached_alike(node: Any, differing: set[Var]) -> set[Evaluate]:
+    """The statements that blocks reach equally often although these variables differ between the blocks."""
+    if isinstance(node, Evaluate):
+        return {node}
+    if isinstance(node, For):
+        heads, inner = [node.min, node.extent], [node.body]
+    elif isinstance(node, IfThenElse):
+        heads, inner = [node.condition], [node.then_case, *([] if node.else_case is None else [node.else_case])]
+    elif isinstance(node, AttrStmt):
+        heads, inner = [], [node.body]
+    else:
+        heads, inner = [], [part for part in statements_of(node) if not part.same_as(node)]
+    if any(variables(head) & differing for head in heads):
+        return set()
+    return set().union(*(_reached_alike(part, differing) for part in inner))
+
+
+def _is_same(tma_load: TmaLoad, differing: set[Var]) -> bool:
+    return not any(variables(bound.min) & differing for call in tma_load.calls for bound in call.src.region)
+
+
+def _tiling(tma_load: TmaLoad, divisors: Mapping[Var, int]) -> Tiling:
+    """The tensor map of the load's first copy."""
+    tiling = tiling_of_load(tma_load.calls[0], divisors)
+    assert isinstance(tiling, Tiling)  # find_pipelines has checked it
+    return tiling
+
+
+def _can_be_halved(tma_load: TmaLoad, divisors: Mapping[Var, int]) -> bool:
+    blocks = column_blocks_of(tma_load.tile)
+    if blocks is None or len(tma_load.calls) > 1:
+        return False
+    return _tiling(tma_load, divisors).half_along(blocks) is not None
+
+
+def _aligned_tensors(channels: list[Pipeline], divisors: Mapping[Var, int]) -> str:
+    """The names of the tensors whose rows are not known to begin inside of a sector."""
+    aligned: dict[str, None] = {}
+    for channel in channels:
+        for tma_load in channel.all_loads:
+            tiling = _tiling(tma_load, divisors)
+            stride = constant(tiling.axes[1].stride) if len(tiling.axes) > 1 else None
+            if stride is None or int(stride) * DType(dtype_of(tiling.tensor)).bytes % SECTOR == 0:
+                aligned[str(tiling.tensor.name)] = None
+    return ", ".join(aligned)

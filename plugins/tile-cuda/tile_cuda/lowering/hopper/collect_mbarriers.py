@@ -1,0 +1,58 @@
+"""Collects the mbarriers of T.alloc_barrier, and refuses kernels that the architecture or T.Pipelined rules out."""
+
+from __future__ import annotations
+
+from tile_cuda.operations import BARRIER_HINT, KIND, TMA_COPY
+from tile_cuda.target import architecture_of
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.errors import UnsupportedError
+from tilecore.ir.build import constant
+from tilecore.ir.dialect_calls import has_dialect_calls, refuse_dialects
+from tilecore.ir.nodes import Evaluate, For, PrimFunc, Stmt
+from tilecore.ir.spans import location_of_span
+from tilecore.ir.tile_ops import as_tile_call, hints_of
+from tilecore.ir.visit import collect
+from tilecore.lowering.analysis.kernels import kernels_of
+from tilecore.lowering.simt.pipeline_loops import STAGES
+from tilecore.lowering.simt.plan_shared import ALL_LIVE
+
+BARRIERS = "explicit_barriers"  # the fact: {buffer of mbarriers: the arrivals that end a phase of each}
+CLUSTERS = "explicit_clusters"  # the fact: the buffers of mbarriers in kernels with clusters
+
+
+def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    """Collects the mbarriers. Raises UnsupportedError for explicit forms that the architecture does not have."""
+    if not has_dialect_calls(func.body, KIND):
+        return func
+    if "wgmma" not in env.capabilities.features:
+        refuse_dialects(func.body, architecture_of(env.target).name, takes_ranges=True, expected="cuda -arch=sm_90a")
+    _refuse_stages(func.body)
+    env.facts[ALL_LIVE] = True
+    counts = env.facts.setdefault(BARRIERS, {})
+    clusters = env.facts.setdefault(CLUSTERS, set())
+    for kernel in kernels_of(func.body):
+        for call in hints_of(kernel, BARRIER_HINT):
+            mbarriers = call.rest[0].source
+            counts[mbarriers] = [int(constant(count) or 0) for count in call.rest[1:]]
+            if hints_of(kernel, "cluster_dims"):
+                clusters.add(mbarriers)
+    return func
+
+
+def _refuse_stages(body: Stmt) -> None:
+    """Raises for T.tma_copy in a T.Pipelined loop, whose stages do not use the kernel's own mbarriers."""
+    for loop in collect(body, For):
+        if int(loop.annotations.get(STAGES, 0)) < 2:
+            continue
+        for node in collect(loop.body, Evaluate):
+            call = as_tile_call(node)
+            if call is not None and call.op.name == TMA_COPY.name:
+                raise UnsupportedError(
+                    "T.tma_copy cannot stand in a T.Pipelined loop with stages",
+                    location=location_of_span(node.span),
+                    expected="T.copy in this loop, or a loop of range() or T.serial",
+                    hint="allocate slots, an mbarrier for each; in step k use slot k % stages, parity k // stages % 2",
+                )
+
+
+COLLECT_MBARRIERS = Pass("collect_mbarriers", collect_mbarriers)

@@ -1,0 +1,47 @@
+"""Initializes the mbarriers of T.alloc_barrier at the start of a kernel, before any use.
+
+PTX ISA, "mbarrier.init" and "fence.mbarrier_init": one thread initializes them. The copy engine sees them after the
+fence of that thread, the other threads after a barrier, and the other blocks of a cluster after a cluster barrier.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.lowering.hopper.collect_mbarriers import BARRIERS, CLUSTERS
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import const, load, nothing, seq
+from tilecore.ir.nodes import EQ, AllocBuffer, IfThenElse, PrimFunc, Stmt, Var, structural_map
+from tilecore.ir.tile_ops import tile_statement
+from tilecore.ir.visit import collect
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
+
+
+def init_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    counts = env.facts.get(BARRIERS, {})
+
+    def change(body: Stmt, threads: Threads) -> Stmt:
+        mbarriers = [a.buffer for a in collect(body, AllocBuffer) if a.buffer in counts]
+        if not mbarriers:
+            return body
+        other_code = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in counts else node))
+        in_cluster = any(buffer in env.facts[CLUSTERS] for buffer in mbarriers)
+        return seq([*map(AllocBuffer, mbarriers), *_initialized(mbarriers, counts, threads, in_cluster), other_code])
+
+    return func.with_body(each_kernel(func.body, change))
+
+
+def _initialized(buffers: list[Var], counts: dict[Var, Any], threads: Threads, in_cluster: bool) -> list[Stmt]:
+    inits = [
+        instructions.transaction("init", load(buffer, [const(n, "int32")]), const(count, "int32"))
+        for buffer in buffers
+        for n, count in enumerate(counts[buffer])
+    ]
+    is_first: Any = EQ(Analyzer().simplify(threads.number()), const(0, "int32"))
+    by_first_thread = IfThenElse(is_first, seq([*inits, instructions.transaction("fence_init")]), None)
+    return [by_first_thread, instructions.cluster("barrier") if in_cluster else tile_statement("sync_threads", [])]
+
+
+INIT_MBARRIERS = Pass("init_mbarriers", init_mbarriers)

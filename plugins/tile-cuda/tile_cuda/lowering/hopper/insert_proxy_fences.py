@@ -1,0 +1,108 @@
+"""Inserts proxy fences: wgmma and explicit TMA stores then see what threads write to shared memory.
+
+Both read through the asynchronous proxy. A fence of the writing thread and a barrier after it order the write before
+the reads of others (PTX ISA, "Proxies"). So a fence stands in front of every barrier that follows such a write; an
+explicit arrival at an mbarrier counts as a barrier.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.lowering.hopper.wgmma import WGMMA_GROUP
+from tile_cuda.lowering.hopper.written_tiles import written_by_threads
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.build import op_name, seq, with_body
+from tilecore.ir.nodes import (
+    AttrStmt,
+    Break,
+    Call,
+    Continue,
+    Evaluate,
+    For,
+    IfThenElse,
+    PrimFunc,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    While,
+)
+from tilecore.ir.visit import collect, jumps_out, variables
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
+from tilecore.lowering.simt.insert_barriers import BARRIER
+
+
+def insert_proxy_fences(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    return func.with_body(each_kernel(func.body, _with_fences))
+
+
+def _with_fences(body: Stmt, threads: Threads) -> Stmt:
+    groups = [node for node in collect(body, AttrStmt) if node.attr_key == WGMMA_GROUP]
+    read = {element.source for group in groups for element in collect(group, TensorLoad)}
+    stored = [call for call in collect(body, Call) if op_name(call) == instructions.TENSOR_STORE]
+    read |= {call.args[1].source for call in stored if instructions.is_explicit(call)}
+    tiles = read & written_by_threads(body)
+    if not tiles:
+        return body
+    made, _ = _Fences(tiles).statement(body, False)
+    return made
+
+
+def _is_barrier(call: Any) -> bool:
+    """Whether it lets other threads go on, which may use what was written before it."""
+    return op_name(call) == BARRIER or instructions.is_explicit_arrival(call)
+
+
+class _Fences:
+    """Inserts fences. Each method returns the statement with its fences and whether a write follows the last fence."""
+
+    def __init__(self, tiles: set[Var]) -> None:
+        self.tiles = tiles
+        self.jumps: list[dict[type, bool]] = []  # for each loop around: is a write not fenced at such a jump?
+
+    def statement(self, node: Stmt, dirty: bool) -> tuple[Stmt, bool]:
+        if isinstance(node, SeqStmt):
+            parts = []
+            for part in node.seq:
+                made, dirty = self.statement(part, dirty)
+                parts.append(made)
+            return seq(parts), dirty
+        if isinstance(node, Evaluate) and _is_barrier(node.value):
+            return (seq([instructions.fence_async(), node]) if dirty else node), False
+        if isinstance(node, (Break, Continue)):
+            self.jumps[-1][type(node)] |= dirty
+            return node, False  # nothing is behind it
+        if not any(map(_is_barrier, collect(node, Call))) and not jumps_out(node):
+            return node, dirty or self._writes(node)
+        return self._compound(node, dirty)
+
+    def _compound(self, node: Any, dirty: bool) -> tuple[Stmt, bool]:
+        if isinstance(node, (For, While)):
+            body, after, after_break = self._iteration(node.body, dirty)
+            if after and not dirty:  # so begins the next iteration
+                body, after, after_break = self._iteration(node.body, True)
+            made = with_body(node, body) if isinstance(node, For) else While(node.condition, body, span=node.span)
+            return made, dirty or after or after_break
+        if isinstance(node, IfThenElse):
+            then, after = self.statement(node.then_case, dirty)
+            other, after_other = None, dirty
+            if node.else_case is not None:
+                other, after_other = self.statement(node.else_case, dirty)
+            return IfThenElse(node.condition, then, other, span=node.span), after or after_other
+        body, dirty = self.statement(node.body, dirty)
+        return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), dirty
+
+    def _iteration(self, body: Stmt, dirty: bool) -> tuple[Stmt, bool, bool]:
+        """An iteration with its fences; whether a write is not fenced at the next one; whether one is not at a break."""
+        self.jumps.append({Break: False, Continue: False})
+        made, after = self.statement(body, dirty)
+        jumps = self.jumps.pop()
+        return made, after or jumps[Continue], jumps[Break]
+
+    def _writes(self, node: Stmt) -> bool:
+        return bool(written_by_threads(node) & self.tiles & variables(node))
+
+
+INSERT_PROXY_FENCES = Pass("insert_proxy_fences", insert_proxy_fences)

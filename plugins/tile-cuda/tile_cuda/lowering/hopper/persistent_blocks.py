@@ -1,0 +1,123 @@
+"""Makes a kernel persistent: one block for each multiprocessor, which processes blocks of the user's grid in turn.
+
+The tiles of the next block are loaded while the results of the one before are stored. The user's blocks are taken in
+panels of rows, so that blocks that run at the same time share tiles in the L2 cache; T.use_swizzle sets the height of
+a panel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import cast, const, constant, dtype_of, nothing, seq
+from tilecore.ir.nodes import (
+    AttrStmt,
+    Bind,
+    Evaluate,
+    For,
+    ForKind,
+    IterVar,
+    Range,
+    Stmt,
+    Var,
+    structural_map,
+    tirx,
+)
+from tilecore.ir.ranges import within
+from tilecore.ir.tile_ops import as_tile_call, tile_statement
+from tilecore.lowering.simt.insert_barriers import BLOCKS
+from tilecore.lowering.simt.rasterize_blocks import HINT, Panels, in_panels, panels_of
+
+PANEL_ROWS = 8  # rows of blocks in a panel without T.use_swizzle
+
+
+class Tiles:
+    """The user's blocks by a linear index; or clusters of two along ``cluster_axis``. axes: the grid's, x first."""
+
+    def __init__(self, levels: list[AttrStmt], kernel: Stmt, cluster_axis: AttrStmt | None = None) -> None:
+        by_tag = {str(level.node.thread_tag): level for level in levels}
+        self.axes = [by_tag[f"blockIdx.{x}"] for x in "xyz" if f"blockIdx.{x}" in by_tag]
+        self.panels = panels_of(kernel) or Panels(PANEL_ROWS, True)
+        self.cluster_axis = cluster_axis
+        if cluster_axis is not None:
+            self._group_in_clusters(cluster_axis)
+
+    def _group_in_clusters(self, cluster_axis: AttrStmt) -> None:
+        axis_index = next(n for n, axis in enumerate(self.axes) if axis.same_as(cluster_axis))
+        var = cluster_axis.node.var
+        self.cluster_index = Var(f"{var.name}_pair", dtype_of(var))
+        count = const((constant(cluster_axis.value) or 0) // CLUSTER_BLOCKS, dtype_of(var))
+        domain = Range.from_min_extent(const(0, dtype_of(var)), count)
+        axis = IterVar(domain, self.cluster_index, IterVar.ThreadIndex, cluster_axis.node.thread_tag)
+        self.axes[axis_index] = AttrStmt(axis, "thread_extent", count, nothing())
+        if axis_index == (1 if self.panels.by_rows else 0):
+            self.panels = Panels(max(1, self.panels.size // CLUSTER_BLOCKS), self.panels.by_rows)
+
+    @property
+    def total(self) -> Any:
+        total: Any = const(1, "int32")
+        for axis in self.axes:
+            total = total * cast(axis.value, "int32")
+        return Analyzer().simplify(total)
+
+    def of_block(self, tile: Var, rank: Any) -> list[Stmt]:
+        """Definitions of the user's block indices for a linear index and the block's rank in its cluster."""
+        definitions = self.indices(tile)
+        if self.cluster_axis is not None:
+            var, dtype = self.cluster_axis.node.var, dtype_of(self.cluster_axis.node.var)
+            value = self.cluster_index * const(CLUSTER_BLOCKS, dtype) + rank.astype(dtype)
+            definitions += [Bind(var, value), within(var, self.cluster_axis.value)]
+        return definitions
+
+    def indices(self, tile: Var) -> list[Stmt]:
+        """Definitions of the indices along the axes for a linear index."""
+        if len(self.axes) == 2 and self.panels.size > 1 and all(constant(axis.value) != 1 for axis in self.axes):
+            across, down = self.axes
+            return in_panels(tile, across, down, self.panels, "int32")
+        definitions: list[Stmt] = []
+        remaining: Any = tile
+        for axis_index, axis in enumerate(self.axes):
+            var, extent = axis.node.var, cast(axis.value, "int32")
+            value = remaining if axis_index == len(self.axes) - 1 else tirx.floormod(remaining, extent)
+            definitions += [Bind(var, Analyzer().simplify(cast(value, dtype_of(var)))), within(var, axis.value)]
+            remaining = tirx.floordiv(remaining, extent)
+        return definitions
+
+
+def with_persistent_blocks(
+    levels: list[AttrStmt], code: Stmt, blocks: int, kernel: Stmt, cluster_axis: AttrStmt | None = None
+) -> tuple[list[AttrStmt], Stmt]:
+    """The kernel's axes and code with ``blocks`` persistent blocks.
+
+    cluster_axis: the axis along which two of the user's blocks are processed side by side, by blocks 2 n and 2 n + 1;
+    ``blocks`` is even then.
+    """
+    tiles = Tiles(levels, kernel, cluster_axis)
+    block, wave, tile = Var("block", "int32"), Var("wave", "int32"), Var("tile", "int32")
+    together = 1 if cluster_axis is None else CLUSTER_BLOCKS
+    many, one = const(blocks // together, "int32"), const(1, "int32")
+    first = block if cluster_axis is None else tirx.floordiv(block, const(together, "int32"))
+    rank = tirx.floormod(block, const(together, "int32"))
+    waves = Analyzer().simplify(tirx.floordiv(tiles.total + many - one - first, many))
+    body = [
+        Bind(tile, wave * many + first), within(tile, tiles.total), *tiles.of_block(tile, rank), _without_hint(code)
+    ]  # fmt: skip
+    loop = For(wave, const(0, "int32"), waves, ForKind.SERIAL, seq(body), annotations={BLOCKS: 1})
+    all_blocks = const(blocks, "int32")
+    axis = IterVar(Range.from_min_extent(const(0, "int32"), all_blocks), block, IterVar.ThreadIndex, "blockIdx.x")
+    threads = [level for level in levels if not str(level.node.thread_tag).startswith("blockIdx")]
+    statements: list[Stmt] = [within(block, all_blocks), loop]
+    if cluster_axis is not None:
+        statements.insert(0, tile_statement("annotate", ["cluster_dims", CLUSTER_BLOCKS, 1, 1]))
+    return [AttrStmt(axis, "thread_extent", all_blocks, nothing()), *threads], seq(statements)
+
+
+def _without_hint(code: Stmt) -> Stmt:
+    def drop(node: Evaluate) -> Stmt:
+        call = as_tile_call(node)
+        is_hint = call is not None and call.op.name == "annotate" and str(call.key) == HINT
+        return nothing() if is_hint else node
+
+    return structural_map(code, (Evaluate, drop))

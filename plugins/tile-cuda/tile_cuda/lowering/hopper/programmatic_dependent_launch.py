@@ -1,0 +1,59 @@
+"""Programmatic dependent launch: a kernel of a function starts while the kernel before it ends.
+
+Each kernel but the first is launched early and waits, before it accesses memory, until the kernel before it has ended.
+Each kernel but the last signals at the end of its code that the next one may start. Launches before and after the
+function are not concerned. CUDA C++ Programming Guide, "Programmatic Dependent Launch".
+"""
+
+from __future__ import annotations
+
+import json
+
+from tile_cuda import instructions
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.build import seq
+from tilecore.ir.nodes import IRModule, PrimFunc
+from tilecore.transform import PassConfigKey
+
+FEATURE = "programmatic_launch"
+
+
+def programmatic_dependent_launch(module: IRModule, env: PassEnv) -> IRModule:
+    functions = list(module.functions.items())
+    off = env.config.get(str(PassConfigKey.TL_DISABLE_KERNEL_OVERLAP))
+    if len(functions) < 2 or off or FEATURE not in env.capabilities.features:
+        return module
+    lowered: dict[str, PrimFunc] = {}
+    read: set[str] = set()
+    written: set[str] = set()
+    for index, (var, func) in enumerate(functions):
+        body = func.body
+        access = {str(name): str(how) for name, how in func.attrs["simt.access"].items()}
+        if index:
+            func = _without_early_access(func, access, read, written)
+            body = seq([instructions.grid("wait"), body])
+            facts = {**json.loads(str(func.attrs.get("simt.launch") or "{}")), "programmatic": True}
+            func = func.with_attr("simt.launch", json.dumps(facts, sort_keys=True))
+        if index < len(functions) - 1:
+            body = seq([body, instructions.grid("release")])
+        lowered[str(var.name_hint)] = func.with_body(body)
+        read |= {name for name, how in access.items() if "r" in how}
+        written |= {name for name, how in access.items() if "w" in how}
+    env.note("notes", {"text": "each kernel is launched while the kernel before it ends"})
+    return IRModule(lowered)
+
+
+def _without_early_access(func: PrimFunc, access: dict[str, str], read: set[str], written: set[str]) -> PrimFunc:
+    """Drops const and restrict from the buffers that earlier kernels write, or that they read and this one writes.
+
+    With const or restrict the compiler might move accesses in front of the wait.
+    """
+    late = {name for name, how in access.items() if name in written or ("w" in how and name in read)}
+    if not late:
+        return func
+    changed = {name: "rw" if name in late and how == "r" else how for name, how in access.items()}
+    func = func.with_attr("simt.access", changed)
+    return func.with_attr("simt.may_alias", sorted(late | set(map(str, func.attrs.get("simt.may_alias") or ()))))
+
+
+PROGRAMMATIC_DEPENDENT_LAUNCH = Pass("programmatic_dependent_launch", programmatic_dependent_launch)

@@ -1,0 +1,69 @@
+"""TMA loads: one thread of the producer warp starts a copy by a tensor map, whose bytes count on an mbarrier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS
+from tile_cuda.lowering.hopper.column_blocks import ColumnBlocks, column_blocks_of
+from tile_cuda.lowering.hopper.pipelines import tiling_of_load
+from tile_cuda.lowering.hopper.specialize_warps import PIPELINES
+from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling
+from tile_cuda.lowering.hopper.warp_roles import MULTICAST, TMA
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
+from tilecore.ir.build import const, constant, load, seq
+from tilecore.ir.layout import BufferLayout
+from tilecore.ir.nodes import Stmt
+from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering.analysis.assumptions import DIVISORS
+
+MAPS = "tensor_maps"  # the fact: the MapTable of the function's kernels
+
+
+def matches(call: TileCall, env: PassEnv) -> str | None:
+    return None if TMA in call.hints else "no producer warp does it"
+
+
+def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
+    buffer = call.dst.source
+    blocks = column_blocks_of(buffer)
+    shape = tuple(int(constant(size) or 0) for size in buffer.shape)
+    return {buffer: BufferLayout("row by row", shape, list) if blocks is None else blocks.layout}
+
+
+def lower(call: TileCall, env: PassEnv) -> Stmt:
+    buffer = call.dst.source
+    blocks = column_blocks_of(buffer)
+    slot, first_row, *_ = (r.min for r in call.dst.region)
+    tiling = tiling_of_load(call, env.facts[DIVISORS], slots=1)
+    assert isinstance(tiling, Tiling)  # the pass that set the hint has checked it
+    row, column, mask = first_row, const(0, "int32"), 0
+    if MULTICAST in call.hints:
+        tiling, row, column = _half_of_this_block(tiling, blocks)
+        mask = (1 << CLUSTER_BLOCKS) - 1
+    barrier = load(env.facts[PIPELINES][buffer].full, [slot])
+    name = env.facts.setdefault(MAPS, MapTable()).name_of(tiling)
+    outer = [const(0, "int32")] * (len(buffer.shape) - 3)
+    loads = []
+    for box_index, (block, _) in enumerate(tiling.boxes):
+        block_column = const(block * (blocks.columns if blocks is not None else 0), "int32")
+        first = load(buffer, [slot, *outer, *([row] if len(buffer.shape) > 2 else []), column + block_column])
+        loads.append(instructions.tensor_load(name, first, barrier, tiling.coordinates(box_index), call.span, mask))
+    return seq(loads)
+
+
+def _half_of_this_block(tiling: Tiling, blocks: ColumnBlocks | None) -> tuple[Tiling, Any, Any]:
+    """The half that this block of a cluster loads, and the row and the column of the tile where it begins."""
+    assert blocks is not None
+    axis = tiling.half_along(blocks)
+    assert axis is not None  # cluster_multicast has checked it
+    half, before = tiling.half(axis, instructions.cluster_rank())
+    zero = const(0, "int32")
+    if axis == 1:
+        return half, before, zero
+    return half, zero, before if axis == 0 else before * const(blocks.columns, "int32")
+
+
+TMA_LOAD = TileOpImpl("copy", "tensor map", lower, matches, priority=50, late=True, needs_layouts=True, layouts=layouts)

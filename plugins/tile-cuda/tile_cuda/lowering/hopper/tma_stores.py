@@ -1,0 +1,219 @@
+"""TMA stores: copies of wgmma accumulators to global memory by tensor maps.
+
+Each warp converts 16 rows of its accumulators at a time to the tensor's element type and writes them to shared memory
+of its own by ``stmatrix``; then one of its threads starts the store. Only the next write to that memory waits for the
+store, so that stores overlap with the matrix products of the block's next tile. Elements outside of the tensor are not
+stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.architectures import WARP
+from tile_cuda.lowering.hopper.column_blocks import ColumnBlocks
+from tile_cuda.lowering.hopper.lower_warp_roles import WARP_BARRIER
+from tile_cuda.lowering.hopper.specialize_warps import TENSORS
+from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
+from tile_cuda.lowering.hopper.tma_loads import MAPS
+from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, wgmma_config_of
+from tile_cuda.operations import WGMMA_GEMM
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
+from tilecore.dtypes import dtype as DType
+from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, seq, store
+from tilecore.ir.nodes import (
+    EQ,
+    AllocBuffer,
+    AttrStmt,
+    BufferRegion,
+    Call,
+    Evaluate,
+    ForKind,
+    IfThenElse,
+    Range,
+    Stmt,
+    TensorLoad,
+    TensorRegion,
+    Var,
+    tirx,
+)
+from tilecore.ir.regions import is_whole
+from tilecore.ir.scopes import is_fragment, is_global
+from tilecore.ir.tile_ops import TileCall, as_tile_call
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect
+from tilecore.lowering.analysis.assumptions import DIVISORS
+from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN
+from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.note_ranges import threads_of_call
+from tilecore.transform import PassConfigKey
+
+ROWS_AT_ONCE = 16  # of a warp
+WIDEST = 64  # columns of a store
+_OFF = (PassConfigKey.TL_DISABLE_TENSOR_STORE, PassConfigKey.TL_DISABLE_TMA_LOWER)
+_TYPES = ("float16", "bfloat16")
+
+
+def matches(call: TileCall, env: PassEnv) -> str | None:
+    for key in _OFF:
+        if env.config.get(str(key)):
+            return f"{key.name} is set"
+    if call.hints.get("disable_tma"):
+        return "disable_tma=True"
+    if not (is_fragment(call.src.source) and is_whole(call.src) and is_global(call.dst.source)):
+        return "it does not copy a whole fragment to global memory"
+    if dtype_of(call.dst.source) not in _TYPES:
+        return f"stmatrix does not store {dtype_of(call.dst.source)}"
+    if call.dst.source not in env.facts[TENSORS]:
+        return f"{call.dst.source.name} is a view"
+    config = _config_of_accumulator(call.src.source, env)
+    if isinstance(config, str):
+        return config
+    if _is_read(call.dst.source, env):
+        return f"the kernel reads {call.dst.source.name}"
+    tiling = _tiling(call, config, const(0, "int32"), const(0, "int32"), env)
+    return tiling if isinstance(tiling, str) else None
+
+
+def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
+    config = _config_of_accumulator(call.src.source, env)
+    assert isinstance(config, WgmmaConfig)
+    return {call.src.source: config.layout_of_c()}
+
+
+def lower(call: TileCall, env: PassEnv) -> Stmt:
+    return _Lowering(call, env).run()
+
+
+class _Lowering:
+    def __init__(self, call: TileCall, env: PassEnv) -> None:
+        self.call, self.env, self.binding = call, env, env.facts["binding"]
+        config = _config_of_accumulator(call.src.source, env)
+        assert isinstance(config, WgmmaConfig)
+        self.p = p = config
+        self.width = width_of(p)
+        self.parts = p.n_tiles * p.columns // self.width
+        self.slabs = 2 if self.parts * p.m_tiles % 2 == 0 else 1
+        self.dtype = dtype_of(call.dst.source)
+        self.warp, self.lane = self.binding.thread // WARP, self.binding.thread % WARP
+        shape = (self.binding.threads // WARP, self.slabs, ROWS_AT_ONCE, self.width)
+        self.blocks = _blocks(shape, self.dtype)
+        self.staging = tirx.decl_buffer(list(shape), self.dtype, "stored", scope="shared", layout=None)
+        env.facts["layouts"][self.staging] = replace(self.blocks.layout, alone=True)  # stores read it late
+
+    def run(self) -> Stmt:
+        statements: list[Stmt] = [AllocBuffer(self.staging)]
+        group, warp = self.binding.thread // GROUP, self.warp % 4
+        row = group % self.p.along_m * (self.p.m_tiles * ROWS) + warp * ROWS_AT_ONCE
+        column = group // self.p.along_m * (self.parts * self.width) if self.p.along_n > 1 else const(0, "int32")
+        for i in range(self.p.m_tiles):
+            for part in range(self.parts):
+                at = row + const(i * ROWS, "int32"), column + const(part * self.width, "int32")
+                statements.append(self._part(i, part, *at))
+        return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), seq(statements), span=self.call.span)
+
+    def _part(self, i: int, part: int, row: Any, column: Any) -> Stmt:
+        slab = const((i * self.parts + part) % self.slabs, "int32")
+        tiling = _tiling(self.call, self.p, row, column, self.env)
+        assert isinstance(tiling, Tiling)
+        name = self.env.facts.setdefault(MAPS, MapTable()).name_of(tiling)
+        zero = const(0, "int32")
+        first = load(self.staging, [self.warp, slab, zero, zero])
+        start_store = [
+            instructions.tensor_store(name, first, tiling.coordinates(0), self.call.span),
+            instructions.stores("commit_stores"),
+        ]
+        return seq(
+            [
+                self._by_first_lane([instructions.stores("wait_stores_read", self.slabs - 1)]),
+                _warp_barrier(),
+                self._write_staging(i, part, slab),
+                instructions.fence_async(),
+                _warp_barrier(),
+                self._by_first_lane(start_store),
+            ]
+        )
+
+    def _write_staging(self, i: int, part: int, slab: Any) -> Stmt:
+        """Writes 16 rows of accumulators to the staging memory, 16 columns at a time."""
+        accumulators = self.binding.registers[self.call.src.source]
+        base = i * (self.parts * self.width // 2) + part * (self.width // 2)
+        row, half = self.lane % ROWS_AT_ONCE, self.lane // ROWS_AT_ONCE * 8
+
+        def columns(q: Any) -> Stmt:
+            packed = tirx.decl_buffer([8], self.dtype, "taken", scope="local", layout=None)
+
+            def pack(element: Any) -> Stmt:
+                accumulator = load(accumulators, [q * 8 + element + const(base, "int32")])
+                return store(packed, cast(accumulator, self.dtype), [element])
+
+            to = load(self.staging, [self.warp, slab, row, q * ROWS_AT_ONCE + half])
+            source = load(packed, [const(0, "int32")])
+            steps = loop(const(8, "int32"), pack, name="n", kind=ForKind.UNROLLED)
+            return seq([AllocBuffer(packed), steps, instructions.stmatrix(to, source, 4)])
+
+        return loop(const(self.width // ROWS_AT_ONCE, "int32"), columns, name="q", kind=ForKind.UNROLLED)
+
+    def _by_first_lane(self, statements: list[Stmt]) -> Stmt:
+        return IfThenElse(EQ(self.lane, const(0, "int32")), seq(statements), None)
+
+
+def _warp_barrier() -> Stmt:
+    return Evaluate(Call(WARP_BARRIER, [], ret_ty="void"))
+
+
+def width_of(p: WgmmaConfig) -> int:
+    """The columns of a store; 0 where a warpgroup's columns are not a multiple of 16."""
+    columns = p.n_tiles * p.columns
+    return next((w for w in (WIDEST, 32, 16) if columns % w == 0), 0)
+
+
+def _blocks(shape: tuple[int, ...], dtype: str) -> ColumnBlocks:
+    return ColumnBlocks(shape, shape[-1] * DType(dtype).bytes, shape[-1])
+
+
+def _config_of_accumulator(sums: Var, env: PassEnv) -> WgmmaConfig | str:
+    """The configuration of the wgmma operations whose accumulators these are; or why there is none."""
+    configs = []
+    for node in collect(env.facts[UNCHOSEN].body, Evaluate):
+        call = as_tile_call(node)
+        if call is not None and call.op.name in ("gemm", WGMMA_GEMM.name) and call.c.source.same_as(sums):
+            configs.append(wgmma_config_of(call, env, threads_of_call(call, env)))
+    if not configs or isinstance(configs[0], str):
+        return "its source is not an accumulator of wgmma"
+    first = configs[0]
+    if any(isinstance(config, str) or config.layout_of_c() != first.layout_of_c() for config in configs):
+        return "several wgmma operations want different layouts of its source"
+    if first.shape.c != "float32" or dtype_of(sums) != "float32":
+        return "its source is not float32"
+    return first if width_of(first) else f"the columns of a warpgroup, of {first.n}, are not a multiple of 16"
+
+
+def _tiling(call: TileCall, p: WgmmaConfig, row: Any, column: Any, env: PassEnv) -> Tiling | str:
+    """The tensor map of one warp's store, whose first element is (row, column) of the tile; or why there is none."""
+    axes = [axis for axis, r in enumerate(call.dst.region) if constant(r.extent) != 1]
+    if [constant(call.dst.region[axis].extent) for axis in axes] != [p.m, p.n]:
+        return "the shape of the tile is not that of the tensor's region"
+    width = width_of(p)
+    region = list(call.dst.region)
+    for axis, extent, offset in zip(axes, (ROWS_AT_ONCE, width), (row, column), strict=True):
+        first = region[axis].min
+        region[axis] = Range.from_min_extent(first + offset.astype(dtype_of(first)), const(extent, dtype_of(first)))
+    shape = (ROWS_AT_ONCE, width)
+    part: TensorRegion = BufferRegion(call.dst.source, region)
+    return tiling_of(part, shape, _blocks(shape, dtype_of(call.dst.source)), env.facts[DIVISORS])
+
+
+def _is_read(tensor: Var, env: PassEnv) -> bool:
+    body = env.facts[UNCHOSEN].body
+    roots = memory_roots(body)
+    read = {load.source for load in collect(body, TensorLoad)}
+    calls = (as_tile_call(node) for node in collect(body, Evaluate))
+    read |= {c.args[name].source for c in calls if c is not None for name in c.op.reads}
+    return any(roots.get(buffer, buffer).same_as(tensor) for buffer in read)
+
+
+TMA_STORE = TileOpImpl("copy", "tensor store", lower, matches, priority=40, late=True, fragments=fragments)

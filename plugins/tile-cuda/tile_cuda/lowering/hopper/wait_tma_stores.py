@@ -1,0 +1,64 @@
+"""Makes the warps of a kernel wait, at its end, for the TMA stores that they have started.
+
+The shared memory that the stores read must live until then, so it is allocated in front of all code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_cuda import instructions
+from tile_cuda.architectures import WARP
+from tile_cuda.lowering.hopper.specialize_warps import ROLE
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import const, load, nothing, op_name, seq
+from tilecore.ir.nodes import (
+    EQ,
+    AllocBuffer,
+    AttrStmt,
+    Call,
+    IfThenElse,
+    PrimFunc,
+    Stmt,
+    structural_map,
+    structural_mutate,
+)
+from tilecore.ir.visit import collect
+from tilecore.lowering.analysis.kernels import Threads, each_kernel
+
+
+def wait_tma_stores(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    return func.with_body(each_kernel(func.body, _with_wait))
+
+
+def _with_wait(body: Stmt, threads: Threads) -> Stmt:
+    sources = [c.args[1] for c in collect(body, Call) if _needs_wait(c)]
+    if not sources:
+        return body
+    memory = {element.source: element for element in sources}
+    first = [_first_element(element) for element in memory.values()]
+    allocations = [node for node in collect(body, AllocBuffer) if node.buffer in memory]
+    body = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in memory else node))
+    lane = Analyzer().simplify(threads.number() % WARP)
+    wait = IfThenElse(EQ(lane, const(0, "int32")), instructions.stores("wait_stores", 0, first), None)
+    if not any(node.attr_key == ROLE for node in collect(body, AttrStmt)):
+        return seq([*allocations, body, wait])
+
+    def role(node: AttrStmt, mutator: Any) -> Any:
+        if node.attr_key != ROLE or str(node.value.value) != "consumer":
+            return mutator.default_mutate(node)
+        return AttrStmt(node.node, node.attr_key, node.value, seq([*allocations, node.body, wait]), span=node.span)
+
+    return structural_mutate(body, [(AttrStmt, role)])
+
+
+def _needs_wait(call: Call) -> bool:
+    return op_name(call) == instructions.TENSOR_STORE and not instructions.is_explicit(call)
+
+
+def _first_element(element: Any) -> Any:
+    return load(element.source, [const(0, "int32")] * len(element.indices))
+
+
+WAIT_TMA_STORES = Pass("wait_tma_stores", wait_tma_stores)

@@ -1,0 +1,54 @@
+"""Placing pieces of memory: none over another that lives at the same time, and few in one bank."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tile_tpu.lowering.bank_allocator import Memory, Request, allocate, bank_conflicts, peak_bytes
+
+
+@st.composite
+def problems(draw):
+    count = draw(st.integers(1, 14))
+    requests = []
+    for _ in range(count):
+        first = draw(st.integers(0, 30))
+        requests.append(Request(draw(st.integers(1, 40)) * 64, first, first + draw(st.integers(0, 12))))
+    numbers = st.integers(0, count - 1)
+    drawn = draw(st.dictionaries(st.tuples(numbers, numbers), st.integers(1, 50), max_size=12))
+    pairs = {(min(p), max(p)): w for p, w in drawn.items() if p[0] != p[1]}
+    return requests, pairs
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), st.integers(1, 24))
+def test_pieces_that_live_together_never_overlap(problem, banks):
+    requests, pairs = problem
+    memory = Memory(512 * banks, 64, 512)
+    found = allocate(requests, pairs, memory)
+    if found is None:
+        assert peak_bytes(requests) * 2 > memory.size  # nothing much smaller is refused
+        return
+    for i, (request_, address) in enumerate(zip(requests, found, strict=True)):
+        assert address % 64 == 0
+        assert 0 <= address <= memory.size - request_.size
+        for other, there in list(zip(requests, found, strict=True))[:i]:
+            assert not request_.overlaps(other) or address + request_.size <= there or there + other.size <= address
+
+
+@settings(max_examples=50, deadline=None)
+@given(problems())
+def test_banks_are_kept_apart_where_there_is_room(problem):
+    requests, pairs = problem
+    memory = Memory(64 * 4096, 64, 4096)
+    found = allocate(requests, pairs, memory)
+    assert found is not None
+    assert not bank_conflicts(requests, found, pairs, memory.bank)
+
+
+def test_conflicts_are_those_that_weigh_least():
+    requests = [Request(512, 0, 9), Request(512, 0, 9), Request(512, 0, 9)]
+    memory = Memory(2048, 64, 1024)
+    found = allocate(requests, {(0, 1): 100, (0, 2): 1, (1, 2): 100}, memory)
+    assert found is not None
+    assert bank_conflicts(requests, found, {(0, 1): 100, (0, 2): 1, (1, 2): 100}, 1024) == {(0, 2): 1}
