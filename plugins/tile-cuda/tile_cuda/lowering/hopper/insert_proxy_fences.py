@@ -95,7 +95,7 @@ class _Fences:
         return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), dirty
 
     def _iteration(self, body: Stmt, dirty: bool) -> tuple[Stmt, bool, bool]:
-        """An iteration with its fences; whether a write is not fenced at the next one; whether one is not at a break."""
+        """An iteration with its fences; is a write not fenced where the next one begins? where a break ends it?"""
         self.jumps.append({Break: False, Continue: False})
         made, after = self.statement(body, dirty)
         jumps = self.jumps.pop()
