@@ -117,7 +117,7 @@ def load(name: str) -> ModuleType:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_examples_say_how_they_are_explained(path):
     """The calls in EXPLAIN make kernels; every kernel of the file is among them."""
-    from tilecore.survey.kernels import Kernel, kernels_of
+    from tilecore.target_report.kernels import Kernel, kernels_of
 
     kernels = kernels_of(load(path.stem), None, ())
     assert kernels

@@ -27,7 +27,7 @@ lowering
 codegen
 compiler
 simulate backends profiler interpreter pictures
-jit survey autotune
+jit target_report autotune
 autotuner env layout math engine
 testing demo scaffold
 commands cli __main__

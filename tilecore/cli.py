@@ -1,7 +1,7 @@
-"""The command line.
+"""Defines the command line.
 
-Built on argparse: a listing has to appear in 200 ms, and typer's own imports take most of that.
-Each command lives in a module of tilecore/commands with ``run(arguments) -> exit code``, imported when it is called.
+It uses argparse because listings must appear in 200 ms, and typer's imports take most of that.
+Each command is a module of tilecore/commands with ``run(arguments) -> exit code``, imported when it is called.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Entry point of the ``tilecore`` script; tilecore's own errors are shown without a traceback."""
+    """Entry point of the ``tilecore`` script; TilecoreErrors are printed without a traceback."""
     from tilecore.errors import TilecoreError
 
     arguments = _parser().parse_args(words)
@@ -28,7 +28,7 @@ def main(words: Sequence[str] | None = None) -> None:
         code = 1
     except KeyboardInterrupt:
         code = 130
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code)
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Unlike argparse's own action, it reads the version only when it is asked for."""
+    """Prints the version; unlike argparse's action it reads the version only when it is needed."""
 
     def __init__(self, *names: object, **facts: object) -> None:
         super().__init__(*names, nargs=0, **facts)  # type: ignore[arg-type, misc]
@@ -63,7 +63,7 @@ class _Version(argparse.Action):
 
 @dataclass(frozen=True)
 class _Command:
-    """One command; the first line of ``text`` is its line in the list of commands. options: what adds its options."""
+    """One command. text: its description; the first line is shown in the list of commands. options: add its options."""
 
     name: str
     text: str
@@ -90,7 +90,7 @@ def _json(parser: argparse.ArgumentParser) -> None:
 
 def _timeout(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--timeout", type=float, default=20.0, metavar="SECONDS", help="how long each backend may take (default 20)"
+        "--timeout", type=float, default=20.0, metavar="SECONDS", help="time limit for each backend (default: 20)"
     )
 
 
@@ -100,34 +100,42 @@ def _cache_action(parser: argparse.ArgumentParser) -> None:
 
 def _installed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("install",))
-    parser.add_argument("target", help="the target whose toolchain it is")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--from", dest="archive", metavar="FILE", help="an archive that you have fetched already")
-    parser.add_argument("--force", action="store_true", help="install it again where it is there")
+    parser.add_argument("target", help="the target whose toolchain is installed")
+    parser.add_argument("--yes", action="store_true", help="install without asking")
+    parser.add_argument("--from", dest="archive", metavar="FILE", help="use this archive instead of downloading it")
+    parser.add_argument("--force", action="store_true", help="install again, even if it is installed")
 
 
 def _demo_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default=None, help="the target, such as cpu (default: TILECORE_TARGET, or auto)")
-    parser.add_argument("--quick", action="store_true", help="small sizes: all of it in about a second")
+    parser.add_argument("--quick", action="store_true", help="use small sizes, which take about a second in all")
 
 
 def _explained(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kernel", metavar="FILE[:NAME]", help="a Python file, and which kernel in it")
+    parser.add_argument("kernel", metavar="FILE[:NAME]", help="a Python file, and the name of a kernel in it")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="an argument of the function that makes it"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an argument of the function that returns the kernel",
     )
     parser.add_argument("--target", default=None, help="the target, such as cpu (default: the kernel's own, or auto)")
     parser.add_argument(
         "--targets",
         action="append",
         metavar="TARGETS",
-        help='compile every kernel of the file for all installed targets ("all"), or for those between semicolons',
+        help='compile every kernel of the file for several targets: "all", or a list with semicolons',
     )
     parser.add_argument(
-        "--call", action="append", default=[], metavar="CALL", help="with --targets: a kernel with its arguments"
+        "--call",
+        action="append",
+        default=[],
+        metavar="CALL",
+        help="with --targets: a kernel with its arguments, such as 'gemm(64, 64)'",
     )
-    parser.add_argument("--layout", metavar="BUFFER", help="show where the elements of a fragment or shared buffer lie")
-    parser.add_argument("--svg", metavar="PATH", help="with --layout: write it as a drawing")
+    parser.add_argument("--layout", metavar="BUFFER", help="show the layout of a fragment or shared buffer")
+    parser.add_argument("--svg", metavar="PATH", help="with --layout: write the layout to an SVG file")
 
 
 def _passes(parser: argparse.ArgumentParser) -> None:
@@ -142,74 +150,109 @@ def _passes(parser: argparse.ArgumentParser) -> None:
 def _conformance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", required=True, help="the target, with its attributes")
     parser.add_argument(
-        "--execution-backend", default=None, metavar="NAME", help="what runs the kernels (default: auto)"
+        "--execution-backend",
+        default=None,
+        metavar="NAME",
+        help="the execution backend that runs the kernels (default: auto)",
     )
     parser.add_argument(
         "--level", type=int, default=3, choices=range(5),
-        help="the highest level tried: 0 registers, 1 compiles, 2 right on a simulated device, 3 right on hardware "
-        "(the default), 4 as fast as a floor",
+        help="the highest level to test: 0 registers, 1 compiles, 2 correct on a simulated device, 3 correct on "
+        "hardware (default), 4 at least as fast as required",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, help="of the values that kernels are given")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the kernels' input values (default: 0)")
     parser.add_argument(
-        "-k", dest="only", default="", metavar="WORDS", help="only cases whose names match (as pytest -k)"
+        "-k", dest="only", default="", metavar="WORDS", help="run only cases whose names match (as in pytest -k)"
     )
-    parser.add_argument("-j", "--jobs", type=int, default=1, help="processes that run cases (with pytest-xdist)")
-    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write the outcome as JSON")
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=1, help="number of parallel processes (needs pytest-xdist; default: 1)"
+    )
+    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write the results to a file as JSON")
 
 
 def _new_backend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="the target's name: lower-case letters, digits and _")
-    parser.add_argument("--into", type=Path, default=None, metavar="FOLDER", help="where to (default: ./tile-NAME)")
+    parser.add_argument(
+        "--into", type=Path, default=None, metavar="FOLDER", help="the folder to write to (default: ./tile-NAME)"
+    )
 
 
 def _fuzzed(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--target", default="cpu", help='the target, such as cpu or "acme -chip=a1" (default cpu)')
+    add("--target", default="cpu", help='the target, such as cpu or "acme -chip=a1" (default: cpu)')
     add(
         "--execution-backend",
         metavar="NAME",
-        help="how kernels are launched, such as sim (default: the first that can)",
+        help="the execution backend that runs the kernels, such as sim (default: auto)",
     )
-    add("--count", type=int, metavar="N", help="how many kernels (default 200)")
-    add("--minutes", type=float, metavar="M", help="after which all ends; with --count, whichever ends first")
-    add("--seed", type=int, default=0, metavar="S", help="the first kernel's; the next ones count on (default 0)")
-    add("--only", type=int, metavar="S", help="the kernel of this seed alone")
-    add("--out", default="fuzz-findings", metavar="DIR", help="where findings are written (default ./fuzz-findings)")
-    add("--json", metavar="FILE", help="where the numbers and findings are kept as JSON, also while it runs")
-    add("--jobs", type=int, default=1, metavar="J", help="kernels at a time, each in a process of its own (default 1)")
-    add("--timeout", type=float, default=60.0, metavar="SECONDS", help="after which a kernel hangs (default 60)")
+    add("--count", type=int, metavar="N", help="number of kernels (default: 200)")
+    add(
+        "--minutes",
+        type=float,
+        metavar="M",
+        help="stop after this many minutes; with --count, at whichever comes first",
+    )
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="seed of the first kernel; the following seeds count up (default: 0)",
+    )
+    add("--only", type=int, metavar="S", help="run only the kernel of this seed")
+    add(
+        "--out",
+        default="fuzz-findings",
+        metavar="DIR",
+        help="the folder that findings are written to (default: ./fuzz-findings)",
+    )
+    add("--json", metavar="FILE", help="write counts and findings to a JSON file, also during the run")
+    add(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="J",
+        help="number of parallel kernels, each in its own process (default: 1)",
+    )
+    add(
+        "--timeout",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="time limit for a kernel; a slower one counts as a hang (default: 60)",
+    )
     add(
         "--python",
         action="store_true",
-        help="random bodies of statements instead, each compared with what CPython makes of it",
+        help="test random Python statements instead, and compare each result with CPython",
     )
-    add("--metamorphic", action="store_true", help="try each with other tiles, stages and threads too")
-    add("--module", dest="offers", metavar="NAME", help="a module to import first, which registers backends of its own")
+    add("--metamorphic", action="store_true", help="also run each kernel with other tile sizes, stages and threads")
+    add("--module", dest="offers", metavar="NAME", help="a module to import first, which may register backends")
 
 
 _COMMANDS = (
     _Command(
         "targets",
         "list the installed targets: status, device, aliases, package\n\n"
-        "A broken backend is listed with its reason and what to do; the command still succeeds.\n"
+        "For a broken backend the reason and a remedy are printed; the exit code is still 0.\n"
         "Status: ok, slow, broken, clash (two packages), hung, crashed.",
         "  tilecore targets\n  tilecore targets --json",
         (_json, _timeout),
     ),
     _Command(
         "doctor",
-        "check the installation and say how to fix it\n\n"
-        "Versions, every backend with its tools and devices, the launcher, the cache, the environment.\n"
-        "Each backend is loaded in a process of its own, so one that hangs or crashes is only reported.\n"
-        "Exits with 1 when something is broken; optional tools that are missing are listed with their fix.",
+        "check the installation and print how to fix problems\n\n"
+        "Checks versions, every backend with its tools and devices, the launcher, the cache and the environment.\n"
+        "Each backend is loaded in its own process, so a backend that hangs or crashes is reported.\n"
+        "The exit code is 1 when something is broken. Missing optional tools are listed with a remedy.",
         "  tilecore doctor\n  tilecore doctor --json > report.json",
         (_json, _timeout),
     ),
     _Command(
         "conform",
-        "run the conformance kit on a target: how much of the language its backend has right\n\n"
-        "Cases that need what the backend does not declare are skipped, and say what. A table and the level that was\n"
-        "reached are printed. Exits with 1 if a case failed, with 2 if the kit could not run.",
+        "run the conformance kit on a target: tests of the language on its backend\n\n"
+        "Cases that need a capability which the backend does not declare are skipped, with the reason. A table and\n"
+        "the reached level are printed. The exit code is 1 if a case failed, and 2 if the kit could not run.",
         "  tilecore conform --target acme\n  tilecore conform --target acme --level 1\n"
         "  tilecore conform --target 'acme -model=2' -k reductions --seed 7 --out acme.json",
         (_conformance, _json),
@@ -225,25 +268,26 @@ _COMMANDS = (
     ),
     _Command(
         "new-backend",
-        "write the package of a backend to start from\n\n"
-        "It works at once, on a simulated device: target, lowering, code generator, toolchain, adapter, header,\n"
-        "tests, README and CI. Its README says which part to replace first.",
+        "write a package for a new backend\n\n"
+        "The package works on a simulated device and has target, lowering, code generator, toolchain, adapter,\n"
+        "header, tests, README and CI. Its README describes which part to replace first.",
         "  tilecore new-backend acme\n  tilecore new-backend acme --into ~/src/tile-acme",
         (_new_backend, _json),
     ),
     _Command(
         "toolchain",
-        "install what a target's toolchain needs, where its backend knows how to\n\n"
-        "Says what is fetched, from where, under which licence and how big it is, and asks.\n"
-        "It is kept in TILECORE_DATA_DIR, or in the user's data folder; an interrupted installation changes nothing.",
+        "install a target's toolchain, where its backend supports that\n\n"
+        "Prints what is downloaded, from where, its licence and its size, and asks before it starts.\n"
+        "The toolchain is installed in TILECORE_DATA_DIR, or in the user's data folder. An interrupted installation\n"
+        "changes nothing.",
         "  tilecore toolchain install acme\n  tilecore toolchain install acme --yes --from ~/Downloads/acme.whl",
         (_installed, _json),
     ),
     _Command(
         "cache",
         "show, check or empty the cache of compiled kernels and of the autotuner's results\n\n"
-        "stats   where it is, how much it holds (the default)\n"
-        "verify  read every entry; damaged ones are set aside, to be rebuilt; exits with 1 if there were any\n"
+        "stats   print directory, number of entries and size (default)\n"
+        "verify  read every entry; damaged entries are moved aside and rebuilt later; exit code 1 if there are any\n"
         "clear   remove every entry\n"
         "path    print the directory",
         "  tilecore cache\n  tilecore cache verify\n  TILECORE_CACHE_DIR=/somewhere tilecore cache clear",
@@ -251,14 +295,14 @@ _COMMANDS = (
     ),
     _Command(
         "explain",
-        "say how a kernel was compiled: implementations, layouts, memory, registers\n\n"
-        "The file is run as a module. NAME is a function under @T.prim_func or @tilecore.jit, or one that returns\n"
-        "such a function; it may be left out where the file has one kernel. Where the target's device is not here,\n"
-        "its simulated one will do.\n\n"
-        "With --targets: what each target makes of every kernel of the file, without a device: a table, and by source\n"
-        "line what a target refuses or does slowly, the limit, and the nearest legal change. Arguments of functions\n"
-        "that make kernels: --call, else the file's list EXPLAIN of such calls, else defaults. Exits with 1 unless\n"
-        "every target takes every kernel.",
+        "report how a kernel was compiled: implementations, layouts, memory, registers\n\n"
+        "The file is run as a module. NAME is a function under @T.prim_func or @tilecore.jit, or a function that\n"
+        "returns one; it may be left out where the file has one kernel. The simulated device is used where the\n"
+        "target's device is missing.\n\n"
+        "With --targets: compile every kernel of the file for several targets, without a device, and print a table\n"
+        "and, by source line, refused and slow statements with the limit and the nearest legal change. Arguments of\n"
+        "functions that return kernels come from --call, else from the file's list EXPLAIN of calls, else from\n"
+        "defaults. The exit code is 1 unless every target compiles every kernel.",
         "  tilecore explain examples/matmul.py:matmul --set M=256 --set N=256 --set K=256 --target cpu\n"
         "  tilecore explain kernels.py:gemm --layout C_local --svg c.svg\n"
         "  tilecore explain kernels.py --targets all\n"
@@ -269,16 +313,16 @@ _COMMANDS = (
         "demo",
         "compile, check and time well-known kernels on a target\n\n"
         "matmul, softmax, RMSNorm, flash attention, int4 matmul and a reduction, each compared with torch (with numpy\n"
-        "where torch is not installed). Exits with 1 when a result is wrong.",
+        "where torch is not installed). The exit code is 1 when a result is wrong.",
         "  tilecore demo\n  tilecore demo --target cpu --quick\n  tilecore demo --json > results.json",
         (_demo_choices, _json),
     ),
     _Command(
         "fuzz",
         "run random kernels on a target and compare each with the interpreter\n\n"
-        "A finding is a wrong result, an error that does not say what to do, a crash, or a hang. Each is cut down and\n"
-        "written to --out as a short file that runs by itself. Kernels that the target rejects with a reason are\n"
-        "counted by it. The same seed makes the same kernel. Exits with 1 when there are findings.",
+        "A finding is a wrong result, an error without a hint, a crash, or a hang. Each finding is reduced and\n"
+        "written to --out as a short file that runs by itself. Kernels that the target refuses are counted by reason.\n"
+        "The same seed gives the same kernel. The exit code is 1 when there are findings.",
         "  tilecore fuzz --target cpu --count 500 --jobs 2\n"
         '  tilecore fuzz --target "acme -chip=a1" --execution-backend sim --minutes 10 --metamorphic\n'
         "  tilecore fuzz --target cpu --only 42",

@@ -1,8 +1,8 @@
-"""The settings as attributes: ``from tilecore.env import env``, then ``env.TILELANG_CACHE_DIR`` or the name here.
+"""Offers the settings as attributes: ``from tilecore.env import env``, then ``env.TILECORE_CACHE_DIR``.
 
-Each name stands for the environment variable of tilecore that means the same. Reading gives the value that is in use;
-setting changes the variable, for this process and those that it starts. The variables themselves, their defaults and
-legal values are in ``tilecore.settings``.
+TileLang's names, such as ``env.TILELANG_CACHE_DIR``, stand for the variable of tilecore with the same meaning. Reading
+gives the current value; assigning changes the variable for this process and those that it starts. Their types,
+defaults and legal values are in ``tilecore.settings``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tilecore import settings
 from tilecore.cache import disable_cache, enable_cache, is_cache_enabled
 from tilecore.settings import SETTINGS
 
-# TileLang's names: the setting of tilecore.
+# TileLang's name: name of the setting of tilecore
 _NAMES = {
     "TILELANG_CACHE_DIR": "TILECORE_CACHE_DIR",
     "TILELANG_DISABLE_CACHE": "TILECORE_DISABLE_CACHE",
@@ -33,29 +33,29 @@ class CacheState:
 
     @staticmethod
     def enable() -> None:
-        """As :func:`tilecore.enable_cache`."""
+        """See :func:`tilecore.enable_cache`."""
         enable_cache()
 
     @staticmethod
     def disable() -> None:
-        """As :func:`tilecore.disable_cache`."""
+        """See :func:`tilecore.disable_cache`."""
         disable_cache()
 
     @staticmethod
     def is_enabled() -> bool:
-        """As :func:`tilecore.is_cache_enabled`."""
+        """See :func:`tilecore.is_cache_enabled`."""
         return is_cache_enabled()
 
 
 class Environment:
-    """The settings by name; unknown names are AttributeErrors that name the nearest."""
+    """The settings by name. An unknown name raises AttributeError with the nearest name."""
 
     def __getattr__(self, name: str) -> Any:
         setting = _setting(name)
         return _READERS.get(setting, SETTINGS[setting].read)()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """None: as if it were not set. Raises SettingError for a value that the setting does not take."""
+        """Set the variable; None unsets it. Raises SettingError for an invalid value."""
         setting = _setting(name)
         before = os.environ.pop(setting, None)
         if value is None:
@@ -82,7 +82,7 @@ class Environment:
         return is_cache_enabled()
 
     def is_cache_globally_disabled(self) -> bool:
-        """Do the settings forbid the cache on disk?"""
+        """Whether the settings disable the cache on disk."""
         return settings.disable_cache()
 
     def is_autotune_cache_disabled(self) -> bool:
@@ -92,7 +92,7 @@ class Environment:
         return settings.print_on_compilation()
 
     def get_default_target(self) -> str:
-        """The target of kernels that name none."""
+        """The target of kernels that do not name one."""
         return settings.target()
 
     def get_default_execution_backend(self) -> str:
@@ -114,5 +114,5 @@ env = Environment()
 
 
 def __getattr__(name: str) -> Any:
-    """``tilecore.env.TILELANG_CACHE_DIR`` and ``tilecore.env.get_default_target`` are those of ``env``."""
+    """Attributes of ``env`` are attributes of this module, too."""
     return getattr(env, name)

@@ -1,4 +1,4 @@
-"""Every error that tilecore raises on purpose, and the place in the user's file that it points at.
+"""Defines tilecore's errors and the source locations that they point at.
 
 An error says where (file, line, caret), what was found, what was expected and what to do.
 """
@@ -43,9 +43,9 @@ class TilecoreError(Exception):
 
     Parameters
     ----------
-    message: what is wrong, in one sentence.
-    location: where in the user's source, when known.
-    found, expected, hint: the three further lines of the report; each may be left out.
+    message: the fault, in one sentence.
+    location: the place in the user's source, when known.
+    found, expected, hint: further lines of the report; each may be left out.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TilecoreError(Exception):
         self.hint = hint
 
     def at(self: _Error, location: Location | None) -> _Error:
-        """Fill in the location unless one is known already; returns self."""
+        """Set the location unless the error has one; returns self."""
         if self.location is None:
             self.location = location
         return self
@@ -98,15 +98,15 @@ class LanguageError(TilecoreError):
 
 
 class UnsupportedError(TilecoreError, NotImplementedError):
-    """Valid, but this target (or this release) has no implementation of it."""
+    """The kernel is valid, but the target or this release does not support an operation in it."""
 
 
 class LimitError(UnsupportedError):
-    """The kernel as a whole needs more of something than the target has: memory, threads."""
+    """The kernel needs more of a resource (memory, threads) than the target has."""
 
 
 class LoweringError(TilecoreError):
-    """A pass found the intermediate representation in a state that it must not be in."""
+    """A pass received an invalid intermediate representation."""
 
 
 class ArgumentError(TilecoreError, TypeError, ValueError):
@@ -114,15 +114,15 @@ class ArgumentError(TilecoreError, TypeError, ValueError):
 
 
 class TargetError(TilecoreError, ValueError):
-    """No such target, or one of its attributes is wrong."""
+    """The target does not exist, or one of its attributes is wrong."""
 
 
 class PluginError(TilecoreError):
-    """An installed backend package is broken or clashes with another; names the package."""
+    """An installed backend package is broken or clashes with another one; the message names the package."""
 
 
 class ToolchainError(TilecoreError):
-    """A compiler or library of the target's vendor is missing or failed."""
+    """A compiler or library of the target's toolchain is missing or failed."""
 
 
 class LaunchError(TilecoreError, RuntimeError):
@@ -134,7 +134,7 @@ class CacheError(TilecoreError, OSError):
 
 
 class InterpreterError(TilecoreError):
-    """The kernel did something that the language forbids while it was interpreted."""
+    """The interpreter found that a kernel violates a rule of the language."""
 
 
 class OutOfBoundsError(InterpreterError, IndexError):
@@ -142,16 +142,16 @@ class OutOfBoundsError(InterpreterError, IndexError):
 
 
 class UninitialisedReadError(InterpreterError):
-    """A read of an element that nothing has written."""
+    """A read of an element that was not written before."""
 
 
 class RaceError(InterpreterError):
-    """Two iterations of a T.Parallel loop touch one element and at least one of them writes it."""
+    """Two iterations of a T.Parallel loop access one element, and at least one of them writes it."""
 
 
 class DeviceAssertError(InterpreterError, AssertionError):
-    """A T.device_assert did not hold."""
+    """The condition of a T.device_assert was false."""
 
 
 class AutotuneError(TilecoreError):
-    """No candidate of a search compiled, ran and gave the right answer."""
+    """No configuration of a search compiled, ran and gave a correct result."""

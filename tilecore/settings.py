@@ -1,7 +1,7 @@
-"""Every TILECORE_* environment variable, once: its name, type, default and meaning.
+"""Defines the TILECORE_* environment variables: names, types, defaults and meanings.
 
-Values are read from the environment when they are used, so a program (or a test) may change them at any time.
-An empty value counts as not set; a wrong one raises :class:`SettingError`, which names the variable.
+Values are read from the environment at each use, so a program (or a test) may change them at any time. An empty value
+counts as not set; a wrong value raises :class:`SettingError`, which names the variable.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from tilecore.errors import TilecoreError
 
 
 class SettingError(TilecoreError, ValueError):
-    """An environment variable has a value that cannot be understood."""
+    """An environment variable has an invalid value."""
 
 
 @dataclass(frozen=True)
 class Setting:
     """One environment variable.
 
-    parse: text to value; raises ValueError. expected: legal values, in words. default: the value when it is not set.
+    parse: text to value; raises ValueError. expected: a description of the legal values. default: the value when the
+    variable is not set. doc: a phrase that continues "it sets".
     """
 
     name: str
@@ -42,18 +43,18 @@ class Setting:
             return self.parse(text)
         except ValueError:
             raise SettingError(
-                f"environment variable {self.name} has a value that cannot be understood",
+                f"environment variable {self.name} has an invalid value",
                 found=f"{self.name}={text}",
                 expected=self.expected,
-                hint=f"unset {self.name} for the default ({self.default!r}); it sets {self.doc}",
+                hint=f"unset {self.name} to use the default ({self.default!r}); the variable sets {self.doc}",
             ) from None
 
 
 def _flag(text: str) -> bool:
-    word = text.lower()
-    if word in ("1", "true", "yes", "on"):
+    lowered = text.lower()
+    if lowered in ("1", "true", "yes", "on"):
         return True
-    if word in ("0", "false", "no", "off"):
+    if lowered in ("0", "false", "no", "off"):
         return False
     raise ValueError(text)
 
@@ -73,12 +74,12 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 def _size(text: str) -> int:
     """Bytes: ``500M``, ``4G``, ``4GiB``, ``1.5G``, ``1048576``."""
-    number = text.upper().removesuffix("IB").removesuffix("B")
-    unit = number[-1:] if number[-1:] in ("K", "M", "G", "T") else ""
-    value = float(number.removesuffix(unit)) * _UNITS[unit]
-    if not 0 < value < 2**63:
+    value_text = text.upper().removesuffix("IB").removesuffix("B")
+    unit = value_text[-1:] if value_text[-1:] in ("K", "M", "G", "T") else ""
+    count = float(value_text.removesuffix(unit)) * _UNITS[unit]
+    if not 0 < count < 2**63:
         raise ValueError(text)
-    return int(value)
+    return int(count)
 
 
 _FLAG = "1/0, true/false, yes/no or on/off"
@@ -89,56 +90,60 @@ def _table(*settings: Setting) -> dict[str, Setting]:
 
 
 SETTINGS: dict[str, Setting] = _table(
-    Setting("TILECORE_TARGET", str, "a target, such as cpu", "auto", "the target of kernels that name none"),
+    Setting("TILECORE_TARGET", str, "a target, such as cpu", "auto", "the target of kernels that do not name one"),
     Setting(
         "TILECORE_EXECUTION_BACKEND",
         str,
         "an execution backend of the target, or auto",
         "auto",
-        "how kernels are launched when they name no execution backend",
+        "the execution backend of kernels that do not name one",
     ),
-    Setting("TILECORE_VERBOSE", _flag, _FLAG, False, "whether compilation reports what it does"),
-    Setting("TILECORE_PRINT_ON_COMPILATION", _flag, _FLAG, False, "whether one line is printed per compiled kernel"),
-    Setting("TILECORE_CACHE_DIR", str, "a directory", None, "where compiled kernels are kept"),
-    Setting("TILECORE_DATA_DIR", str, "a directory", None, "where toolchains are kept that tilecore installed"),
+    Setting("TILECORE_VERBOSE", _flag, _FLAG, False, "whether compilation prints its steps"),
+    Setting(
+        "TILECORE_PRINT_ON_COMPILATION", _flag, _FLAG, False, "whether one line is printed for each compiled kernel"
+    ),
+    Setting("TILECORE_CACHE_DIR", str, "a directory", None, "the directory of the cache of compiled kernels"),
+    Setting("TILECORE_DATA_DIR", str, "a directory", None, "the directory of toolchains that tilecore installs"),
     Setting(
         "TILECORE_CACHE_SIZE",
         _size,
         "a number of bytes, or one with K, M, G or T",
         4 * 2**30,
-        "how many bytes of compiled kernels are kept",
+        "the size of the cache of compiled kernels in bytes",
     ),
-    Setting("TILECORE_DISABLE_CACHE", _flag, _FLAG, False, "whether the cache on disk is left alone"),
+    Setting("TILECORE_DISABLE_CACHE", _flag, _FLAG, False, "whether the cache on disk is not used"),
     Setting(
         "TILECORE_AUTO_TUNING_DISABLE_CACHE",
         _flag,
         _FLAG,
         False,
-        "whether stored results of the autotuner are left alone",
+        "whether stored results of the autotuner are not used",
     ),
     Setting(
         "TILECORE_DEBUG",
         _whole(0, 6),
         "a whole number from 0 to 6",
         0,
-        "what is shown: 1 backend and tools chosen, 2 time per step, 3 tile IR, 4 emitted source, "
+        "the level of output: 1 backend and tools, 2 time per step, 3 tile IR, 4 emitted source, "
         "5 IR after each pass, 6 tool command lines",
     ),
-    Setting("TILECORE_DUMP", str, "a directory", None, "where a numbered file per compilation step is written"),
-    Setting("TILECORE_CHECK", _flag, _FLAG, False, "whether IR is verified between passes, barriers after them"),
+    Setting("TILECORE_DUMP", str, "a directory", None, "the directory for a numbered file per compilation step"),
+    Setting(
+        "TILECORE_CHECK", _flag, _FLAG, False, "whether IR is verified between passes, and barriers after the last pass"
+    ),
     Setting(
         "TILECORE_INTERPRET",
         _flag,
         _FLAG,
         False,
-        "whether kernels run by their definition, on numpy, with every access checked",
+        "whether the interpreter runs kernels, on numpy, with every access checked",
     ),
     Setting(
         "TILECORE_SIMULATE",
         _flag,
         _FLAG,
         False,
-        "whether kernels run on the simulated device, or by their definition where their target has none",
+        "whether kernels run on the simulated device, or in the interpreter where their target has none",
     ),
     Setting(
         "TILECORE_SIMULATE_SEED",
@@ -152,22 +157,26 @@ SETTINGS: dict[str, Setting] = _table(
         _whole(1),
         "a whole number of seconds, 1 or more",
         120,
-        "after how many seconds a kernel in a simulator of a target's own is stopped",
+        "the seconds after which a kernel in a target's own simulator is stopped",
     ),
     Setting(
-        "TILECORE_NUM_THREADS", _whole(1, 4096), "a whole number, 1 to 4096", None, "how many CPU threads run a kernel"
+        "TILECORE_NUM_THREADS",
+        _whole(1, 4096),
+        "a whole number, 1 to 4096",
+        None,
+        "the number of CPU threads that run a kernel",
     ),
-    Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are left alone"),
+    Setting("TILECORE_PURE_PYTHON", _flag, _FLAG, False, "whether the built extensions are not used"),
 )
 
 
 def target() -> str:
-    """Target of kernels that name none; ``"auto"``: the first device that is present."""
+    """Target of kernels that do not name one; ``"auto"``: the first whose device is present, else the host."""
     return SETTINGS["TILECORE_TARGET"].read()
 
 
 def execution_backend() -> str:
-    """Execution backend of kernels that name none; ``"auto"``: the target's first that is available."""
+    """Execution backend of kernels that do not name one; ``"auto"``: the target's first that is available."""
     return SETTINGS["TILECORE_EXECUTION_BACKEND"].read()
 
 
@@ -183,7 +192,7 @@ def cache_dir() -> str | None:
     """Absolute path of the kernel cache; None when no home directory is known and TILECORE_CACHE_DIR is not set."""
     path = SETTINGS["TILECORE_CACHE_DIR"].read()
     path = os.path.expanduser(path) if path else default_cache_dir()
-    # an unknown home directory leaves "~" in place: such a path would land in the working directory
+    # without a home directory "~" stays, and the path would be relative to the working directory
     return None if path.startswith("~") else os.path.abspath(path)
 
 
@@ -200,7 +209,7 @@ def data_dir() -> str | None:
 
 
 def cache_size() -> int:
-    """Most bytes that the kernel cache keeps on disk."""
+    """Maximum size of the kernel cache on disk, in bytes."""
     return SETTINGS["TILECORE_CACHE_SIZE"].read()
 
 
@@ -213,12 +222,12 @@ def auto_tuning_disable_cache() -> bool:
 
 
 def debug() -> int:
-    """The rung of the debug ladder, 0 (nothing) to 6."""
+    """The level of debug output, 0 (none) to 6."""
     return SETTINGS["TILECORE_DEBUG"].read()
 
 
 def dump() -> str | None:
-    """Absolute path of the directory that compilation steps are dumped to, or None."""
+    """Absolute path of the directory for the files of compilation steps, or None."""
     path = SETTINGS["TILECORE_DUMP"].read()
     return os.path.abspath(os.path.expanduser(path)) if path else None
 
@@ -242,7 +251,7 @@ def check() -> bool:
 
 
 def interpret() -> bool:
-    """Whether kernels run by their definition."""
+    """Whether the interpreter runs kernels."""
     return SETTINGS["TILECORE_INTERPRET"].read()
 
 
@@ -256,7 +265,7 @@ def simulate_seed() -> int:
 
 
 def simulate_timeout() -> int:
-    """Seconds after which a kernel in a simulator of a target's own, or of its vendor's, is stopped."""
+    """Seconds after which a kernel in a target's own simulator, or in its vendor's, is stopped."""
     return SETTINGS["TILECORE_SIMULATE_TIMEOUT"].read()
 
 
@@ -266,19 +275,19 @@ def num_threads() -> int | None:
 
 
 def pure_python() -> bool:
-    """Whether kernels are launched from plain Python even where the extensions are built."""
+    """Whether the Python launcher is used even where the extensions are built."""
     return SETTINGS["TILECORE_PURE_PYTHON"].read()
 
 
 def unknown() -> list[str]:
-    """TILECORE_* variables of the environment that are no setting: misspelt ones, mostly."""
+    """TILECORE_* variables of the environment that are not settings, such as misspelt ones."""
     return sorted(name for name in os.environ if name.startswith("TILECORE_") and name not in SETTINGS)
 
 
 def default_cache_dir() -> str:
     """Path of the kernel cache where TILECORE_CACHE_DIR is not set; it starts with "~" when no home is known."""
     if sys.platform == "linux" and "ANDROID_DATA" not in os.environ:
-        # platformdirs' rule for Linux (a test holds the two together); importing it costs more than a warm start does
+        # the same rule as platformdirs on Linux (a test compares them), whose import takes longer than a warm start
         xdg = os.environ.get("XDG_CACHE_HOME", "").strip()
         return os.path.join(xdg if os.path.isabs(xdg) else os.path.expanduser("~/.cache"), "tilecore")
     import platformdirs

@@ -9,7 +9,7 @@ PACKAGES = (
         "adapter_nonsense_from_advice",
         "The adapter returns the wrong thing from advice.",
         step="advice",
-        says="plain.load().advice returned the wrong thing",
+        says="plain.load().advice returned a wrong value",
         adapter="""\
 def advise(self, code):
     return ["do", "this"]
@@ -19,7 +19,7 @@ def advise(self, code):
         "adapter_nonsense_from_available",
         "The adapter returns the wrong thing from available.",
         step="available",
-        says="plain.available returned the wrong thing",
+        says="plain.available returned a wrong value",
         adapter="""\
 def available(self, target):
     return True
@@ -29,7 +29,7 @@ def available(self, target):
         "adapter_nonsense_from_binary_formats",
         "The adapter returns the wrong thing from binary_formats.",
         step="resolve",
-        says="plain.binary_formats returned the wrong thing",
+        says="plain.binary_formats returned a wrong value",
         adapter="""\
 def binary_formats(self):
     return "text"
@@ -39,7 +39,7 @@ def binary_formats(self):
         "adapter_nonsense_from_capture",
         "The adapter returns the wrong thing from capture.",
         step="capture",
-        says="plain.capture returned the wrong thing",
+        says="plain.capture returned a wrong value",
         adapter="""\
 def capture(self, device_index, stream):
     return None
@@ -49,7 +49,7 @@ def capture(self, device_index, stream):
         "adapter_nonsense_from_current_stream",
         "The adapter returns the wrong thing from current_stream.",
         step="current_stream",
-        says="plain.current_stream returned the wrong thing",
+        says="plain.current_stream returned a wrong value",
         adapter="""\
 def current_stream(self, device_index):
     return None
@@ -59,7 +59,7 @@ def current_stream(self, device_index):
         "adapter_nonsense_from_empty",
         "The adapter returns the wrong thing from empty.",
         step="empty",
-        says="plain.empty returned the wrong thing",
+        says="plain.empty returned a wrong value",
         adapter="""\
 def empty(self, shape, dtype, device_index=0):
     return None
@@ -69,7 +69,7 @@ def empty(self, shape, dtype, device_index=0):
         "adapter_nonsense_from_error",
         "The adapter returns the wrong thing from error.",
         step="error",
-        says="plain.load().error returned the wrong thing",
+        says="plain.load().error returned a wrong value",
         adapter="""\
 def describe(self, code):
     return None
@@ -79,7 +79,7 @@ def describe(self, code):
         "adapter_nonsense_from_largest_run",
         "The adapter returns the wrong thing from largest_run.",
         step="largest_run",
-        says="plain.largest_run returned the wrong thing",
+        says="plain.largest_run returned a wrong value",
         adapter="""\
 def largest_run(self):
     return "many"
@@ -89,7 +89,7 @@ def largest_run(self):
         "adapter_nonsense_from_launch",
         "The adapter's launch returns the wrong thing.",
         step="launch",
-        says="plain.load().launch returned the wrong thing",
+        says="plain.load().launch returned a wrong value",
         adapter="""\
 def launch(self, slots, grids, stream):
     return "done"
@@ -99,7 +99,7 @@ def launch(self, slots, grids, stream):
         "adapter_nonsense_from_load",
         "The adapter returns the wrong thing from load.",
         step="load",
-        says="plain.load returned the wrong thing",
+        says="plain.load returned a wrong value",
         adapter="""\
 def load(self, artifact):
     return None
@@ -109,7 +109,7 @@ def load(self, artifact):
         "adapter_nonsense_from_timer",
         "The adapter returns the wrong thing from timer.",
         step="timer",
-        says="plain.timer returned the wrong thing",
+        says="plain.timer returned a wrong value",
         adapter="""\
 def timer(self, device_index=0, backend="event"):
     return 1.5
@@ -119,7 +119,7 @@ def timer(self, device_index=0, backend="event"):
         "adapter_nonsense_from_torch_device",
         "The adapter returns the wrong thing from torch_device.",
         step="torch_device",
-        says="plain.torch_device returned the wrong thing",
+        says="plain.torch_device returned a wrong value",
         adapter="""\
 def torch_device(self, device_index=0):
     return device_index
@@ -259,7 +259,7 @@ def torch_device(self, device_index=0):
         "adapter_unknown_size",
         "A launch wants to know a size that the kernel does not have.",
         step="load",
-        says="plain.load returned a LoadedKernel with sizes that the kernel does not have",
+        says="plain.load returned a LoadedKernel with sizes of unknown symbols",
         imports="from tilecore.artifact.dims import DimExpr",
         adapter="""\
 def load(self, artifact):
@@ -312,7 +312,7 @@ def launch(self, slots, grids, device, stream):
         "adapter_wrong_on_device",
         "A loaded kernel that does not say whether it takes the device.",
         step="load",
-        says="plain.load returned the wrong thing: field 'on_device' of LoadedKernel is wrong",
+        says="plain.load returned a wrong value: field 'on_device' of LoadedKernel is wrong",
         adapter="""\
 def load(self, artifact):
     return replace(super().load(artifact), on_device=1)
@@ -322,7 +322,7 @@ def load(self, artifact):
         "adapter_wrong_sizes",
         "A loaded kernel whose sizes are a list.",
         step="load",
-        says="plain.load returned the wrong thing: field 'sizes' of LoadedKernel is wrong",
+        says="plain.load returned a wrong value: field 'sizes' of LoadedKernel is wrong",
         adapter="""\
 def load(self, artifact):
     return replace(super().load(artifact), sizes=[16])
@@ -332,7 +332,7 @@ def load(self, artifact):
         "adapter_wrong_state",
         "A loaded kernel whose state is no address.",
         step="load",
-        says="plain.load returned the wrong thing: field 'state' of LoadedKernel is wrong",
+        says="plain.load returned a wrong value: field 'state' of LoadedKernel is wrong",
         adapter="""\
 def load(self, artifact):
     return replace(super().load(artifact), state="here")
@@ -351,7 +351,7 @@ tensor_streams = "torch"
         "adapter_wrong_words",
         "A loaded kernel whose error is no function.",
         step="load",
-        says="plain.load returned the wrong thing: field 'error' of LoadedKernel is wrong",
+        says="plain.load returned a wrong value: field 'error' of LoadedKernel is wrong",
         adapter="""\
 def load(self, artifact):
     return replace(super().load(artifact), error="failed")

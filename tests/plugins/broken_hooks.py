@@ -9,7 +9,7 @@ PACKAGES = (
         "capabilities_one_word",
         "capabilities holds a text where a set of names belongs.",
         step="capabilities",
-        says="TargetSpec.capabilities returned the wrong thing: field 'dtypes' of Capabilities is wrong",
+        says="TargetSpec.capabilities returned a wrong value: field 'dtypes' of Capabilities is wrong",
         backend="""\
 def capabilities(self, target):
     return replace(super().capabilities(target), dtypes="float32")
@@ -53,7 +53,7 @@ def tilecore_target(self):
         "detect_half",
         "detect leaves the details out.",
         step="detect",
-        says="TargetSpec.detect returned the wrong thing: field 'detail' of Presence is wrong",
+        says="TargetSpec.detect returned a wrong value: field 'detail' of Presence is wrong",
         targets="broken",
         backend="""\
 def detect(self):
@@ -64,7 +64,7 @@ def detect(self):
         "found_half",
         "find does not say where it looked.",
         step="find",
-        says="Toolchain.find returned the wrong thing: field 'where' of Found is wrong",
+        says="Toolchain.find returned a wrong value: field 'where' of Found is wrong",
         backend="""\
 def find(self):
     return [Found("compiler", False, None)]
@@ -86,7 +86,7 @@ def tilecore_target(self):
         "install_half_done",
         "install is interrupted and does not say so: half of it is there, which installed does not take for whole.",
         step="install",
-        says="Installable.install left something that is not whole",
+        says="Installable.install did not complete the installation",
         backend="""\
 def install(self, request):
     place = Path(request.folder, "kit.part")
@@ -98,7 +98,7 @@ def install(self, request):
         "install_wrong_progress",
         "install tells its progress in the wrong words.",
         step="install",
-        says="Installable.install called progress with the wrong thing",
+        says="Installable.install called progress with wrong arguments",
         backend="""\
 def install(self, request):
     request.progress("fetching", 0.5, None)
@@ -133,7 +133,7 @@ def tilecore_tuning(self):
         "no_format",
         "build does not say of which format the binary is.",
         step="build",
-        says="Toolchain.build returned the wrong thing",
+        says="Toolchain.build returned a wrong value",
         backend="""\
 def build(self, request):
     return b"binary", ""
@@ -143,7 +143,7 @@ def build(self, request):
         "nonsense_from_adapters",
         "tilecore_adapters returns the wrong thing.",
         step="resolve",
-        says="tilecore_adapters returned something else",
+        says="tilecore_adapters returned an object that is not an adapter",
         backend="""\
 @hookimpl
 def tilecore_adapters(self):
@@ -199,7 +199,7 @@ def tilecore_toolchain(self):
         "nonsense_later_from_build",
         "build returns the wrong thing when it is called.",
         step="build",
-        says="Toolchain.build returned the wrong thing",
+        says="Toolchain.build returned a wrong value",
         backend="""\
 def build(self, request):
     return request.source
@@ -209,7 +209,7 @@ def build(self, request):
         "nonsense_later_from_capabilities",
         "capabilities returns the wrong thing when it is called.",
         step="capabilities",
-        says="TargetSpec.capabilities returned the wrong thing",
+        says="TargetSpec.capabilities returned a wrong value",
         backend="""\
 def capabilities(self, target):
     return {"float32"}
@@ -219,7 +219,7 @@ def capabilities(self, target):
         "nonsense_later_from_describe",
         "describe returns the wrong thing when it is called.",
         step="describe",
-        says="Toolchain.describe returned the wrong thing",
+        says="Toolchain.describe returned a wrong value",
         backend="""\
 def describe(self, binary):
     return {"k": 168}
@@ -229,7 +229,7 @@ def describe(self, binary):
         "nonsense_later_from_detect",
         "detect returns the wrong thing when it is called.",
         step="detect",
-        says="TargetSpec.detect returned the wrong thing",
+        says="TargetSpec.detect returned a wrong value",
         targets="broken",
         backend="""\
 def detect(self):
@@ -240,7 +240,7 @@ def detect(self):
         "nonsense_later_from_find",
         "find returns the wrong thing when it is called.",
         step="find",
-        says="Toolchain.find returned the wrong thing",
+        says="Toolchain.find returned a wrong value",
         backend="""\
 def find(self):
     return ["compiler"]
@@ -250,7 +250,7 @@ def find(self):
         "nonsense_later_from_install",
         "install returns the wrong thing when it is called.",
         step="install",
-        says="Installable.install returned the wrong thing",
+        says="Installable.install returned a wrong value",
         backend="""\
 def install(self, request):
     return b"/there"
@@ -260,7 +260,7 @@ def install(self, request):
         "nonsense_later_from_installed",
         "installed returns the wrong thing when it is called.",
         step="installed",
-        says="Installable.installed returned the wrong thing",
+        says="Installable.installed returned a wrong value",
         backend="""\
 def installed(self, folder):
     return None
@@ -270,7 +270,7 @@ def installed(self, folder):
         "nonsense_later_from_known_failures",
         "known_failures returns the wrong thing when it is called.",
         step="known_failures",
-        says="TargetSpec.known_failures returned the wrong thing",
+        says="TargetSpec.known_failures returned a wrong value",
         backend="""\
 def known_failures(self, target):
     return {"test_math.py::*": None}
@@ -290,7 +290,7 @@ def resolve(self, target):
         "nonsense_later_from_stand_in",
         "stand_in returns the wrong thing when it is called.",
         step="stand_in",
-        says="Lowering.stand_in returned the wrong thing",
+        says="Lowering.stand_in returned a wrong value",
         backend="""\
 def stand_in(self, target):
     return "c"
@@ -300,7 +300,7 @@ def stand_in(self, target):
         "nonsense_later_from_version",
         "version returns the wrong thing when it is called.",
         step="version",
-        says="Toolchain.version returned the wrong thing",
+        says="Toolchain.version returned a wrong value",
         backend="""\
 def version(self, target):
     return (1, 2)

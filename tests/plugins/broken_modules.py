@@ -9,7 +9,7 @@ PACKAGES = (
         "adapter_half_timer",
         "The adapter's stop watch cannot be stopped.",
         step="timer",
-        says="plain.timer returned the wrong thing",
+        says="plain.timer returned a wrong value",
         module="""\
 from tile_healthy import Healthy, HealthyAdapter, HealthyTimer
 
@@ -35,7 +35,7 @@ plugin = Broken()
         "adapter_nonsense_from_timer_elapsed",
         "The adapter's stop watch has no time.",
         step="timer_elapsed",
-        says="plain.timer().elapsed returned the wrong thing",
+        says="plain.timer().elapsed returned a wrong value",
         module="""\
 from tile_healthy import Healthy, HealthyAdapter, HealthyTimer
 
@@ -212,7 +212,7 @@ plugin = Tuning
         "no_builder",
         "An adapter loads binaries, and nothing builds them.",
         step="resolve",
-        says="nothing builds the binaries that it loads",
+        says="an adapter loads binaries that nothing builds",
         module="""\
 from tile_healthy import HealthyAdapter
 
@@ -347,7 +347,7 @@ raise Unprintable
         "uses_itself",
         "The import looks its own target up, which would go on for ever.",
         step="resolve",
-        says="it uses its own target while that is being loaded",
+        says="it uses its own target while the target is being loaded",
         targets="broken",
         module="""\
 from tilecore.plugins import manager

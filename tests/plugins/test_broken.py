@@ -114,7 +114,7 @@ def test_side_effects_are_put_back_or_reported(used, targets):
     assert process["stdout"]
     assert process["variable"] == "1", "left alone: others may rely on it"
     effects = " ".join(targets["side_effects"]["side_effects"])
-    for words in ("printed 'a plugin", "excepthook (put back)", "SIDE_EFFECT", "directory", "filters", "signal 2"):
+    for words in ("printed 'a plugin", "excepthook (restored)", "SIDE_EFFECT", "directory", "filters", "signal 2"):
         assert words in effects
     assert "package tile-side-effects 2.5" in used["stderr"], "and the user is warned"
 
@@ -175,7 +175,7 @@ def test_two_packages_for_one_kind(site):
         "from tilecore.plugins import manager\nfrom tilecore.errors import PluginError\nmanager.get('other')\n"
         "try: manager.get('healthy')\nexcept PluginError as error: print(error.message)"
     )
-    assert "claimed by 2 packages" in site.run("-c", code).stdout
+    assert "offered by 2 packages" in site.run("-c", code).stdout
 
 
 def test_unreadable_metadata_hides_nobody(site):

@@ -123,7 +123,7 @@ def test_others_are_refused(tomorrow, used, contract, hint):
     assert outcome["step"] == "resolve"
     assert outcome["type"] == "PluginError"
     assert f"package tile-for-{contract} 2.5" in outcome["says"]
-    assert f"it speaks version {contract} of the backend contract" in outcome["says"]
+    assert f"it uses version {contract} of the backend contract" in outcome["says"]
     assert outcome["hint"] == hint
     found = {target["kind"]: target for target in tomorrow.cli("targets")["targets"]}
     assert found[f"for_{contract}"]["state"] == "broken"

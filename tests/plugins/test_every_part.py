@@ -32,7 +32,7 @@ LANGUAGE = "unit/language/test_dialects.py"
 FRAGMENTS = f"{PASSES}::test_layouts_of_fragments"
 RAISING_PART = f"{PASSES}::test_an_exception_in_an_implementation_names_package_and_part"
 WRONG_PART = f"{PASSES}::test_answers_of_another_kind_are_the_plugins_fault"
-WRONG = "returned the wrong thing"
+WRONG = "returned a wrong value"
 NOTHING = "its result is not looked at"
 
 # name: (where it raises, where it returns nonsense)

@@ -68,7 +68,7 @@ def emitted(kernel: str, target: str) -> str:
     from tilecore.compiler import emit, lower
     from tilecore.errors import TilecoreError
     from tilecore.jit.compile import make_request
-    from tilecore.survey.files import module_of
+    from tilecore.target_report.files import module_of
 
     try:
         request = make_request(target=target)

@@ -243,17 +243,17 @@ def test_explain_says_how_a_kernel_was_compiled(tmp_path, words):
     ended = explained(tmp_path, *words)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("kernel on cpu ")
-    assert "loops as vectors" in ended.stdout
+    assert "vectorized loops" in ended.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ((":nothing",), "has no kernel 'nothing'"),
-        ((":scale", "--set", "m=3"), "scale was not made: scale() got an unexpected keyword argument 'm'"),
+        ((":scale", "--set", "m=3"), "scale cannot be built: scale() got an unexpected keyword argument 'm'"),
         ((":scale", "--set", "m"), "expected: --set NAME=VALUE"),
-        ((":lazy", "--svg", "a.svg"), "expected: --layout BUFFER beside it"),
-        ((":lazy", "--layout", "C"), "has no layout of 'C'"),
+        ((":lazy", "--svg", "a.svg"), "expected: --layout BUFFER beside --svg"),
+        ((":lazy", "--layout", "C"), "has no buffer 'C' with a layout"),
         (("missing",), "there is no Python file"),
     ],
 )

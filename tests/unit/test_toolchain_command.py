@@ -154,10 +154,10 @@ def test_what_was_interrupted_can_be_tried_again(kit, capsys, tmp_path):
     assert "is installed" not in err
     kit.install = lambda request: str(part)
     assert run("--yes", kit=kit) == 1
-    assert "Installable.install left something that is not whole" in capsys.readouterr().err
+    assert "Installable.install did not complete the installation" in capsys.readouterr().err
     kit.install = lambda request: request.progress("fetching kit", 1.5, "all") or whole(request)
     assert run("--yes", kit=kit) == 1
-    assert "called progress with the wrong thing" in capsys.readouterr().err
+    assert "called progress with wrong arguments" in capsys.readouterr().err
     kit.install = whole
     assert run("--yes", kit=kit) == 0
     assert part.read_text() == "half", "what is the package's own is left to it"
@@ -200,9 +200,9 @@ def test_what_it_returns_is_checked(kit):
     offer = replace(kit.offer(), install=lambda request: None, installed=lambda folder: None)
     with with_toolchain(installable=offer):
         guarded = manager.resolve("null")[0].toolchain.installable
-        with pytest.raises(PluginError, match=r"Installable\.install returned the wrong thing"):
+        with pytest.raises(PluginError, match=r"Installable\.install returned a wrong value"):
             guarded.install(InstallRequest("folder"))
-        with pytest.raises(PluginError, match=r"Installable\.installed returned the wrong thing"):
+        with pytest.raises(PluginError, match=r"Installable\.installed returned a wrong value"):
             guarded.installed("")
 
 

@@ -14,7 +14,7 @@ EXPECTED = 'the source text, or a dict of two texts, "source" and "entries"'
 
 def read_emitted(backend: Origin, function: str, emitted: Any, symbols: Collection[str]) -> tuple[str, dict[str, Any]]:
     """(source, facts by symbol) of ``emitted``. symbols: the entries of the module. Raises PluginError."""
-    what = f"the code generator {function} returned the wrong thing"
+    what = f"the code generator {function} returned a wrong value"
     if isinstance(emitted, str):
         source, entries = emitted, "{}"
     elif isinstance(emitted, Mapping) and all(isinstance(emitted.get(name), str) for name in ("source", "entries")):

@@ -1,5 +1,5 @@
-"""``tilecore explain FILE[:NAME]``: how a kernel was compiled, and where the elements of its buffers lie; with
-``--targets`` what several targets make of all kernels of the file."""
+"""``tilecore explain FILE[:NAME]``: reports how a kernel was compiled and how its buffers are laid out; with
+``--targets`` how several targets compile all kernels of the file."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.commands.text import dump
 from tilecore.errors import ArgumentError
-from tilecore.survey.files import module_of, path_and_name
+from tilecore.target_report.files import module_of, path_and_name
 
 if TYPE_CHECKING:
     from tilecore.jit.kernel import JITKernel
 
 
 def run(arguments: Namespace) -> int:
-    """Print the report of the kernel, or JSON: its data; with --layout the layout of one buffer."""
+    """Print the kernel's report (with --json as data), or with --layout the layout of one buffer."""
     if arguments.targets:
-        return _survey(arguments)
+        return _print_target_report(arguments)
     if arguments.call:
         raise ArgumentError(
-            "--call names kernels of a survey", expected="--targets all beside it; else --set NAME=VALUE"
+            "--call works only together with --targets",
+            expected="--targets all beside --call, or --set NAME=VALUE without --targets",
         )
     if arguments.svg and not arguments.layout:
-        raise ArgumentError("--svg draws the layout of a buffer", expected="--layout BUFFER beside it")
+        raise ArgumentError("--svg works only together with --layout", expected="--layout BUFFER beside --svg")
     kernel = compiled(arguments.kernel, arguments.set, arguments.target)
     if arguments.layout:
         picture = kernel.layout(arguments.layout)
@@ -46,19 +47,21 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _survey(arguments: Namespace) -> int:
-    """All kernels of a file on several targets; exit code 1 unless every target takes every kernel."""
+def _print_target_report(arguments: Namespace) -> int:
+    """Print how several targets compile all kernels of a file. Returns 1 unless every target compiles every kernel."""
     from rich.console import Console
 
-    from tilecore.survey.data import data_of
-    from tilecore.survey.kernels import kernels_of
-    from tilecore.survey.run import survey
-    from tilecore.survey.tables import print_survey
-    from tilecore.survey.targets import targets_of
+    from tilecore.target_report.data import report_as_data
+    from tilecore.target_report.kernels import kernels_of
+    from tilecore.target_report.run import report_on_targets
+    from tilecore.target_report.tables import print_report
+    from tilecore.target_report.targets import targets_of
 
     for option in ("set", "target", "layout", "svg"):
         if getattr(arguments, option):
-            raise ArgumentError(f"--{option} is for one kernel on one target", expected="--targets without it")
+            raise ArgumentError(
+                f"--{option} does not work together with --targets", expected=f"--targets or --{option}"
+            )
     path, name = path_and_name(arguments.kernel)
     targets = targets_of(arguments.targets)
     kernels = kernels_of(module_of(path), name, arguments.call)
@@ -66,30 +69,32 @@ def _survey(arguments: Namespace) -> int:
         raise ArgumentError(f"{path} has no kernels", expected="functions under @T.prim_func or @tilecore.jit")
     progress = Console(stderr=True)
     with progress.status("starting") as status:
-        made = survey(kernels, targets, str(path), lambda kernel, target: status.update(f"{kernel}: {target}"))
+        report = report_on_targets(
+            kernels, targets, str(path), lambda kernel, target: status.update(f"{kernel}: {target}")
+        )
     if arguments.json:
-        dump(data_of(made))
-    else:  # what is piped into a file is not cut to a terminal's width
-        print_survey(made, Console(width=None if sys.stdout.isatty() else 160, highlight=False))
-    return 0 if made.taken else 1
+        dump(report_as_data(report))
+    else:  # output into a file is not cut to a terminal's width
+        print_report(report, Console(width=None if sys.stdout.isatty() else 160, highlight=False))
+    return 0 if report.taken else 1
 
 
-def compiled(words: str, settings: list[str], target: str | None) -> JITKernel:
+def compiled(file_and_name: str, settings: list[str], target: str | None) -> JITKernel:
     """The kernel that ``FILE[:NAME]`` names, compiled. settings: NAME=VALUE of its arguments. Raises ArgumentError."""
-    path, name = path_and_name(words)
+    path, name = path_and_name(file_and_name)
     module = module_of(path)
-    kernels = [known for known, value in vars(module).items() if _is_kernel(value)]
+    kernels = [key for key, value in vars(module).items() if _is_kernel(value)]
     if name is None and len(kernels) == 1:
         name = kernels[0]
-    found = getattr(module, name, None) if name is not None else None
-    if name is None or not callable(found):
-        listed = hasattr(module, "EXPLAIN")
+    source = getattr(module, name, None) if name is not None else None
+    if name is None or not callable(source):
+        has_calls = hasattr(module, "EXPLAIN")
         raise ArgumentError(
             f"{path} has no kernel {name!r}" if name else f"{path} has {_count(len(kernels))} under a decorator",
-            expected=", ".join(f"{path}:{known}" for known in kernels) or f"{path}:NAME of a function that returns one",
-            hint=f"its EXPLAIN lists calls: tilecore explain {path} --targets all" if listed else None,
+            expected=", ".join(f"{path}:{key}" for key in kernels) or f"{path}:NAME of a function that returns one",
+            hint=f"the file's EXPLAIN lists calls: run tilecore explain {path} --targets all" if has_calls else None,
         )
-    return _compile(found, name, _values(settings), target)
+    return _compile(source, name, _values(settings), target)
 
 
 def _count(kernels: int) -> str:
@@ -97,17 +102,17 @@ def _count(kernels: int) -> str:
 
 
 def _values(settings: list[str]) -> dict[str, Any]:
-    """Python literals where they are some, else text."""
-    made = {}
+    """The values by name: Python literals where the text is one, else the text."""
+    values = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
-            raise ArgumentError(f"--set {setting}", expected="--set NAME=VALUE")
+            raise ArgumentError("--set takes a name and a value", found=f"--set {setting}", expected="--set NAME=VALUE")
         try:
-            made[name] = ast.literal_eval(text)
+            values[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError):
-            made[name] = text
-    return made
+            values[name] = text
+    return values
 
 
 def _is_kernel(value: Any) -> bool:
@@ -117,24 +122,25 @@ def _is_kernel(value: Any) -> bool:
     return isinstance(value, (PrimFunc, JITImpl))
 
 
-def _compile(found: Any, name: str, values: dict[str, Any], target: str | None) -> JITKernel:
+def _compile(source: Any, name: str, values: dict[str, Any], target: str | None) -> JITKernel:
+    """Compile a kernel, a function under ``tilecore.jit``, or a function that returns either of them."""
     import tilecore
     from tilecore.jit.eager import is_eager
     from tilecore.jit.impl import JITImpl
 
-    if isinstance(found, FunctionType) and is_eager(found):
-        found = JITImpl(found, {})
-    if isinstance(found, JITImpl) and target is not None:
-        found = JITImpl(found.func, {**found.settings, "target": target})
+    if isinstance(source, FunctionType) and is_eager(source):
+        source = JITImpl(source, {})
+    if isinstance(source, JITImpl) and target is not None:
+        source = JITImpl(source.func, {**source.settings, "target": target})
     try:
-        if isinstance(found, JITImpl):
-            return found.compile(**values)
-        made = found if _is_kernel(found) else found(**values)
+        if isinstance(source, JITImpl):
+            return source.compile(**values)
+        kernel = source if _is_kernel(source) else source(**values)
     except ArgumentError as error:
         error.hint = error.hint or "--set NAME=VALUE gives its arguments, and T.const sizes by their names"
         raise
     except TypeError as error:
-        raise ArgumentError(f"{name} was not made: {error}", hint="--set NAME=VALUE gives its arguments") from None
-    if isinstance(made, JITImpl):
-        return _compile(made, name, {}, target)
-    return tilecore.compile(made, target=target)
+        raise ArgumentError(f"{name} cannot be built: {error}", hint="--set NAME=VALUE gives its arguments") from None
+    if isinstance(kernel, JITImpl):
+        return _compile(kernel, name, {}, target)
+    return tilecore.compile(kernel, target=target)

@@ -1,11 +1,11 @@
-"""The contract: five hooks. A backend package implements them in the module that its entry point names.
+"""Specifies the five hooks that a backend package implements in the module that its entry point names.
 
     [project.entry-points."tilecore.backends"]
     acme = "tile_acme.plugin"          # the entry's name is the target's kind
 
-A module decorates plain functions with :data:`hookimpl`. Only ``tilecore_target`` is looked at by listings; the
-others are called when the target is first used. ``tilecore_target``, ``tilecore_lowering``, ``tilecore_codegen`` and
-``tilecore_adapters`` are needed, ``tilecore_toolchain`` only where there is something to build.
+The module decorates functions with :data:`hookimpl`. Listings call only ``tilecore_target``; the other hooks are called
+when the target is first used. ``tilecore_target``, ``tilecore_lowering``, ``tilecore_codegen`` and
+``tilecore_adapters`` are required, ``tilecore_toolchain`` only where binaries are built.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @hookspec(firstresult=True)
 def tilecore_target() -> TargetSpec:  # type: ignore[empty-body]
-    """The target: kind, aliases, attributes and their defaults, arch detection, capabilities, is a device present."""
+    """The target: kind, aliases, attributes with defaults, capabilities, and whether a device is present."""
 
 
 @hookspec(firstresult=True)
 def tilecore_lowering() -> Lowering:  # type: ignore[empty-body]
-    """How tile IR becomes target IR: family, passes edited by name, own tile-op implementations, stand-in target."""
+    """The lowering from tile IR to target IR: family, edits of passes, implementations of tile ops, stand-in target."""
 
 
 @hookspec(firstresult=True)
 def tilecore_codegen() -> Codegen:  # type: ignore[empty-body]
-    """Which TVM global function emits the source, and in what format."""
+    """The TVM global function that emits the source, and the source's format."""
 
 
 @hookspec(firstresult=True)
 def tilecore_toolchain() -> Toolchain:  # type: ignore[empty-body]
-    """Finds the vendor's tools, reports what it looked for and where, and builds source to binary."""
+    """The toolchain: finds the vendor's tools, reports where it searched, and builds binaries from source."""
 
 
 @hookspec(firstresult=True)

@@ -1,4 +1,4 @@
-"""Implementations of tile operations: they compete, and the best one whose predicates hold is taken."""
+"""Defines implementations of tile operations, and chooses the one of highest priority that applies."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ if TYPE_CHECKING:
     from tilecore.ir.nodes import Stmt
     from tilecore.ir.tile_ops import TileCall
 
-SHARED = "shared"  # instead of a layout: the operand must be in shared memory
+SHARED = "shared"  # in place of a fragment layout: the operand must be in shared memory
 
 
 @dataclass(frozen=True)
 class TileOpImpl:
-    """One way to carry out a tile operation.
+    """An implementation of a tile operation.
 
-    op: name without prefix. matches: None when it applies, else the reason why it declines. layouts: the layouts that
-    it wants for operands ({buffer: layout}). lower: the statement that does it. priority: the highest that fits wins.
-    needs_layouts: it gives wrong results without them. late: it is lowered when the layouts of fragments are known and
-    the code is that of one thread (families with threads only). fragments: for a late one, {buffer: its layout} of the
-    operands that it wants to lie in its own way, or SHARED for one that must be in shared memory; the last argument is
-    the number of threads. relate: for a late one, what it can say of an operand's layout once it knows others'.
-    last_resort: it takes what faster ones decline, where a target has such.
+    op: the operation's name without prefix. matches: returns None when the implementation applies, else the reason why
+    it declines. layouts: the layouts that it needs for shared operands ({buffer: layout}). lower: returns the statement
+    that implements the operation. priority: the highest that applies is taken. needs_layouts: whether results are
+    wrong without ``layouts``. late: whether it is lowered after the inference of fragment layouts, into the code of one
+    thread (families with threads only). fragments: for a late one, {buffer: fragment layout} of the operands whose
+    layout it fixes, or SHARED for an operand that must be in shared memory; its last argument is the number of threads
+    of the block. relate: for a late one, layouts of operands that follow from known layouts of other operands.
+    last_resort: whether it applies where faster implementations of a target decline.
     """
 
     op: str
@@ -46,7 +47,7 @@ class TileOpImpl:
 
 @dataclass(frozen=True)
 class Choice:
-    """An operation, the implementation taken, and why each better one declined."""
+    """An operation, its implementation, and (name, reason) of each implementation of higher priority that declined."""
 
     call: TileCall
     impl: TileOpImpl
@@ -62,7 +63,7 @@ def choose(call: TileCall, candidates: Sequence[TileOpImpl], env: PassEnv) -> Ch
         if reason is None:
             return Choice(call, impl, tuple(declined))
         declined.append((impl.name, reason))
-    reasons = "; ".join(f"{name}: {why}" for name, why in declined)
+    reasons = "; ".join(f"{name}: {reason_text}" for name, reason_text in declined)
     from tilecore.ir.tile_ops import name_in_language  # not with the module: plugins are loaded without TVM
 
     name = name_in_language(call)
@@ -70,8 +71,10 @@ def choose(call: TileCall, candidates: Sequence[TileOpImpl], env: PassEnv) -> Ch
         f"{name} has no implementation on target {env.target}",
         location=location_of_span(call.span),
         found=reasons or "the target implements none",
-        expected="what one of its implementations takes" if reasons else f"an operation that {env.target.kind} has",
-        hint=f"change what {declined[-1][0]!r} declines, which asks for least"
+        expected="an operation that one of its implementations supports"
+        if reasons
+        else f"an operation that {env.target.kind} has",
+        hint=f"change the kernel so that {declined[-1][0]!r} applies, which has the fewest conditions"
         if declined
         else instead_of(call.op.name),
     )

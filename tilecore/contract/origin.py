@@ -1,4 +1,4 @@
-"""Whose code it is: the package of a backend, as errors name it, and what its user can do."""
+"""Formats the package of a backend for errors, and what the user can do about them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pluggy import PluginValidationError
 
 
 class Origin(Protocol):
-    """A Backend or an entry of the discovery."""
+    """A Backend or an entry point of a package."""
 
     @property
     def kind(self) -> str: ...
@@ -24,10 +24,10 @@ def title(origin: Origin) -> str:
 
 
 def remedy(origin: Origin, error: BaseException | None = None) -> str:
-    """What the user can do."""
+    """What the user can do about a faulty package, as text."""
     steps = []
     if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("tilecore"):
-        steps.append(f"install what provides the module {error.name!r}")
+        steps.append(f"install the package of the module {error.name!r}")
     if error is not None and _asks_for_more(error):
         steps.append("the package may be written for a newer tilecore (pip install --upgrade tilecore)")
     steps.append(f"upgrade it (pip install --upgrade {origin.package})")
@@ -37,7 +37,7 @@ def remedy(origin: Origin, error: BaseException | None = None) -> str:
 
 
 def _asks_for_more(error: BaseException) -> bool:
-    """Does it look as if the plugin uses what this tilecore does not have: a field, a module or a name in one?"""
+    """Whether the plugin seems to use a field, module or name that this version of tilecore does not have."""
     if isinstance(error, TypeError):
         return "unexpected keyword argument" in str(error)
     of_tilecore = isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "tilecore"

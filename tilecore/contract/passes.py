@@ -1,7 +1,8 @@
-"""Passes: named steps from tile IR to target IR, and how a backend edits the list of a family by name."""
+"""Defines passes, the environment that they run in, and the edits by which a backend changes a family's pipeline."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
     from tilecore.ir.nodes import PrimFunc
 
 
-DEFINITION = "definition"  # the fact: the span of the user's function
+DEFINITION = "definition"  # key of PassEnv.facts: the span of the user's function
 
 
 @dataclass
 class PassEnv:
-    """What a pass may look at, and the report that it adds to.
+    """The environment of a pass: what it may read, and the report that it adds to.
 
-    config: pass configuration by key. report: plain data for ``kernel.explain()``, a list a topic. facts: what an
-    earlier pass found out for a later one, by name. refusals: where errors go that a pass can go on after; None: the
-    first one is raised.
+    config: pass configuration by key. report: plain data for ``kernel.explain()``, one list per topic. facts: results
+    of earlier passes for later ones, by name. refusals: the list for errors after which a pass can continue; None: the
+    first error is raised.
     """
 
     target: Target
@@ -36,26 +37,26 @@ class PassEnv:
     refusals: list[TilecoreError] | None = None
 
     def refuse(self, error: TilecoreError) -> None:
-        """Raise the error; where all refusals of a kernel are wanted, keep it and go on."""
+        """Raise the error; where ``refusals`` is a list, append the error to it and return."""
         if self.refusals is None:
             raise error
         self.refusals.append(error)
 
     def note(self, topic: str, entry: Any) -> None:
-        """Add one line to the report."""
+        """Append one entry to the report's list for ``topic``."""
         self.report.setdefault(topic, []).append(entry)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A named step. ``run`` takes and returns a PrimFunc; the last step of a family may return an IRModule."""
+    """A named pass. ``run`` takes and returns a PrimFunc; the last pass of a family may return an IRModule."""
 
     name: str
     run: Callable[[PrimFunc, PassEnv], Any]
 
 
 @dataclass(frozen=True)
-class Gap:
+class ExtensionPoint:
     """A named place in a family's pipeline where backends insert passes."""
 
     name: str
@@ -65,12 +66,20 @@ class Gap:
 class PassEdit:
     """One change of a family's pipeline.
 
-    action: "insert" (``at`` names a gap, or a pass to go "before" or "after"), "replace" or "remove" (``at`` names a
-    pass). where: "before" or "after", for an insertion at a pass. Passes that are inserted at one place run in the
-    order in which the edits are written. (Under contract 1, those after a place ran in the reverse order.)
+    action: "insert" (``at`` names an extension point, or a pass to insert "before" or "after"), "replace" or "remove"
+    (``at`` names a pass). where: "before" or "after", for an insertion at a pass. Passes that are inserted at one place
+    run in the order in which the edits are written. (Under contract 1, those after a place ran in the reverse order.)
     """
 
     action: str
     at: str
     step: Pass | None = None
     where: str = "after"
+
+
+def __getattr__(name: str) -> Any:
+    """The name that contract 1 had for ``ExtensionPoint``."""
+    if name != "Gap":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{__name__}.Gap is {__name__}.ExtensionPoint now", DeprecationWarning, stacklevel=2)
+    return ExtensionPoint

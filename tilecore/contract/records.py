@@ -92,7 +92,7 @@ class TargetSpec:
 class Lowering:
     """Answer of ``tilecore_lowering``.
 
-    family: the pipeline that it starts from ("loops", "simt"), or "none" for one that is all the plugin's own: the gap
+    family: the pipeline that it starts from ("loops", "simt"), or "none" for the plugin's own: the extension point
     "all", then "outline_kernels", which splits the function into its kernels unless a pass before it did.
     edits: passes inserted, replaced or removed by name. implementations: the backend's own tile ops.
     stand_in: the TVM target, as a dict, that stock passes run under.

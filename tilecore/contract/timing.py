@@ -1,4 +1,4 @@
-"""Stop watches for work on a device."""
+"""Timers for work on a device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """Times what is launched between ``start`` and ``stop``; each is called once, in that order."""
+    """Measures the time of work that is launched between ``start`` and ``stop``; each is called once, in that order."""
 
     def start(self) -> None: ...
 
@@ -20,7 +20,7 @@ class Timer(Protocol):
 
 
 class HostTimer:
-    """The host's clock. synchronize: waits for the device, at both ends."""
+    """Times by the host's clock. synchronize: waits for the device; called at start and stop."""
 
     def __init__(self, synchronize: Callable[[], None] | None = None) -> None:
         self._synchronize = synchronize

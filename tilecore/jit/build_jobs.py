@@ -1,4 +1,4 @@
-"""One kernel to be built, and the form in which it is sent to another process."""
+"""Defines jobs (kernels to compile) and the messages that send them to other processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tilecore.plugins import discovery, manager
 
 @dataclass
 class Job:
-    """A kernel's tile IR and how to compile it. label: what messages call it."""
+    """A kernel's tile IR and the settings of its compilation. label: its name in messages."""
 
     label: str
     func: Any
@@ -30,11 +30,11 @@ class Job:
         self.key = ir_key(self.func, self.request)
 
     def build(self) -> Artifact:
-        """Compile it here."""
+        """Compile the kernel in this process."""
         return build(self.func, self.request)
 
     def message(self) -> JobMessage:
-        """What another process needs to do the same."""
+        """The job as a message for another process."""
         from tilecore.ir.nodes import tvm
 
         request = self.request
@@ -42,8 +42,10 @@ class Job:
         return JobMessage(ir, str(request.target), request.adapter, request.options, request.debug_root)
 
     def accepts(self, artifact: Artifact) -> bool:
-        """Was it made by the same tilecore and backend, for the same target? Sources may have been edited since this
-        process imported them."""
+        """Whether the artifact has this process's versions of tilecore and the backend, and the job's target.
+
+        Sources may have been edited since this process imported them.
+        """
         backend = self.request.backend
         same = dict(artifact.versions) == versions_for_key(backend.package, backend.version, backend.module)
         return same and artifact.target == str(self.request.target)
@@ -51,7 +53,7 @@ class Job:
 
 @dataclass(frozen=True)
 class JobMessage:
-    """ir: TVM's JSON, which keeps the places in the user's source. target: resolved."""
+    """A job for another process. ir: TVM's JSON, which keeps source locations. target: the resolved target as text."""
 
     ir: str
     target: str
@@ -61,7 +63,7 @@ class JobMessage:
 
 
 def build_message(message: JobMessage) -> Artifact:
-    """Compile what another process sent."""
+    """Compile a job of another process."""
     backend, target = manager.resolve(message.target)
     with without_torch():
         from tilecore.ir import tile_ops  # noqa: F401 - the operations must be known before their calls are read
@@ -73,7 +75,7 @@ def build_message(message: JobMessage) -> Artifact:
 
 @contextlib.contextmanager
 def without_torch() -> Iterator[None]:
-    """TVM imports torch when it is there, which takes two thirds of the time; for workers that have no use for it."""
+    """Keep TVM from importing torch, which takes two thirds of the import time and which workers do not need."""
     if "torch" in sys.modules or "tvm_ffi" in sys.modules:
         yield
         return
@@ -85,11 +87,11 @@ def without_torch() -> Iterator[None]:
 
 
 def can_be_sent(request: Request) -> bool:
-    """Can another process compile by it: is the backend an installed one, are the options plain data?"""
+    """Whether another process can compile with this request: its backend is installed, its options can be pickled."""
     kind = request.backend.kind
     installed = discovery.discover().entries.get(kind, ())
     if not all(claim in installed for claim in manager.claims(kind)):
-        return False  # registered by hand, in this process
+        return False  # registered in this process only
     try:
         pickle.dumps(request.options)
     except Exception:
@@ -98,11 +100,11 @@ def can_be_sent(request: Request) -> bool:
 
 
 def named(error: BaseException, label: str) -> TilecoreError:
-    """The error with the kernel's name in front; one of tilecore's own in any case."""
+    """The error as a TilecoreError whose message begins with the kernel's label."""
     if isinstance(error, TilecoreError):
         error.message = f"{label}: {error.message}"
         error.args = (error.message,)
         return error
-    made = TilecoreError(f"{label}: {type(error).__name__}: {error}")
-    made.__cause__ = error
-    return made
+    wrapped = TilecoreError(f"{label}: {type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped

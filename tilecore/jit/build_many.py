@@ -1,4 +1,4 @@
-"""The engine of par_compile and the autotuner: builds many jobs at once, in threads, processes or an executor."""
+"""Compiles many jobs in parallel, in threads, processes or an executor, for par_compile and the autotuner."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tilecore.jit.worker_pools import Pool, live_workers, shared_pool
 from tilecore.jit.workers import Local, WorkerDied
 from tilecore.progress import Progress
 
-# From how many kernels on processes are faster than threads. A kernel takes about 0.1 s, and 70 % of that (LLVM) lets
-# other threads run; a process takes 1.3 s until it compiles. So threads win to about 75 kernels on 8 cores, 130 on 2.
+# The number of kernels from which processes are faster than threads. A kernel takes about 0.1 s, 70 % of it without the
+# GIL (LLVM); a process starts in 1.3 s. So threads are faster up to about 75 kernels on 8 cores and 130 on 2 cores.
 WORTH_PROCESSES = 96
-WORTH_LIVE_PROCESSES = 8  # of processes that are up already
+WORTH_LIVE_PROCESSES = 8  # the same, for processes that run already
 
 Outcome = Artifact | Exception
 
 
 class CompileWarning(UserWarning):
-    """Kernels that were compiled together failed, or were not compiled where they should have been."""
+    """Some of many kernels failed to compile, or were compiled in this process instead of others."""
 
 
 def build_all(
@@ -40,15 +40,15 @@ def build_all(
 ) -> list[Outcome]:
     """The artifact of each job, from the caches or compiled, or the error that it failed with.
 
-    Jobs with one key are compiled once. timeout: seconds for each, where a pool of our own compiles.
-    stop_at_error: raise the first error, with the job's label, and leave the rest.
+    Jobs with the same key are compiled once. timeout: seconds for each job, where ``executor`` is None.
+    stop_at_error: raise the first error, with the job's label, and compile no further jobs.
     """
     outcomes: dict[str, Outcome] = {}
     missing: dict[str, Job] = {}
     for job in jobs:
-        known = _cached(job) if job.key not in outcomes and job.key not in missing else None
-        if known is not None:
-            outcomes[job.key] = known
+        artifact = _cached(job) if job.key not in outcomes and job.key not in missing else None
+        if artifact is not None:
+            outcomes[job.key] = artifact
         elif job.key not in outcomes:
             missing.setdefault(job.key, job)
     if missing:
@@ -58,7 +58,7 @@ def build_all(
 
 
 def load(job: Job, artifact: Artifact) -> JITKernel:
-    """The kernel of a built job; the one in memory if there is one."""
+    """The kernel of a built job, from memory where it is there."""
     return _kernels.get_or_make(job.key, lambda: kernel_of(artifact, job.request, lambda: job.func))
 
 
@@ -78,9 +78,10 @@ def _cached(job: Job) -> Artifact | None:
 
 
 class _Crew:
-    """Who compiles. Leaving the ``with`` block early cancels what has not begun; by Ctrl-C, ends the workers too.
+    """The executor of a build. Leaving the ``with`` block cancels waiting jobs; Ctrl-C also ends the workers.
 
-    remote: it runs in other processes, so jobs are sent as messages. own: it ends with the work.
+    remote: whether jobs run in other processes and are sent as messages. own: whether to shut the executor down at the
+    end.
     """
 
     def __init__(self, executor: Executor, *, remote: bool, own: bool, timeout: float | None = None) -> None:
@@ -102,7 +103,7 @@ class _Crew:
     def __enter__(self) -> _Crew:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
         for future in self.futures:
             future.cancel()
         if kind is not None and issubclass(kind, KeyboardInterrupt) and isinstance(self.executor, Pool):
@@ -119,7 +120,9 @@ def _crew_for(
         threads = isinstance(executor, ThreadPoolExecutor) or (isinstance(executor, Pool) and executor.in_process)
         if threads or can_be_sent(request):
             return _Crew(executor, remote=not threads, own=False, timeout=timeout)
-        text = f"the backend {request.backend.kind!r} is registered in this process only: compiling here, not there"
+        text = (
+            f"backend {request.backend.kind!r} is registered in this process only: compiling here, not by the executor"
+        )
         warnings.warn(text, CompileWarning, stacklevel=5)
     workers = max(1, min(num_workers or usable_cpus(), len(missing)))
     if executor is None and workers > 1 and _worth_processes(len(missing), workers) and can_be_sent(request):
@@ -132,7 +135,7 @@ def _worth_processes(count: int, workers: int) -> bool:
 
 
 def _build(jobs: Sequence[Job], crew: _Crew, progress: bool | None, stop_at_error: bool) -> dict[str, Outcome]:
-    """The outcomes by key; what is built goes to the cache on disk at once."""
+    """The outcomes by key; each artifact is written to the cache on disk at once."""
     outcomes: dict[str, Outcome] = {}
     failed = 0
     with Progress("compiling", len(jobs), progress) as bar:
@@ -155,11 +158,11 @@ def _outcome(future: Future[Artifact], job: Job) -> Outcome:
         artifact = future.result()
         return artifact if job.accepts(artifact) else job.build()
     except (BrokenExecutor, WorkerDied) as error:
-        made = ToolchainError(
-            f"the process that compiled it is gone: {getattr(error, 'message', error)}",
-            hint="compile it alone to see whether it is this kernel; if memory is short, lower num_workers",
+        toolchain_error = ToolchainError(
+            f"the process that compiled the kernel ended: {getattr(error, 'message', error)}",
+            hint="compile the kernel alone to see whether it is the cause; if memory is short, lower num_workers",
         )
-        made.__cause__ = error
-        return made
+        toolchain_error.__cause__ = error
+        return toolchain_error
     except Exception as error:
         return error

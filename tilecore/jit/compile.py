@@ -1,4 +1,4 @@
-"""tilecore.compile: from a kernel function to a callable kernel, through the caches."""
+"""Compiles kernel functions to callable kernels, through the caches (``tilecore.compile``)."""
 
 from __future__ import annotations
 
@@ -33,22 +33,26 @@ from tilecore.runtime.simulation import simulates, warn_of_simulation
 from tilecore.target import Target
 from tilecore.transform import PassConfigKey, checked_pass_configs
 
-logger = logging.getLogger("tilecore.jit")  # at the level debug: what is compiled, and what the caches give
+logger = logging.getLogger("tilecore.jit")  # level debug: compiled kernels and cache hits
 
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that decides how a kernel is compiled, besides the kernel: resolved and checked."""
+    """The resolved and checked settings of a compilation.
+
+    debug_root: the folder for the files of every step, or None. adapter_asked: whether the user chose the adapter, by
+    name or by TILECORE_SIMULATE.
+    """
 
     backend: Backend
     target: Target
     adapter: str
     options: CompileOptions
     debug_root: str | None = None
-    adapter_asked: bool = False  # by name, or by TILECORE_SIMULATE
+    adapter_asked: bool = False
 
     def key_parts(self) -> dict[str, Any]:
-        """What of it goes into cache keys."""
+        """The parts of the request that cache keys contain."""
         backend, options = self.backend, self.options
         return {
             "target": str(self.target),
@@ -62,12 +66,11 @@ class Request:
 
     @property
     def tells_places(self) -> bool:
-        """Whether errors of running kernels name lines: those of the interpreter and of simulated devices do."""
+        """Whether errors of running kernels name source lines, as in the interpreter and on simulated devices."""
         return self.adapter == INTERPRETED or simulates(self.adapter, self.backend)
 
     def key_from(self, source: SourceKey | None, **facts: Any) -> str | None:
-        """The cache key that leads to a kernel from its source, and from ``facts`` of the call; None where the source
-        has none."""
+        """The cache key of a kernel by its source and by ``facts`` of the call; None where the source has no key."""
         if source is None:
             return None
         digest = source.placed if self.tells_places else source.digest
@@ -90,49 +93,56 @@ def make_request(
     compile_flags: str | Sequence[str] | None = None,
     debug_root_path: Any = None,
 ) -> Request:
-    """Resolve and check the arguments that jit, compile and par_compile share."""
+    """Resolve and check the arguments that jit, compile and par_compile share. Raises TargetError, PluginError."""
     check_host(target_host)
     backend, resolved = manager.use_default() if target in (None, "auto") else manager.resolve(target)
     asked = execution_backend not in (None, "", "auto")
     adapter = choose_adapter(backend, resolved, str(execution_backend) if asked else settings.execution_backend())
-    loud = settings.verbose() if verbose is None else bool(verbose)
+    is_verbose = settings.verbose() if verbose is None else bool(verbose)
     configs = checked_pass_configs(pass_configs)
     folder = _dump_folder(configs) if debug_root_path is None else str(debug_root_path)
-    options = CompileOptions(_positions(out_idx), configs, _flags(compile_flags), loud)
+    options = CompileOptions(_positions(out_idx), configs, _flags(compile_flags), is_verbose)
     asked = asked or settings.simulate() or settings.execution_backend() not in ("auto", "")
     return Request(backend, resolved, adapter, options, folder, asked)
 
 
 def _dump_folder(configs: dict[str, Any]) -> str | None:
-    """Where TL_ENABLE_DUMP_IR writes the files of every step, as debug_root_path does; its keys decide nothing else."""
-    wanted = configs.pop(PassConfigKey.TL_ENABLE_DUMP_IR.value, False)
+    """The folder of TL_ENABLE_DUMP_IR for the files of every step, or None. Removes both keys from ``configs``."""
+    enabled = configs.pop(PassConfigKey.TL_ENABLE_DUMP_IR.value, False)
     folder = configs.pop(PassConfigKey.TL_DUMP_IR_DIR.value, "./dump_ir")
-    return str(folder) if wanted else None
+    return str(folder) if enabled else None
 
 
 def check_host(target_host: Any) -> None:
-    """Raises TargetError for a target_host that is not the host. Its attributes, such as -mcpu, change nothing: the
-    host's part of a launch is the launcher, which is part of tilecore."""
+    """Raises TargetError for a target_host that is not the host.
+
+    Its attributes, such as -mcpu, have no effect: the host's part of a launch is tilecore's launcher.
+    """
     if target_host is None:
         return
     kind = kind_name(target_host) if is_tvm_target(target_host) else Target.parse(target_host).kind
     names = (HOST_KIND, *manager.target_spec(HOST_KIND).aliases)
     if kind not in names:
         raise TargetError(
-            f"target_host={target_host!r} is not the host", found=f"target {kind!r}", expected="leave it out"
+            f"target_host={target_host!r} is not the host",
+            found=f"target {kind!r}",
+            expected=" or ".join(map(repr, names)),
+            hint="leave out target_host",
         )
 
 
 def _positions(out_idx: Any) -> tuple[int, ...]:
-    """``out_idx`` as Python ints; which parameters there are is checked when the kernel is known."""
+    """``out_idx`` as Python ints; their range is checked when the kernel's parameters are known."""
     many = isinstance(out_idx, Iterable) and not isinstance(out_idx, (str, bytes, Mapping))
-    given = [] if out_idx is None else list(out_idx) if many else [out_idx]
-    for number in given:
-        if isinstance(number, bool) or not hasattr(type(number), "__index__"):
+    positions = [] if out_idx is None else list(out_idx) if many else [out_idx]
+    for position in positions:
+        if isinstance(position, bool) or not hasattr(type(position), "__index__"):
             raise TargetError(
-                "out_idx must be positions of parameters", found=repr(out_idx), expected="an int or several, such as -1"
+                "out_idx must be positions of parameters",
+                found=repr(out_idx),
+                expected="an int or a list of ints, such as -1",
             )
-    return tuple(operator.index(number) for number in given)
+    return tuple(operator.index(position) for position in positions)
 
 
 def _flags(compile_flags: Any) -> tuple[str, ...]:
@@ -144,9 +154,11 @@ def _flags(compile_flags: Any) -> tuple[str, ...]:
 
 
 def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
-    """The execution backend by name; for "auto" the first that can run here, else the first. With TILECORE_INTERPRET
-    the interpreter, with TILECORE_SIMULATE the simulated device (the interpreter, where the target has none), whatever
-    is wanted."""
+    """The name of the execution backend; for "auto" the first that is available here, else the first.
+
+    TILECORE_INTERPRET chooses the interpreter, TILECORE_SIMULATE the simulated device (the interpreter where the target
+    has none), whatever ``wanted`` is. Raises TargetError for an unknown name.
+    """
     names = list(backend.adapters)
     if settings.interpret() or (settings.simulate() and SIMULATED not in names):
         return INTERPRETED
@@ -160,7 +172,9 @@ def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
             raise TargetError(
                 f"target {target.kind!r} has no execution backend {wanted!r}",
                 expected=", ".join(dict.fromkeys([*get_args(ExecutionBackend), *names])),
-                hint="TILECORE_EXECUTION_BACKEND names it" if wanted == settings.execution_backend() else None,
+                hint="the environment variable TILECORE_EXECUTION_BACKEND sets it"
+                if wanted == settings.execution_backend()
+                else None,
             )
         return wanted
     for name in names:
@@ -170,16 +184,16 @@ def choose_adapter(backend: Backend, target: Target, wanted: str) -> str:
 
 
 _kernels: MemoryCache[JITKernel] = MemoryCache()
-_written: set[tuple[str, str]] = set()  # (folder, key) of kernels whose files this process has written
+_dumped: set[tuple[str, str]] = set()  # (folder, key) of kernels whose steps this process has written
 
 
 def files_of(request: Request) -> str | None:
-    """The folder that the steps of a compilation are written to, if they are; then the cache is not read."""
+    """The folder for the files of every step, or None. With a folder the cache is not read."""
     return request.debug_root or settings.dump()
 
 
 def ir_of(func: Any) -> Any:
-    """The tile IR of a T.prim_func, or of TVM's own PrimFunc."""
+    """The tile IR of a T.prim_func or of TVM's PrimFunc. Raises LanguageError for other objects."""
     from tilecore.frontend.function import PrimFunc
 
     if isinstance(func, PrimFunc):
@@ -187,12 +201,12 @@ def ir_of(func: Any) -> Any:
     if type(func).__name__ == "PrimFunc":
         return func
     code = getattr(func, "__code__", None)
-    what = f"a {type(func).__name__} cannot be compiled" if code is None else f"{func.__qualname__} is no kernel"
+    fault = f"a {type(func).__name__} cannot be compiled" if code is None else f"{func.__qualname__} is not a kernel"
     raise LanguageError(
-        what,
+        fault,
         found=None if code is None else "a plain function",
         expected="a function decorated with @T.prim_func",
-        hint="tilecore.jit compiles a function that returns one",
+        hint="for a function that returns a kernel, use tilecore.jit",
         location=None if code is None else Location(code.co_filename, code.co_firstlineno, 0),
     )
 
@@ -211,9 +225,13 @@ def compile(
     """Compile a T.prim_func.
 
     out_idx: parameters (an int or several, negative from the end) that calls allocate and return, in this order.
-    execution_backend: how to run it ("auto": the target's first that can). target: "auto", a name with attributes, a
-    dict, a tilecore.Target or TVM's. target_host: the host, however it is written. pass_configs: by PassConfigKey.
-    compile_flags: for the vendor's compiler. debug_root_path: a folder for the files of every step.
+    execution_backend: how kernels run ("auto": the target's first that is available). target: "auto", a name with
+    attributes, a dict, a tilecore.Target or TVM's. target_host: None or the host. verbose: print the steps.
+    pass_configs: values by PassConfigKey. compile_flags: for the vendor's compiler. debug_root_path: a folder for the
+    files of every step.
+
+    Raises LanguageError and UnsupportedError for kernels that are invalid or that the target does not support,
+    TargetError for wrong settings, PluginError and ToolchainError for faults of a backend.
     """
     request = make_request(
         out_idx, execution_backend, target, target_host, verbose, pass_configs, compile_flags, debug_root_path
@@ -227,13 +245,16 @@ def compile_ir(
     source_key: str | None = None,
     outputs: Callable[[], tuple[int, ...]] | None = None,
 ) -> JITKernel:
-    """A kernel from the caches, or compiled. source_key: leads to the kernel without building its IR. outputs: the
-    request's ``out_idx``, where only the IR tells them."""
+    """The kernel from the caches, else compiled.
+
+    make_ir: builds the tile IR. source_key: the cache key that finds the kernel without building its IR. outputs:
+    returns the ``out_idx`` of the request, where it is known only after the IR is built.
+    """
     with held_back(), collection_paused():
-        return _found_or_made(make_ir, request, source_key, outputs)
+        return _load_or_compile(make_ir, request, source_key, outputs)
 
 
-def _found_or_made(
+def _load_or_compile(
     make_ir: Callable[[], Any],
     request: Request,
     source_key: str | None,
@@ -241,14 +262,14 @@ def _found_or_made(
 ) -> JITKernel:
     disk = disk_cache()
     if source_key is not None and files_of(request) is None:
-        known = disk.resolve(source_key)
-        if known is not None:
-            kernel = _kernels.get(known)
+        kernel_key_of_source = disk.resolve(source_key)
+        if kernel_key_of_source is not None:
+            kernel = _kernels.get(kernel_key_of_source)
             if kernel is not None:
                 return kernel
-            kernel = _stored(disk, known, request, make_ir)
+            kernel = _stored(disk, kernel_key_of_source, request, make_ir)
             if kernel is not None:
-                _kernels.put(known, kernel)
+                _kernels.put(kernel_key_of_source, kernel)
                 return kernel
     func = make_ir()
     if outputs is not None:
@@ -257,18 +278,18 @@ def _found_or_made(
         return interpreted_kernel(func, request)
     key = ir_key(func, request)
     files = files_of(request)
-    if files is not None and (files, key) not in _written:  # a kernel of the caches would leave no files
-        _written.add((files, key))
-        _kernels.put(key, _make(func, request, key))
-    kernel = _kernels.get_or_make(key, lambda: _make(func, request, key))
+    if files is not None and (files, key) not in _dumped:  # a kernel from the caches would write no files
+        _dumped.add((files, key))
+        _kernels.put(key, _load_or_build(func, request, key))
+    kernel = _kernels.get_or_make(key, lambda: _load_or_build(func, request, key))
     if source_key is not None:
         disk.link(source_key, key)
     return kernel
 
 
 def interpreted_kernel(func: Any, request: Request) -> JITKernel:
-    """A kernel that the interpreter runs: kept in memory only."""
-    from tilecore.jit.interpreted import interpreted  # with numpy, which a warm start does without
+    """A kernel that the interpreter runs; it is kept in memory only."""
+    from tilecore.jit.interpreted import interpreted  # imports numpy, which a warm start does not need
 
     def make() -> JITKernel:
         artifact, backend = interpreted(func, request.backend, request.target, request.options)
@@ -278,17 +299,17 @@ def interpreted_kernel(func: Any, request: Request) -> JITKernel:
 
 
 def ir_key(func: Any, request: Request) -> str:
-    """The key of tile IR compiled by ``request``: the same in every process and on every machine."""
+    """The cache key of tile IR with the settings of ``request``: the same in every process and on every machine."""
     text = str(func.script(show_meta=True))
     places: tuple[str, ...] = ()
     if request.tells_places or "device_assert" in text:
-        from tilecore.jit.places import places_of  # with TVM, which a warm start does without
+        from tilecore.jit.places import places_of  # imports TVM, which a warm start does not need
 
         places = places_of(func)
     return kernel_key({"ir": text, "places": places, **request.key_parts()})
 
 
-def _make(func: Any, request: Request, key: str) -> JITKernel:
+def _load_or_build(func: Any, request: Request, key: str) -> JITKernel:
     disk = disk_cache()
     kernel = _stored(disk, key, request, lambda: func) if files_of(request) is None else None
     if kernel is not None:
@@ -300,17 +321,17 @@ def _make(func: Any, request: Request, key: str) -> JITKernel:
 
 
 def _stored(disk: DiskCache, key: str, request: Request, make_ir: Callable[[], Any]) -> JITKernel | None:
-    """The kernel of an entry on disk, or None. An entry that is whole and yet makes no kernel is set aside."""
+    """The kernel of a cache entry on disk, or None. An entry that cannot be loaded is removed from the cache."""
     artifact = disk.get(key)
     if artifact is None:
         return None
-    asked = str(request.target), request.adapter
-    if (artifact.target, artifact.adapter) != asked:
-        disk.discard(key, f"it is for {artifact.target} by {artifact.adapter}, not for {' by '.join(asked)}")
+    expected = str(request.target), request.adapter
+    if (artifact.target, artifact.adapter) != expected:
+        disk.discard(key, f"it is for {artifact.target} by {artifact.adapter}, not for {' by '.join(expected)}")
         return None
     try:
         kernel = kernel_of(artifact, request, make_ir, from_cache=True)
-    except (TargetError, LaunchError):  # the device is not there, whatever the entry is
+    except (TargetError, LaunchError):  # the device is missing: not a fault of the entry
         raise
     except Exception as error:
         disk.discard(key, describe(error))
@@ -322,8 +343,7 @@ def _stored(disk: DiskCache, key: str, request: Request, make_ir: Callable[[], A
 def kernel_of(
     artifact: Artifact, request: Request, make_ir: Callable[[], Any], *, from_cache: bool = False
 ) -> JITKernel:
-    """The artifact of a request, loaded; where its device is not here, only compiled. make_ir: gives its tile IR when
-    someone asks for it."""
+    """The kernel of an artifact; it cannot be launched where its device is missing. make_ir: builds the tile IR."""
     if not request.adapter_asked:
         warn_of_simulation(artifact, request.backend, request.target)
     kernel: JITKernel = made_here(artifact, request.backend, request.target, make_ir)
@@ -333,7 +353,7 @@ def kernel_of(
 
 
 def build(func: Any, request: Request) -> Artifact:
-    """Compile, with what the debugging switches ask for."""
+    """Compile a kernel to an artifact, with the debug output that the settings ask for."""
     name = str(func.attrs["global_symbol"])
     with debug.compiling(name, request.debug_root, request.options.verbose):
         _say(f"{name}: target {request.target}, execution backend {request.adapter}")

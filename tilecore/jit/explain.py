@@ -1,4 +1,4 @@
-"""``kernel.explain()``: what was chosen for each operation, why others were not, and where the time went."""
+"""Formats the report of ``kernel.explain()``: chosen implementations, reasons, layouts, memory and compile times."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Row = Mapping[str, Any]
 
 
 class Explanation:
-    """A report on one kernel; ``str()`` of it is for reading, ``data`` for programs.
+    """A report on one kernel: ``str()`` gives text, ``data`` plain data.
 
-    describe: Toolchain.describe of the backend that made it, where the binary can be asked.
+    describe: Toolchain.describe of the backend, for facts about the binary.
     """
 
     def __init__(
@@ -43,20 +43,24 @@ class Explanation:
         return self.data.get(topic, ())
 
     def _entries(self) -> list[str]:
-        made = []
+        lines = []
         for entry in self.artifact.entries:
             grid = ", ".join(str(d) for d in entry.grid)
             threads = "" if tuple(entry.threads) == (1, 1, 1) else f", threads {tuple(entry.threads)}"
-            made.append(
-                f"  {entry.symbol}: grid ({grid}){threads}, {entry.shared_bytes} bytes of on-chip memory a block"
+            lines.append(
+                f"  {entry.symbol}: grid ({grid}){threads}, {entry.shared_bytes} bytes of on-chip memory per block"
             )
-            known = self.functions.get(entry.symbol, {})
-            if known:
-                made.append("      " + ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in known.items()))
-            asked = {k: v for k, v in entry.attributes.items() if k != "assertions"}
-            if asked:
-                made.append("      launch: " + ", ".join(f"{name} {value}" for name, value in asked.items()))
-        return made
+            resources = self.functions.get(entry.symbol, {})
+            if resources:
+                lines.append(
+                    "      " + ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in resources.items())
+                )
+            launch_attributes = {k: v for k, v in entry.attributes.items() if k != "assertions"}
+            if launch_attributes:
+                lines.append(
+                    "      launch: " + ", ".join(f"{name} {value}" for name, value in launch_attributes.items())
+                )
+        return lines
 
     def _operations(self) -> list[str]:
         lines = []
@@ -106,16 +110,18 @@ class Explanation:
                 lines.append(f"  {row['tile']}: {row['declined']}" if "tile" in row else f"  none: {row['declined']}")
                 continue
             shares = f"; registers: {row['registers']}" if "registers" in row else ""
-            lines.append(f"  {row['producer']} fills tiles, {row['consumers']} use them{shares}")
-        return _titled("roles of warps:", dict.fromkeys(lines))
+            lines.append(f"  producers: {row['producer']}, consumers: {row['consumers']}{shares}")
+        return _titled("warp specialization:", dict.fromkeys(lines))
 
     def _overlaps(self) -> list[str]:
         lines = []
         for row in self._rows("overlaps"):
-            what = f"{row['products']} products" if row.get("products") else "releases"
-            late = f"no: {row['declined']}" if "declined" in row else f"{what} of a step come in the next"
+            overlapped = f"{row['products']} products" if row.get("products") else "releases"
+            late = (
+                f"no: {row['declined']}" if "declined" in row else f"{overlapped} of an iteration run in the next one"
+            )
             lines.append(f"  {row['loop']}: {late}")
-        return _titled("steps of loops that overlap:", dict.fromkeys(lines))
+        return _titled("loop iterations that overlap:", dict.fromkeys(lines))
 
     def _moves(self) -> list[str]:
         lines = []
@@ -125,19 +131,19 @@ class Explanation:
                 widths.setdefault(size, []).append(name)
             for size, names in widths.items():
                 lines.append(f"  {_place(row)}{', '.join(names)} by {size} bytes")
-        return _titled("moves of a thread:", dict.fromkeys(lines))
+        return _titled("width of a thread's memory accesses:", dict.fromkeys(lines))
 
     def _loops(self) -> list[str]:
         vectors = [f"  {_place(row)}{row['lanes']} lanes along {row['axis']}" for row in self._rows("vectorized")]
         scalars = [f"  {_place(row)}{row['reason']}" for row in self._rows("not_vectorized")]
         return [
-            *_titled("loops as vectors:", dict.fromkeys(vectors)),
-            *_titled("loops that stayed scalar:", dict.fromkeys(scalars)),
+            *_titled("vectorized loops:", dict.fromkeys(vectors)),
+            *_titled("scalar loops:", dict.fromkeys(scalars)),
         ]
 
     def _notes(self) -> list[str]:
         lines = [f"  blocks run {row['order']}" for row in self._rows("blocks")]
-        lines += [f"  blocks make no pairs: {row['declined']}" for row in self._rows("block_pairs")]
+        lines += [f"  blocks form no clusters: {row['declined']}" for row in self._rows("block_pairs")]
         lines += [f"  {row['text']}" for row in self._rows("notes")]
         return _titled("notes:", dict.fromkeys(lines))
 
@@ -157,6 +163,6 @@ def _lines(first: int, last: int) -> str:
 
 
 def _titled(title: str, lines: Iterable[str]) -> list[str]:
-    """The lines under a title; nothing where there are none."""
-    found = list(lines)
-    return [title, *found] if found else []
+    """The lines under a title; no title where there are no lines."""
+    listed = list(lines)
+    return [title, *listed] if listed else []

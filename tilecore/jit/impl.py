@@ -1,4 +1,4 @@
-"""JITImpl: what ``@tilecore.jit`` makes of a function."""
+"""Defines ``@tilecore.jit`` and JITImpl, the function that it returns."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _Ret = TypeVar("_Ret")
 class JITImpl(Generic[_P, _KP, _T, _Ret]):
     """A function under ``@tilecore.jit``.
 
-    lazy (the function returns a T.prim_func): calling it with Python values gives a compiled kernel, one for each set
-    of values. eager (the body is the kernel itself): calling it with tensors compiles for them and runs, and returns
-    the outputs. On a T.prim_func: calling it compiles once and runs.
+    Mode "lazy" (the function returns a T.prim_func): a call with Python values returns a compiled kernel, one for each
+    combination of values. Mode "eager" (the body is the kernel): a call with tensors compiles for their shapes, runs
+    and returns the outputs. Mode "kernel" (a T.prim_func): a call compiles once and runs.
 
-    For annotations: ``JITImpl[P, KP, T, R]``: the parameters of the function and of its kernels, what a kernel and what
-    a call of it returns.
+    In annotations: ``JITImpl[P, KP, T, R]``: the parameters of the function and of its kernels, the result of a kernel
+    and of a call.
     """
 
     def __init__(self, func: Any, settings: Mapping[str, Any]) -> None:
@@ -55,14 +55,14 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         return make_request(**self.settings)
 
     def request(self) -> Request:
-        """The resolved settings. The default target is looked up when the first kernel is compiled."""
+        """The resolved settings. The default target is chosen when the first kernel is compiled."""
         return self._request
 
-    # -- what it was made with --------------------------------------------------------------------------------
+    # -- settings --------------------------------------------------------------------------------
 
     @property
     def out_idx(self) -> Any:
-        """The setting as it was given, as all of these; a kernel's own ``out_idx`` counts from 0."""
+        """The setting as the user wrote it; ``out_idx`` of a kernel counts from 0."""
         return self.settings.get("out_idx")
 
     @property
@@ -95,11 +95,11 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
 
     @functools.cached_property
     def func_source(self) -> str:
-        """The text of the function; raises OSError where its file is gone."""
+        """The source text of the function; raises OSError where its file does not exist."""
         return inspect.getsource(inspect.unwrap(self.func))
 
     def initialize_jit_mode(self, *args: Any, **kwargs: Any) -> Literal["lazy", "eager", "kernel"]:
-        """The mode, which the function's text decides, whatever the arguments.
+        """The mode; it depends on the function's source only, not on the arguments.
 
         Raises TargetError for an eager function with ``out_idx``.
         """
@@ -114,10 +114,10 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         assert self._eager is not None
         if self.out_idx is not None:
             raise TargetError(
-                f"{self.func.__name__} is an eager kernel, and has out_idx",
+                f"{self.func.__name__} is an eager kernel, which cannot have out_idx",
                 found=f"out_idx={self.out_idx!r}",
-                expected="outputs made by T.empty in the function, and returned",
-                hint="out_idx is for functions that return a T.prim_func; leave it out",
+                expected="outputs that the function allocates by T.empty and returns",
+                hint="leave out out_idx, which is for functions that return a T.prim_func",
             )
         return self._eager
 
@@ -131,8 +131,11 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         return self.compile(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> JITKernel:
-        """The kernel for these arguments. lazy: the factory's values. eager: tensors (or T.Tensor types) and values;
-        tensors may be left out when T.const sizes are given by their names: ``compile(M=64, N=64, block_M=16)``."""
+        """The compiled kernel for these arguments.
+
+        lazy: the function's values. eager: tensors (or T.Tensor types) and values; tensors may be left out where all
+        T.const sizes are given by their names: ``compile(M=64, N=64, block_M=16)``.
+        """
         if self.mode == "kernel":
             if self._own is None:
                 self._own = compile_ir(lambda: ir_of(self.func), self.request())
@@ -158,29 +161,31 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
                 raise
 
     def _tensors_given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
-        """What to say of a lazy function that was called with tensors."""
+        """The hint for a lazy function that was called with tensors; None for other calls."""
         if not any(hasattr(value, "shape") and hasattr(value, "dtype") for value in (*args, *kwargs.values())):
             return None
         name, parameters = self.func.__name__, ", ".join(self.signature.parameters)
-        return f"{name} makes kernels, and takes the values that one is built for: {name}({parameters})(tensors...)"
+        return f"{name} returns a kernel, which takes the tensors: {name}({parameters})(tensors...)"
 
     def get_tir(self, *args: Any, **kwargs: Any) -> Any:
-        """The tile IR for these arguments."""
+        """The tile IR of the kernel for these arguments. Raises LanguageError."""
         if self.mode == "kernel":
             return ir_of(self.func)
         if self.mode == "eager":
             return self._eager_kernel().get_tir(*args, **kwargs)
-        made = self.func(*args, **kwargs)
-        if made is None or not (isinstance(made, PrimFunc) or type(made).__name__ == "PrimFunc"):
+        kernel_function = self.func(*args, **kwargs)
+        if kernel_function is None or not (
+            isinstance(kernel_function, PrimFunc) or type(kernel_function).__name__ == "PrimFunc"
+        ):
             raise LanguageError(
-                f"{self.__name__} returned {type(made).__name__}",  # type: ignore[attr-defined]
+                f"{self.__name__} returned {type(kernel_function).__name__}, not a kernel",  # type: ignore[attr-defined]
                 expected="a function decorated with @T.prim_func",
-                hint="for an eager kernel put `with T.Kernel(...)` into the function itself",
+                hint="for an eager kernel, write `with T.Kernel(...)` in the function itself",
             )
-        return ir_of(made)
+        return ir_of(kernel_function)
 
     def call_signature(self, kwargs: Mapping[str, Any]) -> inspect.Signature:
-        """The signature for a call with these keyword arguments: of an eager function T.const names are among them."""
+        """The signature for a call with these keyword arguments; for an eager function with its T.const names."""
         return with_constants(self.signature, kwargs) if self.mode == "eager" else self.signature
 
     def get_kernel_source(self, *args: Any, **kwargs: Any) -> str:
@@ -188,19 +193,19 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         return self.compile(*args, **kwargs).get_kernel_source()
 
     def state(self) -> str | None:
-        """A digest of all that the function reads besides its arguments, as it is now; None where that is not known."""
+        """A digest of the current values that the function reads besides its arguments; None where they are unknown."""
         return self._surroundings.now()
 
     def memory_key(self, *args: Any, **kwargs: Any) -> Any:
-        """Where the kernel for these arguments is kept, for as long as what the function reads is what it is now; None
-        where that, or an argument, cannot be compared by its value: then the tile IR is built again, and leads to the
-        kernel."""
+        """The key of the kernel in memory, from the arguments and the values that the function reads.
+
+        None where an argument or such a value cannot be compared by value: then the tile IR is built for each call.
+        """
         key, state = self.parse_cache_key(*args, **kwargs), self.state()
         return None if state is None or not are_compared(key) else (key, state)
 
     def parse_cache_key(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """What tells the kernels of this function apart in memory: its arguments, defaults filled in; of an eager one
-        tensors count by shape and element type. Keys can be compared and hashed."""
+        """The hashable key of the arguments, with defaults; for an eager function tensors by shape and element type."""
         if self._eager is not None:
             return self._eager.key_of(args, kwargs)
         bound = arguments_of(self.func.__name__, self.signature, args, kwargs)
@@ -219,7 +224,9 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         if self.mode != "kernel":
-            raise TypeError(f"{self.func.__name__}[grid]: call it with the factory's arguments first")
+            raise TypeError(
+                f"{self.func.__name__}[grid]: call the function with its arguments first, and then the kernel[grid]"
+            )
         return self.compile()[grid]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -227,7 +234,7 @@ class JITImpl(Generic[_P, _KP, _T, _Ret]):
         return self if instance is None else functools.partial(self, instance)
 
     def __reduce__(self) -> str:
-        """Pickled, and copied, by its name, as functions are."""
+        """Pickled and copied by name, like functions."""
         return str(self.__qualname__)  # type: ignore[attr-defined]
 
     def __repr__(self) -> str:
@@ -238,7 +245,9 @@ def _mode(func: Any) -> Literal["lazy", "eager", "kernel"]:
     if isinstance(func, PrimFunc):
         return "kernel"
     if not inspect.isfunction(func):
-        raise LanguageError("tilecore.jit decorates a function", found=type(func).__name__)
+        raise LanguageError(
+            "tilecore.jit decorates functions only", found=type(func).__name__, expected="a function or a T.prim_func"
+        )
     return "eager" if is_eager(func) else "lazy"
 
 
@@ -255,7 +264,7 @@ def jit(
     debug_root_path: Any = None,
     compile_flags: Any = None,
 ) -> Any:
-    """Decorator: compile a function of kernels when it is called. Arguments as for :func:`tilecore.compile`."""
+    """Decorator: compiles the kernels of a function when it is called. Arguments: see :func:`tilecore.compile`."""
     settings = {
         "out_idx": out_idx,
         "target": target,

@@ -1,4 +1,4 @@
-"""JITKernel: a compiled kernel that is called like a function."""
+"""Defines JITKernel, a compiled kernel that is called like a function."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 
 class _Constructor(type):
-    """``JITKernel(func, ...)`` is another way to write :func:`tilecore.compile`; of an artifact it makes a kernel."""
+    """``JITKernel(func, ...)`` compiles as :func:`tilecore.compile` does; ``JITKernel(artifact, ...)`` loads one."""
 
     def __call__(cls, func: Any = None, *args: Any, from_database: bool = False, **settings: Any) -> Any:
         if isinstance(func, Artifact):
             return super().__call__(func, *args, **settings)
         if from_database:
             raise TargetError(
-                f"{cls.__name__}(from_database=True) makes no kernel", hint="tilecore.load_kernel loads an exported one"
+                f"{cls.__name__}(from_database=True) is not supported",
+                hint="use tilecore.load_kernel to load an exported kernel",
             )
         from tilecore.jit.compile import compile
 
@@ -41,12 +42,12 @@ _T = TypeVar("_T")
 
 class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
     """A compiled kernel. ``kernel(a, b, c)`` checks the arguments and launches; parameters in ``out_idx`` are
-    allocated by the call and returned.
+    allocated by the call and returned. Calls raise ArgumentError and LaunchError.
 
-    artifact: the record of the compiled kernel. target, backend, adapter: what it runs on. from_cache: whether it was
-    loaded from the cache on disk instead of compiled. config, latency, ref_latency: filled in by the autotuner
-    (latencies in milliseconds). pass_configs: it was compiled with. For annotations: ``JITKernel[P, T]``, the
-    parameters and the result of a call.
+    artifact: the record of the compiled kernel. target, backend, adapter: the target and its execution. from_cache:
+    whether the kernel was loaded from the cache on disk. config, latency, ref_latency: set by the autotuner (latencies
+    in milliseconds). pass_configs: the settings of passes. In annotations: ``JITKernel[P, T]``, the parameters and the
+    result of a call.
     """
 
     def __init__(
@@ -75,26 +76,26 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
     def _load(self, artifact: Artifact, adapter: KernelAdapter) -> LoadedKernel:
         return adapter.load(artifact)
 
-    # -- what it is -------------------------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------------------------
 
     @property
     def params(self) -> tuple[KernelParam, ...]:
-        """The parameters as they were declared; ``artifact.params`` are the same as plain data."""
+        """The declared parameters; ``artifact.params`` has them as plain data."""
         return params_of(self.artifact.params)
 
     @property
     def execution(self) -> KernelAdapter:
-        """The execution backend, which it shares with other kernels."""
+        """The execution backend; kernels share it."""
         return self._execution
 
     @property
     def adapter(self) -> BaseKernelAdapter:  # type: ignore[override]
-        """What it runs through: the execution backend, with the kernel as ``adapter.func``."""
+        """The execution backend, with the kernel as ``adapter.func``."""
         return BaseKernelAdapter(self._execution, self)
 
     @property
     def torch_function(self) -> JITKernel[_P, _T]:
-        """The kernel itself: calling it takes torch's tensors, and others."""
+        """The kernel itself, which takes torch tensors."""
         return self
 
     @property
@@ -108,20 +109,20 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
 
     @property
     def prim_func(self) -> Any:
-        """The kernel as tile IR; built again from its source when it came from the cache."""
+        """The kernel's tile IR, built again for a kernel from the cache. Raises TargetError for exported kernels."""
         if self._make_ir is None:
-            raise TargetError(f"the tile IR of {self.artifact.name} is not kept in an exported kernel")
+            raise TargetError(f"{self.artifact.name} was loaded from an exported kernel, which has no tile IR")
         return self._make_ir()
 
     func = prim_func
 
     @property
     def ir(self) -> Any:
-        """The kernel as tile IR, as a T.prim_func's ``ir``: for the interpreter, for one."""
+        """The kernel's tile IR, as ``ir`` of a T.prim_func."""
         return self.prim_func
 
     def get_tir(self) -> Any:
-        """The kernel as tile IR."""
+        """The kernel's tile IR."""
         return self.prim_func
 
     @property
@@ -134,12 +135,12 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         return self.artifact.source
 
     def get_host_source(self) -> str:
-        """The host's part of the launch as source: there is none, the launcher is part of tilecore."""
+        """Always "": tilecore's launcher does the host's part of a launch."""
         return ""
 
     @property
     def host_source(self) -> str:
-        """As ``get_host_source()``."""
+        """See ``get_host_source()``."""
         return self.get_host_source()
 
     def show_source(self) -> None:
@@ -147,21 +148,21 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         print(self.artifact.source)
 
     def explain(self) -> Any:
-        """What the compiler chose and why; prints as a report, ``.data`` is the same as plain data."""
+        """The compiler's choices and reasons: prints as a report; ``.data`` has it as plain data."""
         from tilecore.jit.explain import Explanation
 
         return Explanation(self.artifact, self.backend.toolchain.describe)
 
     def layout(self, name: str) -> LayoutPicture:
-        """A picture of where the elements of a buffer lie: print it, or ``save("file.svg")`` it.
+        """A picture of the layout of a buffer: print it, or ``save("file.svg")`` it.
 
-        name: of a fragment or a shared buffer. The kernel is lowered once more for it. Raises TargetError for a kernel
-        without such a buffer, or on a target whose blocks have no threads.
+        name: a fragment or a shared buffer. Lowers the kernel once more. Raises TargetError for a kernel without such a
+        buffer, or on a target whose blocks have no threads.
         """
         pictures = self.layouts()
         if name not in pictures:
             raise TargetError(
-                f"{self.artifact.name} has no layout of {name!r}",
+                f"{self.artifact.name} has no buffer {name!r} with a layout",
                 expected=", ".join(pictures) or "a kernel with fragments or shared buffers, on a target with threads",
             )
         return pictures[name]
@@ -175,18 +176,20 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         _, env = lower(self.prim_func, self.backend, self.target, options)
         return pictures_of(env.facts)
 
-    # -- using it ---------------------------------------------------------------------------------------------
+    # -- use ---------------------------------------------------------------------------------------------
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
-        """``kernel[(grid,)](a, b)``: as ``kernel(a, b)``. T.Kernel already says the grid; the one here is only checked
-        to be one to three positive integers. Outputs in ``out_idx`` may be given, in their places among the arguments:
-        ``kernel[(1,)](a, b, c)`` writes to ``c``."""
+        """``kernel[(grid,)](a, b)``: the same as ``kernel(a, b)``, because T.Kernel defines the grid.
+
+        ``grid`` must be one to three positive integers, else ArgumentError. Outputs in ``out_idx`` may be passed at
+        their positions: ``kernel[(1,)](a, b, c)`` writes to ``c``.
+        """
         sizes = grid if isinstance(grid, tuple) else (grid,)
         if not 1 <= len(sizes) <= 3 or not all(isinstance(s, int) and s > 0 for s in sizes):
             raise ArgumentError(
                 f"{self.artifact.name}[grid]: the grid is wrong",
                 found=repr(grid),
-                expected="one to three positive ints; the kernel's own T.Kernel decides how many blocks run",
+                expected="one to three positive ints; T.Kernel defines the grid, and this one has no effect",
             )
         return GivenOutputs(self) if self.artifact.out_idx else self
 
@@ -199,8 +202,9 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
     def export(self, path: str | Path, *, simulation: bool = False) -> Path:
         """Write the compiled kernel to ``path``; ``tilecore.load_kernel(path)`` loads it, without TVM.
 
-        Raises UnsupportedError for a kernel that the interpreter runs, as nothing was compiled, and for one of a
-        simulated device, which is no deployment, unless ``simulation`` asks for it.
+        simulation: allow the export of a kernel for a simulated device. Raises UnsupportedError for a kernel that the
+        interpreter runs, and for one of a simulated device without ``simulation``; CacheError when the path cannot be
+        written.
         """
         from tilecore.jit.export import write_kernel
         from tilecore.runtime.simulation import refuse_export
@@ -213,13 +217,13 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
     def _require_code(self) -> None:
         if self.artifact.adapter == INTERPRETED:
             raise UnsupportedError(
-                f"{self.artifact.name} runs by its definition, and no code of it is there to export",
-                hint="compile it without TILECORE_INTERPRET=1, or TILECORE_SIMULATE=1, by which targets without a "
-                "simulated device run in the interpreter",
+                f"{self.artifact.name} runs in the interpreter, so it has no compiled code to export",
+                hint="compile it without TILECORE_INTERPRET=1; on targets without a simulated device also without "
+                "TILECORE_SIMULATE=1",
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled kernels are loaded like exported ones: without TVM, and without the tile IR."""
+        """Pickled kernels are loaded like exported ones, without TVM and without tile IR."""
         from tilecore.jit.export import unpickled
 
         self._require_code()
@@ -230,7 +234,7 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
         return self
 
     def __deepcopy__(self, memo: Any) -> JITKernel:
-        """Itself: it does not change, and copies of a model may share it."""
+        """The kernel itself: copies of a model share it."""
         return self
 
     def __repr__(self) -> str:
@@ -245,19 +249,21 @@ def _require_format(artifact: Artifact, adapter: KernelAdapter) -> None:
             f"the binary of {artifact.name} is {artifact.binary_format!r}, which its execution backend does not load",
             found=f"execution_backend={artifact.adapter!r}",
             expected=" or ".join(map(repr, formats)),
-            hint="compile it anew",
+            hint="compile the kernel again with this version",
         )
 
 
 def not_here(artifact: Artifact, backend: Backend, target: Target, missing: str) -> LaunchError:
-    """The execution backend that the kernel was compiled for lacks something on this machine."""
-    others = [name for name, adapter in backend.adapters.items() if adapter.available(target).present]
-    hint = "compile it for what is here; `tilecore targets` lists it"
-    if SIMULATED in others:
+    """The LaunchError for a kernel whose execution backend is not available on this machine."""
+    available = [name for name, adapter in backend.adapters.items() if adapter.available(target).present]
+    hint = "compile it for a target of this machine; `tilecore targets` lists them"
+    if SIMULATED in available:
         hint = f'compile it with execution_backend="{SIMULATED}", or set TILECORE_SIMULATE=1, for the simulated device'
     return LaunchError(
         f"{artifact.name} cannot run with execution_backend={artifact.adapter!r} here",
         found=missing,
-        expected=f"one that can run here: {', '.join(others)}" if others else f"a machine that runs {target}",
+        expected=f"an execution backend that is available here: {', '.join(available)}"
+        if available
+        else f"a machine that runs {target}",
         hint=hint,
     )

@@ -1,4 +1,4 @@
-"""par_compile: many kernels compiled at once."""
+"""Compiles many kernels in parallel (``tilecore.par_compile``)."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def par_compile(
 ) -> list[JITKernel | None]:
     """Compile many T.prim_funcs; the kernels in the same order.
 
-    num_workers: how many are compiled at once; one for each CPU when not given. They are compiled in threads when
-    they are few, else in worker processes, which stay for the next time. executor: where to compile instead, any
-    concurrent.futures.Executor. progress: show a bar; when not given, on a terminal. The other arguments are those
+    num_workers: number of parallel compilations; default: one for each CPU. Few kernels are compiled in threads, many
+    in worker processes, which are kept for later calls. executor: a concurrent.futures.Executor to use instead.
+    progress: whether to show a bar; default: on a terminal. The other arguments are those
     of :func:`tilecore.compile`.
 
-    The first failure is raised, naming the kernel, and the rest is not compiled. ignore_error: instead None stands in
-    the place of what failed, and one CompileWarning tells the reasons. Ctrl-C ends the workers and is raised.
+    The first failure is raised with the kernel's name, and no further kernels are compiled. ignore_error: the result
+    has None for each kernel that failed, and one CompileWarning lists the reasons. Ctrl-C ends the workers.
     """
     request = make_request(out_idx, execution_backend, target, target_host, verbose, pass_configs, compile_flags)
     funcs = list(funcs)
 
-    def wanted(number: int, func: Any) -> _Wanted:
-        label = f"{_name(func)} (number {number + 1} of {len(funcs)})"
-        return _Wanted(label, lambda: Job(label, ir_of(func), request))
+    def item_of(index: int, func: Any) -> _Item:
+        label = f"{_name(func)} (kernel {index + 1} of {len(funcs)})"
+        return _Item(label, lambda: Job(label, ir_of(func), request))
 
-    return _compile([wanted(number, func) for number, func in enumerate(funcs)],
+    return _compile([item_of(index, func) for index, func in enumerate(funcs)],
                     num_workers, ignore_error, executor, progress)  # fmt: skip
 
 
@@ -69,24 +69,26 @@ def par_compile_configs(
     The other arguments, and the errors, are those of :func:`par_compile`.
     """
     if jit_impl.mode == "kernel":
-        raise LanguageError(f"{jit_impl!r} is one kernel and takes no configurations", expected="a kernel factory")
+        raise LanguageError(
+            f"{jit_impl!r} is one kernel and takes no configurations",
+            expected="a function that returns a kernel",
+        )
 
-    def wanted(config: Any) -> _Wanted:
+    def item_of(config: Any) -> _Item:
         args, kwargs = call_of(config)
         label = label_of(jit_impl, args, kwargs)
-        return _Wanted(
+        return _Item(
             label,
             lambda: known_kernel(jit_impl, args, kwargs) or job_of(jit_impl, label, args, kwargs),
             lambda job, kernel: remember(jit_impl, args, kwargs, job, kernel),
         )
 
-    return _compile([wanted(config) for config in configs], num_workers, ignore_error, executor, progress)
+    return _compile([item_of(config) for config in configs], num_workers, ignore_error, executor, progress)
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """One of the kernels. start: gives what is to be built, or the kernel itself when a cache has it.
-    finish: called with what was built."""
+class _Item:
+    """One of the kernels. start: returns the job, or the kernel from a cache. finish: called after the build."""
 
     label: str
     start: Callable[[], Job | JITKernel]
@@ -94,7 +96,7 @@ class _Wanted:
 
 
 def _compile(
-    wanted: Sequence[_Wanted],
+    items: Sequence[_Item],
     num_workers: int | None,
     ignore_error: bool,
     executor: Executor | None,
@@ -102,36 +104,36 @@ def _compile(
 ) -> list[JITKernel | None]:
     failures: dict[int, Exception] = {}
 
-    def failed(number: int, error: Exception) -> None:
+    def failed(index: int, error: Exception) -> None:
         if not ignore_error:
-            raise named(error, wanted[number].label)
-        failures[number] = error
+            raise named(error, items[index].label)
+        failures[index] = error
 
-    kernels: list[JITKernel | None] = [None] * len(wanted)
+    kernels: list[JITKernel | None] = [None] * len(items)
     jobs: dict[int, Job] = {}
-    for number, item in enumerate(wanted):
+    for index, item in enumerate(items):
         try:
             started = item.start()
         except Exception as error:
-            failed(number, error)
+            failed(index, error)
             continue
         if isinstance(started, Job) and started.request.adapter == INTERPRETED:
-            kernels[number] = interpreted_kernel(started.func, started.request)
+            kernels[index] = interpreted_kernel(started.func, started.request)
         elif isinstance(started, Job):
-            jobs[number] = started
+            jobs[index] = started
         else:
-            kernels[number] = started
+            kernels[index] = started
     outcomes = build_all(list(jobs.values()), num_workers, executor, progress, stop_at_error=not ignore_error)
-    for (number, job), outcome in zip(jobs.items(), outcomes, strict=True):
+    for (index, job), outcome in zip(jobs.items(), outcomes, strict=True):
         try:
             if isinstance(outcome, Exception):
                 raise outcome
-            kernel = kernels[number] = load(job, outcome)
-            wanted[number].finish(job, kernel)
+            kernel = kernels[index] = load(job, outcome)
+            items[index].finish(job, kernel)
         except Exception as error:
-            failed(number, error)
+            failed(index, error)
     if failures:
-        warnings.warn(_summary(failures, [item.label for item in wanted]), CompileWarning, stacklevel=3)
+        warnings.warn(_summary(failures, [item.label for item in items]), CompileWarning, stacklevel=3)
     return kernels
 
 
@@ -140,11 +142,11 @@ def _name(func: Any) -> str:
 
 
 def _summary(failures: Mapping[int, Exception], labels: Sequence[str]) -> str:
-    """Each reason once, with the kernels that it holds for."""
+    """The text of the warning: each reason once, with its kernels."""
     reasons: dict[str, list[str]] = {}
-    for number, error in failures.items():
+    for index, error in failures.items():
         text = str(error).strip() or type(error).__name__
-        reasons.setdefault(f"{type(error).__name__}: {text}", []).append(labels[number])
+        reasons.setdefault(f"{type(error).__name__}: {text}", []).append(labels[index])
     lines = [f"{len(failures)} of {len(labels)} kernels could not be compiled"]
     for reason, names in reasons.items():
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""

@@ -6,14 +6,16 @@ import difflib
 from collections.abc import Sequence
 
 from tilecore.contract.origin import Origin
-from tilecore.contract.passes import Gap, Pass, PassEdit
+from tilecore.contract.passes import ExtensionPoint, Pass, PassEdit
 from tilecore.errors import PluginError
 from tilecore.plugins.checking import wrong
 
 IN_ORDER_SINCE = 2  # the contract since which passes inserted after one place run in the order written
 
 
-def edited(steps: Sequence[Pass | Gap], edits: Sequence[PassEdit], owner: Origin, contract: int) -> list[Pass]:
+def edited(
+    steps: Sequence[Pass | ExtensionPoint], edits: Sequence[PassEdit], owner: Origin, contract: int
+) -> list[Pass]:
     """The pipeline with a backend's edits, one after the other; gaps that nothing fills vanish.
 
     owner: named in the PluginError for an edit that is wrong. contract: the version that the backend was written for.
@@ -22,8 +24,8 @@ def edited(steps: Sequence[Pass | Gap], edits: Sequence[PassEdit], owner: Origin
 
 
 def edited_with_points(
-    steps: Sequence[Pass | Gap], edits: Sequence[PassEdit], owner: Origin, contract: int
-) -> list[Pass | Gap]:
+    steps: Sequence[Pass | ExtensionPoint], edits: Sequence[PassEdit], owner: Origin, contract: int
+) -> list[Pass | ExtensionPoint]:
     """As :func:`edited`, with the family's extension points where they stand."""
     pipeline = _Pipeline(steps, owner, in_order=contract >= IN_ORDER_SINCE)
     for edit in edits:
@@ -32,7 +34,7 @@ def edited_with_points(
 
 
 class _Pipeline:
-    def __init__(self, steps: Sequence[Pass | Gap], owner: Origin, in_order: bool) -> None:
+    def __init__(self, steps: Sequence[Pass | ExtensionPoint], owner: Origin, in_order: bool) -> None:
         self.steps, self.owner, self.in_order = list(steps), owner, in_order
         self.inserted_after: dict[str, list[Pass]] = {}  # by the name of the place, in the order written
 

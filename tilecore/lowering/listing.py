@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tilecore.contract.passes import Gap, Pass
+from tilecore.contract.passes import ExtensionPoint, Pass
 from tilecore.lowering.edits import edited_with_points
 from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
 from tilecore.lowering.pipeline import family_steps
@@ -44,8 +44,8 @@ def family_list(name: str) -> list[ListedStep]:
     return [_listed(step) for step in (CONTRACT_SUMS, *family_steps(name))]
 
 
-def _listed(step: Pass | Gap) -> ListedStep:
-    if isinstance(step, Gap):
+def _listed(step: Pass | ExtensionPoint) -> ListedStep:
+    if isinstance(step, ExtensionPoint):
         return ListedStep(step.name, is_point=True)
     function = inspect.unwrap(step.run)
     module = getattr(function, "__module__", "") or ""

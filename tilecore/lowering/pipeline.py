@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
-from tilecore.contract.passes import DEFINITION, Gap, Pass, PassEnv
+from tilecore.contract.passes import DEFINITION, ExtensionPoint, Pass, PassEnv
 from tilecore.errors import LanguageError, LimitError, LoweringError, TilecoreError, UnsupportedError
 from tilecore.interrupts import safe_point
 from tilecore.ir.dialect_calls import refuse_dialects
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tilecore.ir.nodes import PrimFunc
 
 
-def family_steps(name: str) -> Sequence[Pass | Gap]:
+def family_steps(name: str) -> Sequence[Pass | ExtensionPoint]:
     """The passes of a family of targets."""
     if name == "loops":
         from tilecore.lowering.loops.pipeline import STEPS
@@ -38,7 +38,7 @@ def family_steps(name: str) -> Sequence[Pass | Gap]:
     if name == "none":
         from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
 
-        return Gap("all"), OUTLINE_KERNELS
+        return ExtensionPoint("all"), OUTLINE_KERNELS
     raise LoweringError(f"no family of passes is called {name!r}", expected='"loops", "simt" or "none"')
 
 

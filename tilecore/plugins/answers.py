@@ -1,4 +1,4 @@
-"""The rules that the answers of a backend's functions must obey: what they return when they are called later."""
+"""Checks the results of a backend's functions when they are called."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ FACTS = mapping("a dict of functions to numbers by name", is_text, NUMBERS.holds
 
 
 def record(origin: Origin, what: str, kind: type) -> Callable[[Any], Any]:
-    """A check for :func:`~tilecore.plugins.guard.guarded`: the result is a whole record of that type."""
+    """A check for :func:`~tilecore.plugins.guard.guarded`: the result is a valid record of type ``kind``."""
 
     def check(result: Any) -> Any:
         if not isinstance(result, kind):
-            raise wrong(origin, f"{what} returned the wrong thing", shown(result), kind.__name__)
-        check_fields(origin, f"{what} returned the wrong thing: ", result, RULES[kind])
+            raise wrong(origin, f"{what} returned a wrong value", shown(result), f"a {kind.__name__}")
+        check_fields(origin, f"{what} returned a wrong value: ", result, RULES[kind])
         return result
 
     return check
 
 
 def check_fields(origin: Origin, before: str, answer: Any, rules: Mapping[str, Rule]) -> None:
-    """Raise PluginError unless every field of ``answer`` obeys its rule; ``before`` begins the message."""
+    """Raise PluginError unless every field of ``answer`` obeys its rule. before: the beginning of the message."""
     for name, rule in rules.items():
         value = getattr(answer, name)
         if not rule.holds(value):
@@ -62,20 +62,20 @@ def obeys(origin: Origin, what: str, rule: Rule) -> Callable[[Any], Any]:
 
     def check(result: Any) -> Any:
         if not rule.holds(result):
-            raise wrong(origin, f"{what} returned the wrong thing", shown(result), rule.words)
+            raise wrong(origin, f"{what} returned a wrong value", shown(result), rule.words)
         return result
 
     return check
 
 
 def guarded_by(origin: Origin, what: str, function: Callable[..., Any], rule: Rule) -> Any:
-    """The function with every call guarded and its result held to the rule."""
+    """The function with every call guarded and every result checked by the rule."""
     return guarded(origin, what, function, obeys(origin, what, rule))
 
 
 def check_found(origin: Origin, found: Any) -> tuple[Found, ...]:
-    """What ``Toolchain.find`` answers."""
-    what = "Toolchain.find returned the wrong thing"
+    """The checked result of ``Toolchain.find``. Raises PluginError."""
+    what = "Toolchain.find returned a wrong value"
     if isinstance(found, str) or not isinstance(found, Sequence) or not all(isinstance(item, Found) for item in found):
         raise wrong(origin, what, shown(found), "a list of Found")
     for item in found:
@@ -84,8 +84,8 @@ def check_found(origin: Origin, found: Any) -> tuple[Found, ...]:
 
 
 def check_built(origin: Origin, built: Any) -> tuple[bytes, str]:
-    """What ``Toolchain.build`` answers; there may be no bytes where the adapter takes the source."""
-    whole = isinstance(built, tuple) and len(built) == 2 and isinstance(built[0], bytes) and is_text(built[1])
-    if not whole:
-        raise wrong(origin, "Toolchain.build returned the wrong thing", shown(built), "(bytes, format)")
+    """The checked result of ``Toolchain.build``; the bytes may be empty where the adapter takes the source."""
+    is_valid = isinstance(built, tuple) and len(built) == 2 and isinstance(built[0], bytes) and is_text(built[1])
+    if not is_valid:
+        raise wrong(origin, "Toolchain.build returned a wrong value", shown(built), "(bytes, format)")
     return built

@@ -1,8 +1,8 @@
-"""What installed plugins say of themselves, asked in processes of their own.
+"""Loads installed plugins in separate processes to learn their aliases, language names and devices.
 
-``target="auto"``, aliases and names of the language concern every plugin that is installed. One that hangs, exits or
-crashes must not take the user's program along, so none is imported here for it: each is asked in a fresh interpreter,
-under a deadline, and what it says is kept in the kernel cache for as long as its files are the same.
+``target="auto"``, aliases and names of the language concern every installed plugin. A plugin that hangs, exits or
+crashes must not stop the user's program, so no plugin is imported here: each is loaded in a fresh interpreter, under a
+deadline, and its answer is kept in the kernel cache for as long as its files do not change.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from tilecore.target import Attribute
 if TYPE_CHECKING:
     from tilecore.contract.records import TargetSpec
 
-ASK_SECONDS = 10.0  # of one plugin, for its import and the look for its device
-# Devices come and go with drivers and containers, which the surroundings below show; what they do not, time does.
+ASK_SECONDS = 10.0  # for the import of one plugin and the search for its device
+# An answer about devices is valid for this long, and while drivers and device files (_surroundings) do not change.
 DEVICE_SECONDS = 300.0
 
 _FORMAT = "tilecore-plugin 1"
 _MACHINE = ("/proc/sys/kernel/random/boot_id", "/proc/modules")
-_PASSING = ("PWD", "OLDPWD", "SHLVL", "_", "PYTEST_CURRENT_TEST")  # variables that no driver looks at
+_PASSING = ("PWD", "OLDPWD", "SHLVL", "_", "PYTEST_CURRENT_TEST")  # environment variables that no driver reads
 _FOLDERS = ("/dev", "/etc/OpenCL/vendors")
 
 
 @dataclass(frozen=True)
 class Told:
-    """A plugin in its own words. present: is its device there. problem: why it cannot be used, "" when it can."""
+    """The answer of a plugin. present: whether its device is present. problem: why the plugin fails, "" if it works."""
 
     kind: str
     present: bool = False
@@ -46,7 +46,7 @@ class Told:
 
 
 class Offer(Protocol):
-    """What is known of a target without loading it: a :class:`Told`, or the TargetSpec of one that is loaded."""
+    """Facts about a target: a :class:`Told`, or the TargetSpec of a loaded plugin."""
 
     @property
     def kind(self) -> str: ...
@@ -57,7 +57,7 @@ class Offer(Protocol):
 
 
 class Elsewhere:
-    """What this process has been told, so that nobody is asked twice."""
+    """The answers that this process has, so that each plugin is asked once."""
 
     def __init__(self) -> None:
         self._told: dict[tuple[Entry, bool], Told] = {}
@@ -65,33 +65,35 @@ class Elsewhere:
     def get(self, entry: Entry, devices: bool) -> Told | None:
         return self._told.get((entry, True)) or (None if devices else self._told.get((entry, False)))
 
-    def ask(self, entries: Sequence[Entry], devices: bool, here: Callable[[Entry], TargetSpec]) -> dict[Entry, Told]:
-        """What each of ``entries`` says. here: loads a plugin in this process, where none can be started beside it."""
+    def ask(
+        self, entries: Sequence[Entry], devices: bool, load_here: Callable[[Entry], TargetSpec]
+    ) -> dict[Entry, Told]:
+        """The answers of ``entries``. load_here: loads a plugin in this process if no other process can be started."""
         unknown = [entry for entry in entries if self.get(entry, devices) is None]
         try:
             told = ask(unknown, devices=devices)
         except CannotAskError:
-            told = {entry.kind: _told_here(entry, here) for entry in unknown}
+            told = {entry.kind: _told_here(entry, load_here) for entry in unknown}
         self._told.update({(entry, devices): told[entry.kind] for entry in unknown})
         return {entry: self._told.get((entry, True)) or self._told[entry, devices] for entry in entries}
 
 
-def _told_here(entry: Entry, here: Callable[[Entry], TargetSpec]) -> Told:
+def _told_here(entry: Entry, load_here: Callable[[Entry], TargetSpec]) -> Told:
     try:
-        spec = here(entry)
+        spec = load_here(entry)
         return Told(entry.kind, spec.detect().present, "", spec.aliases, spec.language)
     except PluginError as error:
         return Told(entry.kind, problem=error.message)
 
 
 class CannotAskError(Exception):
-    """No interpreter can be started beside this one."""
+    """No further interpreter can be started."""
 
 
 def ask(entries: Sequence[Entry], *, devices: bool) -> dict[str, Told]:
-    """What each of these plugins says, by kind; all that have to be asked are asked at once.
+    """The answers of these plugins, by kind; those without a stored answer are asked in parallel.
 
-    devices: whether ``present`` matters; else what was said at any time will do. Raises CannotAskError.
+    devices: whether ``present`` must be up to date. Raises CannotAskError.
     """
     from tilecore.cache.current import disk_cache
 
@@ -116,11 +118,11 @@ def _asked(kinds: Sequence[str]) -> dict[str, dict[str, Any]]:
 
     if not kinds:
         return {}
-    if not sys.executable or getattr(sys, "frozen", False):  # the program itself would be started once more
+    if not sys.executable or getattr(sys, "frozen", False):  # sys.executable would start the user's program again
         raise CannotAskError
     try:
         answers = probe.look_all(kinds, timeout=ASK_SECONDS)
-    except OSError as error:  # no more processes, no folder for temporary files
+    except OSError as error:  # no more processes, or no folder for temporary files
         raise CannotAskError from error
     return {facts["kind"]: _plain(facts) for facts in answers}
 
@@ -140,7 +142,7 @@ def _told(kind: str, answer: Mapping[str, Any]) -> Told:
 
 
 def _kept(text: str | None, surroundings: str) -> dict[str, Any] | None:
-    """The answer in a note, unless it is too old for what is asked, or no answer at all."""
+    """The answer in a note of the cache; None where it is too old or not an answer."""
     try:
         answer = json.loads(text or "")
         fresh = 0 <= time.time() - answer["asked"] < DEVICE_SECONDS
@@ -155,7 +157,7 @@ def _kept(text: str | None, surroundings: str) -> dict[str, Any] | None:
 
 
 def _key(entry: Entry) -> str:
-    """Names what a plugin says: by its package, and by the times and sizes of the files that it consists of."""
+    """The cache key of a plugin's answer: its package, and the times and sizes of its files."""
     import tilecore
 
     parts = [_FORMAT, tilecore.__version__, sys.version, sys.executable, os.path.dirname(tilecore.__file__)]
@@ -164,23 +166,23 @@ def _key(entry: Entry) -> str:
 
 
 def _files(value: str) -> list[str]:
-    """The files of the package that an entry point's value begins with; found without importing it."""
+    """Path, size and time of the files of the package in an entry point's value, without importing it."""
     try:
         spec = importlib.util.find_spec(value.partition(":")[0].partition(".")[0].strip())
     except (ImportError, ValueError, AttributeError):
         return ["not found"]
     if spec is None:
         return ["not found"]
-    found = [_stamp(spec.origin)] if spec.origin else []
+    stamps = [_stamp(spec.origin)] if spec.origin else []
     for root in spec.submodule_search_locations or ():
         for folder, folders, names in os.walk(root):
             folders[:] = sorted(name for name in folders if name != "__pycache__")
-            found += [_stamp(os.path.join(folder, name)) for name in sorted(names) if name.endswith(".py")]
-    return found
+            stamps += [_stamp(os.path.join(folder, name)) for name in sorted(names) if name.endswith(".py")]
+    return stamps
 
 
 def _surroundings() -> str:
-    """A digest of what decides whether a device is there: environment, start of the machine, drivers, device files."""
+    """A digest of what decides whether a device is present: environment, boot of the machine, drivers, device files."""
     parts = [f"{key}={value}" for key, value in sorted(os.environ.items()) if key not in _PASSING]
     parts += [_stamp("/etc/ld.so.cache")]
     for path in _MACHINE:

@@ -1,4 +1,4 @@
-"""A target's attributes: checked against the target's own table, defaults filled in, then resolved by the plugin."""
+"""Checks a target's attributes against the target's table, fills in defaults and calls the plugin's ``resolve``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilecore.target import Attribute, Target
 
 
 def complete(backend: Backend, target: Target) -> Target:
-    """``target`` with every attribute that its kind has. Raises TargetError for what the user typed wrong."""
+    """``target`` with every attribute of its kind. Raises TargetError for unknown attributes and wrong values."""
     table = backend.target.attributes
     filled: dict[str, Attribute] = {}
     names = by_any_name(table)
@@ -22,7 +22,9 @@ def complete(backend: Backend, target: Target) -> Target:
         name = names[typed]
         if name in filled and filled[name] != value:
             raise TargetError(
-                f'attribute {name!r} of target "{backend.kind}" is given twice', found=str(target), expected="it once"
+                f'attribute {name!r} of target "{backend.kind}" is given twice with different values',
+                found=str(target),
+                expected=f"{name!r} once",
             )
         filled[name] = _checked(backend.kind, name, value, table[name])
     for name, spec in table.items():
@@ -32,29 +34,31 @@ def complete(backend: Backend, target: Target) -> Target:
 
 
 def by_any_name(table: Mapping[str, AttributeSpec]) -> dict[str, str]:
-    """Every name that an attribute may be given by, with its own."""
+    """The attribute's name by every name that users may write."""
     others = {other: name for name, spec in table.items() for other in spec.other_names}
     return {**others, **{name: name for name in table}}
 
 
 def _unknown(backend: Backend, name: str, table: Mapping[str, AttributeSpec]) -> TargetError:
     close = difflib.get_close_matches(name, table, 1)
-    known = ", ".join(f"-{key} ({spec.doc})" for key, spec in sorted(table.items()))
+    attributes = ", ".join(f"-{key} ({spec.doc})" for key, spec in sorted(table.items()))
     return TargetError(
         f'target "{backend.kind}" has no attribute {name!r}',
         found=f"-{name}",
-        expected=known or "no attributes",
+        expected=attributes or "no attributes",
         hint=f"did you mean -{close[0]}?" if close else None,
     )
 
 
 def _checked(kind: str, name: str, value: Attribute, spec: AttributeSpec) -> Attribute:
-    wanted = _type(spec)
-    if wanted is str and isinstance(value, int) and not isinstance(value, bool):
+    expected_type = _type(spec)
+    if expected_type is str and isinstance(value, int) and not isinstance(value, bool):
         value = str(value)  # -model=5: the text of a target cannot tell a number from a name
-    if wanted is not None and type(value) is not wanted:
-        word = {str: "text", int: "an integer", bool: "a flag: true or false"}[wanted]
-        raise TargetError(f'attribute {name!r} of target "{kind}" is {word}', found=repr(value), expected=spec.doc)
+    if expected_type is not None and type(value) is not expected_type:
+        type_text = {str: "text", int: "an integer", bool: "a flag: true or false"}[expected_type]
+        raise TargetError(
+            f'attribute {name!r} of target "{kind}" must be {type_text}', found=repr(value), expected=spec.doc
+        )
     if spec.choices and value not in spec.choices:
         close = difflib.get_close_matches(str(value), map(str, spec.choices), 1)
         raise TargetError(
@@ -67,14 +71,14 @@ def _checked(kind: str, name: str, value: Attribute, spec: AttributeSpec) -> Att
 
 
 def _type(spec: AttributeSpec) -> type | None:
-    """The type of an attribute's values; None when its spec does not tell."""
+    """The type of an attribute's values; None where its spec has neither default nor choices of one type."""
     examples = spec.choices if spec.default is None else (spec.default,)
     kinds = {type(example) for example in examples}
     return kinds.pop() if len(kinds) == 1 else None
 
 
 def _check_resolved(backend: Backend, target: Target) -> Target:
-    """The contract: same kind, every declared attribute and no other."""
+    """The resolved target. Raises PluginError unless it has the backend's kind and exactly the declared attributes."""
     declared = set(backend.target.attributes)
     if target.kind == backend.kind and set(target.attributes) == declared:
         return target

@@ -1,4 +1,4 @@
-"""The rules that the answers of the hooks must obey: a table for each record, field by field."""
+"""Checks the records that the hooks return: a rule for each field of each record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
 
 @dataclass(frozen=True)
 class Rule:
-    """words: what is expected, for the message. holds: does a value obey?"""
+    """A rule for a value. words: the expected values, for the message. holds: whether a value obeys."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -57,7 +57,7 @@ def _is_attribute(value: Any) -> bool:
 
 
 def takes(arguments: int) -> Rule:
-    """A function that can be called with so many arguments."""
+    """The rule for a function that can be called with ``arguments`` positional arguments."""
 
     def holds(value: Any) -> bool:
         if not callable(value):
@@ -66,7 +66,7 @@ def takes(arguments: int) -> Rule:
             signature_of(value).bind(*range(arguments))
         except TypeError:
             return False
-        except ValueError:  # a builtin that does not tell its signature
+        except ValueError:  # a builtin function without a signature
             return True
         return True
 
@@ -74,7 +74,7 @@ def takes(arguments: int) -> Rule:
 
 
 def mapping(words: str, key: Callable[[Any], bool], value: Callable[[Any], bool]) -> Rule:
-    """A dict whose keys and values hold."""
+    """The rule for a dict whose keys obey ``key`` and whose values obey ``value``."""
     return Rule(words, lambda table: isinstance(table, Mapping) and all(key(k) and value(v) for k, v in table.items()))
 
 
@@ -120,7 +120,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "capabilities": takes(1),
         "detect": takes(0),
         "resolve": takes(1),
-        "attributes": mapping("a dict of names to whole AttributeSpecs", is_name, _is_attribute_spec),
+        "attributes": mapping("a dict of names to valid AttributeSpecs", is_name, _is_attribute_spec),
         "aliases": mapping("a dict of names to dicts of attributes", is_name, _is_implied),
         "device": Rule("a DLPack device type, a positive int", lambda value: is_int(value) and value > 0),
         "torch_device": TEXT,
@@ -134,13 +134,13 @@ RULES: dict[type, dict[str, Rule]] = {
         "build": takes(1),
         "version": takes(1),
         "describe": takes(1),
-        "installable": Rule("a whole Installable or None", lambda value: value is None or _is_installable(value)),
+        "installable": Rule("a valid Installable or None", lambda value: value is None or _is_installable(value)),
     },
 }
 
 
 def check_record(origin: Origin, hook: str, answer: Any, kind: type) -> None:
-    """Raise PluginError unless ``answer`` is a whole record of type ``kind``."""
+    """Raise PluginError unless ``answer`` is a record of type ``kind`` with valid fields."""
     if not isinstance(answer, kind):
         found = f"the class {answer.__name__} itself" if isinstance(answer, type) else shown(answer)
         raise wrong(
@@ -170,7 +170,7 @@ def _check_contract(origin: Origin, contract: Any) -> None:
         return
     newer = contract > max(SUPPORTED_CONTRACTS)
     raise PluginError(
-        f"{title(origin)}: it speaks version {contract} of the backend contract, which this tilecore does not",
+        f"{title(origin)}: it uses version {contract} of the backend contract, which this tilecore does not support",
         found=f"contract {contract}",
         expected=f"one of {', '.join(map(str, SUPPORTED_CONTRACTS))}",
         hint=(
@@ -192,12 +192,12 @@ def _check_target(origin: Origin, spec: TargetSpec) -> None:
     for alias, implied in spec.aliases.items():
         unknown = sorted(set(implied) - set(spec.attributes))
         if unknown:
-            known = str(sorted(spec.attributes))
-            raise wrong(origin, f"alias {alias!r} implies unknown attributes", str(unknown), known)
+            declared = str(sorted(spec.attributes))
+            raise wrong(origin, f"alias {alias!r} implies unknown attributes", str(unknown), declared)
 
 
 def shown(value: Any) -> str:
-    """What stands in a message as found; a plugin's __repr__ may itself be broken."""
+    """The repr of a value for a message, in at most 200 characters; a plugin's __repr__ may itself be broken."""
     try:
         text = repr(value)
     except Exception:

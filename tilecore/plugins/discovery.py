@@ -1,6 +1,6 @@
-"""Which backend packages are installed: reads their metadata, imports none of them.
+"""Lists the installed backend packages from their metadata, without importing them.
 
-A distribution whose metadata cannot be read is reported as a problem and hides nobody else.
+A distribution whose metadata cannot be read is reported as a problem and does not affect other packages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tilecore.plugins.installed import distributions
 
 CORE = "tilecore"
 HOST_KIND = "cpu"
-# What a checkout that is not installed offers; an installed tilecore offers the same through its own entry points.
+# The backends of a source checkout; an installed tilecore has the same entries in its entry points.
 CHECKOUT_ENTRIES = {HOST_KIND: "tilecore.backends.cpu.plugin"}
 
 # The parts of an entry point's value, "module.path:attribute.path [extras]".
@@ -25,7 +25,7 @@ _VALUE = re.compile(r"(?P<module>[\w.]+)\s*(:\s*(?P<attribute>[\w.]+))?\s*(\[.*\
 
 @dataclass(frozen=True)
 class Entry:
-    """One claim: this package offers that kind. ``value`` says where ("tile_acme.plugin"); ``load`` imports it."""
+    """An entry point: ``package`` offers target ``kind``. value: its module ("tile_acme.plugin"). load: imports it."""
 
     kind: str
     package: str
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """All claims, by kind. More than one claim for a kind is a clash. ``problems``: unreadable packages, in words."""
+    """All entries, by kind. Several entries for a kind are a clash. problems: sentences about unreadable packages."""
 
     entries: dict[str, tuple[Entry, ...]]
     problems: tuple[str, ...] = ()
@@ -44,21 +44,21 @@ class Catalogue:
 
 def discover() -> Catalogue:
     """Read the metadata of every installed distribution that mentions the entry-point group."""
-    found: dict[str, list[Entry]] = {}
+    entries: dict[str, list[Entry]] = {}
     problems: list[str] = []
-    seen: set[str] = set()
+    names: set[str] = set()
     for package, version, pairs, problem in _claims():
-        if _canonical(package) in seen:  # the same distribution again, further down sys.path: shadowed
+        if _canonical(package) in names:  # the same distribution again, later on sys.path: shadowed
             continue
-        seen.add(_canonical(package))
+        names.add(_canonical(package))
         if problem:
             problems.append(problem)
         for kind, value in pairs:
-            found.setdefault(kind, []).append(entry_for(kind, package, version, value))
+            entries.setdefault(kind, []).append(entry_for(kind, package, version, value))
     for kind, value in CHECKOUT_ENTRIES.items():
-        if not any(_canonical(entry.package) == CORE for entry in found.get(kind, [])):
-            found.setdefault(kind, []).insert(0, entry_for(kind, CORE, _core_version(), value))
-    return Catalogue({kind: tuple(found[kind]) for kind in sorted(found)}, tuple(problems))
+        if not any(_canonical(entry.package) == CORE for entry in entries.get(kind, [])):
+            entries.setdefault(kind, []).insert(0, entry_for(kind, CORE, _core_version(), value))
+    return Catalogue({kind: tuple(entries[kind]) for kind in sorted(entries)}, tuple(problems))
 
 
 def entry_for(kind: str, package: str, version: str, value: str) -> Entry:
@@ -67,7 +67,7 @@ def entry_for(kind: str, package: str, version: str, value: str) -> Entry:
 
 
 def import_value(value: str) -> Any:
-    """The module or object that an entry point's value names; whatever the import raises passes through."""
+    """The module or object that an entry point's value names; errors of the import are raised as they are."""
     match = _VALUE.match(value)
     if match is None:
         raise ValueError(f'{value!r} is not an entry point\'s value, such as "tile_acme.plugin"')
@@ -93,7 +93,7 @@ def _claims() -> Iterator[tuple[str, str, list[tuple[str, str]], str]]:
 
 
 def _parse(package: str, text: str) -> tuple[list[tuple[str, str]], str]:
-    """The claims of an entry_points.txt. Read by hand, so that one bad line of a stranger's cannot stop discovery."""
+    """The entries of an entry_points.txt, and the problem with its bad lines, "" without one."""
     pairs: list[tuple[str, str]] = []
     bad: list[str] = []
     section = ""
@@ -107,7 +107,7 @@ def _parse(package: str, text: str) -> tuple[list[tuple[str, str]], str]:
                 pairs.append((kind, value))
             else:
                 bad.append(line)
-    problem = f"{package}: lines of its entry_points.txt that are no entries: {bad}" if bad else ""
+    problem = f"{package}: its entry_points.txt has lines that are not entries (kind = module): {bad}" if bad else ""
     return pairs, problem
 
 

@@ -1,4 +1,4 @@
-"""Runs a function in forked children, all at once, and collects their JSON answers under a deadline."""
+"""Runs a function in forked processes, in parallel, and collects their JSON results under a deadline."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ GRACE_SECONDS = 1.0  # between the end of a child's answer and its own end
 def fork_all(
     items: Sequence[str], function: Callable[[str], dict[str, Any]], timeout: float
 ) -> list[dict[str, Any] | int | None]:
-    """``function(item)`` of each item, in order; or the exit code (negative: signal) of a child that ended without an
-    answer; or None for one that was killed when ``timeout`` seconds were over. The children's prints are dropped."""
+    """``function(item)`` for each item, in order; the exit code (negative: signal) of a process that ended without a
+    result; None for a process that was killed after ``timeout`` seconds. Output of the processes is dropped."""
     sys.stdout.flush()
     sys.stderr.flush()
     children: dict[int, tuple[str, int]] = {}
@@ -43,7 +43,7 @@ def fork_all(
 
 
 def _child(function: Callable[[str], dict[str, Any]], item: str, write: int) -> None:
-    """Never returns: a child must not run the parent's exit handlers, whatever the plugin did."""
+    """Run the function and end the process without the parent's exit handlers; never returns."""
     code = 1
     try:
         interrupted_again()
@@ -59,7 +59,7 @@ def _child(function: Callable[[str], dict[str, Any]], item: str, write: int) -> 
 
 
 def _read_all(reads: list[int], deadline: float) -> tuple[dict[int, bytes], set[int]]:
-    """What came through each pipe in time, and the pipes that ended."""
+    """The data of each pipe before the deadline, and the pipes that were closed."""
     texts = dict.fromkeys(reads, b"")
     ended: set[int] = set()
     with selectors.DefaultSelector() as selector:
@@ -78,7 +78,7 @@ def _read_all(reads: list[int], deadline: float) -> tuple[dict[int, bytes], set[
 
 
 def _answer(text: bytes, ended: bool, pid: int) -> dict[str, Any] | int | None:
-    """A whole answer counts even when its pipe did not end: something that the plugin started may hold it open."""
+    """A complete answer counts even when its pipe stays open: a process that the plugin started may hold it open."""
     code = _exit_code(pid, GRACE_SECONDS if ended and not text else 0.0)
     try:
         return json.loads(text)

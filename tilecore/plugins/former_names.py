@@ -1,6 +1,6 @@
-"""Modules under the names that they had in contract 1: a backend that imports one by such a name still loads.
+"""Keeps the module names of contract 1 importable, so that backends that use them still load.
 
-Each import by a former name gives a DeprecationWarning that says the new one. The names go with contract 3.
+Each import by a former name gives a DeprecationWarning with the new name. The names go with contract 3.
 ``tilecore/__init__.py`` asks here for modules that are not found.
 """
 
@@ -110,10 +110,23 @@ _MODULES = """
     runtime.tensors tensors.views
     runtime.timing contract.timing
     runtime.torch_state tensors.torch_state
+    survey.calls target_report.calls
+    survey.changes target_report.changes
+    survey.data target_report.data
+    survey.factories target_report.factories
+    survey.files target_report.files
+    survey.kernels target_report.kernels
+    survey.lines target_report.lines
+    survey.refusals target_report.refusals
+    survey.remarks target_report.remarks
+    survey.run target_report.run
+    survey.tables target_report.tables
+    survey.targets target_report.targets
+    survey.without target_report.without
 """
 NOW = {f"tilecore.{former}": f"tilecore.{now}" for former, now in map(str.split, _MODULES.strip().splitlines())}
-# packages that are gone; they held modules of the table
-PACKAGES = frozenset({"tilecore.lowering.threads"})
+# former packages of the modules in the table
+PACKAGES = frozenset({"tilecore.lowering.threads", "tilecore.survey"})
 
 
 class _Loader:
@@ -121,7 +134,7 @@ class _Loader:
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Puts the module of the new name in the place of the empty one that the import made."""
+        """Replaces the empty module that the import made by the module of the new name."""
         name = module.__name__
         if name in PACKAGES:
             return
@@ -130,7 +143,7 @@ class _Loader:
 
 
 def spec_of(name: str) -> ModuleSpec | None:
-    """The spec of a module by its former name; None where it is none."""
+    """The spec of a module by its former name; None for other names."""
     if name not in NOW and name not in PACKAGES:
         return None
     return ModuleSpec(name, _Loader(), is_package=name in PACKAGES)  # type: ignore[arg-type]

@@ -1,12 +1,12 @@
-"""The guard between tilecore and a plugin's code: whatever goes wrong there is reported with the package's name.
+"""Turns exceptions of plugin code into PluginErrors that name the package.
 
-``guarded`` wraps one function of a plugin; ``calling`` covers a stretch of tilecore's code that runs plugin code::
+``guarded`` wraps one function of a plugin; ``calling`` wraps a block of tilecore's code that runs plugin code::
 
     with calling(backend, "pass swizzle_banks"):
         module = edit.apply(module)
 
-tilecore's own errors (a plugin refuses a kernel with UnsupportedError) pass as they are, and so does
-KeyboardInterrupt; everything else becomes a PluginError, its cause kept.
+tilecore's own errors (a plugin refuses a kernel with UnsupportedError) and KeyboardInterrupt pass unchanged; every
+other exception becomes a PluginError with the exception as its cause.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tilecore.contract.origin import Origin, remedy, title
 from tilecore.errors import PluginError, TilecoreError
 
 _MACHINERY = ("<frozen ", os.path.dirname(importlib.__file__), os.path.dirname(__file__))
-# What the guard lets through as it is.
+# exceptions that pass unchanged
 PASS = (TilecoreError, KeyboardInterrupt, GeneratorExit, MemoryError)
 
 
 class calling:
-    """Context manager: errors of the block are blamed on ``origin``; ``what`` says what it was doing.
+    """Context manager: exceptions of the block become PluginErrors of ``origin``. what: the action, for the message.
 
-    loading: True while the plugin is being loaded, when tilecore's own errors are the package's fault as well.
+    loading: True while the plugin is loaded: then tilecore's own errors become PluginErrors, too.
     """
 
     __slots__ = ("loading", "origin", "what")
@@ -49,7 +49,7 @@ class calling:
 
 
 def guarded(origin: Origin, what: str, function: Callable[..., Any], check: Callable[[Any], Any] | None = None) -> Any:
-    """``function`` with its errors blamed on ``origin``; ``check(result)`` may raise and gives the final result."""
+    """``function`` with its exceptions as PluginErrors of ``origin``. check: turns its result into the final one."""
 
     def call(*args: Any, **keywords: Any) -> Any:
         try:
@@ -66,7 +66,7 @@ def guarded(origin: Origin, what: str, function: Callable[..., Any], check: Call
 
 
 def blame(origin: Origin, what: str, error: BaseException) -> PluginError:
-    """The PluginError for ``error``, raised by ``what`` of this package."""
+    """The PluginError for ``error``, which ``what`` of the package raised."""
     where = _last_frame(error)
     return PluginError(
         f"{title(origin)}: {what} raised {describe(error)}",
@@ -76,7 +76,7 @@ def blame(origin: Origin, what: str, error: BaseException) -> PluginError:
 
 
 def describe(error: BaseException) -> str:
-    """Type and first line of the message; a plugin's __str__ may itself be broken."""
+    """The exception's type and the first line of its message; a plugin's __str__ may itself be broken."""
     try:
         text = error.message if isinstance(error, TilecoreError) else str(error)
     except Exception:
@@ -87,7 +87,7 @@ def describe(error: BaseException) -> str:
 
 def _last_frame(error: BaseException) -> str:
     """file:line of the innermost frame outside the import machinery and this package; "" when there is none.
-    A SyntaxError tells its own."""
+    For a SyntaxError the file and line that it names."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     where, trace = "", error.__traceback__

@@ -1,4 +1,4 @@
-"""A KernelAdapter around a plugin's, with every call guarded and its result checked."""
+"""Wraps a plugin's KernelAdapter: guards every call and checks every result."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tilecore.plugins.guard import PASS, blame, calling, guarded
 from tilecore.plugins.guarded_kernel import GuardedTimer, guard_loaded
 from tilecore.tensors.views import is_tensor
 
-# What the methods return that have a rule of one line.
+# rules for the results of methods
 RESULTS = {
     "torch_device": TEXT,
     "largest_run": Rule("an int, 1 or more, or None", lambda value: value is None or (is_int(value) and value > 0)),
-    "capture": Rule("the number of a capture, an int, 0 or more", lambda value: is_int(value) and value >= 0),
+    "capture": Rule("the id of a capture, an int, 0 or more", lambda value: is_int(value) and value >= 0),
     "empty": Rule("a tensor", is_tensor),
 }
 ATTRIBUTES = {
@@ -33,10 +33,10 @@ METHODS = tuple(name for name, member in vars(KernelAdapter).items() if callable
 
 
 def check_adapter(origin: Origin, hook: str, adapter: KernelAdapter) -> tuple[str, tuple[str, ...]]:
-    """Name of an adapter that a hook returned, and the formats that it loads."""
+    """Check an adapter that a hook returned; its name and the binary formats that it loads."""
     name = getattr(adapter, "name", None)
     if not isinstance(name, str) or not name:
-        raise wrong(origin, f"{hook}: an adapter has no name", shown(name), "a non-empty str as its name")
+        raise wrong(origin, f"{hook}: an adapter has no name", shown(name), "a non-empty str in the attribute name")
     check_fields(origin, f"{hook}: ", adapter, ATTRIBUTES)
     what = f"{name}.binary_formats"
     with calling(origin, what, loading=True):
@@ -45,16 +45,16 @@ def check_adapter(origin: Origin, hook: str, adapter: KernelAdapter) -> tuple[st
 
 
 def guard_adapter(origin: Origin, adapter: KernelAdapter) -> KernelAdapter:
-    """The guarded adapter; ``inner`` is the plugin's own.
+    """The guarded adapter; its ``inner`` is the plugin's adapter.
 
-    Its class defines just the methods that the plugin's class overrides, so ``type(a).current_stream is
-    KernelAdapter.current_stream`` still tells whether an adapter has streams.
+    Its class defines only the methods that the plugin's class overrides, so ``type(a).current_stream is
+    KernelAdapter.current_stream`` still holds for an adapter without streams.
     """
     overridden = [name for name in METHODS if _is_overridden(adapter, name)]
     members: dict[str, Any] = {name: _method(origin, adapter, name) for name in overridden}
     members["__module__"] = type(adapter).__module__
-    made: Any = type(type(adapter).__name__, (_Guarded,), members)
-    return made(adapter, origin)
+    guarded_class: Any = type(type(adapter).__name__, (_Guarded,), members)
+    return guarded_class(adapter, origin)
 
 
 class _Guarded(KernelAdapter):
@@ -66,7 +66,7 @@ class _Guarded(KernelAdapter):
         self.tensor_streams = inner.tensor_streams
         self.simulates = inner.simulates
 
-    def available(self, target: Any) -> Presence:  # always replaced: the plugin's class had to define it
+    def available(self, target: Any) -> Presence:  # always replaced: the plugin's class must define it
         raise NotImplementedError
 
     def load(self, artifact: Any) -> LoadedKernel:  # likewise
@@ -81,7 +81,7 @@ def _is_overridden(adapter: KernelAdapter, name: str) -> bool:
 
 
 def _method(origin: Origin, adapter: KernelAdapter, name: str) -> Any:
-    """A static method, as the plugin's bound method has its own self: one Python call more than the plugin's."""
+    """The guarded method, as a static method: the plugin's bound method has its own self."""
     what = f"{adapter.name}.{name}"
     if name == "current_stream":
         return staticmethod(_stream(origin, what, adapter.current_stream))
@@ -107,23 +107,23 @@ def _load(origin: Origin, what: str, load: Callable[[Any], LoadedKernel]) -> Cal
 
 
 def _stream(origin: Origin, what: str, stream: Callable[[int], int]) -> Callable[[int], int]:
-    """As ``guarded``, at a third of its cost: this one is called at every launch."""
+    """Like ``guarded`` at a third of the cost, because it is called at every launch."""
 
     def current_stream(device_index: int) -> int:
         try:
-            made = stream(device_index)
+            stream_handle = stream(device_index)
         except PASS:
             raise
         except BaseException as error:
             raise blame(origin, what, error) from error
-        if type(made) is int and made >= 0:
-            return made
-        raise wrong(origin, f"{what} returned the wrong thing", shown(made), "a stream as an int, 0 or more")
+        if type(stream_handle) is int and stream_handle >= 0:
+            return stream_handle
+        raise wrong(origin, f"{what} returned a wrong value", shown(stream_handle), "a stream as an int, 0 or more")
 
     return current_stream
 
 
 def check_formats(origin: Origin, what: str, formats: Any) -> tuple[str, ...]:
     if isinstance(formats, str) or not isinstance(formats, Sequence) or not all(isinstance(f, str) for f in formats):
-        raise wrong(origin, f"{what} returned the wrong thing", shown(formats), "a tuple of format names")
+        raise wrong(origin, f"{what} returned a wrong value", shown(formats), "a tuple of format names")
     return tuple(formats)

@@ -1,4 +1,4 @@
-"""What an adapter's methods hand out: loaded kernels and stop watches, checked, with every call guarded."""
+"""Wraps the loaded kernels and timers of a plugin's adapter: guards every call and checks every result."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ from tilecore.plugins.guard import guarded
 from tilecore.tensors.dlpack import capsule_address
 
 CODES = range(-(2**31), 2**31)
-CODE = Rule(
-    "an int of 32 bits: 0, or what went wrong", lambda value: value is None or (is_int(value) and value in CODES)
-)
+CODE = Rule("a 32-bit int: 0, or an error code", lambda value: value is None or (is_int(value) and value in CODES))
 MILLISECONDS = Rule(
     "a number of milliseconds",
     lambda value: isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < math.inf,
 )
 ADDRESSES = range(2**64)
-_WORDS = Rule("a function of 1 argument, or None", lambda value: value is None or takes(1).holds(value))
+_MESSAGE_FUNCTION = Rule("a function of 1 argument, or None", lambda value: value is None or takes(1).holds(value))
 LOADED = {
     "state": Rule("an address, an int", lambda value: is_int(value) and value in ADDRESSES),
-    "error": _WORDS,
-    "advice": _WORDS,
+    "error": _MESSAGE_FUNCTION,
+    "advice": _MESSAGE_FUNCTION,
     "on_device": FLAG,
     "sizes": Rule(
         "a tuple of sizes: ints and DimExprs",
@@ -38,10 +36,10 @@ LOADED = {
 
 
 def guard_loaded(origin: Origin, what: str, loaded: Any, artifact: Any) -> LoadedKernel:
-    """The loaded kernel of an artifact, which ``what`` returned."""
+    """The checked and guarded LoadedKernel that ``what`` returned for an artifact."""
     if not isinstance(loaded, LoadedKernel):
-        raise wrong(origin, f"{what} returned the wrong thing", shown(loaded), "a LoadedKernel")
-    check_fields(origin, f"{what} returned the wrong thing: ", loaded, LOADED)
+        raise wrong(origin, f"{what} returned a wrong value", shown(loaded), "a LoadedKernel")
+    check_fields(origin, f"{what} returned a wrong value: ", loaded, LOADED)
     _check_sizes(origin, what, loaded, artifact)
     changes: dict[str, Any] = {}
     if callable(loaded.launch):
@@ -57,11 +55,13 @@ def guard_loaded(origin: Origin, what: str, loaded: Any, artifact: Any) -> Loade
 
 
 def _check_sizes(origin: Origin, what: str, loaded: LoadedKernel, artifact: Any) -> None:
-    known = {symbol.name for symbol in getattr(artifact, "symbols", ())}
+    symbols = {symbol.name for symbol in getattr(artifact, "symbols", ())}
     used = {name for size in loaded.sizes if isinstance(size, DimExpr) for name in size.names()}
-    if used - known:
-        message = f"{what} returned a LoadedKernel with sizes that the kernel does not have"
-        raise wrong(origin, message, ", ".join(sorted(used - known)), f"of {', '.join(sorted(known)) or 'none'}")
+    if used - symbols:
+        message = f"{what} returned a LoadedKernel with sizes of unknown symbols"
+        raise wrong(
+            origin, message, ", ".join(sorted(used - symbols)), f"symbols among {', '.join(sorted(symbols)) or 'none'}"
+        )
 
 
 def _check_signature(origin: Origin, what: str, loaded: LoadedKernel) -> None:
@@ -73,7 +73,7 @@ def _check_capsule(origin: Origin, what: str, loaded: LoadedKernel) -> None:
     try:
         if type(loaded.launch).__name__ == "PyCapsule" and capsule_address(loaded.launch, loaded.capsule_name.encode()):
             return
-    except ValueError:  # of another name
+    except ValueError:  # the capsule has another name
         pass
     raise _wrong_launch(origin, what, loaded)
 
@@ -85,13 +85,13 @@ def _wrong_launch(origin: Origin, what: str, loaded: LoadedKernel) -> Exception:
 
 
 class GuardedTimer:
-    """A plugin's stop watch."""
+    """A plugin's timer, with every call guarded."""
 
     def __init__(self, origin: Origin, what: str, inner: Any) -> None:
         for name in ("start", "stop", "elapsed"):
             if not takes(0).holds(getattr(inner, name, None)):
-                expected = "a stop watch with start(), stop() and elapsed()"
-                raise wrong(origin, f"{what} returned the wrong thing", shown(inner), expected)
+                expected = "a timer with start(), stop() and elapsed()"
+                raise wrong(origin, f"{what} returned a wrong value", shown(inner), expected)
         self.start = guarded(origin, f"{what}().start", inner.start)
         self.stop = guarded(origin, f"{what}().stop", inner.stop)
         self.elapsed = guarded_by(origin, f"{what}().elapsed", inner.elapsed, MILLISECONDS)

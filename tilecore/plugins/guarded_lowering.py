@@ -1,4 +1,4 @@
-"""A backend's passes and implementations of tile operations: checked part by part, every call guarded."""
+"""Wraps a backend's passes and implementations of tile operations: checks every field and guards every call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tilecore.plugins.guard import guarded
 
 PLACES = ("before", "after")
 EDIT = {
-    "action": TEXT,  # which ones mean something, the family's pipeline says
+    "action": TEXT,  # lowering/edits.py checks which action it is
     "at": TEXT,
     "step": Rule("a Pass, or None to remove one", lambda value: value is None or isinstance(value, Pass)),
     "where": Rule(", ".join(map(repr, PLACES)), lambda value: value in PLACES),
@@ -37,7 +37,9 @@ IMPLEMENTATION = {
     "relate": takes(2),
     "last_resort": FLAG,
 }
-REASON = Rule("None where it applies, else the reason why not", lambda value: value is None or is_text(value))
+REASON = Rule(
+    "None where the implementation applies, else the reason why not", lambda value: value is None or is_text(value)
+)
 
 
 def guard_lowering(origin: Origin, lowering: Lowering) -> Lowering:
@@ -67,8 +69,8 @@ def _guard_implementation(origin: Origin, impl: Any) -> TileOpImpl:
     if impl.op not in TILE_OP_NAMES and "." not in impl.op:
         close = difflib.get_close_matches(impl.op, TILE_OP_NAMES, 1)
         expected = f"{close[0]!r}" if close else ", ".join(TILE_OP_NAMES)
-        message = f"Lowering.implementations: {impl.name!r} implements {impl.op!r}, which is no tile operation"
-        raise wrong(origin, message, repr(impl.op), f"{expected}, or one of its own, <kind>.<name>")
+        message = f"Lowering.implementations: {impl.name!r} implements {impl.op!r}, which is not a tile operation"
+        raise wrong(origin, message, repr(impl.op), f"{expected}, or an operation of the backend, <kind>.<name>")
     name = f"the implementation {impl.name} of T.{impl.op}"
     return replace(
         impl,
@@ -80,7 +82,7 @@ def _guard_implementation(origin: Origin, impl: Any) -> TileOpImpl:
     )
 
 
-# -- what they return: types of the IR, which are imported when the function has run ------------------------------
+# -- rules for results that are IR: the types are imported when the function has run ------------------------------
 
 
 def _function() -> Rule:
@@ -125,9 +127,9 @@ def _table(words: str, holds: Callable[[Any], bool]) -> Rule:
 
 
 def _guarded_late(origin: Origin, what: str, function: Callable[..., Any], rule: Callable[[], Rule]) -> Any:
-    return guarded(origin, what, function, lambda made: obeys(origin, what, rule())(made))
+    return guarded(origin, what, function, lambda result: obeys(origin, what, rule())(result))
 
 
 def _check_element(origin: Origin, where: str, element: Any, kind: type) -> None:
     if not isinstance(element, kind):
-        raise wrong(origin, f"{where} holds something else", shown(element), f"a {kind.__name__}")
+        raise wrong(origin, f"{where} holds an element of a wrong type", shown(element), f"a {kind.__name__}")

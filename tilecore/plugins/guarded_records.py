@@ -1,4 +1,4 @@
-"""The hooks' answers with every callable guarded and its result checked; the core sees only these."""
+"""Wraps the records that the hooks return: guards every function and checks every result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def guard_target(origin: Origin, spec: TargetSpec) -> TargetSpec:
 
 
 def guard_codegen(origin: Origin, codegen: Codegen) -> Codegen:
-    """``register`` comes out as a function that does its work once, whoever calls it how often."""
+    """The guarded record; its ``register`` runs once, however often it is called."""
     return replace(codegen, register=_once(guarded(origin, "Codegen.register", codegen.register)))
 
 
@@ -61,8 +61,8 @@ def _guard_installable(origin: Origin, offer: Installable | None) -> Installable
     def install(request: InstallRequest) -> str:
         where: str = fetch(replace(request, progress=_checked_progress(origin, request.progress)))
         if not installed(request.folder):
-            expected = f"what Installable.installed finds in {request.folder} afterwards"
-            raise wrong(origin, "Installable.install left something that is not whole", shown(where), expected)
+            expected = f"an installation that Installable.installed finds in {request.folder}"
+            raise wrong(origin, "Installable.install did not complete the installation", shown(where), expected)
         return where
 
     return replace(offer, installed=installed, install=install)
@@ -72,18 +72,18 @@ def _checked_progress(origin: Origin, progress: Callable[[str, int, int], None])
     def checked(what: str, done: int, total: int) -> None:
         if not isinstance(what, str) or not is_int(done) or not is_int(total) or done < 0 or total < 0:
             found, expected = shown((what, done, total)), "a str and two ints, 0 or more"
-            raise wrong(origin, "Installable.install called progress with the wrong thing", found, expected)
+            raise wrong(origin, "Installable.install called progress with wrong arguments", found, expected)
         progress(what, done, total)
 
     return checked
 
 
 def no_toolchain(origin: Origin) -> Toolchain:
-    """For packages without ``tilecore_toolchain``: there is nothing to find and nothing can be built."""
+    """The toolchain of packages without ``tilecore_toolchain``: it finds no tools; building raises ToolchainError."""
 
     def build(request: Any) -> tuple[bytes, str]:
         raise ToolchainError(
-            f'target "{origin.kind}" has no toolchain: package {origin.package} builds no binaries',
+            f'target "{origin.kind}" has no toolchain, so package {origin.package} cannot build binaries',
             hint="use an execution backend that loads the source itself",
         )
 
@@ -95,7 +95,7 @@ def _record(origin: Origin, what: str, function: Callable[..., Any], kind: type)
 
 
 def _once(function: Callable[[], Any]) -> Callable[[], None]:
-    """Calls through until it has succeeded once."""
+    """A function that calls ``function`` until it has succeeded once."""
     lock = threading.Lock()
     done = False
 

@@ -1,7 +1,7 @@
-"""The distributions on ``sys.path``: their names, versions and entry points.
+"""Lists the distributions on ``sys.path`` with their names, versions and entry points.
 
-Folders are read here; importlib-metadata, whose import alone costs more than all of them, reads what is no plain folder
-(zip archives, finders of other importers).
+Folders are read here, because importing importlib-metadata costs more than reading them; importlib-metadata reads zip
+archives and asks finders of other importers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _SUFFIXES = (".dist-info", ".egg-info")
-_STANDARD_FINDERS = ("PathFinder", "MetadataPathFinder")  # they find what lies in the folders of sys.path
+_STANDARD_FINDERS = ("PathFinder", "MetadataPathFinder")  # they search the folders of sys.path
 
 
 class Folder:
@@ -22,7 +22,7 @@ class Folder:
         self.path = path
 
     def read_text(self, name: str) -> str | None:
-        """A file of it, None where there is none. Raises OSError or UnicodeDecodeError for what cannot be read."""
+        """The text of a file in the folder, None where there is none. Raises OSError or UnicodeDecodeError."""
         try:
             with open(os.path.join(self.path, name), encoding="utf-8") as file:
                 return file.read()
@@ -30,7 +30,7 @@ class Folder:
             return None
 
     def name_and_version(self) -> tuple[str, str]:
-        """From the headers of METADATA, else from the folder's name."""
+        """Name and version from the headers of METADATA, else from the folder's name."""
         headers: dict[str, str] = {}
         try:
             text = self.read_text("METADATA") or self.read_text("PKG-INFO") or ""
@@ -61,26 +61,26 @@ class Foreign:
             name, version = self.distribution.metadata["Name"], self.distribution.metadata["Version"]
             if name and version:
                 return str(name), str(version)
-        except Exception:  # any finder may be installed, each with errors of its own
+        except Exception:  # finders may raise any exception
             pass
         return _from_stem(getattr(getattr(self.distribution, "_path", None), "name", ""))
 
 
 def distributions() -> Iterator[Folder | Foreign]:
-    """Every distribution, in the order of ``sys.path``; one that stands twice comes twice."""
+    """Every distribution, in the order of ``sys.path``; duplicates are included."""
     for entry in sys.path:
         try:
             names = sorted(name for name in os.listdir(entry or ".") if name.endswith(_SUFFIXES))
         except NotADirectoryError:
             yield from _foreign(path=[entry])
             continue
-        except OSError:  # not there, or not ours to read
+        except OSError:  # it does not exist or cannot be read
             continue
         for name in names:
             yield Folder(os.path.join(entry or ".", name))
     for finder in sys.meta_path:
-        word = getattr(finder, "__name__", type(finder).__name__)
-        if hasattr(finder, "find_distributions") and word not in _STANDARD_FINDERS:
+        finder_name = getattr(finder, "__name__", type(finder).__name__)
+        if hasattr(finder, "find_distributions") and finder_name not in _STANDARD_FINDERS:
             yield from _of_finder(finder)
 
 
@@ -96,7 +96,7 @@ def _of_finder(finder: Any) -> Iterator[Foreign]:
 
     try:
         yield from map(Foreign, finder.find_distributions(importlib_metadata.DistributionFinder.Context()))
-    except Exception:  # a broken importer of somebody else's hides no distribution but its own
+    except Exception:  # a broken finder hides only its own distributions
         return
 
 

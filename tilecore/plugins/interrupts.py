@@ -1,4 +1,4 @@
-"""Ctrl-C while processes are started: none is left behind."""
+"""Delays Ctrl-C while processes are started, so that no process is left running."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def interrupted_later() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block: a process that is started and not yet listed would be left behind.
+    """Ctrl-C is delivered at the end of the block, so that every started process is listed by then.
 
-    What is started inherits this; it calls :func:`interrupted_again`.
+    Started processes inherit the blocked signal and call :func:`interrupted_again`.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -24,6 +24,6 @@ def interrupted_later() -> Iterator[None]:
 
 
 def interrupted_again() -> None:
-    """In a new process: Ctrl-C ends it, as any other."""
+    """Unblock Ctrl-C in a new process."""
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

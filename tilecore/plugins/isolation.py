@@ -1,7 +1,7 @@
-"""Importing a stranger's module without letting it change the process behind the user's back.
+"""Imports a plugin's module, undoes changes of process state and warns of them.
 
-The exception hook, the signal handlers and ``sys.stdout`` are put back. Changes that others may rely on by now
-(environment, working directory, warning filters) are left alone and reported.
+The exception hook, the signal handlers and ``sys.stdout`` are restored. Other changes (environment, working directory,
+warning filters) stay, because other code may rely on them, and are reported.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from typing import Any, TextIO, cast
 
 SLOW_SECONDS = 2.0
-_watching_stdout = threading.Lock()  # one import at a time is watched for prints; others go unwatched, not wait
+_watching_stdout = threading.Lock()  # output is watched for one import at a time; imports do not wait for it
 
 
 class PluginWarning(UserWarning):
-    """A backend package did something while it was imported that a package should not do."""
+    """The import of a backend package has side effects on the process, or its target was skipped."""
 
 
 @dataclass(frozen=True)
 class LoadReport:
-    """seconds: how long the import took. side_effects: what else it did, in words."""
+    """A report of an import. seconds: its time. side_effects: phrases that describe its side effects."""
 
     seconds: float
     side_effects: tuple[str, ...] = ()
@@ -36,10 +36,10 @@ class LoadReport:
         return self.seconds > SLOW_SECONDS
 
 
-def watched(who: str, function: Callable[[], Any]) -> tuple[Any, LoadReport]:
-    """Call ``function`` (an import), clean up after it and warn of what else it did, naming ``who``.
+def watched(origin_title: str, function: Callable[[], Any]) -> tuple[Any, LoadReport]:
+    """Call ``function`` (an import), restore the process state and warn of side effects.
 
-    Its exceptions pass through, cleaned up after as well.
+    The function's exceptions are raised after the state is restored.
     """
     before = _Snapshot()
     start = time.perf_counter()
@@ -49,12 +49,12 @@ def watched(who: str, function: Callable[[], Any]) -> tuple[Any, LoadReport]:
         seconds = time.perf_counter() - start
         side_effects = before.restore()
     if side_effects:
-        before.warn(f"{who}: its import {'; '.join(side_effects)}")
+        before.warn(f"{origin_title}: its import {'; '.join(side_effects)}")
     return result, LoadReport(seconds, tuple(side_effects))
 
 
 class _Echo:
-    """Stands in for sys.stdout: what this thread prints goes to stderr and is remembered; other threads' passes."""
+    """Replaces sys.stdout: output of this thread goes to stderr and is recorded; other threads' output is unchanged."""
 
     def __init__(self, real: TextIO) -> None:
         self._real = real
@@ -85,11 +85,11 @@ class _Snapshot:
             sys.stdout = cast(TextIO, self.echo)
 
     def restore(self) -> list[str]:
-        """Put back what must not stay changed; returns what was changed, in words."""
+        """Restore the state; returns a phrase for each change."""
         notes = self._restore_stdout()
         if sys.excepthook is not self.excepthook:
             sys.excepthook = self.excepthook
-            notes.append("replaced sys.excepthook (put back)")
+            notes.append("replaced sys.excepthook (restored)")
         notes += self._restore_signals()
         changed = sorted(k for k in {*self.environment, *os.environ} if self.environment.get(k) != os.environ.get(k))
         if changed:
@@ -97,11 +97,11 @@ class _Snapshot:
         if _working_directory() != self.directory:
             notes.append(f"changed the working directory to {_working_directory()}")
         if any(_is_broad(item) for item in warnings.filters if item not in self.filters):
-            notes.append("changed the warning filters for everybody")
+            notes.append("changed the warning filters of the process")
         return notes
 
     def warn(self, text: str) -> None:
-        """Under the filters of before, since the import may have silenced everybody."""
+        """Warn under the filters from before the import, since the import may have silenced all warnings."""
         with warnings.catch_warnings():
             warnings.filters[:] = self.filters  # type: ignore[index]
             warnings.warn(text, PluginWarning, stacklevel=2)
@@ -111,7 +111,7 @@ class _Snapshot:
             return []
         notes = []
         if sys.stdout is not self.echo:
-            notes.append("replaced sys.stdout (put back)")
+            notes.append("replaced sys.stdout (restored)")
         sys.stdout = self.stdout
         _watching_stdout.release()
         if self.echo.text.strip():
@@ -120,18 +120,18 @@ class _Snapshot:
 
     def _restore_signals(self) -> list[str]:
         notes = []
-        for number, handler in self.handlers.items():
-            if signal.getsignal(number) != handler and handler is not None:
-                signal.signal(number, handler)
-                notes.append(f"replaced the handler of signal {number} (put back)")
+        for signal_number, handler in self.handlers.items():
+            if signal.getsignal(signal_number) != handler and handler is not None:
+                signal.signal(signal_number, handler)
+                notes.append(f"replaced the handler of signal {signal_number} (restored)")
         return notes
 
 
 def _signal_handlers() -> dict[int, Any]:
-    """Python-level handlers; only the main thread can put them back, and only it can change them."""
+    """Python-level signal handlers; {} outside of the main thread, which cannot change them."""
     if threading.current_thread() is not threading.main_thread():
         return {}
-    return {int(number): signal.getsignal(number) for number in signal.valid_signals()}
+    return {int(signal_number): signal.getsignal(signal_number) for signal_number in signal.valid_signals()}
 
 
 def _working_directory() -> str:
@@ -142,6 +142,6 @@ def _working_directory() -> str:
 
 
 def _is_broad(item: Any) -> bool:
-    """A filter for every message of every module (libraries such as numpy add narrow ones, which harm nobody)."""
+    """Whether a filter applies to every message of every module (filters of one module or message are harmless)."""
     _, message, _, module, _ = item
     return message is None and module is None

@@ -1,7 +1,7 @@
-"""From one entry to its Backend, in stages: module, target, the other hooks. Each stage runs once.
+"""Loads the Backend of one entry point in stages: module, target, the other hooks. Each stage runs once.
 
-The target is enough for listings. The lowering is asked for last, on first use, as it is the one hook whose answer
-may need TVM: a kernel that comes from the cache runs without it.
+Listings need only the target. ``tilecore_lowering`` is called last, on first use, as it is the only hook that may
+import TVM: a kernel from the cache runs without TVM.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class Loader:
 
     @property
     def tried(self) -> bool:
-        """Has the plugin's module been imported, whatever came of it?"""
+        """Whether an import of the plugin's module has ended, with or without an error."""
         return self._target.settled
 
     def target(self) -> TargetSpec:
-        """Imports the plugin's module and asks ``tilecore_target``."""
+        """Import the plugin's module and call ``tilecore_target``. Raises PluginError."""
         return self._target.get()
 
     def backend(self) -> Backend:
-        """The joined record; all of it is checked but the lowering's answer, which is checked when first read."""
+        """The joined record. The lowering is loaded and checked when it is first read. Raises PluginError."""
         return self._backend.get()
 
     def _load_target(self) -> TargetSpec:
@@ -64,15 +64,15 @@ class Loader:
 
     def _load_backend(self) -> Backend:
         entry = self.entry
-        known: dict[str, Any] = {"package": entry.package, "version": entry.version, "target": self.target()}
-        known["module"] = entry.value.partition(":")[0]
-        known["codegen"] = guard_codegen(entry, self._ask("tilecore_codegen", Codegen))
+        fields: dict[str, Any] = {"package": entry.package, "version": entry.version, "target": self.target()}
+        fields["module"] = entry.value.partition(":")[0]
+        fields["codegen"] = guard_codegen(entry, self._ask("tilecore_codegen", Codegen))
         toolchain = no_toolchain(entry)
         if self._has("tilecore_toolchain"):
             toolchain = guard_toolchain(entry, self._ask("tilecore_toolchain", Toolchain))
-        known["toolchain"] = toolchain
-        known["adapters"] = self._load_adapters()
-        return LoadedBackend.join(known, self._lowering)
+        fields["toolchain"] = toolchain
+        fields["adapters"] = self._load_adapters()
+        return LoadedBackend.join(fields, self._lowering)
 
     def _load_lowering(self) -> Lowering:
         return guard_lowering(self.entry, self._ask("tilecore_lowering", Lowering))
@@ -81,17 +81,24 @@ class Loader:
         entry, hook = self.entry, "tilecore_adapters"
         answer = self._call(hook)
         if isinstance(answer, (str, bytes)) or not isinstance(answer, Sequence) or not answer:
-            raise wrong(entry, f"{hook} must return at least one KernelAdapter", repr(answer)[:200], "a list of them")
+            raise wrong(
+                entry, f"{hook} must return at least one KernelAdapter", repr(answer)[:200], "a list of adapters"
+            )
         adapters: dict[str, KernelAdapter] = {}
         for adapter in answer:
             if not isinstance(adapter, KernelAdapter):
-                raise wrong(entry, f"{hook} returned something else", repr(adapter)[:200], "KernelAdapter instances")
+                raise wrong(
+                    entry,
+                    f"{hook} returned an object that is not an adapter",
+                    repr(adapter)[:200],
+                    "KernelAdapter instances",
+                )
             name, formats = check_adapter(entry, hook, adapter)
             if name in adapters:
                 raise wrong(entry, f"{hook} returned two adapters named {name!r}", name, "one adapter for each name")
             if formats and not self._has("tilecore_toolchain"):
                 found = f"adapter {name!r} loads {', '.join(formats)}, and there is no tilecore_toolchain"
-                raise wrong(entry, "nothing builds the binaries that it loads", found, "a tilecore_toolchain hook")
+                raise wrong(entry, "an adapter loads binaries that nothing builds", found, "a tilecore_toolchain hook")
             adapters[name] = guard_adapter(entry, adapter)
         return adapters
 
@@ -109,16 +116,16 @@ class Loader:
 
 
 class LoadedBackend(Backend):
-    """A Backend whose ``lowering`` is asked for when it is first read; equal only to itself."""
+    """A Backend whose ``lowering`` is loaded when it is first read; equal only to itself."""
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
     @staticmethod
-    def join(known: dict[str, Any], lowering: Once) -> LoadedBackend:
-        """``known``: every field but the lowering, which ``lowering`` gives as its one stage."""
+    def join(fields: dict[str, Any], lowering: Once) -> LoadedBackend:
+        """The backend of all other fields, by name, and the stage that loads its lowering."""
         backend = object.__new__(LoadedBackend)
-        vars(backend).update(known, _lowering=lowering)
+        vars(backend).update(fields, _lowering=lowering)
         return backend
 
     def __getattr__(self, name: str) -> Any:
@@ -131,7 +138,7 @@ class LoadedBackend(Backend):
 
 
 class Once:
-    """Runs a loading step once, also with many threads, and remembers how it went."""
+    """Runs a loading stage once, also with many threads, and keeps its result or error."""
 
     def __init__(self, entry: Entry, run: Callable[[], Any]) -> None:
         self._entry = entry
@@ -156,9 +163,9 @@ class Once:
             return self._result
 
     def _guarded_run(self) -> Any:
-        if self._running:  # this very thread, further up: the lock is reentrant
+        if self._running:  # the same thread is running it: the lock is reentrant
             raise PluginError(
-                f"{title(self._entry)}: it uses its own target while that is being loaded",
+                f"{title(self._entry)}: it uses its own target while the target is being loaded",
                 hint=f"a plugin must not compile or look up targets from its hooks; {remedy(self._entry)}",
             )
         self._running = True
@@ -172,14 +179,14 @@ class Once:
 
 
 def _again(error: PluginError) -> PluginError:
-    """A fresh copy: raising one object again and again would pile up its traceback."""
+    """A copy of the error: raising one object several times would extend its traceback."""
     copy = PluginError(error.message, found=error.found, expected=error.expected, hint=error.hint)
     copy.__cause__ = error.__cause__
     return copy
 
 
 def _register(entry: Entry, plugin: Any) -> Any:
-    """pluggy's hook caller for this one plugin; pluggy checks the hooks' names and signatures."""
+    """pluggy's hook caller for one plugin; pluggy checks names and signatures of the hooks. Raises PluginError."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     with calling(entry, f"registering {entry.value}", loading=True):
@@ -207,7 +214,7 @@ def _invalid(entry: Entry, plugin: Any, error: Exception) -> PluginError:
 
 
 def kind_of(entry: Entry) -> str:
-    """The kind that a plugin names itself, for one that is registered without saying."""
+    """The kind in a plugin's TargetSpec, for a plugin that is registered without a kind."""
     with calling(entry, f"importing {entry.value}", loading=True):
         plugin = entry.load()
     hooks = _register(entry, plugin)

@@ -1,9 +1,9 @@
-"""Finds backends by target, loads one at a time, and lets no broken package disturb another.
+"""Finds and loads the backends of targets; a broken package does not affect the others.
 
 The module's functions act on one process-wide :class:`Manager`::
 
     backend, target = manager.resolve("cpu")         # attributes checked and filled in
-    with manager.register(my_plugin_module):         # without an entry point: tests, notebooks
+    with manager.register(my_plugin_module):         # without an entry point, for tests and notebooks
         kernel = tilecore.compile(function, target="acme")
 """
 
@@ -33,7 +33,7 @@ from tilecore.target import Attribute, Target
 
 @dataclass(frozen=True)
 class Status:
-    """How a kind fares. ``package`` names all claimants of a clash, separated by commas; ``error``: why not "ok"."""
+    """The state of a target kind. package: for a clash all packages, separated by commas. error: None for "ok"."""
 
     kind: str
     state: Literal["ok", "broken", "clash"]
@@ -44,12 +44,12 @@ class Status:
 
     @property
     def reason(self) -> str:
-        """One sentence, "" when all is well."""
+        """The error in one sentence, "" without an error."""
         return self.error.message if self.error else ""
 
 
 class Registration:
-    """A plugin registered by hand: until ``remove()``, or the end of the ``with`` block."""
+    """A plugin registered by :meth:`Manager.register`, until ``remove()`` or the end of the ``with`` block."""
 
     def __init__(self, manager: Manager, entry: Entry) -> None:
         self._manager = manager
@@ -66,7 +66,7 @@ class Registration:
 
 
 class Manager:
-    """See the module. All methods may be called from several threads."""
+    """Finds and loads backends. All methods may be called from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -78,7 +78,7 @@ class Manager:
         self._warned: set[Entry] = set()
         self._elsewhere = Elsewhere()
 
-    # -- what is there
+    # -- installed kinds
 
     def kinds(self) -> tuple[str, ...]:
         """Kinds of all installed and registered backends, sorted; reads metadata only."""
@@ -89,13 +89,15 @@ class Manager:
         return self._entries().get(kind, ())
 
     def problems(self) -> tuple[str, ...]:
-        """Packages whose metadata cannot be read, in words."""
+        """A sentence for each package whose metadata cannot be read."""
         self._entries()
         return self._catalogue.problems if self._catalogue else ()
 
     def status(self, kind: str, *, whole: bool = False) -> Status:
-        """Loads the plugin of ``kind`` (its target only, unless ``whole``) and says how that went; raises only
-        TargetError, for a kind that nobody offers."""
+        """Load the plugin of ``kind`` and return its state. whole: load all hooks, not only the target.
+
+        Raises TargetError for a kind that no package offers.
+        """
         entries = self.claims(kind)
         if not entries:
             raise self._unknown(kind)
@@ -113,12 +115,12 @@ class Manager:
             return Status(kind, state, package, version, error, report)
         return Status(kind, "ok", package, version, None, loader.report)
 
-    # -- using one
+    # -- backends and targets
 
     def get(self, target: Any) -> Backend:
         """The backend of a target: a kind, an alias, a text, a dict, a Target or TVM's; None or "auto" for the default.
 
-        Raises TargetError when nobody offers it, PluginError when the package that does is broken or clashes.
+        Raises TargetError when no package offers the target, PluginError when its package is broken or clashes.
         """
         if _is_auto(target):
             return self.use_default()[0]
@@ -126,7 +128,10 @@ class Manager:
         return self._loader(kind).backend()
 
     def resolve(self, target: Any) -> tuple[Backend, Target]:
-        """The backend, and the target with aliases replaced and every attribute checked and filled in."""
+        """The backend, and the target with aliases replaced and all attributes checked and filled in.
+
+        Raises TargetError for an unknown target or attribute, PluginError for a broken package.
+        """
         if _is_auto(target):
             return self.use_default()
         foreign = is_tvm_target(target)
@@ -135,18 +140,18 @@ class Manager:
         backend = self._loader(kind).backend()
         if foreign:
             typed = from_tvm(target, kind, by_any_name(backend.target.attributes))
-        wanted = Target(kind, {**implied, **typed.attributes})
-        resolved = self._resolved.get(wanted)
+        requested = Target(kind, {**implied, **typed.attributes})
+        resolved = self._resolved.get(requested)
         if resolved is None:
-            resolved = self._resolved.setdefault(wanted, complete(backend, wanted))
+            resolved = self._resolved.setdefault(requested, complete(backend, requested))
         return backend, resolved
 
     def target_spec(self, kind: str) -> TargetSpec:
-        """What ``tilecore_target`` of ``kind`` answered; the other hooks are not asked."""
+        """The answer of the hook ``tilecore_target`` of ``kind``; the other hooks are not called."""
         return self._loader(kind).target()
 
     def offers(self) -> Iterator[Offer]:
-        """What the targets of the packages that work say of themselves, the host's first; imports none of them."""
+        """Aliases and language names of the targets of all working packages, the host first, without importing them."""
         for kind in sorted(self.kinds(), key=lambda kind: (kind != HOST_KIND, kind)):
             entry, *others = self.claims(kind)
             if others:
@@ -155,13 +160,13 @@ class Manager:
                 with contextlib.suppress(PluginError):
                     yield self._loader(kind).target()
                 continue
-            told = self._told_elsewhere(entry, devices=False)
-            if not told.problem:
-                yield told
+            answer = self._told_elsewhere(entry, devices=False)
+            if not answer.problem:
+                yield answer
 
     def use_default(self) -> tuple[Backend, Target]:
-        """What "auto" means: ``TILECORE_TARGET`` if set, else the first backend (by kind) that detects its device,
-        else the host. A broken backend is skipped with one warning."""
+        """The target of "auto": ``TILECORE_TARGET`` if set, else the first kind (by name) whose device is present,
+        else the host. A broken backend is skipped with a warning."""
         chosen = settings.target()
         if chosen != "auto":
             return self._resolve_variable(chosen)
@@ -170,15 +175,15 @@ class Manager:
                 return self.resolve(kind)
         return self.resolve(HOST_KIND)
 
-    # -- without entry points
+    # -- plugins without entry points
 
     def register(
         self, plugin: Any, *, kind: str | None = None, package: str | None = None, version: str = "0"
     ) -> Registration:
         """Offer a plugin that is not installed: a module, an object with @hookimpl methods, or "module:attribute".
 
-        kind: asked of the plugin when not given. package: what errors call it; the module's name when not given.
-        The result ends it: by ``with`` or ``.remove()``. Raises PluginError when the kind is taken.
+        kind: the plugin's own when not given. package: the name for errors; the module's name when not given.
+        The registration ends by ``with`` or ``.remove()``. Raises PluginError when the kind is taken.
         """
         text = plugin if isinstance(plugin, str) else getattr(plugin, "__name__", type(plugin).__name__)
         load = (lambda: discovery.import_value(plugin)) if isinstance(plugin, str) else (lambda: plugin)
@@ -186,14 +191,14 @@ class Manager:
         if kind is None:
             entry = Entry(kind_of(entry), entry.package, version, text, load)
         with self._lock:
-            taken = self.claims(entry.kind)
-            if taken:
-                raise clash(entry.kind, (*taken, entry))
+            existing = self.claims(entry.kind)
+            if existing:
+                raise clash(entry.kind, (*existing, entry))
             self._registered[entry.kind] = entry
         return Registration(self, entry)
 
     def refresh(self) -> None:
-        """Forget everything: read metadata again, and load again what failed (modules that Python has stay)."""
+        """Clear all state: metadata is read again, and failed plugins are loaded again (imported modules stay)."""
         with self._lock:
             self._read_again()
             self._loaders.clear()
@@ -202,7 +207,7 @@ class Manager:
             self._warned.clear()
             self._elsewhere = Elsewhere()
 
-    # -- inside
+    # -- internals
 
     def _unregister(self, entry: Entry) -> None:
         with self._lock:
@@ -210,7 +215,9 @@ class Manager:
                 del self._registered[entry.kind]
             self._loaders.pop(entry, None)
             self._detected.pop(entry, None)
-            self._resolved = {wanted: made for wanted, made in self._resolved.items() if wanted.kind != entry.kind}
+            self._resolved = {
+                requested: resolved for requested, resolved in self._resolved.items() if requested.kind != entry.kind
+            }
 
     def _read_again(self) -> None:
         importlib.invalidate_caches()
@@ -221,10 +228,10 @@ class Manager:
         with self._lock:
             if self._catalogue is None:
                 self._catalogue = discovery.discover()
-            known = dict(self._catalogue.entries)
+            entries = dict(self._catalogue.entries)
             for kind, entry in self._registered.items():
-                known[kind] = (*known.get(kind, ()), entry)
-            return known
+                entries[kind] = (*entries.get(kind, ()), entry)
+            return entries
 
     def _loader(self, kind: str) -> Loader:
         entries = self.claims(kind)
@@ -236,10 +243,10 @@ class Manager:
             return self._loaders.setdefault(entries[0], Loader(entries[0]))
 
     def _find(self, name: str) -> tuple[str, Mapping[str, Attribute]]:
-        """Kind and implied attributes of a kind or an alias. Kinds need no import; an alias goes to the first that
-        has it, the host first and then by kind, so that the answer is the same in every process."""
-        for again in (False, True):
-            if again:  # a package may have been installed since
+        """Kind and implied attributes of a kind or an alias. Kinds need no import. An alias of several kinds belongs to
+        the host, else to the first by name, so that the answer is the same in every process."""
+        for second_try in (False, True):
+            if second_try:  # a package may have been installed since the first read
                 self._read_again()
             if self.claims(name):
                 return name, {}
@@ -256,27 +263,26 @@ class Manager:
         return unknown_target(name, kinds, aliases, [kind for kind in kinds if kind not in working])
 
     def _is_here(self, entry: Entry) -> bool:
-        """May the plugin be asked in this process? The core's own, and what this process uses anyway, may be."""
+        """Whether the plugin may be loaded in this process: the host's, registered ones, and those in use already."""
         if entry.kind == HOST_KIND or self._registered.get(entry.kind) is entry:
             return True
         loader = self._loaders.get(entry)
         return loader is not None and loader.tried
 
     def _told_elsewhere(self, entry: Entry, *, devices: bool) -> Told:
-        """What a plugin says of itself in a process of its own. All others that are not here are asked with it, so
-        that nobody is waited for twice."""
-        told = self._elsewhere.get(entry, devices)
-        if told is None:
+        """The answer of a plugin from a separate process. All other plugins without an answer are asked in parallel."""
+        answer = self._elsewhere.get(entry, devices)
+        if answer is None:
             single = [entries[0] for entries in self._entries().values() if len(entries) == 1]
             apart = [other for other in single if not self._is_here(other)]
-            told = self._elsewhere.ask(apart, devices, lambda other: self._loader(other.kind).target())[entry]
-        return told
+            answer = self._elsewhere.ask(apart, devices, lambda other: self._loader(other.kind).target())[entry]
+        return answer
 
     def _resolve_variable(self, chosen: str) -> tuple[Backend, Target]:
         try:
             return self.resolve(chosen)
         except (TargetError, PluginError) as error:
-            error.message = f"{error.message} (chosen by the environment: TILECORE_TARGET={chosen})"
+            error.message = f"{error.message} (the target is set by the environment variable TILECORE_TARGET={chosen})"
             raise
 
     def _detects(self, kind: str) -> bool:
@@ -285,12 +291,12 @@ class Manager:
             loader = self._loader(kind)
             if self._is_here(entry):
                 return self._is_present(entry, loader)
-            told = self._told_elsewhere(entry, devices=True)
-            if told.problem:
-                self._pass_over(entry, told.problem)
+            answer = self._told_elsewhere(entry, devices=True)
+            if answer.problem:
+                self._pass_over(entry, answer.problem)
                 return False
-            # it is the one to be used: what was remembered of its device is looked at once more
-            return told.present and self._is_present(entry, loader)
+            # this target would be used: detect its device again, as the answer may be old
+            return answer.present and self._is_present(entry, loader)
         except PluginError as error:
             self._pass_over(entry, error.message)
             return False
@@ -301,10 +307,10 @@ class Manager:
             presence = self._detected[entry] = loader.target().detect()
         return presence.present
 
-    def _pass_over(self, entry: Entry, why: str) -> None:
+    def _pass_over(self, entry: Entry, reason: str) -> None:
         if entry not in self._warned:
             self._warned.add(entry)
-            warnings.warn(f'target "auto" passes over {entry.kind}: {why}', PluginWarning, stacklevel=5)
+            warnings.warn(f'target "auto" skips target {entry.kind!r}: {reason}', PluginWarning, stacklevel=5)
 
 
 def _is_auto(target: Any) -> bool:

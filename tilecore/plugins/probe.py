@@ -1,7 +1,7 @@
-"""Looks at each plugin in a process of its own, so that one that hangs, exits or crashes is only reported.
+"""Loads each plugin in a separate process and reports its state, also where it hangs, exits or crashes.
 
-``targets`` forks where that is safe (a few milliseconds each); ``doctor`` starts fresh interpreters, which shows
-what each import really costs.
+``tilecore targets`` forks where that is safe (a few milliseconds per plugin); ``tilecore doctor`` starts fresh
+interpreters, which measures the full cost of each import.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Facts = dict[str, Any]
 
 
 def look(kind: str, whole: bool) -> Facts:
-    """What is known of ``kind``, as JSON data; loads its plugin in this process.
+    """The facts about ``kind``, as JSON data; loads its plugin in this process.
 
-    whole: also asks every hook but ``tilecore_lowering`` (which may need TVM), the toolchain and the adapters.
+    whole: also calls every hook but ``tilecore_lowering`` (which may import TVM), the toolchain and the adapters.
     """
     status = manager.status(kind, whole=whole)
     facts = _claim(kind) | {"state": status.state}
@@ -51,9 +51,9 @@ def look(kind: str, whole: bool) -> Facts:
 
 
 def look_all(kinds: Sequence[str], *, whole: bool = False, fork: bool = False, timeout: float) -> list[Facts]:
-    """:func:`look` at each kind in a process of its own, for at most ``timeout`` seconds each.
+    """:func:`look` at each kind in a separate process, for at most ``timeout`` seconds each.
 
-    A plugin that ends or outlives its process has state "crashed" or "hung". Clashes need no process.
+    A plugin that ends its process has state "crashed", one that exceeds the timeout "hung".
     """
     if fork and CAN_FORK:
         from tilecore.plugins.forking import fork_all
@@ -93,7 +93,7 @@ def _whole(kind: str) -> Facts:
         adapters.append({"name": name, **asdict(adapter.available(target))})
     return {
         "target": str(target),
-        "toolchain": [asdict(found) for found in backend.toolchain.find()],
+        "toolchain": [asdict(tool) for tool in backend.toolchain.find()],
         "toolchain_version": backend.toolchain.version(target),
         "adapters": adapters,
     }
@@ -104,18 +104,18 @@ def _ended(kind: str, code: int | None, timeout: float) -> Facts:
     if code is None:
         state, reason = "hung", f"package {package} did not finish loading within {timeout:.0f} s"
     else:
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        state, reason = "crashed", f"package {package} ended the whole process while it was loaded ({how})"
+        ending = f"signal {-code}" if code < 0 else f"exit code {code}"
+        state, reason = "crashed", f"package {package} ended the whole process while it was loaded ({ending})"
     fix = f"upgrade it (pip install --upgrade {package}) or remove it (pip uninstall {package})"
     return {"state": state, "reason": reason, "fix": fix}
 
 
 def main() -> None:
-    """A spawned child: answers for one kind. See :mod:`tilecore.plugins.spawning`."""
+    """Entry point of a spawned process: answers for one kind. See :mod:`tilecore.plugins.spawning`."""
     interrupted_again()
     _, _, kind, whole, answer = sys.argv
     facts = look(kind, whole == "1")
     with open(answer + ".part", "w", encoding="utf-8") as file:
         json.dump(facts, file)
     os.replace(answer + ".part", answer)
-    os._exit(0)  # a plugin's threads or exit handlers cannot hold us up
+    os._exit(0)  # do not wait for a plugin's threads or exit handlers

@@ -23,8 +23,8 @@ Answer = dict[str, Any] | int | None
 
 
 def spawn_all(kinds: Sequence[str], whole: bool, timeout: float) -> list[Answer]:
-    """The answer for each kind, in order; or the exit code of a process that ended without one; or None for one that
-    was killed after ``timeout`` seconds. A few run at once."""
+    """The answer for each kind, in order; the exit code of a process that ended without an answer; None for a process
+    that was killed after ``timeout`` seconds. At most 4 processes run in parallel."""
     answers: dict[str, Answer] = {}
     waiting = list(kinds)
     running: list[_Child] = []
@@ -39,14 +39,14 @@ def spawn_all(kinds: Sequence[str], whole: bool, timeout: float) -> list[Answer]
                     answers[child.kind] = child.answer()
                 safe_point()
                 time.sleep(0.003)
-        finally:  # Ctrl-C does not reach the children: each has a session of its own
+        finally:  # Ctrl-C does not reach the processes: each has its own session
             for child in running:
                 child.kill()
     return [answers[kind] for kind in kinds]
 
 
 class _Child:
-    """One interpreter. Its answer travels by file, since a pipe can be held open by whatever the plugin started."""
+    """One interpreter. It answers through a file, since processes that the plugin started may hold a pipe open."""
 
     def __init__(self, kind: str, whole: bool, parent: str, timeout: float) -> None:
         self.kind = kind
@@ -58,7 +58,7 @@ class _Child:
         self._deadline = time.monotonic() + timeout
 
     def ended(self) -> bool:
-        """Whether it has ended by itself or is out of time."""
+        """Whether the process has ended or its time is over."""
         return self._process.poll() is not None or time.monotonic() > self._deadline
 
     def answer(self) -> Answer:
@@ -72,7 +72,7 @@ class _Child:
             return code
 
     def kill(self) -> None:
-        """The process and whatever it started."""
+        """Kill the process and the processes that it started."""
         if sys.platform == "win32":
             self._process.kill()
         else:

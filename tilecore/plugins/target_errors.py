@@ -1,4 +1,4 @@
-"""The errors for targets that nobody, or more than one package, offers."""
+"""Builds the errors for targets that no package, or more than one package, offers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tilecore.errors import PluginError, TargetError
 from tilecore.plugins.discovery import CORE, Entry
 from tilecore.plugins.installed import distributions
 
-_ANY_DEVICE = ("gpu", "device", "accelerator")  # words for whatever is here
+_ANY_DEVICE = ("gpu", "device", "accelerator")  # names that users write for any device
 _KIND = re.compile(r"[a-z][a-z0-9_-]*")
 _EXTRA = re.compile(r"""Requires-Dist:\s*(?P<package>[\w.-]+)[^;]*;.*extra\s*==\s*['"](?P<extra>[^'"]+)['"]""")
 
 
 def unknown_target(name: str, kinds: Collection[str], aliases: Collection[str], broken: Collection[str]) -> TargetError:
-    """For a target that no installed package offers. broken: kinds whose packages do not work."""
+    """The error for a target that no installed package offers. broken: kinds whose packages do not work."""
     also = f" (aliases: {', '.join(sorted(aliases))})" if aliases else ""
     also += f"; broken: {', '.join(broken)} (see `tilecore doctor`)" if broken else ""
     close = difflib.get_close_matches(name, [*kinds, *sorted(aliases)], 3)
@@ -29,18 +29,18 @@ def unknown_target(name: str, kinds: Collection[str], aliases: Collection[str], 
 
 
 def _advice(name: str, close: Sequence[str]) -> str:
-    """What to do: install the package that tilecore's own metadata names for the extra of that name; or write the
-    name right; or look for a package by the rule that a backend's is called tile-<target>."""
+    """What the user can do: install the package of tilecore's extra of that name, correct the spelling, or install
+    tile-<target>, the usual name of a backend's package."""
     package = _package_of_extra(name)
     if package:
-        return f"to install its backend: pip install {package};"
+        return f"install its backend: pip install {package};"
     if name in _ANY_DEVICE:
-        return "target='auto' takes the device that is here;"
+        return "use target='auto' for the device of this machine;"
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
     if _KIND.fullmatch(name):
-        return f"a backend is a package, by custom tile-<target>: pip install tile-{name.replace('_', '-')};"
-    return "a backend is a package: pip install the one for your device;"
+        return f"backends are packages, usually named tile-<target>: pip install tile-{name.replace('_', '-')};"
+    return "backends are packages: pip install the one for your device;"
 
 
 def _package_of_extra(name: str) -> str:
@@ -59,12 +59,12 @@ def _package_of_extra(name: str) -> str:
 
 
 def clash(kind: str, entries: Sequence[Entry]) -> PluginError:
-    """For a kind that several packages claim."""
+    """The error for a kind that several packages offer."""
     packages = [f"{entry.package} {entry.version}".strip() for entry in entries]
     others = " or ".join(f"pip uninstall {entry.package}" for entry in entries if entry.package != CORE)
     return PluginError(
-        f'target "{kind}" is claimed by {len(entries)} packages: {", ".join(packages)}',
+        f'target "{kind}" is offered by {len(entries)} packages: {", ".join(packages)}',
         found="; ".join(f"{entry.package}: {entry.value}" for entry in entries),
         expected="one package for each target kind",
-        hint=f"keep one: {others}; other targets are not affected",
+        hint=f"keep one of the packages: {others}; other targets are not affected",
     )

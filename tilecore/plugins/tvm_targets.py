@@ -1,4 +1,4 @@
-"""Targets that are given as TVM's own Target objects: read without importing TVM, which the caller has."""
+"""Reads TVM's Target objects without importing TVM."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from tilecore.target import Attribute, Target
 
 
 def is_tvm_target(value: Any) -> bool:
-    """Is it a tvm.target.Target?"""
+    """Whether the value is a tvm.target.Target."""
     return type(value).__module__.startswith("tvm.") and hasattr(value, "kind") and hasattr(value, "attrs")
 
 
 def kind_name(value: Any) -> str:
-    """TVM's name of its kind, such as ``llvm``."""
+    """TVM's name of the target's kind, such as ``llvm``."""
     return str(value.kind.name)
 
 
 def from_tvm(value: Any, kind: str, declared: Mapping[str, Any]) -> Target:
-    """The target of ``kind`` that it means. declared: the attributes that the backend knows, by every name of theirs.
+    """The target of ``kind`` for TVM's target. declared: the backend's attributes, by each of their names.
 
-    What TVM fills in by itself (limits of the device, the host's triple) is left out where the backend does not know
-    it; an attribute that someone set stays, so that the backend refuses the ones it does not know. Raises TargetError
-    for another machine's triple.
+    Attributes that TVM fills in (limits of the device, the host's triple) are left out where the backend does not have
+    them. Attributes that the user set stay, so that the backend refuses unknown ones. Raises TargetError for another
+    machine's triple.
     """
     filled_in = dict(type(value)({"kind": kind_name(value)}).attrs)
     attributes: dict[str, Attribute] = {}
-    for name, given in dict(value.attrs).items():
+    for name, value_in_tvm in dict(value.attrs).items():
         if name in declared:
-            attributes[name] = _plain(name, given)
+            attributes[name] = _plain(name, value_in_tvm)
         elif name == "mattr" and "features" in declared:
-            attributes["features"] = _features([str(word) for word in given])
+            attributes["features"] = _features([str(feature) for feature in value_in_tvm])
         elif name == "mtriple":
-            _check_machine(str(given))
-        elif name not in filled_in or filled_in[name] != given:
-            attributes[name] = _plain(name, given)
+            _check_machine(str(value_in_tvm))
+        elif name not in filled_in or filled_in[name] != value_in_tvm:
+            attributes[name] = _plain(name, value_in_tvm)
     return Target(kind, attributes)
 
 
@@ -47,14 +47,15 @@ def _plain(name: str, value: Any) -> Attribute:
     return str(value) if isinstance(value, str) else value
 
 
-def _features(words: list[str]) -> str:
+def _features(features: list[str]) -> str:
     """``["+avx2", "+fma"]`` as ``"avx2,fma"``."""
-    taken_away = [word for word in words if not word.startswith("+")]
-    if taken_away:
+    removed = [feature for feature in features if not feature.startswith("+")]
+    if removed:
         raise TargetError(
-            f"the target takes the extension {taken_away[0]!r} away", expected='extensions to use, such as "+avx2"'
+            f"the target removes the extension {removed[0]!r}, which is not supported",
+            expected='extensions to use, such as "+avx2"',
         )
-    return ",".join(sorted(word[1:] for word in words))
+    return ",".join(sorted(feature[1:] for feature in features))
 
 
 def _check_machine(triple: str) -> None:
@@ -62,6 +63,6 @@ def _check_machine(triple: str) -> None:
     if machine != platform.machine():
         raise TargetError(
             f"the target is for another machine: mtriple={triple!r}",
-            expected=f"this one, {platform.machine()}",
-            hint="compile there, or leave mtriple out",
+            expected=f"this machine, {platform.machine()}",
+            hint="compile on that machine, or leave out mtriple",
         )

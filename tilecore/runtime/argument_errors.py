@@ -1,4 +1,4 @@
-"""The messages about arguments. Each function makes the error that the checks in ``arguments.py`` raise."""
+"""Builds the errors about arguments that the checks in ``arguments.py`` raise, one function for each error."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tilecore.tensors.dlpack import contiguous_strides
 from tilecore.tensors.views import TensorView, UnreadableTensor
 
 
-def count(plan: CallPlan, given: int) -> ArgumentError:
+def count(plan: CallPlan, count_given: int) -> ArgumentError:
     names = plan.argument_names
     noun = "argument" if len(names) == 1 else "arguments"
     listed = f" ({', '.join(names)})" if names else ""
-    made = ", ".join(plan.params[p].name for p in plan.outputs)
-    hint = f"{made} {'is' if len(plan.outputs) == 1 else 'are'} allocated by the call and returned (out_idx)"
+    allocated = ", ".join(plan.params[p].name for p in plan.outputs)
+    hint = f"{allocated} {'is' if len(plan.outputs) == 1 else 'are'} allocated by the call and returned (out_idx)"
     return ArgumentError(
-        f"{plan.name}() takes {len(names)} {noun}{listed}, {given} {'was' if given == 1 else 'were'} given",
+        f"{plan.name}() takes {len(names)} {noun}{listed}, {count_given} {'was' if count_given == 1 else 'were'} given",
         hint=hint if plan.outputs else None,
     )
 
@@ -52,11 +52,13 @@ def not_a_tensor(plan: CallPlan, declared: TensorParam, value: Any) -> ArgumentE
 def wrong_output(
     plan: CallPlan, declared: TensorParam, adapter: KernelAdapter, found: str, shape: tuple[int, ...] | None = None
 ) -> PluginError:
-    """What the execution backend allocated for a parameter does not fit it."""
-    origin: Origin | None = getattr(adapter, "origin", None)  # of a plugin's adapter, which the guard is around
-    what = f"{adapter.name}.empty made a wrong tensor for {declared.name}, which the call of {plan.name} allocates"
+    """The execution backend allocated a tensor that does not fit the parameter."""
+    origin: Origin | None = getattr(adapter, "origin", None)  # set by the guard around a plugin's adapter
+    message = (
+        f"{adapter.name}.empty returned a wrong tensor for {declared.name}, which the call of {plan.name} allocates"
+    )
     return PluginError(
-        what if origin is None else f"{title(origin)}: {what}",
+        message if origin is None else f"{title(origin)}: {message}",
         found=found,
         expected=f"a {storage_text(declared)} tensor of shape {shape_text(declared) if shape is None else shape}",
         hint=None if origin is None else remedy(origin),
@@ -88,8 +90,8 @@ def dtype(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentE
 def _dtype_hint(declared: TensorParam, found: TensorView) -> str:
     if declared.packed > 1:
         return (
-            f"{declared.dtype} is passed packed: {declared.packed} elements of the last axis in one of "
-            f"{storage_text(declared)}, the even one in the low bits"
+            f"{declared.dtype} is passed packed: {declared.packed} elements of the last axis in one element of "
+            f"{storage_text(declared)}, the element of even index in the low bits"
         )
     name = declared.dtype
     if found.library == "torch":
@@ -142,16 +144,16 @@ def read_only(plan: CallPlan, declared: TensorParam, found: TensorView) -> Argum
 def no_memory(plan: CallPlan, declared: TensorParam) -> ArgumentError:
     return ArgumentError(
         f"{plan.name}(): {declared.name} has elements but no memory",
-        expected="a tensor with data, not a fake, lazy or deferred one",
+        expected="a tensor with data, not a fake, lazy or deferred tensor",
     )
 
 
 def alignment(plan: CallPlan, declared: TensorParam, found: TensorView) -> ArgumentError:
-    rest = found.address % declared.align
+    excess = found.address % declared.align
     copy = ".clone()" if found.library == "torch" else ".copy()"
     return ArgumentError(
         f"{plan.name}(): the data of {declared.name} is not aligned",
-        found=f"address 0x{found.address:x}, {rest} bytes past a multiple of {declared.align}",
+        found=f"address 0x{found.address:x}, {excess} bytes past a multiple of {declared.align}",
         expected=f"a multiple of {declared.align} bytes",
         hint=f"pass {declared.name}{copy} instead of a view that starts inside another tensor",
     )
@@ -176,36 +178,38 @@ def self_overlap(plan: CallPlan, declared: TensorParam, found: TensorView, axis:
 
 def negated(plan: CallPlan, declared: TensorParam) -> ArgumentError:
     return ArgumentError(
-        f"{plan.name}(): {declared.name} is a view that torch negates when it is read; its memory holds other values",
+        f"{plan.name}(): {declared.name} is a view that torch negates when it is read: its memory holds the "
+        "values before the negation",
         hint=f"{declared.name}.resolve_neg()",
     )
 
 
 def recorded(plan: CallPlan, recorder: str) -> LaunchError:
     return LaunchError(
-        f"{plan.name}() is called under {recorder}, which records torch's operations and would not record this kernel",
-        expected="a call outside of it, or a kernel that is an operation of torch",
-        hint="make it one: call the kernel in a function under @torch.library.custom_op, which says what it writes "
-        "(mutates_args), and give the shapes of its results by register_fake",
+        f"{plan.name}() is called under {recorder}, which records torch's operations and does not record this kernel",
+        expected="a call outside of it, or a kernel that is registered as an operation of torch",
+        hint="to register it, call the kernel in a function under @torch.library.custom_op, name the tensors that it "
+        "writes (mutates_args), and give the shapes of its results by register_fake",
     )
 
 
 def gradient(plan: CallPlan, declared: TensorParam) -> ArgumentError:
     return ArgumentError(
-        f"{plan.name}(): {declared.name} requires a gradient, and the kernel is not part of torch's graph: it would be "
-        "lost without a word",
-        hint=f"pass {declared.name}.detach(), or call it under torch.no_grad(); for a gradient, call kernels in "
-        "forward and backward of a torch.autograd.Function",
+        f"{plan.name}(): {declared.name} requires a gradient, but the kernel is not part of torch's graph: the "
+        "gradient would be lost",
+        hint=f"pass {declared.name}.detach(), or call the kernel under torch.no_grad(); for a gradient, call "
+        "kernels in forward and backward of a torch.autograd.Function",
     )
 
 
 def overlapping(plan: CallPlan, written: TensorParam, other: TensorParam, shared: str) -> ArgumentError:
     both = "w" in other.access
-    how = "are the same memory" if shared == "same" else "share a part of their memory"
-    why = "the kernel writes both" if both else f"the kernel writes {written.name}"
-    in_place = "" if both else ", or the very same tensor for a call in place"
+    relation = "are the same memory" if shared == "same" else "share a part of their memory"
+    reason = "the kernel writes both" if both else f"the kernel writes {written.name}"
+    in_place = "" if both else ", or the same tensor for a call in place"
     return ArgumentError(
-        f"{plan.name}(): {written.name} and {other.name} {how}, and {why}", expected=f"tensors apart{in_place}"
+        f"{plan.name}(): {written.name} and {other.name} {relation}, and {reason}",
+        expected=f"tensors that do not share memory{in_place}",
     )
 
 

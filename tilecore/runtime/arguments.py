@@ -1,7 +1,7 @@
-"""The checks of a call: the one definition of which arguments a kernel takes and of every message about them.
+"""Checks the arguments of a call: defines which arguments a kernel takes.
 
-The built launcher makes the same checks in C for plain cases and comes here for all others, so it may accept less
-than :func:`bind`, never more.
+The built launcher makes the same checks in C for simple cases and calls :func:`bind` for all others, so it may accept
+less than :func:`bind` does, never more.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _NUMBERS = (bool, int, float)
 
 @dataclass
 class BoundCall:
-    """A call that passed its checks, ready to launch.
+    """A call that passed all checks.
 
-    slots, grids: int64 arrays as LoadedKernel describes them, the sizes behind the slots.
-    device: index of the tensors' device, 0 for the host's. stream: of the adapter, 0 without one.
-    blocks: of all entries. work: nanoseconds that all blocks take at most, -1 when nothing bounds them.
-    results: the tensors that the call allocated. owners: what must live until the launch has returned. written: torch
-    tensors among the arguments that the kernel writes.
+    slots, grids: int64 arrays as LoadedKernel describes them; the sizes follow the slots.
+    device: index of the tensors' device, 0 for the host. stream: the adapter's stream, 0 without streams.
+    blocks: number of blocks of all entries. work: upper bound of their time in nanoseconds, -1 when there is none.
+    results: the tensors that the call allocated. owners: objects that must live until the launch has returned. written:
+    torch tensors among the arguments that the kernel writes.
     """
 
     slots: Any
@@ -52,7 +52,7 @@ class BoundCall:
 
 
 class Binder:
-    """The arguments of one call on their way through the checks."""
+    """Checks the arguments of one call, step by step."""
 
     def __init__(self, plan: CallPlan, adapter: KernelAdapter, has_streams: bool) -> None:
         self.plan = plan
@@ -71,7 +71,7 @@ class Binder:
         return self.adapter.current_stream(device_index) if self.has_streams else 0
 
     def read(self, args: Sequence[Any]) -> None:
-        """Read every argument, unless torch is recording operations and one is its tensor, or may become one."""
+        """Read every argument. Raises LaunchError where torch records operations and may record an argument's."""
         recorder = torch_state.recorder()
         if recorder and not all(isinstance(value, _NUMBERS) or is_array(value) for value in args):
             raise errors.recorded(self.plan, recorder)
@@ -93,31 +93,31 @@ class Binder:
         if not is_tensor(value):
             raise errors.not_a_tensor(self.plan, declared, value)
         try:
-            found = view(value, self.stream)
+            tensor = view(value, self.stream)
         except UnreadableTensor as unreadable:
             raise errors.unreadable(self.plan, declared, unreadable) from unreadable.__cause__
-        self._check_kind(param, declared, found)
-        self._check_device(param, found)
-        if found.loses_gradient:
+        self._check_kind(param, declared, tensor)
+        self._check_device(param, tensor)
+        if tensor.loses_gradient:
             raise errors.gradient(self.plan, declared)
-        self.views[param] = found
+        self.views[param] = tensor
 
-    def _check_kind(self, param: int, declared: TensorParam, found: TensorView) -> None:
-        if found.dtype not in self.plan.element_types[param]:
-            raise errors.dtype(self.plan, declared, found)
-        if len(found.shape) != len(declared.shape):
-            raise errors.rank(self.plan, declared, found)
-        if declared.packed > 1 and found.shape[-1] > 1 and found.strides[-1] != 1 and found.elements:
-            raise errors.packed_stride(self.plan, declared, found)
+    def _check_kind(self, param: int, declared: TensorParam, tensor: TensorView) -> None:
+        if tensor.dtype not in self.plan.element_types[param]:
+            raise errors.dtype(self.plan, declared, tensor)
+        if len(tensor.shape) != len(declared.shape):
+            raise errors.rank(self.plan, declared, tensor)
+        if declared.packed > 1 and tensor.shape[-1] > 1 and tensor.strides[-1] != 1 and tensor.elements:
+            raise errors.packed_stride(self.plan, declared, tensor)
 
-    def _check_device(self, param: int, found: TensorView) -> None:
-        kind, index = found.device
+    def _check_device(self, param: int, tensor: TensorView) -> None:
+        kind, index = tensor.device
         if kind != self.plan.device_type and not (self.plan.device_type == HOST and kind in HOST_KINDS):
-            raise errors.device(self.plan, self.plan.params[param].name, found, self.adapter.torch_device(0))
+            raise errors.device(self.plan, self.plan.params[param].name, tensor, self.adapter.torch_device(0))
         for other, seen in self.views.items():
             if kind not in HOST_KINDS and seen.device[1] != index:
                 raise errors.devices_differ(
-                    self.plan, self.plan.params[other].name, seen, self.plan.params[param].name, found
+                    self.plan, self.plan.params[other].name, seen, self.plan.params[param].name, tensor
                 )
 
     def bind_symbols(self) -> None:
@@ -126,8 +126,8 @@ class Binder:
 
     def _value_of(self, symbol: BoundSymbol) -> int:
         size = self._size_at(symbol)
-        value, rest = divmod(size - symbol.offset, symbol.scale)
-        if rest:
+        value, remainder = divmod(size - symbol.offset, symbol.scale)
+        if remainder:
             raise size_errors.not_linear(self.plan, symbol, size)
         if not symbol.low <= value <= symbol.high:
             raise size_errors.symbol_range(self.plan, symbol, size, value)
@@ -137,12 +137,12 @@ class Binder:
         if symbol.kind == "scalar":
             value = self.scalars[symbol.param]
             return value % 2**64 if self.plan.params[symbol.param].dtype == "uint64" else value
-        declared, found = self.plan.tensor(symbol.param), self.views[symbol.param]
-        sizes = logical_shape(declared, found) if symbol.kind == "shape" else logical_strides(declared, found)
+        declared, tensor = self.plan.tensor(symbol.param), self.views[symbol.param]
+        sizes = logical_shape(declared, tensor) if symbol.kind == "shape" else logical_strides(declared, tensor)
         return sizes[symbol.axis]
 
     def size(self, dim: Dim, place: str, *parts: Any) -> int:
-        """``dim`` for this call's symbols; ``place.format(*parts)`` names it in the message when it has no value."""
+        """The value of ``dim`` for this call's symbols. ``place.format(*parts)`` names it in the error without one."""
         try:
             value = evaluate(dim, self.symbols)
             problem = None if value in WORD else f"{value}, which does not fit 64 bits"
@@ -153,7 +153,7 @@ class Binder:
         return value
 
     def make_outputs(self) -> None:
-        """numpy arrays when the call passes arrays only, else what the adapter makes."""
+        """Allocate the outputs: numpy arrays where all arguments are arrays, else with the adapter's ``empty``."""
         arrays = makes_arrays(self.adapter, self.plan.device_type)
         arrays = arrays and {found.library for found in self.views.values()} == {"numpy"}
         for param in self.plan.outputs:
@@ -188,78 +188,78 @@ class Binder:
             self._check_tensor(self.plan.tensor(param), self.views[param])
         self._check_overlap()
 
-    def _check_tensor(self, declared: TensorParam, found: TensorView) -> None:
-        shape = logical_shape(declared, found)
+    def _check_tensor(self, declared: TensorParam, tensor: TensorView) -> None:
+        shape = logical_shape(declared, tensor)
         for axis, dim in enumerate(declared.shape):
             expected = self.size(dim, "{}.shape[{}]", declared.name, axis)
             if shape[axis] != expected:
-                raise size_errors.shape(self.plan, declared, found, axis, shape[axis], expected, self.symbols)
-        if "w" in declared.access and found.read_only:
-            raise errors.read_only(self.plan, declared, found)
-        if found.elements == 0:
+                raise size_errors.shape(self.plan, declared, tensor, axis, shape[axis], expected, self.symbols)
+        if "w" in declared.access and tensor.read_only:
+            raise errors.read_only(self.plan, declared, tensor)
+        if tensor.elements == 0:
             return
-        if not found.address:
+        if not tensor.address:
             raise errors.no_memory(self.plan, declared)
-        if found.address % declared.align:
-            raise errors.alignment(self.plan, declared, found)
-        self._check_strides(declared, found)
-        if found.is_negated:
+        if tensor.address % declared.align:
+            raise errors.alignment(self.plan, declared, tensor)
+        self._check_strides(declared, tensor)
+        if tensor.is_negated:
             raise errors.negated(self.plan, declared)
 
-    def _check_strides(self, declared: TensorParam, found: TensorView) -> None:
+    def _check_strides(self, declared: TensorParam, tensor: TensorView) -> None:
         if declared.strides is None:
-            if not found.is_contiguous:
-                raise errors.not_contiguous(self.plan, declared, found)
+            if not tensor.is_contiguous:
+                raise errors.not_contiguous(self.plan, declared, tensor)
             return
-        strides = logical_strides(declared, found)
+        strides = logical_strides(declared, tensor)
         for axis, dim in enumerate(declared.strides):
-            if found.shape[axis] == 1:
+            if tensor.shape[axis] == 1:
                 continue
             expected = self.size(dim, "{}.stride[{}]", declared.name, axis)
             if strides[axis] != expected:
-                raise size_errors.stride(self.plan, declared, found, axis, strides[axis], expected, self.symbols)
-        shared = overlapping_axis(found) if "w" in declared.access else None
+                raise size_errors.stride(self.plan, declared, tensor, axis, strides[axis], expected, self.symbols)
+        shared = overlapping_axis(tensor) if "w" in declared.access else None
         if shared is not None:
-            raise errors.self_overlap(self.plan, declared, found, shared)
+            raise errors.self_overlap(self.plan, declared, tensor, shared)
 
     def _check_overlap(self) -> None:
         tensors = [(self.plan.tensor(p), self.views[p]) for p in self.plan.tensors]
-        for number, (declared, found) in enumerate(tensors):
+        for index, (declared, tensor) in enumerate(tensors):
             if "w" not in declared.access:
                 continue
-            for other_number, (other, seen) in enumerate(tensors):
-                if other_number == number:
+            for other_index, (other, other_tensor) in enumerate(tensors):
+                if other_index == index:
                     continue
-                shared = overlap(found, seen)
+                shared = overlap(tensor, other_tensor)
                 if shared == "part" or (shared == "same" and "w" in other.access):
                     raise errors.overlapping(self.plan, declared, other, shared)
 
     def written(self) -> list[Any]:
-        """The torch tensors that were passed and are written."""
+        """The torch tensors among the arguments that the kernel writes."""
         passed = [(self.plan.tensor(p), self.views[p]) for p in self.plan.tensors if p not in self.plan.outputs]
-        return [found.tensor for declared, found in passed if "w" in declared.access and found.library == "torch"]
+        return [tensor.tensor for declared, tensor in passed if "w" in declared.access and tensor.library == "torch"]
 
     def grids(self) -> tuple[list[int], int, int]:
-        """(x, y, z, shared bytes of every entry; blocks of all; the nanoseconds that they take at most, or -1)."""
-        words: list[int] = []
+        """(x, y, z and shared bytes of every entry; number of all blocks; upper bound of their time in ns, or -1)."""
+        values: list[int] = []
         blocks = work = 0
         for entry in self.plan.entries:
             sizes = [self.size(dim, "grid {} of {}", "xyz"[axis], entry.symbol) for axis, dim in enumerate(entry.grid)]
             shared = self.size(entry.shared_bytes, "the shared memory of {}", entry.symbol)
-            here = sizes[0] * sizes[1] * sizes[2]
-            if min(sizes) < 0 or shared < 0 or blocks + here not in WORD:
+            entry_blocks = sizes[0] * sizes[1] * sizes[2]
+            if min(sizes) < 0 or shared < 0 or blocks + entry_blocks not in WORD:
                 raise size_errors.grid(self.plan, entry, sizes, shared, self.symbols)
-            words += (*sizes, shared)
-            blocks += here
-            if here:
-                work = work + here * entry.longest if entry.longest and work >= 0 else -1
-        return words, blocks, work if work in WORD else -1
+            values += (*sizes, shared)
+            blocks += entry_blocks
+            if entry_blocks:
+                work = work + entry_blocks * entry.longest if entry.longest and work >= 0 else -1
+        return values, blocks, work if work in WORD else -1
 
 
 def bind(
     plan: CallPlan, args: Sequence[Any], adapter: KernelAdapter, workspaces: Workspaces, has_streams: bool
 ) -> BoundCall:
-    """Check ``args`` and lay them out. Raises ArgumentError."""
+    """Check ``args`` and write them into slots. Raises ArgumentError, LaunchError."""
     if len(args) != len(plan.inputs):
         raise errors.count(plan, len(args))
     binder = Binder(plan, adapter, has_streams)
@@ -278,12 +278,14 @@ def bind(
         *(binder.symbols[s.name] for s in plan.symbols),
         *(binder.size(dim, "a size of the launch of {}", plan.name) for dim in plan.sizes),
     ]
-    kept = [*owners, *(v.owner for v in binder.views.values())]
-    return BoundCall(_words(slots), _words(grids), index, stream, blocks, work, binder.results, kept, binder.written())
+    owners_of_call = [*owners, *(v.owner for v in binder.views.values())]
+    return BoundCall(
+        _words(slots), _words(grids), index, stream, blocks, work, binder.results, owners_of_call, binder.written()
+    )
 
 
 def makes_arrays(adapter: KernelAdapter, device_type: int) -> bool:
-    """May outputs be numpy arrays? Not on a device, and not where the adapter has memory of its own."""
+    """Whether outputs may be numpy arrays: on the host, where the adapter does not override ``empty``."""
     return device_type == HOST and getattr(adapter.empty, "__func__", None) is KernelAdapter.empty
 
 
@@ -298,7 +300,7 @@ def by_position(plan: CallPlan, args: tuple[Any, ...], keywords: Mapping[str, An
             raise errors.unknown_name(plan, name)
         if name in values:
             raise ArgumentError(
-                f"{plan.name}() got two values for {name}", hint="pass it by position or by name, not both"
+                f"{plan.name}() got two values for {name}", hint=f"pass {name} by position or by name, not both"
             )
         values[name] = value
     missing = [name for name in names if name not in values]
@@ -310,18 +312,18 @@ def by_position(plan: CallPlan, args: tuple[Any, ...], keywords: Mapping[str, An
     return tuple(values[name] for name in names)
 
 
-def logical_shape(declared: TensorParam, found: TensorView) -> tuple[int, ...]:
+def logical_shape(declared: TensorParam, tensor: TensorView) -> tuple[int, ...]:
     """The shape as the kernel sees it: the last axis of packed storage counts its elements."""
     if declared.packed == 1:
-        return found.shape
-    return (*found.shape[:-1], found.shape[-1] * declared.packed)
+        return tensor.shape
+    return (*tensor.shape[:-1], tensor.shape[-1] * declared.packed)
 
 
-def logical_strides(declared: TensorParam, found: TensorView) -> tuple[int, ...]:
+def logical_strides(declared: TensorParam, tensor: TensorView) -> tuple[int, ...]:
     """The strides as the kernel sees them, in elements."""
     if declared.packed == 1:
-        return found.strides
-    return (*(stride * declared.packed for stride in found.strides[:-1]), found.strides[-1])
+        return tensor.strides
+    return (*(stride * declared.packed for stride in tensor.strides[:-1]), tensor.strides[-1])
 
 
 def _signed(address: int) -> int:

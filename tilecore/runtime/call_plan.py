@@ -1,4 +1,4 @@
-"""What a launcher prepares once from an artifact: which argument goes where, and where every symbol comes from."""
+"""Prepares calls of an artifact: the order of its arguments, and the source of every symbol."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tilecore.dtypes import FACTS
 from tilecore.errors import LanguageError, LoweringError
 from tilecore.runtime.scalars import integer_range
 
-INTERFACE = 4  # changes when the built launcher and the Python around it must change together
+INTERFACE = 4  # changes when the built launcher and its Python callers must change together
 
 
 @dataclass(frozen=True)
 class BoundSymbol:
-    """A symbol and where its value is read: ``kind`` "shape", "stride" or "scalar" of parameter ``param``, ``axis``.
+    """A symbol and the source of its value: ``kind`` "shape", "stride" or "scalar" of parameter ``param``, ``axis``.
 
-    What stands there is ``scale * symbol + offset``; the symbol must lie in low..high.
+    The value there is ``scale * symbol + offset``; the symbol must lie in low..high.
     """
 
     name: str
@@ -31,13 +31,16 @@ class BoundSymbol:
     offset: int
     low: int
     high: int
-    place: str  # for people: "A.shape[0]"
+    place: str  # for error messages: "A.shape[0]"
 
 
 @dataclass(frozen=True)
 class CallPlan:
-    """inputs: parameters in the order of the call's arguments. outputs: those that the call allocates.
-    tensors, scalars: parameters by kind, in order; all of these are indices into ``params``. sizes: of LoadedKernel."""
+    """The parameters of a kernel, sorted for a call.
+
+    inputs: parameters in the order of the call's arguments. outputs: parameters that the call allocates. tensors,
+    scalars: parameters by kind, in order. These four hold indices into ``params``. sizes: those of LoadedKernel.
+    """
 
     name: str
     params: tuple[Param, ...]
@@ -53,7 +56,7 @@ class CallPlan:
 
     @cached_property
     def symbol_index(self) -> dict[str, int]:
-        return {symbol.name: number for number, symbol in enumerate(self.symbols)}
+        return {symbol.name: index for index, symbol in enumerate(self.symbols)}
 
     @cached_property
     def argument_names(self) -> tuple[str, ...]:
@@ -61,7 +64,7 @@ class CallPlan:
 
     @cached_property
     def element_types(self) -> dict[int, list[tuple[int, int, int]]]:
-        """The DLPack element types that each tensor parameter takes."""
+        """The DLPack element types (code, bits, lanes) that each tensor parameter takes, by parameter index."""
         return {i: [(*FACTS[name].dlpack, 1) for name in storage_dtypes(self.tensor(i))] for i in self.tensors}
 
     @property
@@ -69,22 +72,24 @@ class CallPlan:
         return len(self.params) + len(self.workspaces) + len(self.symbols)
 
     def tensor(self, param: int) -> TensorParam:
-        found = self.params[param]
-        assert isinstance(found, TensorParam)
-        return found
+        declared = self.params[param]
+        assert isinstance(declared, TensorParam)
+        return declared
 
 
 def make_plan(artifact: Artifact, device_type: int, sizes: tuple[Dim, ...] = ()) -> CallPlan:
-    """``sizes``: of LoadedKernel.
+    """The call plan of an artifact. sizes: those of LoadedKernel.
 
-    Raises LanguageError when a size cannot be known at the call, LoweringError when the artifact is at odds.
+    Raises LanguageError when a size cannot be known at the call, LoweringError when the artifact contradicts itself.
     """
     outputs = tuple(artifact.out_idx)
     params = artifact.params
     tensors = tuple(i for i, p in enumerate(params) if isinstance(p, TensorParam))
     for out in outputs:
         if out not in tensors:
-            raise LanguageError(f"{artifact.name}: out_idx names parameter {out}, which is not a tensor")
+            raise LanguageError(
+                f"{artifact.name}: out_idx names parameter {out} (counted from 0), which is not a tensor"
+            )
     for index in tensors:
         _check_tensor_param(artifact.name, params[index])
     plan = CallPlan(
@@ -105,7 +110,7 @@ def make_plan(artifact: Artifact, device_type: int, sizes: tuple[Dim, ...] = ())
 
 
 def storage_dtypes(param: TensorParam) -> tuple[str, ...]:
-    """The element types of the tensors that a parameter takes; the first is what outputs are made with."""
+    """The element types of the tensors that a parameter takes; outputs have the first one."""
     if param.packed == 1:
         return (param.dtype,)
     first = str(FACTS[param.dtype].torch)
@@ -116,7 +121,7 @@ def _check_tensor_param(kernel: str, param: Any) -> None:
     if param.strides is not None and len(param.strides) != len(param.shape):
         raise LoweringError(f"{kernel}: {param.name} has {len(param.shape)} axes but {len(param.strides)} strides")
     if param.packed > 1 and not param.shape:
-        raise LoweringError(f"{kernel}: {param.name} is packed, so it needs an axis")
+        raise LoweringError(f"{kernel}: {param.name} is packed, so it needs at least one axis")
     if param.packed > 1 and param.strides is not None and param.strides[-1] != 1:
         raise LanguageError(f"{kernel}: the last stride of {param.name} must be 1, since {param.dtype} is packed")
 
@@ -139,7 +144,7 @@ def _bound(artifact: Artifact, symbol: Symbol) -> BoundSymbol:
 
 
 def _site_in_inputs(artifact: Artifact, name: str) -> tuple[str, int, int, int, int]:
-    """Another place to read a symbol whose first one is in a tensor that the call allocates."""
+    """Another source of a symbol whose first source is a tensor that the call allocates. Raises LanguageError."""
     for kind in ("shape", "stride"):
         for index, param in enumerate(artifact.params):
             if index in artifact.out_idx:
@@ -153,19 +158,20 @@ def _site_in_inputs(artifact: Artifact, name: str) -> tuple[str, int, int, int, 
                 if linear is not None:
                     return kind, index, axis, *linear
     outputs = [artifact.params[i] for i in artifact.out_idx]
-    where = ", ".join(p.name for p in outputs if name in set(_names_of(p)))
+    outputs_with_name = ", ".join(p.name for p in outputs if name in set(_names_of(p)))
     raise LanguageError(
-        f"{name} cannot be known when {artifact.name} is called: it stands only in {where}, which the call allocates",
+        f"{name} cannot be known when {artifact.name} is called: it occurs only in {outputs_with_name}, which "
+        "the call allocates",
         expected=f"{name} in the shape of a tensor that is passed, or a scalar parameter named {name}",
-        hint=f"take {where} out of out_idx, or add a parameter that gives {name}",
+        hint=f"take {outputs_with_name} out of out_idx, or add a parameter that gives {name}",
     )
 
 
 def _linear(dim: Dim, name: str) -> tuple[int, int] | None:
-    """(scale, offset) when ``dim`` is scale * name + offset, scale not 0."""
+    """(scale, offset) when ``dim`` is scale * name + offset with a scale other than 0; else None."""
     tree = dim if isinstance(dim, int) else dim.tree
-    found = _coefficients(tree, name)
-    return found if found is not None and found[0] != 0 else None
+    coefficients = _coefficients(tree, name)
+    return coefficients if coefficients is not None and coefficients[0] != 0 else None
 
 
 def _coefficients(tree: Any, name: str) -> tuple[int, int] | None:
@@ -202,4 +208,4 @@ def _check_names(plan: CallPlan) -> None:
             used |= dim.names() if isinstance(dim, DimExpr) else set()
     missing = sorted(used - set(plan.symbol_index))
     if missing:
-        raise LoweringError(f"{plan.name}: the sizes {', '.join(missing)} are used but are no symbols of the kernel")
+        raise LoweringError(f"{plan.name}: the sizes {', '.join(missing)} are used but are not symbols of the kernel")

@@ -1,4 +1,4 @@
-"""The error of a launch that returned a code."""
+"""Builds the error for a launch that returned an error code."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tilecore.errors import LaunchError
 def launch_failure(
     name: str, entries: Sequence[Entry], loaded: LoadedKernel, code: int, grids: Sequence[int]
 ) -> LaunchError:
-    """``grids``: 4 numbers an entry (x, y, z, shared bytes) of the launch that failed."""
+    """The LaunchError for a code. grids: 4 integers per entry: blocks along x, y, z, and bytes of shared memory."""
     meaning = loaded.error(code) if loaded.error is not None else None
     sizes = []
-    for number, entry in enumerate(entries):
-        x, y, z, shared = grids[4 * number : 4 * number + 4]
+    for index, entry in enumerate(entries):
+        x, y, z, shared = grids[4 * index : 4 * index + 4]
         text = f"{entry.symbol}: grid ({x}, {y}, {z}), threads {tuple(entry.threads)}"
         sizes.append(text + (f", {shared} bytes of shared memory" if shared else ""))
     return LaunchError(

@@ -1,6 +1,6 @@
-"""Chooses the launcher: the built extension, or the one in plain Python where it was not built.
+"""Chooses the launcher: the built extension, or the Python launcher where the extension was not built.
 
-``TILECORE_PURE_PYTHON=1`` forces the latter.
+``TILECORE_PURE_PYTHON=1`` forces the Python launcher.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Launcher", "built"]
 
 
 def _choose() -> tuple[Any, bool, str]:
-    """(the class, whether it is the built one, why)."""
+    """(launcher class, whether it is the built one, reason)."""
     from tilecore import settings
     from tilecore.runtime import launcher_py
 
@@ -23,11 +23,13 @@ def _choose() -> tuple[Any, bool, str]:
     try:
         from tilecore.runtime import _launcher  # type: ignore[attr-defined]
     except ImportError as error:
-        reason = f"the extension tilecore.runtime._launcher is not built ({error}); python setup.py build_ext --inplace"
+        reason = (
+            f"the extension tilecore.runtime._launcher is not built ({error}): run python setup.py build_ext --inplace"
+        )
         _note(reason)
         return launcher_py.Launcher, False, reason
     if _launcher.INTERFACE != INTERFACE:
-        reason = "the extension tilecore.runtime._launcher is of another version; python setup.py build_ext --inplace"
+        reason = "the extension tilecore.runtime._launcher has another version: run python setup.py build_ext --inplace"
         _note(reason)
         return launcher_py.Launcher, False, reason
     return _launcher.Launcher, True, f"built: {_launcher.__file__}"
@@ -37,11 +39,11 @@ def _note(reason: str) -> None:
     from tilecore import settings
 
     try:
-        wanted = settings.verbose() or settings.debug() >= 1
-    except settings.SettingError:  # reported by whoever needs the setting
+        verbose = settings.verbose() or settings.debug() >= 1
+    except settings.SettingError:  # reported where the setting is needed
         return
-    if wanted:
-        print(f"tilecore: launching from plain Python: {reason}", file=sys.stderr)
+    if verbose:
+        print(f"tilecore: the slower launcher in Python is used: {reason}", file=sys.stderr)
 
 
 _chosen, _built, _reason = _choose()
@@ -53,5 +55,5 @@ else:
 
 
 def built() -> tuple[bool, str]:
-    """Whether the built launcher is in use, and where it is or why it is not."""
+    """(whether the built launcher is in use, its file or the reason why it is not used)."""
     return _built, _reason

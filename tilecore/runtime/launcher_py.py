@@ -1,4 +1,4 @@
-"""The launcher in plain Python: same calls, same errors as the built one, some microseconds slower a call."""
+"""The launcher in Python: the same calls and errors as the built launcher, some microseconds slower per call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilecore.runtime.workspaces import Workspaces
 from tilecore.tensors.dlpack import capsule_address
 from tilecore.tensors.torch_state import note_writes
 
-GIL_KEPT = 5_000  # nanoseconds; kernels that are surely no longer keep other Python threads waiting
+GIL_KEPT = 5_000  # nanoseconds; the GIL is kept during kernels that take at most this long
 
 _SIGNATURE = (ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _ON_DEVICE = (*_SIGNATURE[:4], ctypes.c_int, ctypes.c_void_p)
@@ -23,8 +23,8 @@ _ON_DEVICE = (*_SIGNATURE[:4], ctypes.c_int, ctypes.c_void_p)
 class Launcher:
     """A loaded kernel as a callable: checks every argument and launches all entries.
 
-    ``launcher(*args)`` takes a tensor or a number for each parameter that is not in ``artifact.out_idx``; those are
-    allocated and returned (one tensor, or a list of several). Raises ArgumentError, LaunchError.
+    ``launcher(*args)`` takes a tensor or a number for each parameter that is not in ``artifact.out_idx``. Parameters in
+    ``out_idx`` are allocated and returned (one tensor, or a list of several). Raises ArgumentError, LaunchError.
     device_type: DLPack device type of the tensors.
     """
 
@@ -70,6 +70,6 @@ class Launcher:
 
 
 def overrides_streams(adapter: KernelAdapter) -> bool:
-    """Whether the adapter has streams; one that does not is never asked for the current one."""
+    """Whether the adapter overrides ``current_stream``; ``current_stream`` is called only where it does."""
     method = getattr(adapter.current_stream, "__func__", None)
     return method is not KernelAdapter.current_stream

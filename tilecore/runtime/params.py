@@ -1,4 +1,4 @@
-"""KernelParam: a parameter of a kernel as its users see it, with torch's element types."""
+"""Describes the parameters of a compiled kernel, with torch's element types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilecore.dtypes import dtype as DType
 
 @dataclass(frozen=True)
 class KernelParam:
-    """One parameter. record: the artifact's own, which names the element type by its text."""
+    """One parameter of a kernel. record: the artifact's record, which has the element type as text."""
 
     record: Param
 
@@ -28,18 +28,20 @@ class KernelParam:
 
     @property
     def strides(self) -> tuple[Dim, ...] | None:
-        """In elements; None: contiguous and row-major."""
+        """Strides in elements; None: contiguous and row-major."""
         return None if isinstance(self.record, ScalarParam) else self.record.strides
 
     @property
     def access(self) -> str:
-        """How the kernel uses it: "r", "w" or "rw"."""
+        """How the kernel accesses the parameter: "r", "w" or "rw"."""
         return "r" if isinstance(self.record, ScalarParam) else self.record.access
 
     @property
     def dtype(self) -> Any:
-        """The torch dtype of the tensor, or of the number, that a call passes; where torch is not installed the
-        language's element type. Pairs of 4-bit elements lie in int8 or uint8."""
+        """The torch dtype of the argument that a call passes; without torch the language's element type.
+
+        4-bit elements are passed in pairs, as int8 or uint8.
+        """
         try:
             return self.torch_dtype()
         except ModuleNotFoundError as error:
@@ -52,11 +54,11 @@ class KernelParam:
         return self.tilelang_dtype().as_torch()
 
     def tilelang_dtype(self) -> DType:
-        """The element type as the language has it, ``T.float16``."""
+        """The element type of the tile language, such as ``T.float16``."""
         return DType(self.record.dtype)
 
     def is_scalar(self) -> bool:
-        """Is it a number, not a tensor?"""
+        """Whether the parameter is a scalar."""
         return isinstance(self.record, ScalarParam)
 
     def is_unsigned(self) -> bool:
@@ -77,5 +79,5 @@ class KernelParam:
 
 
 def params_of(records: Iterable[Param]) -> tuple[KernelParam, ...]:
-    """The records of an artifact as users see them."""
+    """The parameters of an artifact as KernelParams."""
     return tuple(map(KernelParam, records))

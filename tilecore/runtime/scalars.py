@@ -1,4 +1,4 @@
-"""Scalar arguments: from a Python number, a numpy scalar or a 0-d tensor to the 8 bytes that a kernel gets."""
+"""Converts scalar arguments (Python numbers, numpy scalars, 0-d tensors) to the 8 bytes that a kernel gets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FLOAT_FORMATS = {"float64": "<d", "float32": "<f", "tfloat32": "<f", "float16":
 
 
 class UnfitScalar(Exception):
-    """A value that a scalar parameter cannot take. ``expected``: what it takes. ``hint``: what to do."""
+    """A scalar parameter does not take the value. expected: the values that it takes. hint: what the user can do."""
 
     def __init__(self, expected: str, hint: str | None = None) -> None:
         super().__init__(expected)
@@ -29,7 +29,7 @@ def integer_range(dtype: str) -> tuple[int, int]:
 def slot_of(value: Any, dtype: str) -> int:
     """The slot of ``value`` as ``dtype``, an int64: integers sign- or zero-extended, floats as the bits of ``dtype``.
 
-    Raises UnfitScalar when it is no such number or out of range.
+    Raises UnfitScalar when the value is not such a number or is out of range.
     """
     value = _number(value, dtype)
     if FACTS[dtype].kind != "float":
@@ -37,12 +37,12 @@ def slot_of(value: Any, dtype: str) -> int:
     if not (hasattr(type(value), "__float__") or hasattr(type(value), "__index__")):
         raise UnfitScalar(_kind_of(dtype))
     try:
-        number = float(value)
+        float_value = float(value)
     except (TypeError, ValueError):
         raise UnfitScalar(_kind_of(dtype)) from None
     except OverflowError:
         raise UnfitScalar(f"a number in the range of {dtype}") from None
-    return _float_bits(number, dtype)
+    return _float_bits(float_value, dtype)
 
 
 def _number(value: Any, dtype: str) -> Any:
@@ -54,7 +54,9 @@ def _number(value: Any, dtype: str) -> Any:
         if tuple(shape) != ():
             raise UnfitScalar(_kind_of(dtype), "pass one element, such as x[0]")
         if getattr(value, "requires_grad", False) and torch_state.loses_gradient(value):
-            raise UnfitScalar(f"{_kind_of(dtype)}, without a gradient", "x.detach(): a kernel has no gradient")
+            raise UnfitScalar(
+                f"{_kind_of(dtype)}, without a gradient", "pass x.detach(): a kernel computes no gradient"
+            )
         return value.item()
     return value
 
@@ -64,40 +66,40 @@ def _integer(value: Any, dtype: str) -> int:
         hint = f"convert it: int({value!r})" if value.is_integer() else None
         raise UnfitScalar(_kind_of(dtype), hint)
     try:
-        number = operator.index(value)
+        integer = operator.index(value)
     except TypeError:
         raise UnfitScalar(_kind_of(dtype)) from None
     low, high = integer_range(dtype)
-    if not low <= number <= high:
+    if not low <= integer <= high:
         raise UnfitScalar(f"{low} to {high}" if dtype != "bool" else _kind_of(dtype))
-    return number
+    return integer
 
 
-def _float_bits(number: float, dtype: str) -> int:
-    finite = number - number == 0
+def _float_bits(value: float, dtype: str) -> int:
+    finite = value - value == 0
     outside = UnfitScalar(f"a number in the range of {dtype}, at most {FACTS[dtype].max}")
     if dtype in _FLOAT_FORMATS:
         try:
-            packed = struct.pack(_FLOAT_FORMATS[dtype], number)
+            packed = struct.pack(_FLOAT_FORMATS[dtype], value)
         except OverflowError:
             raise outside from None
     else:
         from tilecore.dtypes import dtype as element_type
 
         kind = element_type(dtype).as_numpy()
-        rounded = kind.type(number)
+        rounded = kind.type(value)
         # a type without infinity turns one (and what is too large) into a NaN
         back = float(rounded)
-        if number == number and (back != back or (finite and back - back != 0)):
+        if value == value and (back != back or (finite and back - back != 0)):
             raise outside
         packed = rounded.tobytes()
     return _wrapped(int.from_bytes(packed, "little"))
 
 
-def _wrapped(number: int) -> int:
-    return number - 2**64 if number >= 2**63 else number
+def _wrapped(value: int) -> int:
+    return value - 2**64 if value >= 2**63 else value
 
 
 def _kind_of(dtype: str) -> str:
-    words = {"float": "a number", "bool": "True or False"}
-    return words.get(FACTS[dtype].kind, "an integer") + f" for {dtype}"
+    kinds = {"float": "a number", "bool": "True or False"}
+    return kinds.get(FACTS[dtype].kind, "an integer") + f" for {dtype}"

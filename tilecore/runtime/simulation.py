@@ -1,4 +1,4 @@
-"""Kernels that run on the host in place of their device: asked for, or said aloud; never taken for the device."""
+"""Warns of kernels that run on a simulated device without an explicit request, and refuses to export them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tilecore.target import Target
 
 
 class SimulationWarning(UserWarning):
-    """Kernels run on a simulated device, slowly, though nobody asked for it by name."""
+    """Kernels run on a simulated device, slowly, without an explicit request."""
 
 
-_warned: set[str] = set()  # kinds of targets
+_warned: set[str] = set()  # kinds of targets that a warning was given for
 
 
 def simulates(adapter: str, backend: Backend) -> bool:
@@ -30,15 +30,18 @@ def is_simulation(artifact: Artifact, backend: Backend) -> bool:
 
 
 def warn_of_simulation(artifact: Artifact, backend: Backend, target: Target) -> None:
-    """Say, once for a kind of target, that ``auto`` has chosen the simulated device because there is no other."""
+    """Warn, once for each kind of target, that ``auto`` chose the simulated device because no device is present."""
     if not is_simulation(artifact, backend) or target.kind in _warned:
         return
     _warned.add(target.kind)
-    real = real_adapter(backend)
-    others = "" if real is None else f'; execution_backend="{real}" compiles for the device, to be exported'
+    device_adapter = real_adapter(backend)
+    others = (
+        "" if device_adapter is None else f'; execution_backend="{device_adapter}" compiles for the device, for export'
+    )
     warnings.warn(
-        f"no device of target {target.kind!r} is here, so kernels for {target} run on a simulated one, on the host: "
-        f'right, but slow. TILECORE_SIMULATE=1 or execution_backend="{artifact.adapter}" asks for that{others}',
+        f"this machine has no device for target {target.kind!r}, so kernels for {target} run on a simulated device on "
+        "the host, which is slow. To choose it without this warning, set TILECORE_SIMULATE=1 or "
+        f'execution_backend="{artifact.adapter}"{others}',
         SimulationWarning,
         stacklevel=levels_to_user(),
     )
@@ -48,27 +51,29 @@ def refuse_export(artifact: Artifact, backend: Backend) -> None:
     """Raise UnsupportedError for a kernel that only a simulated device runs."""
     if not is_simulation(artifact, backend):
         return
-    real = real_adapter(backend)
-    compile_it = "compile it for a device" if real is None else f'compile it with execution_backend="{real}"'
+    device_adapter = real_adapter(backend)
+    compile_it = (
+        "compile it for a device" if device_adapter is None else f'compile it with execution_backend="{device_adapter}"'
+    )
     raise UnsupportedError(
-        f"{artifact.name} was compiled for a simulated device (execution_backend={artifact.adapter!r}), which no "
-        "device runs",
-        expected="a kernel for the device itself",
-        hint=f"{compile_it}, which needs the device's compiler and not the device; or, for another simulation, "
-        "export(path, simulation=True)",
+        f"{artifact.name} was compiled for a simulated device (execution_backend={artifact.adapter!r}) and cannot "
+        "run on a device",
+        expected="a kernel that was compiled for the device",
+        hint=f"{compile_it}, which needs the device's compiler but no device; export(path, simulation=True) exports "
+        "the simulation",
     )
 
 
 def warn_of_loading(artifact: Artifact, backend: Backend) -> None:
-    """Say that a kernel from a file runs on a simulated device."""
+    """Warn that a kernel from a file runs on a simulated device."""
     if is_simulation(artifact, backend):
         warnings.warn(
-            f"{artifact.name} was exported as a simulation of {artifact.target}: it runs on the host, slowly",
+            f"{artifact.name} was exported as a simulation of {artifact.target}: it runs on the host, which is slow",
             SimulationWarning,
             stacklevel=levels_to_user(),
         )
 
 
 def real_adapter(backend: Backend) -> str | None:
-    """The first execution backend that is no simulation."""
+    """The name of the first execution backend that is not a simulation; None where there is none."""
     return next((name for name in backend.adapters if not simulates(name, backend)), None)

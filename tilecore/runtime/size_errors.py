@@ -1,4 +1,4 @@
-"""The messages about sizes: symbols, shapes, strides and grids that do not agree."""
+"""Builds the errors about sizes: symbols, shapes, strides and grids that do not agree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tilecore.tensors.views import TensorView
 
 def not_linear(plan: CallPlan, symbol: BoundSymbol, size: int) -> ArgumentError:
     return ArgumentError(
-        f"{plan.name}(): {symbol.place} is {size}, which is not {source_text(symbol)} for any whole {symbol.name}"
+        f"{plan.name}(): {symbol.place} is {size}, which is not {source_text(symbol)} for any integer {symbol.name}"
     )
 
 
@@ -39,9 +39,9 @@ def symbol_range(plan: CallPlan, symbol: BoundSymbol, size: int, value: int) -> 
     )
 
 
-def no_size(plan: CallPlan, what: str, dim: Dim, symbols: Mapping[str, int], result: str) -> ArgumentError:
+def no_size(plan: CallPlan, quantity: str, dim: Dim, symbols: Mapping[str, int], result: str) -> ArgumentError:
     return ArgumentError(
-        f"{plan.name}(): {what} has no value: {dim} gives {result}", found=bindings_text(plan, (dim,), symbols)
+        f"{plan.name}(): {quantity} has no value: {dim} gives {result}", found=bindings_text(plan, (dim,), symbols)
     )
 
 
@@ -97,7 +97,7 @@ def stride(
 def _size_error(
     plan: CallPlan, place: str, dim: Dim, sizes: tuple[int, int], symbols: Mapping[str, int], found: str, wanted: str
 ) -> ArgumentError:
-    """``sizes``: what stands at ``place``, and what ``dim`` gives."""
+    """The error for a wrong size. sizes: the actual size at ``place``, and the expected one, the value of ``dim``."""
     size, expected = sizes
     if isinstance(dim, int):
         message = f"{place} is {size}, expected {expected}"

@@ -1,4 +1,4 @@
-"""Sizes, shapes and symbols in words, for messages."""
+"""Formats sizes, shapes and symbols for error messages."""
 
 from __future__ import annotations
 

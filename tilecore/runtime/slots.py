@@ -1,7 +1,7 @@
-"""What a launch is handed, read in Python: for adapters whose device is reached through a Python library.
+"""Reads the arguments of a launch in Python, for adapters whose device is reached through a Python library.
 
 ``LoadedKernel.launch`` gets two addresses, of the slots and of the grids (:class:`~tilecore.artifact.records.Entry`
-says what stands there). A :class:`CallReader` turns them into a :class:`KernelCall`.
+describes their contents). A :class:`CallReader` turns them into a :class:`KernelCall`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tilecore.errors import ArgumentError
 class TensorSlot:
     """A tensor or a workspace of a call.
 
-    address: of element 0. shape, strides: in elements; strides None: contiguous, row-major. packed: elements that share
-    one storage element. access: "r", "w" or "rw"; a tensor of packed elements that is written is read too, as a store
-    of one keeps the others.
+    address: address of element 0. shape, strides: in elements; strides None: contiguous, row-major. packed: number of
+    elements in one storage element. access: "r", "w" or "rw"; a tensor of packed elements that is written has "rw", as
+    a store of one element reads and keeps the others.
     """
 
     name: str
@@ -40,7 +40,7 @@ class TensorSlot:
 
     @property
     def nbytes(self) -> int:
-        """Bytes from element 0 to the end of the last one behind it; 0 without elements."""
+        """Bytes from element 0 to the end of the element with the highest address; 0 without elements."""
         shape, strides = storage(self.shape, self.strides, self.packed)
         if 0 in shape:
             return 0
@@ -48,7 +48,7 @@ class TensorSlot:
 
     @property
     def bytes_before(self) -> int:
-        """Bytes of elements before element 0, which negative strides lead to; 0 without elements."""
+        """Bytes of elements at addresses below element 0 (negative strides); 0 without elements."""
         shape, strides = storage(self.shape, self.strides, self.packed)
         if 0 in shape:
             return 0
@@ -57,7 +57,7 @@ class TensorSlot:
 
 @dataclass(frozen=True)
 class ScalarSlot:
-    """A number: a scalar parameter, or a size that kernels take. data: its bytes, as many as its type has."""
+    """A scalar parameter, or a size that kernels take. data: its bytes, as many as its type has."""
 
     name: str
     dtype: str
@@ -66,7 +66,7 @@ class ScalarSlot:
 
 @dataclass(frozen=True)
 class EntryLaunch:
-    """One device function to launch. number: among the artifact's entries. grid: blocks along x, y, z, none is 0."""
+    """One device function to launch. number: index among the artifact's entries. grid: blocks along x, y, z."""
 
     number: int
     entry: Entry
@@ -76,8 +76,8 @@ class EntryLaunch:
 
 @dataclass(frozen=True)
 class KernelCall:
-    """tensors: those of the parameters, then the workspaces. scalars: what follows them among a kernel's parameters.
-    symbols: sizes by name. launches: in order."""
+    """One call of a kernel. tensors: parameters, then workspaces. scalars: scalar parameters, then sizes.
+    symbols: sizes by name. launches: in the order in which they run."""
 
     tensors: tuple[TensorSlot, ...]
     scalars: tuple[ScalarSlot, ...]
@@ -86,8 +86,10 @@ class KernelCall:
 
 
 class CallReader:
-    """Reads calls of one artifact. backward: whether the adapter takes tensors with elements before element 0
-    (negative strides); else a call with one is an ArgumentError."""
+    """Reads calls of one artifact.
+
+    backward: whether the adapter takes tensors with negative strides; if not, calls with them raise ArgumentError.
+    """
 
     def __init__(self, artifact: Artifact, *, backward: bool = False) -> None:
         self.artifact = artifact
@@ -95,17 +97,17 @@ class CallReader:
         params = [p for p in artifact.params if isinstance(p, TensorParam)]
         self._memory: list[TensorParam | Workspace] = [*params, *artifact.workspaces]
         scalars = [(p.name, p.dtype) for p in artifact.params if isinstance(p, ScalarParam)]
-        # a symbol that comes from a scalar is for the launcher only: kernels have the scalar
+        # only the launcher needs a symbol that comes from a scalar: kernels have the scalar
         sizes = [(s.name, s.dtype) for s in artifact.symbols if s.source[0] != "scalar"]
         self._scalars = [(name, dtype, (FACTS[dtype].bits + 7) // 8) for name, dtype in (*scalars, *sizes)]
         self._first_symbol = len(self._memory) + len(scalars)
 
     def __call__(self, slots: int, grids: int) -> KernelCall:
-        """slots, grids: the addresses that the launch was given."""
+        """The call at these addresses. slots, grids: the addresses that the launch was given."""
         artifact, count = self.artifact, len(self._memory)
-        words = (ctypes.c_int64 * (self._first_symbol + len(artifact.symbols))).from_address(slots)
-        symbols = {s.name: words[i] for i, s in enumerate(artifact.symbols, self._first_symbol)}
-        tensors = tuple(_tensor(m, words[i], symbols) for i, m in enumerate(self._memory))
+        values = (ctypes.c_int64 * (self._first_symbol + len(artifact.symbols))).from_address(slots)
+        symbols = {s.name: values[i] for i, s in enumerate(artifact.symbols, self._first_symbol)}
+        tensors = tuple(_tensor(m, values[i], symbols) for i, m in enumerate(self._memory))
         if not self.backward:
             self._check_direction(tensors)
         scalars = tuple(
@@ -125,27 +127,27 @@ class CallReader:
             if tensor.strides is not None and tensor.bytes_before:
                 raise ArgumentError(
                     f"{self.artifact.name}(): {tensor.name} has a negative stride, which {self.artifact.target} does "
-                    "not take",
+                    "not support",
                     found=f"strides {tensor.strides}",
-                    expected="strides from 0 on",
-                    hint=f"pass a copy of {tensor.name}, whose elements lie in order",
+                    expected="strides of 0 or more",
+                    hint=f"pass a copy of {tensor.name}, which has its elements in row-major order",
                 )
 
 
 def storage(
     shape: Sequence[int], strides: Sequence[int] | None, packed: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides in storage elements, each of which holds ``packed`` neighbours of the last axis."""
+    """Shape and strides in storage elements. A storage element holds ``packed`` elements of the last axis."""
     shape = tuple(shape)
     if packed > 1 and shape:
         shape = (*shape[:-1], -(-shape[-1] // packed))
     if strides is not None:
         return shape, (*(s // packed for s in strides[:-1]), 1) if packed > 1 else tuple(strides)
-    made, step = [], 1
+    row_major, step = [], 1
     for extent in reversed(shape):
-        made.append(step)
+        row_major.append(step)
         step *= extent
-    return shape, tuple(reversed(made))
+    return shape, tuple(reversed(row_major))
 
 
 def _tensor(memory: TensorParam | Workspace, address: int, symbols: dict[str, int]) -> TensorSlot:

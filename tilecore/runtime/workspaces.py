@@ -1,4 +1,4 @@
-"""Global memory that a kernel needs beside its arguments."""
+"""Allocates the workspaces of kernels: global memory besides the arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilecore.artifact.records import Workspace
 from tilecore.contract.adapter import KernelAdapter
 from tilecore.tensors.views import view
 
-_KEPT = 8  # sets of static workspaces a thread keeps, one per device and stream
+_KEPT = 8  # sets of workspaces that a thread keeps, one per device and stream
 _Set = tuple[tuple[int, ...], list[Any]]
 
 
@@ -25,9 +25,9 @@ class _OfThread(threading.local):
 class Workspaces:
     """The workspaces of one kernel.
 
-    Those whose size never changes are kept per thread, device and stream, since launches on one stream follow each
-    other; the others are allocated at each call. A launch that is captured into a graph runs later, again and again,
-    on any stream: it gets a set of its own, which lives as long as the kernel does.
+    Workspaces of constant size are kept per thread, device and stream, since launches on one stream run one after the
+    other; the others are allocated at each call. A launch that is captured into a graph can run many times later, on
+    any stream: it gets its own set, which lives as long as the kernel.
     """
 
     def __init__(self, workspaces: tuple[Workspace, ...], adapter: KernelAdapter) -> None:
@@ -47,24 +47,24 @@ class Workspaces:
         if not self._static:
             return self._allocate(symbols, device_index)
         kept = self._own.kept
-        found = kept.get((device_index, stream))
-        if found is None:
+        workspace_set = kept.get((device_index, stream))
+        if workspace_set is None:
             if len(kept) >= _KEPT:
                 del kept[next(iter(kept))]
-            found = kept[device_index, stream] = self._allocate(symbols, device_index)
-        return found
+            workspace_set = kept[device_index, stream] = self._allocate(symbols, device_index)
+        return workspace_set
 
     def _for_capture(self, symbols: Mapping[str, int], device_index: int, stream: int, capture: int) -> _Set:
-        """Launches of one capture on one stream follow each other, so they share a set of one size."""
+        """The set for a captured launch. Launches of one capture on one stream run in order, so they share a set."""
         if not self._static:
-            made = self._allocate(symbols, device_index)
-            self._of_captures.append(made)
-            return made
+            workspace_set = self._allocate(symbols, device_index)
+            self._of_captures.append(workspace_set)
+            return workspace_set
         key = (device_index, stream, capture)
-        found = self._captured.get(key)
-        if found is None:
-            found = self._captured.setdefault(key, self._allocate(symbols, device_index))
-        return found
+        workspace_set = self._captured.get(key)
+        if workspace_set is None:
+            workspace_set = self._captured.setdefault(key, self._allocate(symbols, device_index))
+        return workspace_set
 
     def _allocate(self, symbols: Mapping[str, int], device_index: int) -> _Set:
         tensors = [
@@ -75,5 +75,5 @@ class Workspaces:
 
 
 def adapter_captures(adapter: KernelAdapter) -> bool:
-    """Whether the adapter's streams can be captured; one that does not say so is never asked."""
+    """Whether the adapter overrides ``capture``; ``capture`` is called only where it does."""
     return getattr(type(adapter), "capture", KernelAdapter.capture) is not KernelAdapter.capture

@@ -137,7 +137,7 @@ def test_pictures_of_the_buffers(kernel, explained):
 
 
 def test_a_buffer_that_there_is_not(kernel):
-    with pytest.raises(TargetError, match="has no layout of 'D'") as caught:
+    with pytest.raises(TargetError, match="has no buffer 'D' with a layout") as caught:
         kernel.layout("D")
     assert "C_local" in caught.value.expected
 

@@ -52,7 +52,7 @@ def test_what_needs_a_gpu_names_what_does_not(name):
         kernel(np.zeros(64, np.float32), np.zeros(64, np.float32))
     assert caught.value.found == FOUND
     if importlib.util.find_spec("tilecore.simulate") is not None:
-        assert caught.value.expected == "one that can run here: sim"
+        assert caught.value.expected == "an execution backend that is available here: sim"
         assert 'execution_backend="sim"' in str(caught.value.hint)
         assert "TILECORE_SIMULATE=1" in str(caught.value.hint)
 
@@ -83,7 +83,7 @@ def test_a_kernel_for_another_machine_is_compiled_and_exported(tmp_path):
 def test_a_simulation_that_nobody_asked_for_is_said_aloud_once(monkeypatch):
     pytest.importorskip("tilecore.simulate")
     monkeypatch.setattr(simulation, "_warned", set())
-    with pytest.warns(SimulationWarning, match=r"run on a simulated one.*TILECORE_SIMULATE=1") as caught:
+    with pytest.warns(SimulationWarning, match=r"run on a simulated device.*TILECORE_SIMULATE=1") as caught:
         kernel = tilecore.compile(twice, target="cuda -arch=sm_90a")
     assert len(caught) == 1
     with warnings.catch_warnings():

@@ -114,7 +114,7 @@ def test_a_child_forked_inside_is_inside():
 
 def test_compiling_uses_it(monkeypatch):
     seen = []
-    monkeypatch.setattr(compilation, "_found_or_made", lambda *args: seen.append(gc.isenabled()))
+    monkeypatch.setattr(compilation, "_load_or_compile", lambda *args: seen.append(gc.isenabled()))
     compilation.compile_ir(lambda: None, None)
     assert seen == [False]
     assert gc.isenabled()

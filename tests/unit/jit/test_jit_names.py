@@ -130,7 +130,7 @@ def test_out_idx_of_an_eager_kernel_is_refused():
         lambda: copied.par_compile([{}]),
         lambda: copied.initialize_jit_mode(),
     ):
-        with pytest.raises(TargetError, match="copied is an eager kernel, and has out_idx") as caught:
+        with pytest.raises(TargetError, match="copied is an eager kernel, which cannot have out_idx") as caught:
             use()
         assert caught.value.found == "out_idx=[-1]"
     assert isinstance(tilecore.jit(target="cpu")(copied.func).initialize_jit_mode(), str)

@@ -146,7 +146,7 @@ def test_the_methods_of_a_factory():
     assert three.signature.parameters["amount"].default == 1
     with pytest.raises(AttributeError):
         three.artifact  # noqa: B018 - it has a kernel for each set of arguments
-    with pytest.raises(TypeError, match="call it with the factory's arguments first"):
+    with pytest.raises(TypeError, match="call the function with its arguments first"):
         three[(1,)]
 
 
@@ -162,7 +162,7 @@ def test_a_factory_that_returns_no_kernel_is_refused(made):
 
 def test_only_functions_are_decorated():
     for value in ("text", 3, int, np.zeros(2)):
-        with pytest.raises(LanguageError, match="decorates a function"):
+        with pytest.raises(LanguageError, match="decorates functions only"):
             tilecore.jit(value)
 
 
@@ -439,7 +439,7 @@ def test_a_function_of_kernels_that_is_called_with_tensors():
     for args in ((x,), (x, x)):
         with pytest.raises(LanguageError) as caught:
             scaled(*args)
-        assert "scaled makes kernels" in caught.value.hint
+        assert "scaled returns a kernel" in caught.value.hint
         assert "scaled(N, dtype)(tensors...)" in caught.value.hint
     with pytest.raises(ArgumentError, match=r"scaled\(\): an argument is missing: N"):
         scaled()
@@ -448,7 +448,7 @@ def test_a_function_of_kernels_that_is_called_with_tensors():
 @pytest.mark.parametrize(
     ("target", "hint", "without"),
     [
-        ("gpu", "target='auto' takes the device that is here", "pip install"),
+        ("gpu", "use target='auto' for the device of this machine", "pip install"),
         ("cppu", "did you mean 'cpu'?", "pip install"),
         ("elsewhere", "pip install tile-elsewhere", "did you mean"),
     ],

@@ -159,7 +159,7 @@ def test_a_prim_func_takes_no_configurations():
 
 
 def test_the_first_failure_names_the_kernel_and_its_configuration(moody):
-    with pytest.raises(ToolchainError, match=r"add \(number 2 of 2\): the moody compiler refuses"):
+    with pytest.raises(ToolchainError, match=r"add \(kernel 2 of 2\): the moody compiler refuses"):
         par_compile([adder(1), adder(2, flags=["moody-refuse"])], target=moody, num_workers=1)
     with pytest.raises(TilecoreError, match=r"factory\(amount=-1\): ValueError: negative"):
         factory.par_compile([{"amount": 1}, {"amount": -1}])
@@ -168,7 +168,7 @@ def test_the_first_failure_names_the_kernel_and_its_configuration(moody):
 def test_the_first_failure_cancels_the_rest(moody):
     funcs = [adder(1, flags=["moody-refuse"]), *(adder(i, flags=["moody-stall"]) for i in (2, 3))]
     start = time.monotonic()
-    with pytest.raises(ToolchainError, match="number 1 of 3"):
+    with pytest.raises(ToolchainError, match="kernel 1 of 3"):
         par_compile(funcs, target=moody, num_workers=2)
     assert time.monotonic() - start < 20
 
@@ -199,17 +199,17 @@ def test_errors_can_be_ignored(moody, monkeypatch, pool, where):
     (text,) = [str(w.message) for w in caught if w.category is CompileWarning]
     assert "3 of 5 kernels could not be compiled" in text
     assert text.count("the moody compiler refuses") == 1, "each reason once"
-    assert "(number 2 of 5), add (number 4 of 5)" in text
+    assert "(kernel 2 of 5), add (kernel 4 of 5)" in text
     assert "a str cannot be compiled" in text
 
 
 def test_a_worker_that_dies_is_named_and_the_others_go_on(moody, monkeypatch, pool):
     processes(monkeypatch, pool)
     funcs = [adder(1), adder(2, flags=["moody-abort"]), adder(3)]
-    with pytest.warns(CompileWarning, match=r"number 2 of 3\): ToolchainError: .*gone: .*SIGABRT"):
+    with pytest.warns(CompileWarning, match=r"kernel 2 of 3\): ToolchainError: .*ended: .*SIGABRT"):
         kernels = par_compile(funcs, out_idx=-1, target=moody, ignore_error=True)
     assert [kernels[0] is None, kernels[1] is None, kernels[2] is None] == [False, True, False]
-    with pytest.raises(ToolchainError, match=r"number 1 of 1.*SIGABRT"):
+    with pytest.raises(ToolchainError, match=r"kernel 1 of 1.*SIGABRT"):
         par_compile([adder(2, flags=["moody-abort"])], target=moody, executor=pool)
 
 
@@ -262,7 +262,7 @@ def test_artifacts_of_another_version_are_not_taken(monkeypatch, pool):
     monkeypatch.setattr(build_jobs.Job, "build", lambda self: built.append(self.label) or real(self))
     kernels = par_compile([adder(61)], out_idx=-1, target="cpu", executor=pool)
     assert added(kernels[0]) == 61
-    assert built == ["add (number 1 of 1)"]
+    assert built == ["add (kernel 1 of 1)"]
 
 
 def test_the_number_of_kernels_decides_where_they_are_compiled(monkeypatch, pool):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import tilecore.language as T
-from tilecore.contract.passes import Gap, Pass, PassEdit, PassEnv
+from tilecore.contract.passes import ExtensionPoint, Pass, PassEdit, PassEnv
 from tilecore.errors import LoweringError, PluginError, UnsupportedError
 from tilecore.ir.nodes import IRModule
 from tilecore.lowering import pipeline
@@ -22,7 +22,7 @@ def step(name):
 
 
 OWNER = SimpleNamespace(kind="acme", package="tile-acme", version="1.5")
-LIST = [step("a"), Gap("gap"), step("b"), Gap("end")]
+LIST = [step("a"), ExtensionPoint("gap"), step("b"), ExtensionPoint("end")]
 
 
 def names(*edits, contract=2):
@@ -104,7 +104,7 @@ def test_families():
 def test_names_are_unique_and_say_where_the_pass_is():
     found = [s.name for s in STEPS]
     assert len(set(found)) == len(found)
-    assert [s.name for s in STEPS if isinstance(s, Gap)] == [
+    assert [s.name for s in STEPS if isinstance(s, ExtensionPoint)] == [
         "before_tile_ops", "after_tile_ops", "before_vectorize", "before_outline",
     ]  # fmt: skip
     for step_or_gap in STEPS:
@@ -131,7 +131,7 @@ def test_passes_run_in_order_and_are_timed(monkeypatch):
     def spy(name):
         return Pass(name, lambda func, env: seen.append(name) or func)
 
-    made, env = run(monkeypatch, [spy("one"), Gap("gap"), spy("two")])
+    made, env = run(monkeypatch, [spy("one"), ExtensionPoint("gap"), spy("two")])
     assert made.same_as(kernel.ir)
     assert seen == ["one", "two"]
     assert [row["name"] for row in env.report["passes"]] == ["contract_sums", *seen]

@@ -85,7 +85,9 @@ def test_lines_that_are_no_entries_are_reported(install):
     install("tile-acme", "[tilecore.backends]\nnonsense\nacme = a\n[other]\nnonsense too\n")
     catalogue = discover()
     assert claims(catalogue)["acme"] == [("tile-acme", "1.0", "a")]
-    assert catalogue.problems == ("tile-acme: lines of its entry_points.txt that are no entries: ['nonsense']",)
+    assert catalogue.problems == (
+        "tile-acme: its entry_points.txt has lines that are not entries (kind = module): ['nonsense']",
+    )
 
 
 def test_a_package_in_a_zip_archive_is_found(tmp_path, monkeypatch):

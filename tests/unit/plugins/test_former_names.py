@@ -55,3 +55,11 @@ def test_other_names_are_not_there():
     assert "ModuleNotFoundError: No module named 'tilecore.lowering.no_such_pass'" in ended.stderr
     ended = run("import tilecore, sys; import json; assert 'tilecore.plugins.former_names' not in sys.modules")
     assert ended.returncode == 0, ended.stderr
+
+
+def test_an_extension_point_under_its_name_of_contract_1():
+    ended = run(
+        "from tilecore.contract.passes import ExtensionPoint, Gap; assert Gap is ExtensionPoint", "-W", "always"
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "<string>:1: DeprecationWarning: tilecore.contract.passes.Gap is " in ended.stderr

@@ -108,7 +108,7 @@ def test_formats_are_a_sequence_of_names(formats):
         def binary_formats(self):
             return formats
 
-    with pytest.raises(PluginError, match=r"null.binary_formats returned the wrong thing"):
+    with pytest.raises(PluginError, match=r"null.binary_formats returned a wrong value"):
         guard_adapter(ORIGIN, Odd()).binary_formats()
 
 

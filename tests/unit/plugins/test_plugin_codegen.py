@@ -53,28 +53,28 @@ def saying(**facts):
 GENERATORS = {
     "raises": (raising, "raised KeyError: 'opcode'"),
     "is not registered": (None, "raised ValueError: Cannot find global function target.build.tilecore_acme"),
-    "nothing": (lambda module, target: None, "returned the wrong thing"),
-    "a number": (lambda module, target: 7, "returned the wrong thing"),
-    "no text": (lambda module, target: "  \n", "returned the wrong thing"),
-    "half a dict": (lambda module, target: {"source": "x"}, "returned the wrong thing"),
-    "a dict of other things": (lambda module, target: {"source": "x", "entries": 3}, "returned the wrong thing"),
-    "entries that are no JSON": (saying(entries="{twice: 3}"), "returned the wrong thing: its entries are no JSON"),
-    "entries that are a list": (saying(entries="[1]"), "returned the wrong thing: its entries are wrong"),
+    "nothing": (lambda module, target: None, "returned a wrong value"),
+    "a number": (lambda module, target: 7, "returned a wrong value"),
+    "no text": (lambda module, target: "  \n", "returned a wrong value"),
+    "half a dict": (lambda module, target: {"source": "x"}, "returned a wrong value"),
+    "a dict of other things": (lambda module, target: {"source": "x", "entries": 3}, "returned a wrong value"),
+    "entries that are no JSON": (saying(entries="{twice: 3}"), "returned a wrong value: its entries are no JSON"),
+    "entries that are a list": (saying(entries="[1]"), "returned a wrong value: its entries are wrong"),
     "an entry of no kernel": (
         saying(entries=json.dumps({"thrice": {}})),
-        "returned the wrong thing: its entries are wrong",
+        "returned a wrong value: its entries are wrong",
     ),
     "memory in words": (
         saying(entries=json.dumps({"twice_kernel": {"shared_bytes": "1K"}})),
-        "returned the wrong thing: its entries are wrong",
+        "returned a wrong value: its entries are wrong",
     ),
     "attributes in a list": (
         saying(entries=json.dumps({"twice_kernel": {"attributes": []}})),
-        "returned the wrong thing: its entries are wrong",
+        "returned a wrong value: its entries are wrong",
     ),
     "a fact of a newer core": (
         saying(entries=json.dumps({"twice_kernel": {"queue": 1}})),
-        "returned the wrong thing: its entries are wrong",
+        "returned a wrong value: its entries are wrong",
     ),
 }
 
@@ -134,7 +134,7 @@ def test_a_binary_of_a_format_that_nobody_loads(own_cache):
 
 DESCRIPTIONS = {
     "raised KeyError: 'stack'": lambda binary: {}["stack"],
-    "returned the wrong thing": lambda binary: {"twice_kernel": ["registers"]},
+    "returned a wrong value": lambda binary: {"twice_kernel": ["registers"]},
 }
 
 

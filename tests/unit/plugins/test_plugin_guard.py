@@ -77,7 +77,7 @@ def test_nested_guards_blame_once():
 def test_missing_module_is_part_of_the_fix():
     with pytest.raises(PluginError) as caught:
         guarded(ORIGIN, "f", raiser(ModuleNotFoundError("no", name="acme_sdk")))()
-    assert "install what provides the module 'acme_sdk'" in caught.value.hint
+    assert "install the package of the module 'acme_sdk'" in caught.value.hint
 
 
 def test_only_the_first_line_of_a_long_message_is_quoted():

@@ -253,7 +253,7 @@ def test_auto_warns_once_of_a_broken_device(manager):
         raise OSError("driver mismatch")
 
     with manager.register(Plugin("acme", detect=detect), package="tile-acme"):
-        with pytest.warns(PluginWarning, match=r"passes over acme.*tile-acme.*driver mismatch"):
+        with pytest.warns(PluginWarning, match=r"skips target .acme.*tile-acme.*driver mismatch"):
             assert manager.use_default()[0].kind == "cpu"
         with warnings.catch_warnings():
             warnings.simplefilter("error")

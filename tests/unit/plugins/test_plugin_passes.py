@@ -122,7 +122,7 @@ WRONG = {
         "edits": [PassEdit("insert", "after_tile_ops", Pass("early", outline_early))]
     },
     "its passes leave the function whole": {"edits": [PassEdit("remove", "outline_kernels")]},
-    "Lowering.implementations: 'bulk' implements 'copyy', which is no tile operation": {
+    "Lowering.implementations: 'bulk' implements 'copyy', which is not a tile operation": {
         "implementations": copy_that(op="copyy")
     },
     "Lowering.implementations: field 'priority' of TileOpImpl is wrong": {
@@ -131,16 +131,16 @@ WRONG = {
     "Lowering.implementations: field 'fragments' of TileOpImpl is wrong": {
         "implementations": copy_that(fragments=lambda call, env: {})
     },
-    "bulk of T.copy: layouts returned the wrong thing": {
+    "bulk of T.copy: layouts returned a wrong value": {
         "implementations": copy_that(layouts=lambda call, env: {"A": 3}, needs_layouts=True)
     },
-    "pass swizzle_banks returned the wrong thing": {
+    "pass swizzle_banks returned a wrong value": {
         "edits": [PassEdit("insert", "after_tile_ops", Pass("swizzle_banks", lambda func, env: None))]
     },
-    "bulk of T.copy: matches returned the wrong thing": {"implementations": copy_that(matches=lambda call, env: True)},
-    "bulk of T.copy: lower returned the wrong thing": {"implementations": copy_that(lower=lambda call, env: "text")},
-    "Lowering.edits holds something else": {"edits": ["unroll_loops"]},
-    "Lowering.implementations holds something else": {"implementations": [broken]},
+    "bulk of T.copy: matches returned a wrong value": {"implementations": copy_that(matches=lambda call, env: True)},
+    "bulk of T.copy: lower returned a wrong value": {"implementations": copy_that(lower=lambda call, env: "text")},
+    "Lowering.edits holds an element of a wrong type": {"edits": ["unroll_loops"]},
+    "Lowering.implementations holds an element of a wrong type": {"implementations": [broken]},
 }
 
 
@@ -181,8 +181,8 @@ def through_fragments(A: T.Tensor((64,), "float32"), B: T.Tensor((64,), "float32
 LATE = {
     "fragments raised KeyError: 'bank'": {"fragments": broken},
     "relate raised KeyError: 'bank'": {"relate": broken},
-    "fragments returned the wrong thing": {"fragments": lambda call, env, threads: {"a": "shared"}},
-    "relate returned the wrong thing": {"relate": lambda call, known: [*known]},
+    "fragments returned a wrong value": {"fragments": lambda call, env, threads: {"a": "shared"}},
+    "relate returned a wrong value": {"relate": lambda call, known: [*known]},
 }
 
 

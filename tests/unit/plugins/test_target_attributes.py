@@ -64,7 +64,7 @@ def test_what_was_typed_stays_and_completing_twice_changes_nothing(attributes):
     [
         ({"arhc": "chip1"}, ["no attribute 'arhc'", "did you mean -arch", "-lanes (threads)"]),
         ({"arch": "chip3"}, ["cannot be 'chip3'", "one of chip1, chip2, b1", "did you mean -arch=chip"]),
-        ({"arch": True}, ["'arch'", "is text"]),
+        ({"arch": True}, ["'arch'", "must be text"]),
         ({"lanes": "many"}, ["'lanes'", "an integer", "threads"]),
         ({"lanes": True}, ["'lanes'", "an integer"]),
         ({"fast": 1}, ["'fast'", "a flag"]),

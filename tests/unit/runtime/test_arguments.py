@@ -163,11 +163,11 @@ def test_symbol_that_is_read_from_an_expression(kind):
     launcher(torch.zeros(14), torch.zeros(3))
     assert recorder.slots[2:] == [3]
     error = refusal(kind, artifact, torch.zeros(15), torch.zeros(3))
-    assert error.message == "gemm(): A.shape[0] is 15, which is not 4 * n + 2 for any whole n"
+    assert error.message == "gemm(): A.shape[0] is 15, which is not 4 * n + 2 for any integer n"
     error = refusal(kind, artifact, torch.zeros(14), torch.zeros(4))
     assert error.message == "gemm(): n is 3 from A.shape[0] = 4 * n + 2 but 4 from B.shape[0]"
     error = refusal(kind, kernel(artifact.params[:1], artifact.symbols), torch.zeros(0))
-    assert error.message == "gemm(): A.shape[0] is 0, which is not 4 * n + 2 for any whole n"
+    assert error.message == "gemm(): A.shape[0] is 0, which is not 4 * n + 2 for any integer n"
     below = kernel([TensorParam("A", "float32", (expr(("+", "n", 1)),))], [symbol("n", 0, 0, offset=1)])
     assert refusal(kind, below, torch.zeros(0)).message == "gemm(): A.shape[0] is 0, which makes n -1"
 
@@ -366,7 +366,7 @@ def test_packed_int4(kind):
         assert recorder.slots[1:] == [3, 16]
     error = refusal(kind, PACKED, torch.zeros(3, 8))
     assert error.expected == "int8 or uint8"
-    assert error.hint.startswith("int4 is passed packed: 2 elements of the last axis in one of int8 or uint8")
+    assert error.hint.startswith("int4 is passed packed: 2 elements of the last axis in one element of int8 or uint8")
     assert refusal(kind, PACKED, numpy.zeros((3, 16), ml_dtypes.int4)).found == "int4"
     assert refusal(kind, PACKED, torch.zeros(8, 3, dtype=torch.int8).T).message == (
         "gemm(): the last axis of W is not contiguous"
@@ -432,7 +432,7 @@ def test_partial_overlap_is_refused(kind):
     base = torch.zeros(64)
     error = refusal(kind, COPY, base[:32], base[16:48])
     assert error.message == "gemm(): Y and X share a part of their memory, and the kernel writes Y"
-    assert error.expected == "tensors apart, or the very same tensor for a call in place"
+    assert error.expected == "tensors that do not share memory, or the same tensor for a call in place"
     assert refusal(kind, COPY, base[:32].numpy(), base[31:63]).message == error.message
     launcher, recorder = recorded(kind, COPY)
     launcher(base[:32], base[32:])
@@ -446,7 +446,7 @@ def test_two_written_arguments_with_one_memory_are_refused(kind):
     base = torch.zeros(4)
     error = refusal(kind, artifact, base, base)
     assert error.message == "gemm(): X and Y are the same memory, and the kernel writes both"
-    assert error.expected == "tensors apart"
+    assert error.expected == "tensors that do not share memory"
     read = kernel([TensorParam("X", "float32", (4,), access="r"), TensorParam("Y", "float32", (4,), access="r")])
     launcher, recorder = recorded(kind, read)
     launcher(base, base)

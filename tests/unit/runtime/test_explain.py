@@ -58,12 +58,12 @@ def test_every_operation_has_its_line_and_its_implementation(kernel):
 
 def test_loops_that_stayed_scalar_have_their_line_and_reason(kernel):
     place = f"line {line_of('for i in T.Parallel(32):')}: "
-    scalar = str(kernel.explain()).partition("loops that stayed scalar:\n")[2]
+    scalar = str(kernel.explain()).partition("scalar loops:\n")[2]
     assert scalar.startswith(f"  {place}no axis has its elements adjacent in memory\n")
 
 
 def test_loops_that_became_vectors_have_their_line_axis_and_width(kernel):
-    vectors = str(kernel.explain()).partition("loops as vectors:\n")[2].partition("loops that stayed scalar")[0]
+    vectors = str(kernel.explain()).partition("vectorized loops:\n")[2].partition("scalar loops")[0]
     assert f"  line {line_of('T.copy(c, C)')}: 4 lanes along j\n" in vectors, "of 128 bits"
     assert f"  line {line_of('T.gemm(a, b, c)')}: 8 lanes along j\n" in vectors, "two vectors wide"
     assert len(set(vectors.splitlines())) == len(vectors.splitlines())

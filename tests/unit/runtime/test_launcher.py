@@ -75,7 +75,7 @@ def test_sizes_of_the_launch_stand_behind_the_slots(kind, count, expected):
 
 def test_sizes_of_the_launch_are_of_the_kernels_symbols(kind):
     artifact = kernel([TensorParam("A", "float32", (N,))], FROM_FIRST)
-    with pytest.raises(LoweringError, match="the sizes m are used but are no symbols"):
+    with pytest.raises(LoweringError, match="the sizes m are used but are not symbols"):
         kind(artifact, replace(native(Recorder(artifact)), sizes=(expr("m"),)), HostAdapter(), HOST)
 
 
@@ -240,7 +240,7 @@ def test_a_size_that_only_an_output_has_is_refused_when_the_launcher_is_made(kin
     with pytest.raises(LanguageError) as caught:
         recorded(kind, kernel(params, [Symbol("n", ("shape", 1, 0))], out_idx=[1]))
     assert caught.value.message == (
-        "n cannot be known when gemm is called: it stands only in B, which the call allocates"
+        "n cannot be known when gemm is called: it occurs only in B, which the call allocates"
     )
 
 

@@ -40,7 +40,7 @@ OTHER_VERSION = (
 )
 
 
-@pytest.mark.parametrize(("before", "reason"), [(NOT_BUILT, "is not built"), (OTHER_VERSION, "is of another version")])
+@pytest.mark.parametrize(("before", "reason"), [(NOT_BUILT, "is not built"), (OTHER_VERSION, "has another version")])
 def test_the_one_in_python_where_the_built_one_cannot_be_used(before, reason):
     ok, why, said = choose(before)
     assert not ok
@@ -50,7 +50,7 @@ def test_the_one_in_python_where_the_built_one_cannot_be_used(before, reason):
     for verbose in ({"TILECORE_VERBOSE": "1"}, {"TILECORE_DEBUG": "1"}):
         said = choose(before, **verbose)[2]
         assert said.count("\n") == 1
-        assert said.startswith("tilecore: launching from plain Python: ")
+        assert said.startswith("tilecore: the slower launcher in Python is used: ")
     assert not choose(before, TILECORE_DEBUG="wrong")[2]
 
 

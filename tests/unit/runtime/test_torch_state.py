@@ -109,7 +109,7 @@ def test_a_call_that_would_not_be_recorded_is_refused(compiled, tracer, captured
     kernel(outside)  # the launcher has seen torch by now
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        with pytest.raises(LaunchError, match=r"called under .* would not record this kernel") as caught:
+        with pytest.raises(LaunchError, match=r"called under .* does not record this kernel") as caught:
             TRACERS[tracer](lambda x: kernel(outside if captured else x) + x)
     assert "torch.library.custom_op" in caught.value.hint
     assert torch.equal(kernel(outside), torch.ones(8)), "and works again afterwards"
@@ -222,7 +222,7 @@ def fake():
 NOT_PLAIN = {
     "negated": (lambda: torch._neg_view(torch.ones(8)), r"resolve_neg\(\)"),
     "negated twice over": (lambda: torch._neg_view(torch.ones(16))[8:], r"resolve_neg\(\)"),
-    "zero": (lambda: torch._efficientzerotensor(8), "not a fake, lazy or deferred one"),
+    "zero": (lambda: torch._efficientzerotensor(8), "not a fake, lazy or deferred tensor"),
     "quantized": (quantized, "dequantize"),
     "sparse": (lambda: torch.zeros(8).to_sparse(), "to_dense"),
     "meta": (lambda: torch.zeros(8, device="meta"), "no memory"),

@@ -146,7 +146,7 @@ def elsewhere(adapter, shape, dtype, index):
 
 
 WRONG = {
-    "returned the wrong thing": lambda adapter, shape, dtype, index: None,
+    "returned a wrong value": lambda adapter, shape, dtype, index: None,
     "X is on DLPack device 12:1 but Y is on DLPack device 12:0": elsewhere,
     "shape (4, 5)": lambda adapter, shape, dtype, index: TwinAdapter.empty(adapter, shape[::-1], dtype, index),
     "int32": lambda adapter, shape, dtype, index: TwinAdapter.empty(adapter, shape, "int32", index),

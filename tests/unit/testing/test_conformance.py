@@ -112,7 +112,7 @@ def test_a_right_backend(tmp_path):
     assert found["levels"] == {"0": "passed", "1": "passed", "3": "passed"}
     assert found["groups"]["block_order"]["passed"] > 5
     assert (found["package"], found["version"], found["place"]) == ("odd", "1.0", "odd")
-    assert "L3 right on hardware: passed" in ended.stdout
+    assert "L3 correct on hardware: passed" in ended.stdout
 
 
 def test_what_is_not_declared_is_skipped(tmp_path):
@@ -288,7 +288,7 @@ def test_a_table():
     made.cases = [report.Case("a", "gemm", 2, "passed"), report.Case("b", "math", 2, "skipped", "not declared: x")]
     text = report.table(made)
     assert "gemm" in text
-    assert "L2 right on a simulated device: passed" in text
+    assert "L2 correct on a simulated device: passed" in text
     assert "    1 not declared: x" in text
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilecore.contract.passes import Gap, Pass
+from tilecore.contract.passes import ExtensionPoint, Pass
 from tilecore.lowering.buffers.apply_layouts import APPLY_LAYOUTS
 from tilecore.lowering.buffers.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
@@ -22,27 +22,27 @@ from tilecore.lowering.normalize.inline_binds import INLINE_BINDS
 from tilecore.lowering.normalize.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.normalize.separate_overlaps import SEPARATE_OVERLAPS
 
-STEPS: tuple[Pass | Gap, ...] = (
+STEPS: tuple[Pass | ExtensionPoint, ...] = (
     INLINE_BINDS,
     HIDE_WRAPPING_CASTS,
     PRIVATIZE_SCRATCH,
     CHECK_THREADS,
     LOWER_REDUCERS,
-    Gap("before_tile_ops"),
+    ExtensionPoint("before_tile_ops"),
     FOLD_CLEARS,
     SEPARATE_OVERLAPS,
     PLAN_PREFETCHES,
     LOWER_TILE_OPS,
     APPLY_LAYOUTS,
     THREAD_LOOPS,
-    Gap("after_tile_ops"),
+    ExtensionPoint("after_tile_ops"),
     UNPACK_INT4,
     GUARD_BOUNDS,
     FUSE_LOOPS,
     FLATTEN_BUFFERS,
-    Gap("before_vectorize"),
+    ExtensionPoint("before_vectorize"),
     VECTORIZE_LOOPS,
     UNROLL_LOOPS,
-    Gap("before_outline"),
+    ExtensionPoint("before_outline"),
     OUTLINE_KERNELS,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilecore.contract.implementation import TileOpImpl
-from tilecore.contract.passes import Gap, Pass, PassEnv
+from tilecore.contract.passes import ExtensionPoint, Pass, PassEnv
 from tilecore.ir.nodes import Evaluate, Stmt
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.buffers.apply_layouts import APPLY_LAYOUTS
@@ -43,7 +43,7 @@ from tilecore.lowering.simt.tile_ops.reducers import FINALIZE
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
 from tilecore.lowering.tile_ops import copies, effects, reductions
 
-STEPS: tuple[Pass | Gap, ...] = (
+STEPS: tuple[Pass | ExtensionPoint, ...] = (
     INLINE_BINDS,
     HIDE_WRAPPING_CASTS,
     PRIVATIZE_SCRATCH,
@@ -54,13 +54,13 @@ STEPS: tuple[Pass | Gap, ...] = (
     READ_LAYOUTS,
     SINK_REDUCTIONS,
     PIPELINE_LOOPS,
-    Gap("before_tile_ops"),
+    ExtensionPoint("before_tile_ops"),
     CHOOSE_TILE_OPS,
-    Gap("before_layouts"),
+    ExtensionPoint("before_layouts"),
     INFER_LAYOUTS,
     BIND_THREADS,
     APPLY_LAYOUTS,
-    Gap("after_tile_ops"),
+    ExtensionPoint("after_tile_ops"),
     UNPACK_INT4,
     GUARD_BOUNDS,
     LOWER_ALLREDUCE,
@@ -70,11 +70,11 @@ STEPS: tuple[Pass | Gap, ...] = (
     ADD_BRANCH_BARRIERS,
     LOAD_PACKED_BYTES,
     FLATTEN_BUFFERS,
-    Gap("before_vectorize"),
+    ExtensionPoint("before_vectorize"),
     VECTORIZE_ACCESSES,
     SHARE_DIVISORS,
     PLACE_RANGES,
-    Gap("before_outline"),
+    ExtensionPoint("before_outline"),
     RASTERIZE_BLOCKS,
     OUTLINE_KERNELS,
     DESCRIBE_KERNELS,

@@ -3,7 +3,7 @@
     tilecore conform --target acme
     pytest --pyargs tilecore.testing.conformance --conform-target acme
 
-Levels: 0 the backend registers, 1 kernels compile, 2 they are right on a simulated device, 3 they are right on
+Levels: 0 the backend registers, 1 kernels compile, 2 they are correct on a simulated device, 3 they are right on
 hardware, 4 they are as fast as a floor. A case that needs what the target does not declare (``Capabilities``) is
 skipped, and says what; one that the backend knows to fail (``TargetSpec.known_failures``) is expected to.
 """
@@ -11,7 +11,7 @@ skipped, and says what; one that the backend knows to fail (``TargetSpec.known_f
 LEVELS = {
     0: "registers",
     1: "compiles",
-    2: "right on a simulated device",
-    3: "right on hardware",
+    2: "correct on a simulated device",
+    3: "correct on hardware",
     4: "as fast as the floor",
 }

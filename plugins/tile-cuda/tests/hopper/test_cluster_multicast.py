@@ -65,7 +65,7 @@ def test_rows_of_whole_sectors_make_none(sizes):
     (reason,) = reasons(kernel)
     assert "multiples of 32 bytes" in reason
     assert "multicast" not in body(kernel)
-    assert f"blocks make no pairs: {reason}" in str(kernel.explain())
+    assert f"blocks form no clusters: {reason}" in str(kernel.explain())
 
 
 def test_sizes_of_the_call_make_none():

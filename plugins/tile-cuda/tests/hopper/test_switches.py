@@ -108,9 +108,9 @@ def test_what_is_said_of_a_kernel():
     kernel = built(matmul(512, 512, 512, tile=(128, 256, 64), threads=256, out=HALF, stages=3))
     text = str(kernel.explain())
     assert "  a, b: 3 stages" in text
-    assert "  1 warp fills tiles, 8 warps use them" in text
+    assert "  producers: 1 warp, consumers: 8 warps" in text
     assert "registers:" not in text, "equal shares suffice"
-    assert "  step: releases of a step come in the next" in text
+    assert "  step: releases of an iteration run in the next one" in text
     assert "  blocks run as 3 persistent blocks, which process the grid's blocks in turn" in text
     assert rows(kernel, "pipelines") == [{"tiles": "a, b", "stages": 3, "filled": "by a producer warp"}]
     assert rows(kernel, "blocks") == [{"order": "as 3 persistent blocks, which process the grid's blocks in turn"}]

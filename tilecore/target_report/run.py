@@ -1,4 +1,4 @@
-"""Compiles every kernel for every target, and collects the verdicts."""
+"""Compiles each kernel for each target, and collects the verdicts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from tilecore.compiler import CompileOptions
 from tilecore.errors import PluginError, TilecoreError
 from tilecore.plugins.guard import describe
-from tilecore.survey.changes import changes_of
-from tilecore.survey.kernels import Kernel, LeftOut
-from tilecore.survey.refusals import Outcome, compile_whole
-from tilecore.survey.remarks import Remark, remarks_of
-from tilecore.survey.targets import Surveyed
+from tilecore.target_report.changes import changes_of
+from tilecore.target_report.kernels import Kernel, LeftOut
+from tilecore.target_report.refusals import Outcome, compile_whole
+from tilecore.target_report.remarks import Remark, remarks_of
+from tilecore.target_report.targets import ReportTarget
 from tilecore.transform import checked_pass_configs
 
 OK, SLOW, REFUSED, FAILED, BROKEN = "ok", "slow", "refused", "failed", "broken"
@@ -21,11 +21,11 @@ OK, SLOW, REFUSED, FAILED, BROKEN = "ok", "slow", "refused", "failed", "broken"
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a target makes of a kernel.
+    """The result of compiling a kernel for a target.
 
-    state: ok; slow (it compiles, and a remark says what the target could do better); refused; failed (an error of the
-    compiler or of a package, not of the kernel); broken (the package cannot be used). whole: whether all of the kernel
-    was looked at. changes: values of arguments with which it compiles.
+    state: ok; slow (the kernel compiles, and a remark says what could be faster); refused; failed (an error of the
+    compiler or of a package, not of the kernel); broken (the package cannot be used). whole: whether the whole kernel
+    was checked. changes: values of arguments with which the kernel compiles.
     """
 
     kernel: str
@@ -42,55 +42,55 @@ class Verdict:
 
 
 @dataclass
-class Survey:
-    """All verdicts, kernel by kernel; what was left out; files: of each kernel, whose lines remarks name."""
+class TargetReport:
+    """All verdicts, kernel by kernel; the kernels that were left out; the source file of each kernel."""
 
-    targets: list[Surveyed]
+    targets: list[ReportTarget]
     verdicts: list[Verdict] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)
 
     @property
     def taken(self) -> bool:
-        """Did all targets take all kernels, and was there one?"""
+        """Whether there is a kernel and every target compiles every kernel."""
         return bool(self.verdicts) and not self.left_out and all(verdict.taken for verdict in self.verdicts)
 
 
-def survey(
+def report_on_targets(
     kernels: Sequence[Kernel | LeftOut],
-    targets: list[Surveyed],
+    targets: list[ReportTarget],
     file: str,
-    doing: Callable[[str, str], None] = lambda kernel, target: None,
-) -> Survey:
-    """doing: is told of each kernel and target before it is compiled."""
-    made = Survey(targets)
+    on_progress: Callable[[str, str], None] = lambda kernel, target: None,
+) -> TargetReport:
+    """Compile each kernel for each target. on_progress: called with kernel and target before each compilation."""
+    report = TargetReport(targets)
     for kernel in kernels:
         if isinstance(kernel, LeftOut):
-            made.left_out.append(kernel)
+            report.left_out.append(kernel)
             continue
-        doing(kernel.label, "")
-        func, left_out = _made(kernel)
+        on_progress(kernel.label, "")
+        func, left_out = _build_tile_ir(kernel)
         if left_out is not None:
-            made.left_out.append(left_out)
+            report.left_out.append(left_out)
             continue
-        made.files[kernel.label] = file
+        report.files[kernel.label] = file
         for target in targets:
-            doing(kernel.label, target.text)
-            made.verdicts.append(_verdict(kernel, func, target))
-    return made
+            on_progress(kernel.label, target.text)
+            report.verdicts.append(_verdict(kernel, func, target))
+    return report
 
 
-def _made(kernel: Kernel) -> tuple[Any, LeftOut | None]:
-    """The tile IR of a kernel, or why there is none: no target has a say in that."""
+def _build_tile_ir(kernel: Kernel) -> tuple[Any, LeftOut | None]:
+    """The tile IR of a kernel, or the reason why it cannot be built. Tile IR does not depend on the target."""
     try:
         return kernel.make({}), None
     except TilecoreError as error:
         return None, LeftOut(kernel.label, str(error), "")
     except Exception as error:
-        return None, LeftOut(kernel.label, f"making it raised {describe(error)}", "other arguments may do: --call")
+        return None, LeftOut(kernel.label, f"building it raised {describe(error)}", "try other arguments: --call")
 
 
-def _verdict(kernel: Kernel, func: Any, target: Surveyed) -> Verdict:
+def _verdict(kernel: Kernel, func: Any, target: ReportTarget) -> Verdict:
     if target.backend is None or target.target is None:
         errors = () if target.error is None else (target.error,)
         return Verdict(kernel.label, target.text, BROKEN, errors, whole=False)
@@ -103,12 +103,12 @@ def _verdict(kernel: Kernel, func: Any, target: Surveyed) -> Verdict:
             return Verdict(kernel.label, target.text, SLOW if any(r.slow for r in remarks) else OK, remarks=remarks)
         if outcome.failed:
             return Verdict(kernel.label, target.text, FAILED, tuple(outcome.refusals), outcome.whole)
-        known = backend.target.capabilities(resolved)
+        capabilities = backend.target.capabilities(resolved)
     except PluginError as error:
         return Verdict(kernel.label, target.text, BROKEN, (error,), whole=False)
 
     def attempt(changes: dict[str, Any]) -> Outcome:
         return compile_whole(kernel.make(changes), backend, resolved, options, first_only=True)
 
-    changes = changes_of(kernel, known, attempt)
+    changes = changes_of(kernel, capabilities, attempt)
     return Verdict(kernel.label, target.text, REFUSED, tuple(outcome.refusals), outcome.whole, changes=tuple(changes))

@@ -1,4 +1,4 @@
-"""A kernel without the statements of one place: what a target refuses is left out, to find what else it refuses."""
+"""Removes the statements at one location from a kernel, so that the refusals behind them can be found."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import is_axis
 
 
-def without(func: PrimFunc, place: Location) -> PrimFunc | None:
-    """The function without what stands at ``place``; None where nothing there can be left out.
+def without_statement(func: PrimFunc, place: Location) -> PrimFunc | None:
+    """The function without the statements at ``place``; None where nothing there can be removed.
 
-    A value becomes 0, a store or an operation nothing, a parallel loop goes as a whole, a region of threads becomes its
-    code. Allocations and other loops stay: what they hold would be lost.
+    A bound value becomes 0; stores, operations and parallel loops are removed; a region of threads is replaced by its
+    body. Allocations and other loops stay, because their bodies would be removed with them.
     """
     changed = False
 
-    def leave_out(node: Stmt) -> Any:
+    def remove(node: Stmt) -> Any:
         nonlocal changed
         if isinstance(node, For) and is_nothing(node.body) and node.kind == ForKind.PARALLEL:
             return nothing()
         if not _is_at(node, place):
             return node
-        made = _rest_of(node)
-        changed = changed or made is not node
-        return made
+        remainder = _remainder(node)
+        changed = changed or remainder is not node
+        return remainder
 
     kinds = (Evaluate, BufferStore, Bind, For, AttrStmt)
-    body = structural_map(func.body, [(kind, leave_out) for kind in kinds])
+    body = structural_map(func.body, [(kind, remove) for kind in kinds])
     return func.with_body(body, func.span) if changed else None
 
 
 def _is_at(node: Stmt, place: Location) -> bool:
-    known = location_of_span(node.span)
-    if known is None or known.file != place.file or known.line != place.line:
+    at = location_of_span(node.span)
+    if at is None or at.file != place.file or at.line != place.line:
         return False
-    return known.column <= place.column and (known.end_line != known.line or place.column < (known.end_column or 0))
+    return at.column <= place.column and (at.end_line != at.line or place.column < (at.end_column or 0))
 
 
-def _rest_of(node: Stmt) -> Stmt:
+def _remainder(node: Stmt) -> Stmt:
     if isinstance(node, Bind):
         return Bind(node.var, const(0, dtype_of(node.var)), span=node.span)
     if isinstance(node, AttrStmt):

@@ -1,4 +1,4 @@
-"""Python files as modules, without their ``__main__`` part."""
+"""Runs Python files as modules, without their ``__main__`` part."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tilecore.errors import ArgumentError
 
 
 def module_of(path: Path) -> ModuleType:
-    """A Python file, run as a module of its name. Raises ArgumentError where there is none."""
+    """The module of a Python file, run under the file's name. Raises ArgumentError where there is no such file."""
     spec = util.spec_from_file_location(path.stem, path) if path.is_file() else None
     if spec is None or spec.loader is None:
         raise ArgumentError(f"there is no Python file {path}", expected="a file named something.py")
@@ -25,7 +25,7 @@ def module_of(path: Path) -> ModuleType:
     return module
 
 
-def path_and_name(words: str) -> tuple[Path, str | None]:
-    """``FILE[:NAME]`` in its parts."""
-    path, colon, name = words.rpartition(":")
-    return (Path(path), name) if colon and path and not Path(words).exists() else (Path(words), None)
+def path_and_name(text: str) -> tuple[Path, str | None]:
+    """The path and the name (or None) of ``FILE[:NAME]``."""
+    path, colon, name = text.rpartition(":")
+    return (Path(path), name) if colon and path and not Path(text).exists() else (Path(text), None)

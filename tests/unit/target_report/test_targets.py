@@ -8,8 +8,8 @@ import pytest
 
 from tilecore.errors import TargetError
 from tilecore.plugins import manager
-from tilecore.survey.run import survey
-from tilecore.survey.targets import targets_of
+from tilecore.target_report.run import report_on_targets
+from tilecore.target_report.targets import targets_of
 
 from .conftest import SAMPLE
 
@@ -32,11 +32,11 @@ def test_wrong_targets(text):
         targets_of([text])
 
 
-def test_a_broken_package_is_a_target_like_others(surveyed, sample):
-    from tilecore.survey.kernels import kernels_of
+def test_a_broken_package_is_a_target_like_others(report_on, sample):
+    from tilecore.target_report.kernels import kernels_of
 
     with manager.register(SimpleNamespace(__name__="tile_half"), kind="half", package="tile-half"):
-        made = survey(kernels_of(sample, "scaled", ()), targets_of(["cpu;half"]), str(SAMPLE))
+        made = report_on_targets(kernels_of(sample, "scaled", ()), targets_of(["cpu;half"]), str(SAMPLE))
     assert [verdict.state for verdict in made.verdicts] == ["ok", "broken"]
     assert "tile-half" in made.verdicts[1].refusals[0].message
     assert not made.taken

@@ -1,4 +1,4 @@
-"""Two small targets, of threads and of loops; the sample file as a module; surveys of it."""
+"""Two small targets, of threads and of loops; the sample file as a module; reports on it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tilecore.plugins import manager
-from tilecore.survey.files import module_of
-from tilecore.survey.kernels import kernels_of
-from tilecore.survey.run import survey
-from tilecore.survey.targets import targets_of
+from tilecore.target_report.files import module_of
+from tilecore.target_report.kernels import kernels_of
+from tilecore.target_report.run import report_on_targets
+from tilecore.target_report.targets import targets_of
 
 from .tiny_backend import lacking
 
@@ -29,10 +29,10 @@ def sample():
 
 
 @pytest.fixture
-def surveyed(small_targets, sample):
-    """The survey of one kernel of the sample, or of a call of it."""
+def report_on(small_targets, sample):
+    """The target report of one kernel of the sample, or of a call of it."""
 
     def make(name: str, targets: str, *calls: str):
-        return survey(kernels_of(sample, name, calls), targets_of([targets]), str(SAMPLE))
+        return report_on_targets(kernels_of(sample, name, calls), targets_of([targets]), str(SAMPLE))
 
     return make

@@ -1,4 +1,4 @@
-"""Kernels of every kind for a survey: a T.prim_func that asks for much, factories lazy and eager, one without sizes."""
+"""Kernels of every kind for a target report: a demanding T.prim_func, lazy and eager functions, one without sizes."""
 
 import tilecore
 import tilecore.language as T

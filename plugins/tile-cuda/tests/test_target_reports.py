@@ -13,9 +13,9 @@ from tilecore.cli import main
 from tilecore.compiler import CompileOptions, lower
 from tilecore.errors import LimitError
 from tilecore.plugins import manager
-from tilecore.survey.kernels import Kernel
-from tilecore.survey.run import survey
-from tilecore.survey.targets import targets_of
+from tilecore.target_report.kernels import Kernel
+from tilecore.target_report.run import report_on_targets
+from tilecore.target_report.targets import targets_of
 
 pytestmark = pytest.mark.usefixtures("installed")
 REPOSITORY = Path(__file__).parents[3]
@@ -51,9 +51,9 @@ def of_one_chip(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16
         T.copy(tile, B)
 
 
-def surveyed(make, *targets, **choices):
+def verdicts_of(make, *targets, **choices):
     kernel = Kernel("kernel", lambda changes: make(**{**choices, **changes}).ir, choices=choices)
-    return survey([kernel], targets_of(targets), __file__).verdicts
+    return report_on_targets([kernel], targets_of(targets), __file__).verdicts
 
 
 def fits(arch, stages, size):
@@ -78,7 +78,7 @@ def test_the_stages_that_an_error_offers_are_the_most_that_fit(arch, size):
 
 def test_names_of_one_chip_on_others():
     calls = ["T.alloc_barrier", "T.tma_copy", "T.mbarrier_wait_parity"]
-    host, older, newer = surveyed(lambda: of_one_chip, "cpu", "cuda -arch=sm_80", "cuda -arch=sm_90a")
+    host, older, newer = verdicts_of(lambda: of_one_chip, "cpu", "cuda -arch=sm_80", "cuda -arch=sm_90a")
     assert [error.message.split()[0] for error in host.refusals] == calls
     assert [error.message.split()[0] for error in older.refusals] == [*calls, "T.Kernel(cluster_dims=(2,"]
     assert newer.state == "ok"
@@ -86,17 +86,17 @@ def test_names_of_one_chip_on_others():
 
 
 def test_what_makes_a_product_slow():
-    odd, _ = surveyed(matmul, "cuda -arch=sm_90a", "cpu", size=999)
+    odd, _ = verdicts_of(matmul, "cuda -arch=sm_90a", "cpu", size=999)
     assert odd.state == "slow"
     assert {remark.text.partition(":")[0] for remark in odd.remarks if remark.slow} >= {"A_shared", "B_shared"}
-    (plain,) = surveyed(matmul, "cuda -arch=sm_80", dtype="float32", size=1024)
+    (plain,) = verdicts_of(matmul, "cuda -arch=sm_80", dtype="float32", size=1024)
     assert [r.text for r in plain.remarks if r.slow and r.text.startswith("T.gemm as multiply-adds")]
-    (good,) = surveyed(matmul, "cuda -arch=sm_90a", size=1024)
+    (good,) = verdicts_of(matmul, "cuda -arch=sm_90a", size=1024)
     assert good.state == "ok"
 
 
 def test_the_change_that_fits():
-    (verdict,) = surveyed(matmul, "cuda -arch=sm_80", stages=12)
+    (verdict,) = verdicts_of(matmul, "cuda -arch=sm_80", stages=12)
     assert verdict.state == "refused"
     assert verdict.changes == ("stages=10",)
 

@@ -11,8 +11,8 @@ def said(verdict, slow):
     return {(CODE[remark.line - 1].strip(), remark.text) for remark in verdict.remarks if remark.slow == slow}
 
 
-def test_loops_that_stay_scalar(surveyed):
-    (verdict,) = surveyed("demanding", "cpu").verdicts
+def test_loops_that_stay_scalar(report_on):
+    (verdict,) = report_on("demanding", "cpu").verdicts
     assert verdict.state == "slow"
     assert verdict.taken
     slow = said(verdict, True)
@@ -22,16 +22,16 @@ def test_loops_that_stay_scalar(surveyed):
 
 def test_fragments_in_shared_memory(small_targets):
     from tilecore.plugins import manager
-    from tilecore.survey.files import module_of
-    from tilecore.survey.kernels import kernels_of
-    from tilecore.survey.run import survey
-    from tilecore.survey.targets import targets_of
+    from tilecore.target_report.files import module_of
+    from tilecore.target_report.kernels import kernels_of
+    from tilecore.target_report.run import report_on_targets
+    from tilecore.target_report.targets import targets_of
 
     from .tiny_backend import lacking
 
     with manager.register(lacking("roomy", dtypes=frozenset(), tile_ops=frozenset(), max_threads=512, shared_bytes=0)):
         kernels = kernels_of(module_of(SAMPLE), "demanding", ())
-        (verdict,) = survey(kernels, targets_of(["roomy"]), str(SAMPLE)).verdicts
+        (verdict,) = report_on_targets(kernels, targets_of(["roomy"]), str(SAMPLE)).verdicts
     assert verdict.state == "slow"
     assert said(verdict, True) == {
         (
@@ -41,13 +41,13 @@ def test_fragments_in_shared_memory(small_targets):
     }
 
 
-def test_narrow_moves_are_said_and_not_slow(surveyed):
-    (verdict,) = surveyed("scaled", "tiny").verdicts
+def test_narrow_moves_are_said_and_not_slow(report_on):
+    (verdict,) = report_on("scaled", "tiny").verdicts
     assert verdict.state == "ok"
     assert ("for i, j in T.Parallel(16, 48):", "a thread moves Y by 4 bytes at a time") in said(verdict, False)
 
 
-def test_a_kernel_without_anything_to_say(surveyed):
-    (verdict,) = surveyed("scaled", "cpu").verdicts
+def test_a_kernel_without_anything_to_say(report_on):
+    (verdict,) = report_on("scaled", "cpu").verdicts
     assert verdict.state == "ok"
     assert not verdict.remarks

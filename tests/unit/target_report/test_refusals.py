@@ -9,8 +9,8 @@ import pytest
 from tilecore.compiler import CompileOptions, emit, lower
 from tilecore.errors import TilecoreError
 from tilecore.plugins import manager
-from tilecore.survey.kernels import Kernel, kernels_of
-from tilecore.survey.refusals import compile_whole
+from tilecore.target_report.kernels import Kernel, kernels_of
+from tilecore.target_report.refusals import compile_whole
 
 from .conftest import SAMPLE
 
@@ -22,8 +22,8 @@ def code_of(error: TilecoreError) -> str:
     return CODE[error.location.line - 1].strip()
 
 
-def test_every_line_that_a_target_refuses(surveyed):
-    (verdict,) = surveyed("demanding", "tiny").verdicts
+def test_every_line_that_a_target_refuses(report_on):
+    (verdict,) = report_on("demanding", "tiny").verdicts
     assert verdict.state == "refused"
     assert verdict.whole
     found = {code_of(error): error for error in verdict.refusals}
@@ -45,9 +45,9 @@ def test_every_line_that_a_target_refuses(surveyed):
     assert all(error.found and error.expected and error.hint for error in verdict.refusals)
 
 
-def test_what_comes_behind_an_error_of_the_code_generator(surveyed):
+def test_what_comes_behind_an_error_of_the_code_generator(report_on):
     """The code generator raises at the first; the second stands behind it."""
-    (verdict,) = surveyed("foreign", "cpu").verdicts
+    (verdict,) = report_on("foreign", "cpu").verdicts
     assert verdict.whole
     assert [code_of(error) for error in verdict.refusals] == [
         'B[i] = T.call_extern("float32", "first_function", A[i])',
@@ -56,7 +56,7 @@ def test_what_comes_behind_an_error_of_the_code_generator(surveyed):
 
 
 @pytest.mark.parametrize("target", ["cpu", "tiny", "loopy"])
-def test_a_survey_says_what_compiling_says(small_targets, sample, target):
+def test_a_report_says_what_compiling_says(small_targets, sample, target):
     backend, resolved = manager.resolve(target)
     for kernel in kernels_of(sample, None, ["without_sizes(50)"]):
         assert isinstance(kernel, Kernel)
@@ -69,8 +69,8 @@ def test_a_survey_says_what_compiling_says(small_targets, sample, target):
             assert (caught.value.message, caught.value.location) in found
 
 
-def test_changes_that_are_offered_compile(surveyed, small_targets, sample):
-    (verdict,) = surveyed("matmul", "tiny").verdicts
+def test_changes_that_are_offered_compile(report_on, small_targets, sample):
+    (verdict,) = report_on("matmul", "tiny").verdicts
     assert [error.message for error in verdict.refusals] == ["the kernel needs 26112 bytes of shared memory"]
     assert "num_stages=1 needs 8704 bytes" in verdict.refusals[0].hint
     assert {"num_stages=1", "block_K=16", "block_N=8"} <= set(verdict.changes)
@@ -92,14 +92,14 @@ def test_changes_that_are_offered_compile(surveyed, small_targets, sample):
         ("matmul(dtype='bfloat16', num_stages=1)", "dtype='float16'"),
     ],
 )
-def test_the_nearest_legal_value(surveyed, call, change):
-    (verdict,) = surveyed("matmul", "tiny", call).verdicts
+def test_the_nearest_legal_value(report_on, call, change):
+    (verdict,) = report_on("matmul", "tiny", call).verdicts
     assert verdict.changes == (change,)
 
 
-def test_several_arguments_together(surveyed, sample):
+def test_several_arguments_together(report_on, sample):
     call = "matmul(block_M=256, block_N=512, block_K=256, dtype='float32')"
-    (verdict,) = surveyed("matmul", "tiny", call).verdicts
+    (verdict,) = report_on("matmul", "tiny", call).verdicts
     (together,) = verdict.changes
     changes = dict(change.split("=") for change in together.split(", "))
     assert set(changes) == {"block_M", "block_N", "block_K"}  # not the sizes of the problem, which nothing depends on
@@ -108,25 +108,25 @@ def test_several_arguments_together(surveyed, sample):
     lower(kernel.make({name: int(value) for name, value in changes.items()}), backend, target, CompileOptions())
 
 
-def test_sizes_of_the_problem_are_no_changes(surveyed):
-    (verdict,) = surveyed("matmul", "tiny", "matmul(M=4096)").verdicts
+def test_sizes_of_the_problem_are_no_changes(report_on):
+    (verdict,) = report_on("matmul", "tiny", "matmul(M=4096)").verdicts
     assert verdict.state == "refused"
     assert "num_stages=1" in verdict.changes
 
 
-def test_a_kernel_that_is_none_is_left_out(surveyed):
-    made = surveyed("matmul", "cpu;tiny", "matmul(block_M='wide')", "matmul(dtype='float12')")
+def test_a_kernel_that_is_none_is_left_out(report_on):
+    made = report_on("matmul", "cpu;tiny", "matmul(block_M='wide')", "matmul(dtype='float12')")
     assert not made.verdicts
     assert not made.taken
     assert ["unknown dtype 'float12'" in left_out.reason for left_out in made.left_out] == [False, True]
 
 
-def test_a_compiler_that_fails_is_not_a_kernel_that_is_refused(surveyed, monkeypatch):
+def test_a_compiler_that_fails_is_not_a_kernel_that_is_refused(report_on, monkeypatch):
     def crash(module, target):
         raise ZeroDivisionError("planted")
 
-    monkeypatch.setattr("tilecore.survey.refusals.emit", lambda module, backend, target: _blamed(backend, crash))
-    (verdict,) = surveyed("scaled", "tiny").verdicts
+    monkeypatch.setattr("tilecore.target_report.refusals.emit", lambda module, backend, target: _blamed(backend, crash))
+    (verdict,) = report_on("scaled", "tiny").verdicts
     assert verdict.state == "failed"
     assert "planted" in verdict.refusals[0].message
 

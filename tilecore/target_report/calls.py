@@ -1,4 +1,4 @@
-"""Calls as users write them: ``"matmul(1024, 1024, dtype='float16')"``."""
+"""Reads calls as users write them: ``"matmul(1024, 1024, dtype='float16')"``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilecore.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Call:
-    """The name that is called, its arguments, and the call as text."""
+    """A call: the function's name, its arguments, and the text."""
 
     name: str
     args: tuple[Any, ...]
@@ -21,16 +21,16 @@ class Call:
 
 
 def parse_call(text: str, names: Mapping[str, Any]) -> Call:
-    """A call with its arguments evaluated; they may use ``names`` and ``T``. Raises ArgumentError."""
-    wanted = 'a call with all arguments that have no default, such as "matmul(1024, 1024, 1024)"'
+    """The call with its arguments evaluated; they may use ``names`` and ``T``. Raises ArgumentError for other text."""
+    expected = 'a call with all arguments that have no default, such as "matmul(1024, 1024, 1024)"'
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
-        raise ArgumentError(f"the call cannot be read: {error.msg}", found=text, expected=wanted) from None
+        raise ArgumentError(f"the call cannot be read: {error.msg}", found=text, expected=expected) from None
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-        raise ArgumentError("this is no call of a name", found=text, expected=wanted)
+        raise ArgumentError("--call takes the call of one function by its name", found=text, expected=expected)
     if any(isinstance(arg, ast.Starred) for arg in tree.args) or any(k.arg is None for k in tree.keywords):
-        raise ArgumentError("stars in a call", found=text, expected="each argument by itself")
+        raise ArgumentError("the call unpacks arguments with * or **", found=text, expected="each argument written out")
     args = tuple(_value(arg, names, text) for arg in tree.args)
     kwargs = {str(keyword.arg): _value(keyword.value, names, text) for keyword in tree.keywords}
     return Call(tree.func.id, args, kwargs, ast.unparse(tree))
@@ -44,5 +44,5 @@ def _value(node: ast.expr, names: Mapping[str, Any], text: str) -> Any:
     except Exception as error:
         raise ArgumentError(
             f"an argument cannot be evaluated: {error}", found=f"{ast.unparse(node)} in {text}",
-            expected="Python that uses names of the file, and T",
+            expected="a Python expression of the file's names and T",
         ) from None  # fmt: skip

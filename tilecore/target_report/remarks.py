@@ -1,6 +1,6 @@
-"""What the compiler noted on the way of a kernel that a target takes, by the user's line, in short.
+"""Summarizes the compiler's notes on a compiled kernel, by the user's line.
 
-Slow: the target could do better, and says what keeps it from that.
+A remark is slow where the target has a faster way, and the remark names the reason why it was not taken.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from tilecore.ir.nodes import PrimFunc
 
 Row = Mapping[str, Any]
-NARROW = 4  # bytes: a move of a thread that is no wider is said, a narrower one is slow
+NARROW = 4  # bytes: accesses of a thread up to this width give a remark; narrower ones are slow
 _LINE = re.compile(r"^(?:on )?line (\d+):? ")
 
 
 @dataclass(frozen=True)
 class Remark:
-    """line: of the user's file; None: of no line in particular."""
+    """A remark on a line of the user's file; line: None for a remark on the whole kernel."""
 
     line: int | None
     text: str
@@ -38,20 +38,20 @@ class Remark:
 
 
 def remarks_of(report: Mapping[str, Iterable[Row]], func: PrimFunc, backend: Backend) -> list[Remark]:
-    """The remarks on a compiled kernel, by line. func: its tile IR."""
+    """The remarks on a compiled kernel, sorted by line. func: its tile IR."""
     places = _Places(func)
-    found: list[Remark] = []
-    for topic, said in _TOPICS.items():
+    remarks: list[Remark] = []
+    for topic, remarks_of_row in _TOPICS.items():
         for row in report.get(topic, ()):
-            found += said(row, places)
+            remarks += remarks_of_row(row, places)
     for row in report.get("tile_ops", ()):
-        found += _operation(row, backend)
-    unique = dict.fromkeys(found)
+        remarks += _operation(row, backend)
+    unique = dict.fromkeys(remarks)
     return sorted(unique, key=lambda remark: (remark.line is None, remark.line or 0))
 
 
 class _Places:
-    """Lines of the kernel's names: of allocations, loops and the kernel itself."""
+    """The source lines of a kernel's allocations and loops, and of the kernel itself."""
 
     def __init__(self, func: PrimFunc) -> None:
         self._buffers = self._lines((str(a.buffer.name), a) for a in collect(func.body, AllocBuffer))
@@ -74,7 +74,7 @@ class _Places:
 
 
 def _only_copied(func: PrimFunc) -> set[str]:
-    """Buffers on chip that nothing but copies of tensors write."""
+    """Names of on-chip buffers that only copies from tensors write."""
     calls = [call for node in collect(func.body, Evaluate) if (call := as_tile_call(node)) is not None]
     copied: set[Any] = set()
     written: set[Any] = {store.buffer for store in stores(func.body)}
@@ -86,7 +86,7 @@ def _only_copied(func: PrimFunc) -> set[str]:
 
 
 def _operation(row: Row, backend: Backend) -> Iterator[Remark]:
-    """Why better implementations declined. Slow: the last resort, where the target has better ones of its own."""
+    """Why better implementations declined. Slow: a last resort was used, and the target has better ones of its own."""
     declined = [(name, why) for name, why in row.get("declined", ())]
     if not declined or row["op"] == "annotate":
         return
@@ -122,16 +122,16 @@ def _role(row: Row, places: _Places) -> Iterator[Remark]:
         slow = row["tile"] in places.copied
         yield Remark(places.buffer(row["tile"]), f"{row['tile']}: {row['declined']}", slow)
     elif "declined" in row:
-        yield Remark(places.kernel, f"no warp of its own fills tiles: {row['declined']}")
+        yield Remark(places.kernel, f"no producer warps load the tiles: {row['declined']}")
 
 
 def _overlap(row: Row, places: _Places) -> Iterator[Remark]:
     if "declined" in row:
-        yield Remark(places.loop(row["loop"]), f"steps of the loop do not overlap: {row['declined']}")
+        yield Remark(places.loop(row["loop"]), f"the loop's iterations do not overlap: {row['declined']}")
 
 
 def _pair(row: Row, places: _Places) -> Iterator[Remark]:
-    yield Remark(places.kernel, f"blocks make no pairs: {row['declined']}")
+    yield Remark(places.kernel, f"blocks form no clusters: {row['declined']}")
 
 
 def _blocks(row: Row, places: _Places) -> Iterator[Remark]:
@@ -140,8 +140,8 @@ def _blocks(row: Row, places: _Places) -> Iterator[Remark]:
 
 def _note(row: Row, places: _Places) -> Iterator[Remark]:
     text = str(row["text"])
-    found = _LINE.match(text)
-    yield Remark(int(found[1]), text[found.end() :]) if found else Remark(places.kernel, text)
+    line = _LINE.match(text)
+    yield Remark(int(line[1]), text[line.end() :]) if line else Remark(places.kernel, text)
 
 
 _TOPICS = {

@@ -79,9 +79,9 @@ def test_a_kernel_that_was_not_compiled_is_no_success(explain):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--targets", "cpu", "--target", "cpu"], "--target is for one kernel on one target"),
-        (["--targets", "cpu", "--set", "a=1"], "--set is for one kernel"),
-        (["--call", "matmul()"], "--targets all beside it"),
+        (["--targets", "cpu", "--target", "cpu"], "--target does not work together with --targets"),
+        (["--targets", "cpu", "--set", "a=1"], "--set does not work together with --targets"),
+        (["--call", "matmul()"], "--call works only together with --targets"),
         (["--targets", "elsewhere"], "no installed backend offers the target 'elsewhere'"),
     ],
 )

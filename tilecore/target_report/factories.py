@@ -1,4 +1,4 @@
-"""Plain functions that make kernels: those with a ``T.prim_func`` inside."""
+"""Recognizes functions that return kernels: those that define a ``T.prim_func`` and return it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilecore.frontend.source import parse_function
 
 
 def is_factory(function: FunctionType) -> bool:
-    """Does the function define a T.prim_func, and return one?"""
+    """Whether the function defines a T.prim_func and returns it."""
     try:
         _, definition = parse_function(function)
     except (LanguageError, SyntaxError):

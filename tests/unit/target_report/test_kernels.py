@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tilecore.errors import ArgumentError
-from tilecore.survey.files import module_of, path_and_name
-from tilecore.survey.kernels import Kernel, LeftOut, kernels_of
+from tilecore.target_report.files import module_of, path_and_name
+from tilecore.target_report.kernels import Kernel, LeftOut, kernels_of
 
 
 def labels(kernels):
@@ -56,9 +56,9 @@ def test_changed_arguments_make_another_kernel(sample):
     [
         ("nothing(1)", "has no kernel 'nothing'"),
         ("not_a_kernel(1)", "has no kernel 'not_a_kernel'"),
-        ("matmul", "this is no call of a name"),
+        ("matmul", "takes the call of one function by its name"),
         ("matmul(", "the call cannot be read"),
-        ("matmul(*[1])", "stars in a call"),
+        ("matmul(*[1])", "unpacks arguments with"),
         ("matmul(unknown_name)", "an argument cannot be evaluated: name 'unknown_name' is not defined"),
     ],
 )
