@@ -68,8 +68,8 @@ def _of_tile_op(tile: TileCall) -> Writes:
     if tile.op.name in _NO_EFFECT_ON_MEMORY:
         return Writes()
     if tile.op.name == "atomic_element":
-        written = frozenset() if tile.kind == "load" else frozenset([tile.dst.source])
-        return Writes(written, others=tile.order in _ACQUIRING)
+        stored = frozenset() if tile.kind == "load" else frozenset([tile.dst.source])
+        return Writes(stored, others=tile.order in _ACQUIRING)
     operands = [tile.args[name] for name in tile.op.writes]
     written = [operand.source for operand in operands if isinstance(operand, TensorRegion)]
     is_own_work = 0 < len(written) == len(operands) and "." not in tile.op.name

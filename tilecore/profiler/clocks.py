@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tilecore.contract.adapter import KernelAdapter
 from tilecore.contract.timing import HostTimer, Timer
@@ -72,18 +72,26 @@ def adapter_clock(adapter: KernelAdapter, device_type: int, index: int, backend:
 
 def kernels_of(fn: Any) -> Iterator[JITKernel]:
     """The kernels that a function is, binds as an argument, closes over or names."""
-    if isinstance(fn, Launcher):
-        yield fn
-    elif isinstance(fn, functools.partial):
+    if isinstance(fn, functools.partial):
         yield from kernels_of(fn.func)
-        yield from (value for value in fn.args if isinstance(value, Launcher))
-    elif hasattr(fn, "__self__") and isinstance(fn.__self__, Launcher):
-        yield fn.__self__
-    elif hasattr(fn, "__code__"):
-        values = [cell.cell_contents for cell in fn.__closure__ or () if _is_filled(cell)]
-        values += [fn.__globals__[name] for name in fn.__code__.co_names if name in fn.__globals__]
-        values += list(fn.__defaults__ or ())
-        yield from (value for value in values if isinstance(value, Launcher))
+    for value in _values_of(fn):
+        if isinstance(value, Launcher):
+            yield cast("JITKernel", value)
+
+
+def _values_of(fn: Any) -> list[Any]:
+    """A launcher itself; what a partial or a bound method holds; what a function closes over, names or defaults to."""
+    if isinstance(fn, Launcher):
+        return [fn]
+    if isinstance(fn, functools.partial):
+        return list(fn.args)
+    if isinstance(getattr(fn, "__self__", None), Launcher):
+        return [fn.__self__]
+    if not hasattr(fn, "__code__"):
+        return []
+    values = [cell.cell_contents for cell in fn.__closure__ or () if _is_filled(cell)]
+    values += [fn.__globals__[name] for name in fn.__code__.co_names if name in fn.__globals__]
+    return [*values, *(fn.__defaults__ or ())]
 
 
 def _is_filled(cell: Any) -> bool:

@@ -61,10 +61,10 @@ class Workspaces:
             self._of_captures.append(workspace_set)
             return workspace_set
         key = (device_index, stream, capture)
-        workspace_set = self._captured.get(key)
-        if workspace_set is None:
-            workspace_set = self._captured.setdefault(key, self._allocate(symbols, device_index))
-        return workspace_set
+        captured_set = self._captured.get(key)
+        if captured_set is None:
+            captured_set = self._captured.setdefault(key, self._allocate(symbols, device_index))
+        return captured_set
 
     def _allocate(self, symbols: Mapping[str, int], device_index: int) -> _Set:
         tensors = [

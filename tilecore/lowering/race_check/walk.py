@@ -224,11 +224,11 @@ class Walk(Asynchronous):
         names = self.names
         for side in (node.then_case, node.else_case):
             self.names = dict(names)
-            end: State = state.copy()
+            after_side: State = state.copy()
             if side is not None:
-                end = self.statement(side, state.copy(), mask, span)
-            if end is not None:
-                ways.append((end, self.names))
+                after_side = self.statement(side, state.copy(), mask, span)
+            if after_side is not None:
+                ways.append((after_side, self.names))
         return self._met(ways)
 
     # -- loops ----------------------------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ class Walk(Asynchronous):
         self.jumps = outer
         return self._met(ends)
 
-    def _any_steps(self, step: Callable[[int, Memory], State], number: int, count: int, entered: Memory) -> State:
+    def _any_steps(self, step: Callable[[int, Memory], State], number: int, count: int, entered: State) -> State:
         """Some steps in the place of all that are like them, of which each may jump."""
         outer, self.may_jump = self.may_jump, True
         current: State = entered

@@ -159,12 +159,12 @@ class _Operand(NamedTuple):
     size: int | None
 
     @property
-    def count(self) -> int:
+    def indices(self) -> int:
         """The number of the thread's indices across."""
         return self.together * self.times
 
     def inside(self, position: Any) -> list[Expr]:
-        """The bounds guard of the thread's index at ``position`` (below ``count``); empty where none is needed."""
+        """The bounds guard of the thread's index at ``position`` (below ``indices``); empty where none is needed."""
         if self.size is None:
             return []
         index = self.start + position // self.together * self.distance + position % self.together
@@ -172,7 +172,7 @@ class _Operand(NamedTuple):
 
     def register(self, across: Any, along: Any, steps: int) -> list[Any]:
         """The register of the element at positions ``across`` and ``along`` K, of ``steps`` along K."""
-        return [across * steps + along] if self.along_k else [along * self.count + across]
+        return [across * steps + along] if self.along_k else [along * self.indices + across]
 
 
 class _Gemm:
