@@ -89,8 +89,8 @@ def emit(module: IRModule, backend: Backend, target: Target) -> tuple[str, dict[
     function = backend.codegen.function
     with calling(backend, f"the code generator {function}"):
         with held_back():
-            made = call_codegen(function, module, str(target))
-    source, facts = read_emitted(backend, function, made, [str(v.name_hint) for v in module.functions])
+            emitted = call_codegen(function, module, str(target))
+    source, facts = read_emitted(backend, function, emitted, [str(v.name_hint) for v in module.functions])
     debug.source(source, backend.codegen.emits)
     return source, facts
 
@@ -169,25 +169,25 @@ def params_of(func: PrimFunc) -> tuple[Param, ...]:
     from tilecore.ir.sizes import to_dim
 
     modes = access_modes(func)
-    made: list[Param] = []
+    params: list[Param] = []
     for param in func.params:
         kind = dtype_of(param)
         if not is_buffer_var(param):
-            made.append(ScalarParam(str(param.name), kind))
+            params.append(ScalarParam(str(param.name), kind))
             continue
         packed = 8 // DType(kind).bits if DType(kind).bits < 8 else 1
         strides = tuple(to_dim(s) for s in param.strides) or None
         shape = tuple(to_dim(s) for s in param.shape)
-        made.append(
+        params.append(
             TensorParam(str(param.name), kind, shape, strides, modes.get(param, "r"), DType(kind).bytes, packed)
         )
-    return tuple(made)
+    return tuple(params)
 
 
 def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tuple[int, ...]:
     """Output positions from 0, in the order given; negative ones count from the end."""
     names = ", ".join(f"{i} {p.name}" for i, p in enumerate(params))
-    made = []
+    indices = []
     for number in out_idx:
         position = number + len(params) if number < 0 else number
         if not 0 <= position < len(params):
@@ -203,8 +203,8 @@ def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tupl
                 found=names,
                 hint=f"the call would allocate {param.name} and leave it uninitialised; pass it instead",
             )
-        made.append(position)
-    return tuple(dict.fromkeys(made))
+        indices.append(position)
+    return tuple(dict.fromkeys(indices))
 
 
 def _entry(var: Any, func: PrimFunc, facts: dict[str, Any]) -> Entry:
@@ -212,11 +212,11 @@ def _entry(var: Any, func: PrimFunc, facts: dict[str, Any]) -> Entry:
     from tilecore.lowering.analysis.cost import block_cost, longest_block
 
     symbol = str(var.name_hint)
-    known = facts.get(symbol, {})
+    entry_facts = facts.get(symbol, {})
     x, y, z = (to_dim(e) for e in func.attrs["tile.grid"])
     tx, ty, tz = (int(t) for t in func.attrs["tile.threads"])
-    shared = known.get("shared_bytes", 0)
-    attributes = known.get("attributes", {})
+    shared = entry_facts.get("shared_bytes", 0)
+    attributes = entry_facts.get("attributes", {})
     return Entry(symbol, (x, y, z), (tx, ty, tz), shared, block_cost(func), attributes, longest_block(func))
 
 

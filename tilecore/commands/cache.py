@@ -25,8 +25,8 @@ def _stats() -> tuple[dict[str, Any], int]:
 
 
 def _verify() -> tuple[dict[str, Any], int]:
-    found = asdict(cache.verify())
-    return found, 1 if found["damaged"] else 0
+    report = asdict(cache.verify())
+    return report, 1 if report["damaged"] else 0
 
 
 def _clear() -> tuple[dict[str, Any], int]:

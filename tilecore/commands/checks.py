@@ -32,7 +32,7 @@ def packages() -> list[dict[str, Any]]:
     """Installed versions, read from metadata. state: ok, missing (a needed one), optional (missing), wrong."""
     from importlib_metadata import PackageNotFoundError, version
 
-    found = []
+    rows = []
     for name, prefixes, purpose, needed in PACKAGES:
         facts: dict[str, Any] = {"name": name, "version": "", "for": purpose, "fix": None}
         wanted = f"{name}=={prefixes[0]}*" if prefixes else name
@@ -44,15 +44,15 @@ def packages() -> list[dict[str, Any]]:
             facts["state"] = "missing" if needed else "optional"
         if facts["state"] != "ok":
             facts["fix"] = f"pip install '{wanted}'"
-        found.append(facts)
-    return found
+        rows.append(facts)
+    return rows
 
 
 def environment() -> list[dict[str, Any]]:
     """Every TILECORE_* variable that is set. state: ok, wrong (bad value), unknown (no such setting)."""
     from tilecore import settings
 
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for name, setting in settings.SETTINGS.items():
         if os.environ.get(name, "").strip():
             facts = {"name": name, "value": os.environ[name], "state": "ok", "reason": setting.doc, "fix": None}
@@ -60,11 +60,11 @@ def environment() -> list[dict[str, Any]]:
                 setting.read()
             except settings.SettingError as error:
                 facts |= {"state": "wrong", "reason": f"expected {error.expected}", "fix": error.hint}
-            found.append(facts)
+            rows.append(facts)
     for name in settings.unknown():
         reason = "tilecore knows no such variable"
-        found.append({"name": name, "value": os.environ[name], "state": "unknown", "reason": reason, "fix": None})
-    return found
+        rows.append({"name": name, "value": os.environ[name], "state": "unknown", "reason": reason, "fix": None})
+    return rows
 
 
 def launcher() -> dict[str, Any]:

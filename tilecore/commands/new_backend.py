@@ -13,11 +13,11 @@ def run(arguments: Namespace) -> int:
     """Writes the package and says what to do next."""
     name = checked_name(arguments.name)
     folder = arguments.into or Path(f"tile-{name}")
-    made = write_package(name, folder)
+    paths = write_package(name, folder)
     if arguments.json:
-        dump({"name": name, "folder": str(folder), "files": [str(path.relative_to(folder)) for path in made]})
+        dump({"name": name, "folder": str(folder), "files": [str(path.relative_to(folder)) for path in paths]})
         return 0
-    for path in made:
+    for path in paths:
         print(f"  {path}")
     print(f"\nnext:\n  pip install -e '{folder}[test]'\n  tilecore conform --target {name} --level 2")
     return 0

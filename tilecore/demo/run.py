@@ -117,7 +117,7 @@ class Demo:
         return times
 
     @staticmethod
-    def _check(case: Case, result: Result, got: np.ndarray, expected: np.ndarray) -> None:
-        result.max_error = float(np.abs(got - expected).max())
+    def _check(case: Case, result: Result, actual: np.ndarray, expected: np.ndarray) -> None:
+        result.max_error = float(np.abs(actual - expected).max())
         result.allowed = case.tolerance * float(np.abs(expected).max())
         result.ok = result.max_error <= result.allowed  # not so when either is NaN

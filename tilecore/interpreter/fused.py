@@ -60,13 +60,13 @@ def _of_doubles(a: Any, b: Any, c: Any) -> Value:
     total = upper + small
     rests = _rest_of_sum(c, lower, small), _rest_of_sum(upper, small, total)
     rest = rests[0] + rests[1]
-    made = np.where(special, plain, total + _to_odd(rest, _rest_of_sum(*rests, rest)))
+    rounded = np.where(special, plain, total + _to_odd(rest, _rest_of_sum(*rests, rest)))
     extreme = ~special & ~moderate
     if np.any(extreme):
         x, y, z, extreme = np.broadcast_arrays(a, b, c, extreme)
-        made = np.array(np.broadcast_to(made, extreme.shape))
-        made[extreme] = [_of_fractions(*one) for one in zip(x[extreme], y[extreme], z[extreme], strict=True)]
-    return made[()]
+        rounded = np.array(np.broadcast_to(rounded, extreme.shape))
+        rounded[extreme] = [_of_fractions(*one) for one in zip(x[extreme], y[extreme], z[extreme], strict=True)]
+    return rounded[()]
 
 
 def _within(value: Value, exponent: int) -> Value:

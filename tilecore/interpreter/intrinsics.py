@@ -74,9 +74,9 @@ def compile_call(scope: Scope, node: Call) -> Expression:
 
         return compile_tile_expression(scope, node)
     short = name.rpartition(".")[2]
-    known = _SPECIAL.get(name)
-    if known is not None:
-        return known(scope, node)
+    compiled = _SPECIAL.get(name)
+    if compiled is not None:
+        return compiled(scope, node)
     if name.startswith(("tirx.", "prim.")):
         if short in _UNARY:
             return _in_double(scope, node, _UNARY[short])

@@ -83,8 +83,8 @@ def leave_private(state: State, copies: list[Privatised]) -> None:
         written = item.replacement.written
         if written is not None:
             touched = written.reshape(lanes, -1)[running]
-            known = _by_unit(item.known, unit)
-            changed |= touched.any(axis=0) & ~known
+            by_unit = _by_unit(item.known, unit)
+            changed |= touched.any(axis=0) & ~by_unit
             agreed &= touched.all(axis=0)
         _settle(storage, data[-1], agreed, changed, unit)
         for slot, view in zip(item.slots, item.views, strict=True):

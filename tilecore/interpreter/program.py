@@ -58,10 +58,10 @@ class Program:
         self.body = self.scope.statement(func.body)
 
     def _equations(self, position: int, what: str, sizes: Any) -> list[Equation]:
-        made = []
+        equations = []
         for axis, size in enumerate(sizes):
-            made.append(equation(self.scope, size, (position, what, axis), self.symbols))
-        return made
+            equations.append(equation(self.scope, size, (position, what, axis), self.symbols))
+        return equations
 
     def __call__(self, *args: Any, options: Options | None = None) -> None:
         """Run on ``args``, one for each parameter in order; outputs are written in place."""

@@ -114,8 +114,8 @@ class RaceLog:
                 continue
             several = touch.end if depth == 0 else SEVERAL
             mine = touch.coordinates[depth]
-            known = live if depth == 0 else live & (old[depth] != ABSENT)
-            new = np.where(known & (old[depth] != mine), several, mine)
+            seen = live if depth == 0 else live & (old[depth] != ABSENT)
+            new = np.where(seen & (old[depth] != mine), several, mine)
             level[units] = new
             level[units[level[units] != new]] = several
 

@@ -32,11 +32,11 @@ def compile_reducer_store(scope: Scope, node: BufferStore, info: BufferInfo) -> 
     negate = isinstance(node.value, tirx.Sub)
 
     def run(state: State) -> None:
-        given = value(state)
+        stored = value(state)
         view = state.env[slot]
         where = [index(state) for index in indices]
         offset, reached = view.place(state, where, state.mask, access)
-        update(state, view, offset, reached, -given if negate else given, atomic, access)
+        update(state, view, offset, reached, -stored if negate else stored, atomic, access)
 
     return run
 

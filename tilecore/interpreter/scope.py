@@ -83,8 +83,8 @@ class Scope:
 
     def define(self, var: Var) -> VariableInfo:
         """A slot for a scalar variable whose value is set here."""
-        known = self.variables.get(var)
-        slot = self.new_slot() if known is None else known.slot
+        defined = self.variables.get(var)
+        slot = self.new_slot() if defined is None else defined.slot
         info = VariableInfo(slot, value_type(str(var.ty.dtype)), self.lanes)
         self.variables[var] = info
         return info

@@ -30,13 +30,13 @@ def equation(scope: Scope, node: Expr, source: tuple[int, str, int], symbols: di
     names: list[str] = []
 
     def variable(var: Var) -> None:
-        known = symbols.get(str(var.name))
-        if known is not None:
-            scope.variables.setdefault(var, known)
+        info_of_symbol = symbols.get(str(var.name))
+        if info_of_symbol is not None:
+            scope.variables.setdefault(var, info_of_symbol)
         elif var not in scope.variables:
             symbols[str(var.name)] = scope.define(var)
         info = scope.variables[var]
-        names.extend(name for name, known in symbols.items() if known is info and name not in names)
+        names.extend(name for name, info_of_symbol in symbols.items() if info_of_symbol is info and name not in names)
 
     structural_walk(node, [(Var, variable)])
     return Equation(scope.expression(node), str(node), tuple(names), source, isinstance(node, Var))

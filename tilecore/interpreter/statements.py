@@ -56,8 +56,8 @@ def _store(scope: Scope, node: BufferStore) -> Statement:
     value, access, slot = scope.expression(node.value), scope.access(info), info.slot
 
     def run(state: State) -> None:
-        given = value(state)
-        state.env[slot].store(state, [index(state) for index in indices], given, access)
+        stored = value(state)
+        state.env[slot].store(state, [index(state) for index in indices], stored, access)
 
     return run
 

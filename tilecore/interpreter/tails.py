@@ -41,14 +41,14 @@ def filler_of(tile: Tile) -> np.ndarray | None:
         return None
     offset, reached = tile.place()
     if view.storage.filler is not None and view.factor == 1:
-        found = view.storage.filler[offset]
+        filler = view.storage.filler[offset]
     elif is_tensor(view) and tile.access.safe is None and reached is not tile.mask:
         outside = np.ones(tile.shape, bool) if reached is False else ~np.broadcast_to(reached, tile.shape)
-        found = outside if tile.mask is None else outside & tile.mask
+        filler = outside if tile.mask is None else outside & tile.mask
     else:
         return None
-    found = np.broadcast_to(found, tile.shape)
-    return found if found.any() else None
+    filler = np.broadcast_to(filler, tile.shape)
+    return filler if filler.any() else None
 
 
 def mark_filler(tile: Tile, filler: np.ndarray | None) -> None:

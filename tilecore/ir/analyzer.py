@@ -65,7 +65,7 @@ class Analyzer:
         if kind in _INDICES and low <= limits[0] and limits[1] <= high:  # nothing wrong is taken for granted
             return node
         alike = self._known.setdefault(structural_hash(node), [])
-        var = next((var for known, var in alike if structural_equal(known, node)), None)
+        var = next((var for expression, var in alike if structural_equal(expression, node)), None)
         if var is None:
             var = Var("wrapped", kind)
             alike.append((node, var))

@@ -81,14 +81,14 @@ class FragmentLayout:
     @cached_property
     def free(self) -> tuple[Free, ...]:
         """The parts of the threads' numbers that hold copies, lowest first."""
-        found, at = [], 1
+        free_digits, at = [], 1
         for digit in sorted((d for d in self.digits if d.where == THREAD), key=lambda d: d.stride):
             if digit.stride > at:
-                found.append(Free(at, digit.stride // at))
+                free_digits.append(Free(at, digit.stride // at))
             at = digit.stride * digit.extent
         if at < self.threads:
-            found.append(Free(at, -(-self.threads // at)))
-        return tuple(found)
+            free_digits.append(Free(at, -(-self.threads // at)))
+        return tuple(free_digits)
 
     @property
     def is_replicated(self) -> bool:

@@ -44,11 +44,11 @@ class Writes:
 
 def writes_of(node: Any) -> Writes:
     """Of a statement with all that is in it, or of an expression."""
-    found = Writes(frozenset(store.buffer for store in collect(node, BufferStore)))
+    writes = Writes(frozenset(store.buffer for store in collect(node, BufferStore)))
     evaluated = [statement.value for statement in collect(node, Evaluate)]
     for call in collect(node, Call):
-        found |= _of_call(call, any(call.same_as(value) for value in evaluated))
-    return found
+        writes |= _of_call(call, any(call.same_as(value) for value in evaluated))
+    return writes
 
 
 def _of_call(call: Call, stands_alone: bool) -> Writes:

@@ -110,8 +110,8 @@ def _keeping_errors(run: Callable[..., Any], wrap: Callable[..., Any]) -> Callab
     def call(root: Any, callbacks: Any = (), **options: Any) -> Any:
         errors: list[Exception] = []
 
-        def entry(given: Any) -> Any:
-            return (given[0], wrap(given[1], errors)) if isinstance(given, tuple) else wrap(given, errors)
+        def entry(argument: Any) -> Any:
+            return (argument[0], wrap(argument[1], errors)) if isinstance(argument, tuple) else wrap(argument, errors)
 
         entries = [entry(e) for e in callbacks] if isinstance(callbacks, list) else entry(callbacks)
         try:

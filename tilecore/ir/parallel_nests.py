@@ -67,9 +67,9 @@ def _moving_variables(nest: For) -> set[Var]:
         if depends_on(node.value, moving):
             moving.add(node.var)
 
-    known = -1
-    while len(moving) > known:
-        known = len(moving)
+    count = -1
+    while len(moving) > count:
+        count = len(moving)
         structural_walk(nest, [(For, loop), (Bind, bind)])
     return moving
 

@@ -41,8 +41,8 @@ def tabulate(variables: Sequence[Var], values: Sequence[Expr], shape: Sequence[i
     """Each of ``values``, an integer expression of ``variables``, at every index of ``shape``: int64 arrays of that
     shape. Raises UnsupportedError for an expression with anything but arithmetic in it."""
     places = np.indices(tuple(shape), dtype=np.int64)
-    known = dict(zip(variables, places, strict=True))
-    return [np.broadcast_to(_value(value, known), tuple(shape)).astype(np.int64) for value in values]
+    place_of = dict(zip(variables, places, strict=True))
+    return [np.broadcast_to(_value(value, place_of), tuple(shape)).astype(np.int64) for value in values]
 
 
 def _value(node: Any, number: dict[Var, np.ndarray]) -> Any:

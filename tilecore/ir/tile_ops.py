@@ -222,7 +222,7 @@ def as_tile_call(node: Any) -> TileCall | None:
 
 def hints_of(node: Any, key: str) -> list[TileCall]:
     """The hints of this key inside ``node``, in order."""
-    calls = (as_tile_call(found) for found in collect(node, Evaluate))
+    calls = (as_tile_call(statement) for statement in collect(node, Evaluate))
     return [call for call in calls if call is not None and call.op.name == "annotate" and call.key == key]
 
 

@@ -94,10 +94,10 @@ class Verifier:
         if not isinstance(part, Object):
             return  # a text or a number of Python's
         address = part.__chandle__()
-        found = self._seen.get(address)
-        if found is None:
-            found = self._seen[address] = part, self._look_into(part, span)
-        for var in found[1]:
+        checked = self._seen.get(address)
+        if checked is None:
+            checked = self._seen[address] = part, self._look_into(part, span)
+        for var in checked[1]:
             self._used(var, defined, span)
 
     def _look_into(self, part: Any, span: Any) -> list[Var]:

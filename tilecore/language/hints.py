@@ -19,14 +19,14 @@ from tilecore.transform import checked_pass_configs
 
 def annotate(key: str, *values: Any, hints: dict[str, Any] | None = None) -> None:
     """Record hint ``key`` with its values: buffers (as their first element), numbers, strings; and its attributes."""
-    made = []
+    entries = []
     for value in values:
         if isinstance(value, BufferHandle):
             zero = [IntImm("int32", 0)] * value.ndim
-            made.append(BufferLoad(value.buffer, zero))
+            entries.append(BufferLoad(value.buffer, zero))
         else:
-            made.append(value if isinstance(value, (str, int)) else as_expr(value))
-    emit("annotate", [key, *made], hints)
+            entries.append(value if isinstance(value, (str, int)) else as_expr(value))
+    emit("annotate", [key, *entries], hints)
 
 
 def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> None:

@@ -183,9 +183,9 @@ def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | No
     if op not in ("sum", "max", "min"):
         raise LanguageError(f"T.alloc_reducer(op={op!r})", expected='"sum", "max" or "min"')
 
-    def record(made: BufferHandle) -> None:
-        annotate("reducer", made, op, replication or "none")
-        open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[made.buffer] = op
+    def record(handle: BufferHandle) -> None:
+        annotate("reducer", handle, op, replication or "none")
+        open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[handle.buffer] = op
 
     return allocate(shape, dtype, "local.fragment", "T.alloc_reducer", record)
 

@@ -62,15 +62,15 @@ def reduce(
 def _axes(dim: Any, source: TensorRegion, subject: str) -> list[int]:
     """The axes to reduce as numbers from 0, the last one first."""
     rank = len(source.region)
-    given = list(dim) if isinstance(dim, (tuple, list)) else [dim]
-    if not given:
+    requested = list(dim) if isinstance(dim, (tuple, list)) else [dim]
+    if not requested:
         raise LanguageError(
             f"{subject}: dim is not an int or a tuple of ints",
             found=f"dim={dim!r}",
             expected="an int, or a tuple of ints",
         )
     axes = []
-    for number in given:
+    for number in requested:
         axis = whole_number(number, f"{subject}(dim=...)")
         axis += rank if axis < 0 else 0
         if not 0 <= axis < rank:
@@ -138,8 +138,8 @@ def _check_meaning(kind: str, source: TensorRegion, target: TensorRegion, subjec
         )
 
 
-def _fits(want: list[Any], given: list[Any]) -> bool:
-    return len(want) == len(given) and all(map(same_size, want, given))
+def _fits(want: list[Any], actual: list[Any]) -> bool:
+    return len(want) == len(actual) and all(map(same_size, want, actual))
 
 
 def _plain(kind: str) -> Any:
@@ -235,8 +235,8 @@ def reducer_update(target: Any, value: Any) -> None:
             "the first argument of T.reducer_update is not an element of a reducer", found=str(target), expected="r[i]"
         )
     op = _operation(element.source, "T.reducer_update")
-    given = convert(value, str(element.source.dtype))
-    joined = element + given if op == "sum" else {"max": tirx.Max, "min": tirx.Min}[op](element, given)
+    converted = convert(value, str(element.source.dtype))
+    joined = element + converted if op == "sum" else {"max": tirx.Max, "min": tirx.Min}[op](element, converted)
     BufferHandle(element.source).write(tuple(element.indices), joined)
 
 

@@ -294,11 +294,11 @@ def tvm_thread_allreduce(*freduce_args: Any, dtype: Any = None) -> Expr:
         )
     reducer: CommReducer = reducers[-1]
     kind = str(reducer.identity.ty.dtype)
-    given = convert(value, kind)
+    contribution = convert(value, kind)
     if is_kernel_value(condition) or not condition:
-        given = select(condition if is_kernel_value(condition) else False, given, reducer.identity)
+        contribution = select(condition if is_kernel_value(condition) else False, contribution, reducer.identity)
     extent, stride = _span_of(kernel, axes)
-    joined = allreduce(given, reducer.kind, extent, stride, "T.tvm_thread_allreduce")
+    joined = allreduce(contribution, reducer.kind, extent, stride, "T.tvm_thread_allreduce")
     result = convert(joined, str(element.source.dtype))
     builder.emit(BufferStore(element.source, result, list(element.indices), span=builder.span))
     return IntImm("int32", 0)

@@ -22,21 +22,21 @@ from tilecore.pictures.picture import FRAGMENT, MEMORY, LayoutPicture
 
 def pictures_of(facts: Mapping[str, Any]) -> dict[str, LayoutPicture]:
     """By buffer; none for kernels without threads. ``facts``: what the passes found out (``PassEnv.facts``)."""
-    made: dict[str, LayoutPicture] = {}
+    pictures: dict[str, LayoutPicture] = {}
     if "inferred" not in facts:
-        return made
+        return pictures
     for inferred in facts["inferred"]:
         for buffer, layout in inferred.fragments.items():
-            _add(made, fragment_picture(str(buffer.name), dtype_of(buffer), layout))
+            _add(pictures, fragment_picture(str(buffer.name), dtype_of(buffer), layout))
     arranged = facts.get("layouts", {})
     for buffer, layout in arranged.items():
         if is_shared(buffer):
-            _add(made, memory_picture(buffer, layout))
+            _add(pictures, memory_picture(buffer, layout))
     rearranged = {str(buffer.name) for buffer in arranged}
     for buffer in facts.get("shared_offsets", {}):
         if str(buffer.name) not in rearranged:
-            _add(made, memory_picture(buffer, None))
-    return made
+            _add(pictures, memory_picture(buffer, None))
+    return pictures
 
 
 def fragment_picture(name: str, dtype: str, layout: FragmentLayout) -> LayoutPicture:
@@ -65,9 +65,9 @@ def memory_picture(buffer: Var, layout: BufferLayout | None) -> LayoutPicture:
     return LayoutPicture(str(buffer.name), dtype_of(buffer), MEMORY, sizes, starts // 4 % 32, starts, words)
 
 
-def _add(made: dict[str, LayoutPicture], picture: LayoutPicture) -> None:
+def _add(pictures: dict[str, LayoutPicture], picture: LayoutPicture) -> None:
     """Kernels of one function may have buffers of one name: the later ones get a number."""
     name, number = picture.name, 1
-    while name in made:
+    while name in pictures:
         name, number = f"{picture.name}_{number}", number + 1
-    made[name] = picture.renamed(name)
+    pictures[name] = picture.renamed(name)

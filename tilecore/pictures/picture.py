@@ -93,6 +93,6 @@ class LayoutPicture:
             raise ArgumentError(
                 f"a picture cannot be saved as {target.suffix or 'that'}", found=str(path), expected=".svg or .txt"
             )
-        made = self.svg(rows, columns, at) if target.suffix == ".svg" else self.text(rows, columns, at) + "\n"
-        target.write_text(made)
+        text = self.svg(rows, columns, at) if target.suffix == ".svg" else self.text(rows, columns, at) + "\n"
+        target.write_text(text)
         return target

@@ -142,9 +142,9 @@ RULES: dict[type, dict[str, Rule]] = {
 def check_record(origin: Origin, hook: str, answer: Any, kind: type) -> None:
     """Raise PluginError unless ``answer`` is a record of type ``kind`` with valid fields."""
     if not isinstance(answer, kind):
-        found = f"the class {answer.__name__} itself" if isinstance(answer, type) else shown(answer)
+        description = f"the class {answer.__name__} itself" if isinstance(answer, type) else shown(answer)
         raise wrong(
-            origin, f"{hook} must return a {kind.__name__}", found, f"tilecore.contract.records.{kind.__name__}"
+            origin, f"{hook} must return a {kind.__name__}", description, f"tilecore.contract.records.{kind.__name__}"
         )
     if isinstance(answer, TargetSpec):
         _check_contract(origin, answer.contract)

@@ -132,8 +132,8 @@ def _result(times: Sequence[float], quantiles: Sequence[float] | None, return_mo
     if quantiles is None:
         return _MODES[return_mode](times)
     ordered = sorted(times)
-    found = [_quantile(ordered, q) for q in quantiles]
-    return found[0] if len(found) == 1 else found
+    quantile_times = [_quantile(ordered, q) for q in quantiles]
+    return quantile_times[0] if len(quantile_times) == 1 else quantile_times
 
 
 def _quantile(ordered: Sequence[float], q: float) -> float:

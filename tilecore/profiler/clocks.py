@@ -43,18 +43,18 @@ def clock_for(fn: Callable[..., Any], device: Any, backend: str, kernel: JITKern
     torch device, its name or an index; it decides when given. Without either, torch's accelerator when torch is
     imported and has one, else the host.
     """
-    found = kernel if kernel is not None else next(kernels_of(fn), None)
+    timed = kernel if kernel is not None else next(kernels_of(fn), None)
     if device is None or isinstance(device, int):
-        if found is not None:
-            return adapter_clock(found.execution, found.device_type, device or 0, backend)
+        if timed is not None:
+            return adapter_clock(timed.execution, timed.device_type, device or 0, backend)
         accelerator = _accelerator(device)
         return _host_clock(backend) if accelerator is None else _accelerator_clock(accelerator, backend)
     name = str(device)
     if name.partition(":")[0] == "cpu":
         return _host_clock(backend)
-    if found is not None and found.execution.torch_device().partition(":")[0] == name.partition(":")[0]:
+    if timed is not None and timed.execution.torch_device().partition(":")[0] == name.partition(":")[0]:
         index = int(name.partition(":")[2] or 0)
-        return adapter_clock(found.execution, found.device_type, index, backend)
+        return adapter_clock(timed.execution, timed.device_type, index, backend)
     return _accelerator_clock(device, backend)
 
 

@@ -122,7 +122,7 @@ def assert_close(
     shapes = tuple(getattr(actual, "shape", ())), tuple(getattr(expected, "shape", ()))
     if shapes[0] != shapes[1]:
         raise AssertionError(f"{what} has shape {shapes[0]}, expected {shapes[1]}")
-    found = compare(actual, expected, tolerance)
-    if not found.within(max_mismatched_ratio):
-        raise AssertionError(f"{what}: {found.report(max_mismatched_ratio, base_name, ref_name)}")
-    return found
+    mismatch = compare(actual, expected, tolerance)
+    if not mismatch.within(max_mismatched_ratio):
+        raise AssertionError(f"{what}: {mismatch.report(max_mismatched_ratio, base_name, ref_name)}")
+    return mismatch

@@ -72,16 +72,16 @@ class Profiler:
         adapter, index = self.kernel.execution, self.device_index
         return [supply(p, adapter, sizes, self.supply_type, index) for p in self._get_params(with_output)]
 
-    def _inputs(self, given: Sequence[Any] | None, constraints: Constraints) -> list[Any]:
-        if given is None:
+    def _inputs(self, inputs: Sequence[Any] | None, constraints: Constraints) -> list[Any]:
+        if inputs is None:
             return self._get_inputs(dynamic_symbolic_constraints=constraints)
         expected = [p.name for p in self._get_params()]
-        if len(given) != len(expected):
+        if len(inputs) != len(expected):
             raise ArgumentError(
-                f"{self.kernel.artifact.name}: {len(given)} input_tensors",
+                f"{self.kernel.artifact.name}: {len(inputs)} input_tensors",
                 expected=f"{len(expected)}: {', '.join(expected)}",
             )
-        return list(given)
+        return list(inputs)
 
     def _synchronize(self) -> None:
         self.kernel.execution.synchronize(self.device_index)
@@ -111,8 +111,8 @@ class Profiler:
         inputs = self._inputs(input_tensors, dynamic_symbolic_constraints)
         artifact = self.kernel.artifact
         expected = run(reference_program, inputs, self._synchronize)
-        made = run(self.func, inputs, self._synchronize)
-        check(artifact, pairs(artifact, made, expected, inputs), Tolerance(rtol, atol), max_mismatched_ratio)
+        outcome = run(self.func, inputs, self._synchronize)
+        check(artifact, pairs(artifact, outcome, expected, inputs), Tolerance(rtol, atol), max_mismatched_ratio)
 
     def manual_assert_close(
         self,
@@ -126,8 +126,8 @@ class Profiler:
             raise ArgumentError("manual_assert_close needs a manual_check_prog", expected="a function of two lists")
         inputs = self._inputs(input_tensors, dynamic_symbolic_constraints)
         expected = run(reference_program, inputs, self._synchronize)
-        made = run(self.func, inputs, self._synchronize)
-        compared = pairs(self.kernel.artifact, made, expected, inputs)
+        outcome = run(self.func, inputs, self._synchronize)
+        compared = pairs(self.kernel.artifact, outcome, expected, inputs)
         manual_check_prog([value for _, value, _ in compared], [value for _, _, value in compared])
 
     def assert_consistent(self, repeat: int = 10, dynamic_symbolic_constraints: Constraints = None) -> None:

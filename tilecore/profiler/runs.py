@@ -35,11 +35,11 @@ def written_inputs(artifact: Artifact) -> list[tuple[int, str]]:
     return [(i, p.name) for i, p in enumerate(arguments) if isinstance(p, TensorParam) and "w" in p.access]
 
 
-def outputs_of(artifact: Artifact, made: Run) -> list[tuple[str, Any]]:
+def outputs_of(artifact: Artifact, run: Run) -> list[tuple[str, Any]]:
     """Everything that a run of the kernel gave: what it returned, then what it wrote in place, with names."""
     names = [artifact.params[index].name for index in artifact.out_idx]
-    returned = list(zip(names, made.returned, strict=True))
-    return returned + [(name, made.inputs[position]) for position, name in written_inputs(artifact)]
+    returned = list(zip(names, run.returned, strict=True))
+    return returned + [(name, run.inputs[position]) for position, name in written_inputs(artifact)]
 
 
 def pairs(artifact: Artifact, kernel: Run, reference: Run, inputs: Sequence[Any]) -> list[tuple[str, Any, Any]]:
@@ -49,27 +49,27 @@ def pairs(artifact: Artifact, kernel: Run, reference: Run, inputs: Sequence[Any]
     place as the kernel does. Arguments that only the kernel writes, such as scratch memory, are not compared.
     Raises ArgumentError when the two do not fit, or when the reference gives nothing.
     """
-    found = outputs_of(artifact, kernel)
+    outputs = outputs_of(artifact, kernel)
     returned = len(artifact.out_idx)
-    if reference.returned and len(reference.returned) == len(found):
-        return [(name, value, other) for (name, value), other in zip(found, reference.returned, strict=True)]
+    if reference.returned and len(reference.returned) == len(outputs):
+        return [(name, value, other) for (name, value), other in zip(outputs, reference.returned, strict=True)]
     if len(reference.returned) != returned:
-        names = ", ".join(name for name, _ in found)
+        names = ", ".join(name for name, _ in outputs)
         raise ArgumentError(
             f"the reference program for {artifact.name} returned {len(reference.returned)} tensors",
-            expected=f"{len(found)} ({names})" + ("" if returned else ", or none when it writes them in place"),
+            expected=f"{len(outputs)} ({names})" + ("" if returned else ", or none when it writes them in place"),
         )
-    made = [(name, value, other) for (name, value), other in zip(found, reference.returned, strict=False)]
+    compared = [(name, value, other) for (name, value), other in zip(outputs, reference.returned, strict=False)]
     for position, name in written_inputs(artifact):
         other = reference.inputs[position]
         if not _same_bits(other, inputs[position]):
-            made.append((name, kernel.inputs[position], other))
-    if not made:
+            compared.append((name, kernel.inputs[position], other))
+    if not compared:
         raise ArgumentError(
             f"the reference program for {artifact.name} returned nothing and changed none of its arguments",
-            expected=", ".join(name for name, _ in found) or "a kernel that writes something",
+            expected=", ".join(name for name, _ in outputs) or "a kernel that writes something",
         )
-    return made
+    return compared
 
 
 def _same_bits(left: Any, right: Any) -> bool:

@@ -35,29 +35,29 @@ class TensorSupplyType(Enum):
 def known_sizes(artifact: Artifact, constraints: Mapping[str, int] | None) -> dict[str, int]:
     """The values of the kernel's symbols; raises ArgumentError when some are not given."""
     wanted = [symbol.name for symbol in artifact.symbols]
-    given = {str(getattr(name, "name", name)): int(value) for name, value in (constraints or {}).items()}
+    sizes = {str(getattr(name, "name", name)): int(value) for name, value in (constraints or {}).items()}
     scalars = [p.name for p in artifact.params if isinstance(p, ScalarParam)]
-    missing = [name for name in wanted if name not in given]
-    unknown = [name for name in given if name not in wanted and name not in scalars]
+    missing = [name for name in wanted if name not in sizes]
+    unknown = [name for name in sizes if name not in wanted and name not in scalars]
     if missing or unknown:
         example = ", ".join(f'"{name}": 1024' for name in missing or wanted)
         raise ArgumentError(
             f"{artifact.name}: its sizes {', '.join(missing)} are known only at a call"
             if missing
             else f"{artifact.name} has no sizes {', '.join(unknown)}",
-            found=f"dynamic_symbolic_constraints={given}",
+            found=f"dynamic_symbolic_constraints={sizes}",
             expected=f"dynamic_symbolic_constraints={{{example}}}"
             if example
             else "no constraints: all sizes are fixed",
         )
-    return given
+    return sizes
 
 
 def sizes_of(artifact: Artifact, inputs: Sequence[Any]) -> dict[str, int]:
     """The values of the kernel's symbols, read from the arguments of a call; 1 for those that stand in outputs only."""
     arguments = iter(inputs)
     values = [None if i in artifact.out_idx else next(arguments) for i in range(len(artifact.params))]
-    found = {}
+    sizes = {}
     for symbol in artifact.symbols:
         kind, param, axis = symbol.source
         value = values[param]
@@ -67,8 +67,8 @@ def sizes_of(artifact: Artifact, inputs: Sequence[Any]) -> dict[str, int]:
             size = symbol.scale + symbol.offset
         else:
             size = int(value.shape[axis])
-        found[symbol.name] = (size - symbol.offset) // symbol.scale
-    return found
+        sizes[symbol.name] = (size - symbol.offset) // symbol.scale
+    return sizes
 
 
 def supply(

@@ -29,14 +29,14 @@ def write_package(name: str, folder: Path) -> list[Path]:
     checked_name(name)
     if folder.exists() and any(folder.iterdir()):
         raise ArgumentError(f"{folder} is there already", expected="a new or empty folder", hint="--into names another")
-    made = []
+    paths = []
     for template in sorted(TEMPLATES.rglob(f"*{SUFFIX}")):
         relative = str(template.relative_to(TEMPLATES)).removesuffix(SUFFIX)
         path = folder / _filled(relative, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_filled(template.read_text(), name))
-        made.append(path)
-    return made
+        paths.append(path)
+    return paths
 
 
 def _filled(text: str, name: str) -> str:

@@ -100,5 +100,5 @@ class SimulatedLaunch:
                 f"{entry.symbol}: the grid is no multiple of its clusters of {tuple(cluster)} blocks",
                 found=f"a grid of {grid} blocks",
             )
-        given = [*arguments, *self.further(entry, arguments, symbols)]
-        self.device.run(self.library, entry.symbol, grid, entry.threads, given, launch.shared_bytes, cluster=cluster)
+        values = [*arguments, *self.further(entry, arguments, symbols)]
+        self.device.run(self.library, entry.symbol, grid, entry.threads, values, launch.shared_bytes, cluster=cluster)

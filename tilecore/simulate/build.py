@@ -88,8 +88,8 @@ def content_key(compiler: HostCompiler, flags: Sequence[str], texts: Sequence[st
 
 def texts_digest(folder: Path) -> str:
     """A digest of all the sources and headers of a folder."""
-    found = sorted(p for p in folder.rglob("*") if p.suffix in (".h", ".hpp", ".inc", ".cpp", ".cuh"))
-    facts = [(path, path.stat()) for path in found]
+    paths = sorted(p for p in folder.rglob("*") if p.suffix in (".h", ".hpp", ".inc", ".cpp", ".cuh"))
+    facts = [(path, path.stat()) for path in paths]
     return _digest(folder, tuple((path, facts.st_mtime_ns, facts.st_size) for path, facts in facts))
 
 

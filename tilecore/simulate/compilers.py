@@ -40,11 +40,11 @@ class HostCompiler:
 def candidates() -> list[tuple[str, ...]]:
     """Commands in the order in which they are tried; CXX first."""
     own = os.environ.get("CXX", "").strip()
-    found = [tuple(shlex.split(own))] if own else []
-    found += [(path,) for name in _NAMES if (path := shutil.which(name))]
+    commands = [tuple(shlex.split(own))] if own else []
+    commands += [(path,) for name in _NAMES if (path := shutil.which(name))]
     if importlib.util.find_spec("ziglang") is not None:
-        found.append((sys.executable, "-m", "ziglang", "c++"))
-    return found
+        commands.append((sys.executable, "-m", "ziglang", "c++"))
+    return commands
 
 
 def find_compiler() -> HostCompiler:

@@ -115,8 +115,8 @@ def _extent(sizes: Sequence[int], what: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _seed(given: int | None) -> int:
-    return settings.simulate_seed() if given is None else given
+def _seed(seed: int | None) -> int:
+    return settings.simulate_seed() if seed is None else seed
 
 
 class _Launch:

@@ -16,10 +16,10 @@ def sections(data: bytes, wanted: set[str]) -> dict[str, bytes]:
     size, count, names_at = struct.unpack_from("<HHH", data, 0x3A)
     headers = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * size) for i in range(count)]
     names = data[headers[names_at][4] : headers[names_at][4] + headers[names_at][5]]
-    found = {}
+    sections_by_name = {}
     for header in headers:
         name = names[header[0] : names.index(b"\0", header[0])].decode()
         if name in wanted:
             body = data[header[4] : header[4] + header[5]]
-            found[name] = zlib.decompress(body[24:]) if header[2] & _COMPRESSED else body
-    return found
+            sections_by_name[name] = zlib.decompress(body[24:]) if header[2] & _COMPRESSED else body
+    return sections_by_name

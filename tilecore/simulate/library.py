@@ -58,8 +58,8 @@ class KernelLibrary:
     def user_line(self, line: int) -> str | None:
         """``file:line`` that the comment of a source line names, or the last one above it in the same function."""
         for text in reversed(self.lines[:line]):
-            if found := _PLACE.search(text):
-                return found[1]
+            if match := _PLACE.search(text):
+                return match[1]
             if text.startswith(('extern "C"', "}")):
                 return None
         return None

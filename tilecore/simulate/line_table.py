@@ -62,10 +62,10 @@ class LineTable:
     """Of one library. ``line_at(offset, file)``: offset from where the library is loaded."""
 
     def __init__(self, data: bytes) -> None:
-        found = sections(data, {".debug_line", ".debug_line_str", ".debug_str"})
-        self._strings = found.get(".debug_str", b""), found.get(".debug_line_str", b"")
+        debug_sections = sections(data, {".debug_line", ".debug_line_str", ".debug_str"})
+        self._strings = debug_sections.get(".debug_str", b""), debug_sections.get(".debug_line_str", b"")
         rows: list[tuple[int, str, int]] = []
-        reader = _Reader(found.get(".debug_line", b""))
+        reader = _Reader(debug_sections.get(".debug_line", b""))
         while reader.at < len(reader.data):
             program = self._header(reader)
             rows += _run(program)
@@ -152,8 +152,8 @@ def _run(program: _Program) -> list[tuple[int, str, int]]:
 
     def row(name: str | None = None) -> None:
         number = file - program.first_file
-        known = program.files[number] if 0 <= number < len(program.files) else "?"
-        rows.append((address, known if name is None else name, line))
+        path = program.files[number] if 0 <= number < len(program.files) else "?"
+        rows.append((address, path if name is None else name, line))
 
     while reader.at < program.end:
         opcode = reader.fixed(1)

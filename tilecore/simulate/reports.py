@@ -140,8 +140,8 @@ def bank_conflicts(lines: Sequence[Any], library: KernelLibrary) -> list[BankCon
         total[1] += entry.passes
         total[2] += entry.least_passes
         total[3] = max(total[3], entry.worst)
-    made = [BankConflict(line, *total) for line, total in totals.items()]
-    return sorted(made, key=lambda c: (c.least_passes - c.passes, c.line or 0))
+    conflicts = [BankConflict(line, *total) for line, total in totals.items()]
+    return sorted(conflicts, key=lambda c: (c.least_passes - c.passes, c.line or 0))
 
 
 class BankConflict:

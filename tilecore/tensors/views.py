@@ -208,16 +208,16 @@ def _numpy_view(array: Any) -> TensorView:
         raise UnreadableTensor(reason, ".filled(value), or .data with all of its elements")
     kind = array.dtype
     facts = FACTS.get(kind.name)
-    known = facts is not None and facts.bits >= 8
+    is_supported = facts is not None and facts.bits >= 8
     size = kind.itemsize
-    if known and not kind.isnative:
+    if is_supported and not kind.isnative:
         reason = "its bytes are in the other order than this machine's"
         raise UnreadableTensor(reason, '.astype(a.dtype.newbyteorder("="))')
-    if known and any(step % size for step in array.strides):
+    if is_supported and any(step % size for step in array.strides):
         raise UnreadableTensor(f"its strides {array.strides} are not whole elements of {size} bytes", ".copy()")
     address, read_only = array.__array_interface__["data"]
     strides = tuple(step // size if size else 0 for step in array.strides)
-    code = (*facts.dlpack, 1) if facts is not None and known else UNKNOWN
+    code = (*facts.dlpack, 1) if facts is not None and is_supported else UNKNOWN
     return TensorView(address, array.shape, strides, code, (dlpack.HOST, 0), "numpy", array, array, read_only)
 
 
@@ -232,20 +232,20 @@ def _dlpack_view(value: Any, stream: Callable[[int], int] | None) -> TensorView:
             capsule = value.__dlpack__(max_version=(dlpack.MAJOR, 0), **asked)
         except TypeError:  # made before version 1 of the protocol
             capsule = value.__dlpack__(**asked)
-        found = dlpack.read_capsule(capsule)
+        tensor = dlpack.read_capsule(capsule)
     except Exception as error:
         reason = f"{type(value).__name__}.__dlpack__ failed ({_first_line(error)})"
         raise UnreadableTensor(reason) from error
     return TensorView(
-        found.address,
-        found.shape,
-        found.strides,
-        found.dtype,
-        found.device,
+        tensor.address,
+        tensor.shape,
+        tensor.strides,
+        tensor.dtype,
+        tensor.device,
         "dlpack",
         value,
         (value, capsule),
-        found.read_only,
+        tensor.read_only,
     )
 
 

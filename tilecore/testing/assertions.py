@@ -35,7 +35,7 @@ def torch_assert_close(
     if check_stride and _strides(tensor_a) != _strides(tensor_b):
         strides = f"{_strides(tensor_a)} and {_strides(tensor_b)}"
         raise AssertionError(f"{base_name} and {ref_name} differ in strides: {strides}")
-    found = assert_close(
+    comparison = assert_close(
         tensor_a,
         tensor_b,
         Tolerance(rtol, atol, equal_nan),
@@ -45,7 +45,7 @@ def torch_assert_close(
         ref_name=ref_name,
     )
     if verbose:
-        print(f"{found.wrong} of {found.total} elements are not close")
+        print(f"{comparison.wrong} of {comparison.total} elements are not close")
     return True
 
 

@@ -46,13 +46,13 @@ def regression(prefixes: Iterable[str] = ("regression_",), verbose: bool = True)
     before = len(_recorded)
     for function in functions:
         function()
-    made = _recorded[before:]
+    results = _recorded[before:]
     del _recorded[before:]
     if verbose:
-        width = max([len(timing.name) for timing in made], default=0)
-        for timing in made:
+        width = max([len(timing.name) for timing in results], default=0)
+        for timing in results:
             print(f"{timing.name:<{width}}  {timing.latency:10.4f} ms")
-    return made
+    return results
 
 
 def _label(func: Callable[..., Any]) -> str:

@@ -125,12 +125,12 @@ def architecture_version(kind: str) -> tuple[int, int] | None:
     from tilecore.plugins import manager
 
     _, target = manager.resolve(kind)
-    found = re.search(r"(\d+)(?:\.(\d+))?", str(target.get("arch", "")))
-    if found is None:
+    match = re.search(r"(\d+)(?:\.(\d+))?", str(target.get("arch", "")))
+    if match is None:
         return None
-    if found[2] is not None:
-        return int(found[1]), int(found[2])
-    return divmod(int(found[1]), 10)
+    if match[2] is not None:
+        return int(match[1]), int(match[2])
+    return divmod(int(match[1]), 10)
 
 
 def _version_requirement(name: str, kind: str, mode: str | None) -> Any:
@@ -143,12 +143,12 @@ def _version_requirement(name: str, kind: str, mode: str | None) -> Any:
             reason = missing_target(kind, support_required)
             if reason is not None:
                 return reason
-            found = architecture_version(kind)
-            if found is None:
+            version = architecture_version(kind)
+            if version is None:
                 return f"the architecture of the {kind} device is not known"
-            if _COMPARE[mode](found, wanted):
+            if _COMPARE[mode](version, wanted):
                 return None
-            return f"the {kind} device has version {found[0]}.{found[1]}, not {mode} {wanted[0]}.{wanted[1]}"
+            return f"the {kind} device has version {version[0]}.{version[1]}, not {mode} {wanted[0]}.{wanted[1]}"
 
         return Requirement(f"{name}({major_version}, {minor_version})", missing)
 

@@ -210,12 +210,12 @@ class _Dot:
         return where
 
     def _start(self, m: Any, ni: Any, half: int, sums: Var | None) -> Expr:
-        known = constant(self.call.clear_accum)
+        clear = constant(self.call.clear_accum)
         old = BufferLoad(self.call.c.source, self._c(m, ni, half))
-        if known is None:
+        if clear is None:
             value = tirx.if_then_else(self.call.clear_accum, self._zero(), old)
         else:
-            value = self._zero() if known else old
+            value = self._zero() if clear else old
         if sums is None:
             return value
         return value - Broadcast(load(sums, [m]), LANES)

@@ -101,9 +101,9 @@ def host_machine() -> int | None:
 def find_external(name: str) -> int | None:
     """The address of a function of this process, libm or libgcc; None when there is none."""
     for library in _LIBRARIES:
-        found = _library(library)
-        if found is not None and hasattr(found, name):
-            return ctypes.cast(getattr(found, name), ctypes.c_void_p).value
+        address = _library(library)
+        if address is not None and hasattr(address, name):
+            return ctypes.cast(getattr(address, name), ctypes.c_void_p).value
     return None
 
 

@@ -62,7 +62,7 @@ def needs_low_addresses(elf: ElfObject) -> bool:
 def plan_layout(elf: ElfObject, page: int) -> Layout:
     """Code, constants and data on pages of their own; zeroed memory and common symbols stand with the data."""
     machine = relocator(elf.machine)
-    got = {r.symbol for r in elf.relocations if r.type in machine.NEEDS_GOT}
+    got_symbols = {r.symbol for r in elf.relocations if r.type in machine.NEEDS_GOT}
     stubs = {r.symbol for r in elf.relocations if r.type in machine.MAY_NEED_STUB}
     layout = Layout()
     at = 0
@@ -74,7 +74,7 @@ def plan_layout(elf: ElfObject, page: int) -> Layout:
             at += machine.STUB_BYTES * len(stubs)
         elif kind == CONSTANTS:
             layout.got = at = -(-at // 16) * 16
-            at += 8 * len(got)
+            at += 8 * len(got_symbols)
         layout.filled = max(layout.filled, at if at > start else 0)
         at = _place_sections(elf, layout, kind, at, zeroed=True)
         if kind == DATA:
@@ -141,14 +141,14 @@ class Linker:
 
     def exported(self) -> dict[str, int]:
         """Addresses of the symbols that the object defines; global ones go before local ones of the same name."""
-        found: dict[str, int] = {}
+        addresses: dict[str, int] = {}
         for local in (True, False):
             for number, symbol in enumerate(self.elf.symbols):
                 if symbol.is_local == local and symbol.name and symbol.section not in (UNDEFINED, ABSOLUTE):
                     address = self._defined(number, symbol)
                     if address is not None:
-                        found[symbol.name] = address
-        return found
+                        addresses[symbol.name] = address
+        return addresses
 
     def _find_symbols(self, numbers: set[int]) -> None:
         missing = []

@@ -159,7 +159,7 @@ def _symbols(view: memoryview, headers: list[_Header], sections: dict[int, Secti
         raise malformed("no symbol names")
     names = bytes(_slice(view, headers[table.link].offset, headers[table.link].size, "the symbol names"))
     raw = _slice(view, table.offset, table.size, "the symbols")
-    found = []
+    symbols = []
     for name_at, info, _, section, value, size in _SYMBOL.iter_unpack(raw):
         kind, binding = info & 15, info >> 4
         name = _text(names, name_at) if name_at else ""
@@ -175,22 +175,22 @@ def _symbols(view: memoryview, headers: list[_Header], sections: dict[int, Secti
             raise malformed(f"symbol {name} is in section {section} of {len(headers)}")
         if kind == _SECTION_SYMBOL and section in sections:
             name = sections[section].name
-        found.append(Symbol(name, binding == _WEAK, binding == _LOCAL, section, value, size))
-    return found
+        symbols.append(Symbol(name, binding == _WEAK, binding == _LOCAL, section, value, size))
+    return symbols
 
 
 def _relocations(view: memoryview, header: _Header, section: Section, symbols: int) -> list[Relocation]:
     if header.entry_size != _RELOCATION.size or header.size % _RELOCATION.size:
         raise malformed("relocations of an unknown size")
     raw = _slice(view, header.offset, header.size, f"the relocations of {section.name}")
-    found = []
+    relocations = []
     for offset, info, addend in _RELOCATION.iter_unpack(raw):
         if offset >= section.size or section.content is None:
             raise malformed(f"a relocation at {offset:#x} of section {section.name}, which has {section.size} bytes")
         if info >> 32 >= symbols:
             raise malformed(f"a relocation of symbol {info >> 32} of {symbols}")
-        found.append(Relocation(header.info, offset, info & 0xFFFFFFFF, info >> 32, addend))
-    return found
+        relocations.append(Relocation(header.info, offset, info & 0xFFFFFFFF, info >> 32, addend))
+    return relocations
 
 
 def _slice(view: memoryview, offset: int, size: int, what: str) -> memoryview:

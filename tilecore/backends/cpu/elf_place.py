@@ -20,10 +20,10 @@ class Record:
         cls.fields = tuple(cls.__annotations__)
 
     def __init__(self, *values: Any, **named: Any) -> None:
-        given = dict(zip(self.fields, values, strict=False)) | named
-        if given.keys() != set(self.fields) or len(values) + len(named) != len(self.fields):
+        fields = dict(zip(self.fields, values, strict=False)) | named
+        if fields.keys() != set(self.fields) or len(values) + len(named) != len(self.fields):
             raise TypeError(f"{type(self).__name__} takes {', '.join(self.fields)}")
-        self.__dict__.update(given)
+        self.__dict__.update(fields)
 
 
 class Place(Record):

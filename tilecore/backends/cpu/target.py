@@ -29,17 +29,17 @@ _EXTENSIONS = {
 @functools.lru_cache(maxsize=1)
 def _cpuinfo() -> dict[str, str]:
     """The first processor's entries of /proc/cpuinfo; empty where there is none."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             for line in file:
                 if not line.strip():
                     break
                 name, _, value = line.partition(":")
-                found[name.strip()] = value.strip()
+                fields[name.strip()] = value.strip()
     except OSError:
         pass
-    return found
+    return fields
 
 
 def host_features() -> tuple[str, ...]:

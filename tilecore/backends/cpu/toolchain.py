@@ -27,17 +27,17 @@ def llvm_target(target: Target) -> dict[str, Any]:
     """The TVM target that makes LLVM emit code for ``target``."""
     from tilecore.ir.nodes import tvm
 
-    made: dict[str, Any] = {"kind": "llvm", "opt-level": 3}
+    options: dict[str, Any] = {"kind": "llvm", "opt-level": 3}
     features = [f for f in str(target.get("features", "")).split(",") if f]
     attributes = [f"+{f}" for f in features]  # of a virtual machine's processor LLVM may guess one that has fewer
     if target.get("march") == "native" and _is_this_machine(target):
-        made["mcpu"] = tvm.target.codegen.llvm_get_system_cpu()
+        options["mcpu"] = tvm.target.codegen.llvm_get_system_cpu()
         bits = int(target.get("vector_bits") or 128)
         if bits == 512 and "avx512f" in features:
             attributes.append("-prefer-256-bit")
     if attributes:
-        made["mattr"] = attributes
-    return made
+        options["mattr"] = attributes
+    return options
 
 
 def _is_this_machine(target: Target) -> bool:

@@ -37,8 +37,8 @@ class Join:
 
     def ready(self, kind: ValueType, value: Value) -> Value:
         """``value`` in the type to join it in."""
-        made = value.astype(self.working(kind))
-        return quiet(made) if kind.is_float else made
+        converted = value.astype(self.working(kind))
+        return quiet(converted) if kind.is_float else converted
 
     def finish(self, kind: ValueType, value: Any) -> Value:
         """A joined value brought back to ``kind``."""
@@ -49,15 +49,17 @@ class Join:
         work = self.working(kind)
         first = work.type(self.identity(kind))
         ready = self.ready(kind, value)
-        made = self.ufunc(kind).reduce(ready, axis=axis, dtype=work, initial=first)
-        return moved(made, lambda: np.abs(ready).sum(axis=axis)) if self._is_rounded_sum(kind) else made
+        reduced = self.ufunc(kind).reduce(ready, axis=axis, dtype=work, initial=first)
+        return moved(reduced, lambda: np.abs(ready).sum(axis=axis)) if self._is_rounded_sum(kind) else reduced
 
     def accumulate(self, kind: ValueType, value: Any, axis: int) -> Any:
         """The running joins along ``axis``, each starting from the identity, in the working type."""
         work = self.working(kind)
         join, ready = self.ufunc(kind), self.ready(kind, value)
-        made = join(join.accumulate(ready, axis=axis, dtype=work), work.type(self.identity(kind)))
-        return moved(made, lambda: np.abs(ready).cumsum(axis=axis)) if self._is_rounded_sum(kind) else made
+        accumulated = join(join.accumulate(ready, axis=axis, dtype=work), work.type(self.identity(kind)))
+        return (
+            moved(accumulated, lambda: np.abs(ready).cumsum(axis=axis)) if self._is_rounded_sum(kind) else accumulated
+        )
 
     def pair(self, kind: ValueType, left: Value, right: Value) -> Value:
         return self.finish(kind, self.ufunc(kind)(self.ready(kind, left), self.ready(kind, right)))
@@ -66,8 +68,8 @@ class Join:
         """Runs of ``value`` that begin at ``starts``, joined, in the working type."""
         work = self.working(kind)
         ready = self.ready(kind, value)
-        made = self.ufunc(kind).reduceat(ready, starts, dtype=work)
-        return moved(made, lambda: np.add.reduceat(np.abs(ready), starts)) if self._is_rounded_sum(kind) else made
+        reduced = self.ufunc(kind).reduceat(ready, starts, dtype=work)
+        return moved(reduced, lambda: np.add.reduceat(np.abs(ready), starts)) if self._is_rounded_sum(kind) else reduced
 
     def _is_rounded_sum(self, kind: ValueType) -> bool:
         return self.floats is np.add and kind.is_float

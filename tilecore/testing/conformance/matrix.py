@@ -42,17 +42,17 @@ def matrix(reports: list[dict[str, Any]]) -> str:
 
 def joined(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Reports of one place and device, of runs that took different groups, as one. A later run of a group counts."""
-    found: dict[tuple[str, bool], dict[str, Any]] = {}
+    merged: dict[tuple[str, bool], dict[str, Any]] = {}
     for report in reports:
         key = (report["place"], report["simulated"])
-        if key not in found:
-            found[key] = report
+        if key not in merged:
+            merged[key] = report
             continue
-        was, again = found[key], report["groups"]
+        was, again = merged[key], report["groups"]
         levels = {**was["levels"], **report["levels"]}
         cases = [case for case in was["cases"] if case["group"] not in again]
         skipped = Counter(case["reason"] for case in (*cases, *report["cases"]) if case["outcome"] == "skipped")
-        found[key] = {
+        merged[key] = {
             **report,
             "levels": levels,
             "reached": reached(levels),
@@ -61,7 +61,7 @@ def joined(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "skipped": dict(skipped),
             "measured": {**was.get("measured", {}), **report.get("measured", {})},
         }
-    return list(found.values())
+    return list(merged.values())
 
 
 def title(report: dict[str, Any]) -> str:
@@ -77,17 +77,17 @@ def cell(counts: dict[str, int]) -> str:
 
 def numbers(table: str, reports: list[dict[str, Any]]) -> list[str]:
     """What cases measured, a row for each thing and a column for each backend that has it."""
-    found = [report["measured"][table] for report in reports]
-    rows = list(dict.fromkeys(row for measured in found for row in measured))
-    columns = list(dict.fromkeys(column for measured in found for row in measured.values() for column in row))
+    tables = [report["measured"][table] for report in reports]
+    rows = list(dict.fromkeys(row for measured in tables for row in measured))
+    columns = list(dict.fromkeys(column for measured in tables for row in measured.values() for column in row))
     head = ", ".join(columns) if len(columns) > 1 else ""
     lines = ["", f"## {table[:1].upper()}{table[1:]}", ""]
     lines += [
         f"| {head} | " + " | ".join(map(title, reports)) + " |",
-        "| " + " | ".join(["---"] * (len(found) + 1)) + " |",
+        "| " + " | ".join(["---"] * (len(tables) + 1)) + " |",
     ]
     for row in rows:
-        cells = [", ".join(number(measured.get(row, {}).get(column)) for column in columns) for measured in found]
+        cells = [", ".join(number(measured.get(row, {}).get(column)) for column in columns) for measured in tables]
         lines.append(f"| {row} | " + " | ".join(cells) + " |")
     return lines
 
@@ -98,12 +98,12 @@ def number(value: float | None) -> str:
 
 def reasons(report: dict[str, Any]) -> list[str]:
     """Why cases were skipped, and which are known to fail."""
-    known = [case for case in report["cases"] if case["outcome"] == "xfailed"]
-    if not known and not report["skipped"]:
+    expected_failures = [case for case in report["cases"] if case["outcome"] == "xfailed"]
+    if not expected_failures and not report["skipped"]:
         return []
     lines = ["", f"## {title(report)}", ""]
     lines += [f"- {count} skipped: {reason}" for reason, count in sorted(report["skipped"].items())]
-    return lines + [f"- known to fail: `{case['name']}`: {case['reason']}" for case in known]
+    return lines + [f"- known to fail: `{case['name']}`: {case['reason']}" for case in expected_failures]
 
 
 def main(paths: list[str]) -> int:

@@ -24,9 +24,9 @@ class Place(str):
     backend: str | None
 
     def __new__(cls, target: str, backend: str | None = None) -> Place:
-        made = super().__new__(cls, target)
-        made.backend = backend
-        return made
+        place = super().__new__(cls, target)
+        place.backend = backend
+        return place
 
     def __eq__(self, other: object) -> bool:
         """As a text the target alone; pytest keeps what is equal, so that places tell their backends apart."""
@@ -69,14 +69,14 @@ def places() -> list[Place]:
     asked = os.environ.get(VARIABLE, "")
     if asked:
         return [place(words) for words in asked.split(",")]
-    found = []
+    listed = []
     for kind in manager.kinds():
         try:
-            found += list(_of_kind(kind))
+            listed += list(_of_kind(kind))
         except PluginError as error:
             warnings.warn(f"no case is run on {kind}: {error.message}", PluginWarning, stacklevel=2)
     for_some = [one for one, _ in _further()]
-    return [one for one in found if one not in for_some]
+    return [one for one in listed if one not in for_some]
 
 
 def further(group: str) -> list[Place]:

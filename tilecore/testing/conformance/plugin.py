@@ -42,8 +42,8 @@ def is_case(path: Any) -> bool:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "target" in metafunc.fixturenames and is_case(metafunc.module.__file__):
-        found = [*asked(metafunc.config), *further(group_of(metafunc.module.__file__))]
-        metafunc.parametrize("target", found, ids=[one.words for one in found], scope="session")
+        targets = [*asked(metafunc.config), *further(group_of(metafunc.module.__file__))]
+        metafunc.parametrize("target", targets, ids=[one.words for one in targets], scope="session")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -61,10 +61,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         is_tried &= part.has(group_of(item.path), name_without_place(item), where, names)
         (left if is_tried else taken).append(item)
         if where is not None:
-            known = known_failure(item, where)
-            if known is not None:
-                runs = not known.startswith("crash")
-                item.add_marker(pytest.mark.xfail(reason=known, strict=not kit.COMPILE_ONLY, run=runs))
+            reason = known_failure(item, where)
+            if reason is not None:
+                runs = not reason.startswith("crash")
+                item.add_marker(pytest.mark.xfail(reason=reason, strict=not kit.COMPILE_ONLY, run=runs))
     if taken:
         config.hook.pytest_deselected(items=taken)
         items[:] = left
@@ -77,8 +77,8 @@ def group_of(file: Any) -> str:
 
 def place_of(item: pytest.Item) -> Place | None:
     call = getattr(item, "callspec", None)
-    found = None if call is None else call.params.get("target")
-    return found if isinstance(found, Place) else None
+    place = None if call is None else call.params.get("target")
+    return place if isinstance(place, Place) else None
 
 
 def level_of(item: pytest.Item) -> int:
@@ -90,10 +90,10 @@ def known_failure(item: pytest.Item, where: Place) -> str | None:
     """Why the backend expects this case to fail. One that cannot say it fails a case of registration."""
     backend, target = manager.resolve(str(where))
     try:
-        name, known = case_name(item.nodeid), backend.target.known_failures(target)
+        name, failures = case_name(item.nodeid), backend.target.known_failures(target)
     except PluginError:
         return None
-    return next((why for pattern, why in known.items() if fnmatch.fnmatchcase(name, pattern)), None)
+    return next((why for pattern, why in failures.items() if fnmatch.fnmatchcase(name, pattern)), None)
 
 
 def case_name(nodeid: str) -> str:
@@ -137,11 +137,11 @@ def _private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    made = yield
+    report = yield
     where = place_of(item)
     if is_case(item.path) and where is not None:
-        made.user_properties.append(("tilecore", [where.words, where.is_simulated, level_of(item)]))
-    return made
+        report.user_properties.append(("tilecore", [where.words, where.is_simulated, level_of(item)]))
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
@@ -157,11 +157,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         _note(_config, report)
 
 
-def _note(config: pytest.Config, made: pytest.TestReport) -> None:
-    found: Any = next((value for name, value in made.user_properties if name == "tilecore"), None)
-    if found is None or (made.when != "call" and made.passed):
+def _note(config: pytest.Config, case_report: pytest.TestReport) -> None:
+    recorded: Any = next((value for name, value in case_report.user_properties if name == "tilecore"), None)
+    if recorded is None or (case_report.when != "call" and case_report.passed):
         return
-    words, simulated, level = found
+    words, simulated, level = recorded
     if level == 2 and config.getoption("--conform-level") < 2:
         level = 1
     elif level == 2 and not simulated:
@@ -169,27 +169,27 @@ def _note(config: pytest.Config, made: pytest.TestReport) -> None:
     reports = config.stash[REPORTS]
     if words not in reports:
         reports[words] = report.Report(words, simulated, _facts(words))
-    group = group_of(made.nodeid.partition("::")[0])
-    outcome, reason = _outcome(made)
+    group = group_of(case_report.nodeid.partition("::")[0])
+    outcome, reason = _outcome(case_report)
     reports[words].cases.append(
-        report.Case(case_name(made.nodeid), group, level, outcome, reason, round(made.duration, 3))
+        report.Case(case_name(case_report.nodeid), group, level, outcome, reason, round(case_report.duration, 3))
     )
     measured: Any
-    for name, measured in made.user_properties:
+    for name, measured in case_report.user_properties:
         if name == report.MEASURED:
             reports[words].measure(*measured)
 
 
-def _outcome(made: pytest.TestReport) -> tuple[str, str]:
-    expected = getattr(made, "wasxfail", None)
+def _outcome(report: pytest.TestReport) -> tuple[str, str]:
+    expected = getattr(report, "wasxfail", None)
     if expected is not None:
-        return ("xfailed" if made.skipped else "xpassed"), str(expected)
-    if made.skipped:
-        _, _, why = made.longrepr if isinstance(made.longrepr, tuple) else ("", 0, str(made.longrepr))
+        return ("xfailed" if report.skipped else "xpassed"), str(expected)
+    if report.skipped:
+        _, _, why = report.longrepr if isinstance(report.longrepr, tuple) else ("", 0, str(report.longrepr))
         return "skipped", why.removeprefix("Skipped: ")
-    if made.failed:
-        crash = getattr(made.longrepr, "reprcrash", None)
-        words = str(made.longrepr).strip().splitlines()[-1:] if crash is None else crash.message.splitlines()
+    if report.failed:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        words = str(report.longrepr).strip().splitlines()[-1:] if crash is None else crash.message.splitlines()
         return "failed", " ".join(words)[:300]
     return "passed", ""
 
@@ -231,10 +231,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if _is_worker(config):
         return
     reports = list(config.stash[REPORTS].values())
-    for made in reports:
-        made.interrupted = not config.stash.get(ENDED, False)
+    for case_report in reports:
+        case_report.interrupted = not config.stash.get(ENDED, False)
         terminalreporter.section("conformance")
-        terminalreporter.write_line(report.table(made))
+        terminalreporter.write_line(report.table(case_report))
     path = config.getoption("--conform-report")
     if path is not None and reports:
         report.write(path, reports)

@@ -59,24 +59,24 @@ class Report:
     def levels(self) -> dict[int, str]:
         """Each level that was tried: "passed", "failed", or "skipped" where no case could run. One holds if all of its
         cases and those below do; "unfinished", where some of them may not have run."""
-        found: dict[int, str] = {}
+        levels: dict[int, str] = {}
         failed = False
         for level in sorted({case.level for case in self.cases}):
             outcomes = {case.outcome for case in self.cases if case.level == level}
             failed = failed or bool(outcomes & {"failed", "xpassed"})
             passed = "skipped" if outcomes == {"skipped"} else "passed"
-            found[level] = "failed" if failed else "unfinished" if self.interrupted else passed
-        return found
+            levels[level] = "failed" if failed else "unfinished" if self.interrupted else passed
+        return levels
 
     def reached(self) -> int:
         """The highest level that holds; -1 for none."""
         return reached(self.levels())
 
     def groups(self) -> dict[str, Counter[str]]:
-        found: dict[str, Counter[str]] = {}
+        groups: dict[str, Counter[str]] = {}
         for case in self.cases:
-            found.setdefault(case.group, Counter())[case.outcome] += 1
-        return dict(sorted(found.items()))
+            groups.setdefault(case.group, Counter())[case.outcome] += 1
+        return dict(sorted(groups.items()))
 
     def data(self) -> dict[str, Any]:
         return {
@@ -112,7 +112,7 @@ def table(report: Report) -> str:
     skipped = Counter(case.reason for case in report.cases if case.outcome == "skipped")
     if skipped:
         lines += ["", "skipped:", *(f"{count:5} {reason}" for reason, count in skipped.most_common())]
-    known = [case for case in report.cases if case.outcome == "xfailed"]
-    if known:
-        lines += ["", "known to fail:", *(f"  {case.name}: {case.reason}" for case in known)]
+    expected_failures = [case for case in report.cases if case.outcome == "xfailed"]
+    if expected_failures:
+        lines += ["", "known to fail:", *(f"  {case.name}: {case.reason}" for case in expected_failures)]
     return "\n".join(lines)

@@ -101,11 +101,11 @@ class Scope:
     def tile(self, shape: tuple[str, ...], dtype: str, scope: str = "", cap: float = 0) -> Buffer:
         """A new buffer on chip, mostly made at the kernel's beginning."""
         scope = scope or self.rng.choice(("shared", "shared", "fragment"))
-        made = Buffer(self.world.fresh(scope[0]), shape, dtype, scope, cap or self.world.cap(dtype))
+        tile = Buffer(self.world.fresh(scope[0]), shape, dtype, scope, cap or self.world.cap(dtype))
         at_top = self.depth == 0 or self.rng.random() < 0.8
-        (self.top if at_top else self.body).append(Alloc(made))
-        self.tiles.append(made)
-        return made
+        (self.top if at_top else self.body).append(Alloc(tile))
+        self.tiles.append(tile)
+        return tile
 
     def known(self, shape: tuple[str, ...] | None = None, scopes: tuple[str, ...] = ()) -> list[Buffer]:
         """Tiles that hold values."""
@@ -134,8 +134,8 @@ class Scope:
         )
         yield below
         hoisted = {statement.buffer.name for statement in top if isinstance(statement, Alloc)}
-        known = {tile.name for tile in self.tiles}
-        self.tiles.extend(t for t in below.tiles if t.name not in known and t.name in hoisted)
+        names = {tile.name for tile in self.tiles}
+        self.tiles.extend(t for t in below.tiles if t.name not in names and t.name in hoisted)
         if certain:
             self.ready |= {name for name in below.ready if name in hoisted or name in self.ready}
 
@@ -158,10 +158,10 @@ class Scope:
         same = [b for b in fitting if b.dtype == dtype]
         if same or (fitting and len(world.params) >= MANY):
             return self.rng.choice(same or fitting)
-        made = Buffer(world.fresh("X"), whole, self.fitting(dtype, whole), "global", 0)
-        made = replace(made, cap=self.input_cap(made.dtype), form=world.form())
-        world.params.append(made)
-        return made
+        tensor = Buffer(world.fresh("X"), whole, self.fitting(dtype, whole), "global", 0)
+        tensor = replace(tensor, cap=self.input_cap(tensor.dtype), form=world.form())
+        world.params.append(tensor)
+        return tensor
 
     def fitting(self, dtype: str, whole: tuple[str, ...]) -> str:
         """The type, or one of whole bytes where the last axis of a tensor has no even number of elements."""
@@ -171,12 +171,12 @@ class Scope:
 
     def scalar(self, dtype: str, cap: float) -> Buffer:
         """A parameter that is a number."""
-        known = [p for p in self.world.params if p.scope == "scalar" and p.dtype == dtype and p.cap == cap]
-        if known:
-            return self.rng.choice(known)
-        made = Buffer(self.world.fresh("n"), (), dtype, "scalar", cap)
-        self.world.params.append(made)
-        return made
+        scalars = [p for p in self.world.params if p.scope == "scalar" and p.dtype == dtype and p.cap == cap]
+        if scalars:
+            return self.rng.choice(scalars)
+        scalar = Buffer(self.world.fresh("n"), (), dtype, "scalar", cap)
+        self.world.params.append(scalar)
+        return scalar
 
     def several(self, count: int) -> None:
         """Some statements, of random kinds."""

@@ -82,11 +82,11 @@ def _exhausted(program: Program, step: Step, interesting: Interesting, effort: E
             seen.add(tidied)
             effort.attempts -= 1
             try:
-                found = interesting(tidied)
+                failure = interesting(tidied)
             except OutOfTime:
                 effort.attempts = 0
                 return program
-            if found:
+            if failure:
                 program, again = tidied, True
                 break
     return program
@@ -102,8 +102,8 @@ def tidy(program: Program) -> Program:
                 program = replaced(program, path, ())
         used = names_in(program.kernels)
         for path, node in reversed(list(parts(program))):
-            made = node.buffer.name if isinstance(node, (Alloc, View)) else getattr(node, "name", "")
-            if isinstance(node, (Alloc, View, Let)) and made not in used:
+            buffer_name = node.buffer.name if isinstance(node, (Alloc, View)) else getattr(node, "name", "")
+            if isinstance(node, (Alloc, View, Let)) and buffer_name not in used:
                 program = replaced(program, path, ())
         params = tuple(p for p in program.params if p.name in used)
         spaces = tuple(w for w in program.workspaces if w.name in used)
@@ -120,26 +120,26 @@ def tidy(program: Program) -> Program:
 
 def is_whole(program: Program) -> bool:
     """Is everything made before it is spoken of?"""
-    known = {name for name, _ in program.sizes} | {b.name for b in (*program.params, *program.workspaces)}
-    return bool(program.params) and all(_knows(kernel.body, known | set(kernel.names)) for kernel in program.kernels)
+    names = {name for name, _ in program.sizes} | {b.name for b in (*program.params, *program.workspaces)}
+    return bool(program.params) and all(_knows(kernel.body, names | set(kernel.names)) for kernel in program.kernels)
 
 
-def _knows(body: tuple, known: set[str]) -> bool:
-    known = set(known)
+def _knows(body: tuple, names: set[str]) -> bool:
+    names = set(names)
     for statement in body:
         if isinstance(statement, (Alloc, View)):
-            known.add(statement.buffer.name)
-        inner = known | set(statement.names) if isinstance(statement, Loop) else known
+            names.add(statement.buffer.name)
+        inner = names | set(statement.names) if isinstance(statement, Loop) else names
         bodies = [vars(statement).get(name, ()) for name in ("body", "then", "orelse")]
         if not all(_knows(part, inner) for part in bodies):
             return False
-        if isinstance(statement, While) and not names_in((Name(statement.name), statement.most)) <= known:
+        if isinstance(statement, While) and not names_in((Name(statement.name), statement.most)) <= names:
             return False
-        if not isinstance(statement, (Loop, While, If)) and not names_in(statement) <= known:
+        if not isinstance(statement, (Loop, While, If)) and not names_in(statement) <= names:
             return False
         if isinstance(statement, Let):
-            known.add(statement.name)
-        if isinstance(statement, If) and not names_in(statement.condition) <= known:
+            names.add(statement.name)
+        if isinstance(statement, If) and not names_in(statement.condition) <= names:
             return False
     return True
 

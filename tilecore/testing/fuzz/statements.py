@@ -16,9 +16,9 @@ MOST_ELEMENTS = 4096
 
 def shape_of(scope: Scope, axes: int = 0) -> tuple[str, ...]:
     """Tile sizes, each once, of a tile that is not too large."""
-    known = list(dict.fromkeys([*scope.axes, "E"]))
+    extents = list(dict.fromkeys([*scope.axes, "E"]))
     while True:
-        shape = tuple(scope.rng.sample(known, min(axes or scope.rng.choice((1, 2, 2, 2, 3)), len(known))))
+        shape = tuple(scope.rng.sample(extents, min(axes or scope.rng.choice((1, 2, 2, 2, 3)), len(extents))))
         if scope.world.elements(shape) <= MOST_ELEMENTS:
             return shape
         axes = max(1, len(shape) - 1)
@@ -26,18 +26,18 @@ def shape_of(scope: Scope, axes: int = 0) -> tuple[str, ...]:
 
 def have(scope: Scope, shape: tuple[str, ...], dtype: str = "", scopes: tuple[str, ...] = ()) -> Buffer:
     """A tile of this shape that holds values; made where there is none."""
-    known = [t for t in scope.known(shape, scopes) if not dtype or t.dtype == dtype]
-    if known and scope.rng.random() < 0.8:
-        return scope.rng.choice(known)
+    tiles = [t for t in scope.known(shape, scopes) if not dtype or t.dtype == dtype]
+    if tiles and scope.rng.random() < 0.8:
+        return scope.rng.choice(tiles)
     dtype = dtype or scope.world.dtype()
-    made = scope.tile(shape, dtype, scope.rng.choice(scopes) if scopes else "")
+    tile = scope.tile(shape, dtype, scope.rng.choice(scopes) if scopes else "")
     if scope.rng.random() < 0.75:
-        load_into(scope, made)
+        load_into(scope, tile)
     else:
         nest = Nest(scope, shape)
-        scope.emit(nest.loop(*nest.stores([made])))
-        scope.ready.add(made.name)
-    return made
+        scope.emit(nest.loop(*nest.stores([tile])))
+        scope.ready.add(tile.name)
+    return tile
 
 
 def load_into(scope: Scope, tile: Buffer) -> None:
@@ -84,8 +84,8 @@ def parallel(scope: Scope) -> None:
     shape = shape_of(scope)
     nest = Nest(scope, shape)
     kind = scope.rng.random()
-    known = [t for t in scope.known() if set(t.shape) == set(shape) and t.scope != "local" and t.name not in scope.room]
-    target = scope.rng.choice(known) if known and kind < 0.6 else scope.tile(shape, scope.world.dtype())
+    tiles = [t for t in scope.known() if set(t.shape) == set(shape) and t.scope != "local" and t.name not in scope.room]
+    target = scope.rng.choice(tiles) if tiles and kind < 0.6 else scope.tile(shape, scope.world.dtype())
     if target.name in scope.ready and kind < 0.25:
         scope.emit(nest.loop(*nest.conditional(target)))
         return
@@ -137,8 +137,8 @@ def transpose(scope: Scope) -> None:
 
 
 def fill(scope: Scope) -> None:
-    known = [t for t in scope.tiles if t.scope != "local"]
-    target = scope.rng.choice(known) if known else scope.tile(shape_of(scope), scope.world.dtype())
+    tiles = [t for t in scope.tiles if t.scope != "local"]
+    target = scope.rng.choice(tiles) if tiles else scope.tile(shape_of(scope), scope.world.dtype())
     if scope.rng.random() < 0.5:
         scope.emit(Tile("clear", (Name(target.name),)))
     else:
@@ -273,13 +273,13 @@ def reduce(scope: Scope) -> None:
     shape = tuple(name for axis, name in enumerate(source.shape) if axis != dim)
     if rng.random() < 0.1 and adds and is_integer(dtype):
         dtype = "int32"
-    known = [t for t in scope.known(shape) if t.dtype == dtype and scope.room.get(t.name, 0) >= grown]
-    clear = not (known and rng.random() < 0.5)
+    tiles = [t for t in scope.known(shape) if t.dtype == dtype and scope.room.get(t.name, 0) >= grown]
+    clear = not (tiles and rng.random() < 0.5)
     if clear:
         target = scope.tile(shape, dtype, rng.choice(("fragment", "fragment", "shared")), cap=limit(dtype) / 2)
         scope.room[target.name] = target.cap
     else:
-        target = rng.choice(known)
+        target = rng.choice(tiles)
     scope.room[target.name] = scope.room.get(target.name, 0.0) - grown
     options: tuple[tuple[str, object], ...] = (("dim", dim if rng.random() < 0.5 else dim - len(source.shape)),)
     if not clear:
@@ -323,11 +323,11 @@ def reducer(scope: Scope) -> None:
     cap = 64.0 if dtype == "float32" else limit(dtype)
     name = scope.world.fresh("r")
     total = cap * scope.world.elements(shape) if dtype == "float32" else cap
-    made = Buffer(name, (kept,), dtype, "reducer", total)
+    buffer = Buffer(name, (kept,), dtype, "reducer", total)
     value = nest.maker().stored(dtype, cap, nest.depth)
     target = scope.tile((kept,), dtype, "fragment", cap=total)
     scope.emit(
-        Alloc(made),
+        Alloc(buffer),
         Tile("reducer_init", (Name(name),)),
         nest.loop(Assign(Load(name, nest.index((kept,))), value.expr, "+=")),
         Tile("finalize_reducer", (Name(name), Name(target.name))),

@@ -24,11 +24,11 @@ def reducer(scope: Scope) -> None:
     cap = 64.0 if dtype == "float32" else limit(dtype)
     name = scope.world.fresh("r")
     total = cap * scope.world.elements(shape) if dtype == "float32" else cap
-    made = Buffer(name, (kept,), dtype, "reducer", total)
+    buffer = Buffer(name, (kept,), dtype, "reducer", total)
     value = nest.maker().stored(dtype, cap, nest.depth)
     target = scope.tile((kept,), dtype, "fragment", cap=total)
     scope.emit(
-        Alloc(made),
+        Alloc(buffer),
         Tile("reducer_init", (Name(name),)),
         nest.loop(Assign(Load(name, nest.index((kept,))), value.expr, "+=")),
         Tile("finalize_reducer", (Name(name), Name(target.name))),
@@ -50,29 +50,29 @@ def atomic(scope: Scope) -> None:
     if rng.random() < 0.5:
         source = have(scope, shape_of(scope), dtype)
         whole = tuple(scope.place(name)[0] for name in source.shape)
-        made = Buffer(world.fresh("Z"), whole, dtype, "global", world.cap(dtype))
+        tensor = Buffer(world.fresh("Z"), whole, dtype, "global", world.cap(dtype))
         if not scope.world.exact and kind not in ("max", "min") and is_float(dtype):
             kind = "max"
         if is_float(dtype) and kind == "add" and source.cap * scope.blocks * scope.trips > limit(dtype) / 4:
             return
-        scope.emit(Tile(f"atomic_{kind}", (Load(made.name, scope.base(source.shape)), Name(source.name))))
+        scope.emit(Tile(f"atomic_{kind}", (Load(tensor.name, scope.base(source.shape)), Name(source.name))))
     else:
         shape = shape_of(scope, rng.choice((1, 2)))
         nest = Nest(scope, shape)
         cap = 16.0 if is_float(dtype) else limit(dtype)
-        made = Buffer(world.fresh("H"), ("E",), dtype, "global", world.cap(dtype))
+        tensor = Buffer(world.fresh("H"), ("E",), dtype, "global", world.cap(dtype))
         maker = nest.maker()
         value = maker.stored(dtype, cap, nest.depth)
         if value.smooth and kind == "add":
             kind = "max"
         if is_float(dtype) and kind == "add" and cap * world.elements(shape) * scope.blocks * scope.trips > 2**22:
             return
-        element = Load(made.name, (Op("%", (maker.index(nest.depth), Name("E"))),))
+        element = Load(tensor.name, (Op("%", (maker.index(nest.depth), Name("E"))),))
         operand = Op("cast", (value.expr,), dtype)
         scope.emit(nest.loop(Tile(f"atomic_{kind}", (element, operand))))
-    world.params.append(made)
-    world.written[made.name] = scope.kernel
-    world.atomics[made.name] = kind
+    world.params.append(tensor)
+    world.written[tensor.name] = scope.kernel
+    world.atomics[tensor.name] = kind
 
 
 def histogram(scope: Scope) -> None:
@@ -84,10 +84,10 @@ def histogram(scope: Scope) -> None:
     nest = Nest(scope, shape_of(scope, rng.choice((1, 2))))
     dtype = rng.choice(able)
     kind = rng.choice(("add", "add", "add", "max", "or", "xor"))
-    made = scope.tile(("E",), dtype, "shared", cap=limit(dtype))
-    scope.emit(Tile("clear", (Name(made.name),)))
+    tile = scope.tile(("E",), dtype, "shared", cap=limit(dtype))
+    scope.emit(Tile("clear", (Name(tile.name),)))
     maker = nest.maker()
     at = Op("%", (maker.index(nest.depth), Name("E")))
     value = Op("cast", (maker.stored(dtype, limit(dtype), nest.depth).expr,), dtype)
-    scope.emit(nest.loop(Tile(f"atomic_{kind}", (Load(made.name, (at,)), value))))
-    scope.ready.add(made.name)
+    scope.emit(nest.loop(Tile(f"atomic_{kind}", (Load(tile.name, (at,)), value))))
+    scope.ready.add(tile.name)

@@ -37,5 +37,5 @@ def joined(a: str, b: str) -> str:
 
 def sum_type(a: str, b: str) -> str:
     """The same for sums and products, which of bools are int32."""
-    found = joined(a, b)
-    return "int32" if found == "bool" else found
+    joined_type = joined(a, b)
+    return "int32" if joined_type == "bool" else joined_type

@@ -41,9 +41,9 @@ def wrapped(fn: Function, value: Value) -> Value:
 
 def _product(emit: Expressions, node: Any) -> Value:
     """A product that is rounded by itself: LLVM, as TVM sets it up, would merge it with a sum that it gets into."""
-    made = factor(emit, node)
-    is_exact = not is_float(made.dtype) or is_narrow(made.dtype) or negated(node) is not None
-    return made if is_exact else fenced(emit.fn, made)
+    product = factor(emit, node)
+    is_exact = not is_float(product.dtype) or is_narrow(product.dtype) or negated(node) is not None
+    return product if is_exact else fenced(emit.fn, product)
 
 
 def fenced(fn: Function, value: Value) -> Value:
@@ -77,9 +77,9 @@ def _is_harmless(divisor: Any) -> bool:
     name = type(divisor).__name__
     if name == "Broadcast":
         return _is_harmless(divisor.value)
-    known = constant(divisor)
-    if known is not None:
-        return known not in (0, -1)
+    value = constant(divisor)
+    if value is not None:
+        return value not in (0, -1)
     if name == "Max" and any(_is_positive(side) for side in (divisor.a, divisor.b)):
         return True
     return _is_positive(divisor)

@@ -72,9 +72,9 @@ def _branch(emit: Expressions, condition: Value, then: Any, orelse: Any) -> Valu
     sides = []
     for label, side in ((yes, then), (no, orelse)):
         fn.label(label)
-        made = side if isinstance(side, Value) else emit.lazy(side)
-        text = narrow(fn, made) if is_narrow(made.dtype) else made.text
-        sides.append((made, text, fn.block))
+        value = side if isinstance(side, Value) else emit.lazy(side)
+        text = narrow(fn, value) if is_narrow(value.dtype) else value.text
+        sides.append((value, text, fn.block))
         fn.jump(end)
     fn.label(end)
     (a, first, from_yes), (_, second, from_no) = sides

@@ -52,8 +52,8 @@ def convert(fn: Function, value: Value, target: str) -> Value:
         text = _resize_float(fn, value, target)
         if not is_narrow(target):
             return Value(text, target, lanes)
-        made = Value(text, target, lanes)
-        raw = narrow(fn, made)
+        converted = Value(text, target, lanes)
+        raw = narrow(fn, converted)
         return Value("", target, lanes, raw)
     if target == "bool":
         word = "fcmp une" if is_float(source) else "icmp ne"
@@ -64,8 +64,8 @@ def convert(fn: Function, value: Value, target: str) -> Value:
         if target == "bfloat16" and FACTS[source].bits >= 32:  # a float32 would round before; the others end below that
             wide = Value(fn.op(f"{word} {value.type} {value.text} to {vector('double', lanes)}"), "float64", lanes)
             return Value("", target, lanes, narrow(fn, Value(single_to_odd(fn, wide), target, lanes)))
-        made = Value(fn.op(f"{word} {value.type} {value.text} to {to}"), target, lanes)
-        return made if not is_narrow(target) else Value("", target, lanes, narrow(fn, made))
+        converted = Value(fn.op(f"{word} {value.type} {value.text} to {to}"), target, lanes)
+        return converted if not is_narrow(target) else Value("", target, lanes, narrow(fn, converted))
     if is_float(source):
         word = "fptosi" if is_signed(target) else "fptoui"
         return _limited(fn, intrinsics.saturating(fn, word, value, target))

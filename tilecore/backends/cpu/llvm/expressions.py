@@ -33,8 +33,8 @@ class Expressions:
 
     def value(self, node: Expr) -> Value:
         """The value of ``node`` in its computed form."""
-        made = self.lazy(node)
-        return widen(self.fn, made) if not made.text else made
+        value = self.lazy(node)
+        return widen(self.fn, value) if not value.text else value
 
     def lazy(self, node: Expr) -> Value:
         """As :meth:`value`, but a narrow float may be in its stored form only."""
@@ -62,8 +62,8 @@ class Expressions:
         return literal(float(node.value), *split(dtype_of(node)))
 
     def _var(self, node: Var) -> Value:
-        known = self.env[node]  # its other form, once made, is not there on every way from here: a copy gets it
-        return Value(known.text, known.dtype, known.lanes, known.raw)
+        value = self.env[node]  # its other form, once made, is not there on every way from here: a copy gets it
+        return Value(value.text, value.dtype, value.lanes, value.raw)
 
     def _ramp(self, node: Any) -> Value:
         return self.fn.ramp(self.value(node.base), self.value(node.stride), int(node.lanes))
@@ -156,8 +156,8 @@ class Expressions:
         handler = _CALLS.get(name)
         if handler is not None:
             return handler(self, node)
-        made = mathematics.function(self, name, node)
-        return made if made is not None else refuse(node)
+        result = mathematics.function(self, name, node)
+        return result if result is not None else refuse(node)
 
     def _raw_load(self, node: Call) -> Value:
         element = node.args[0]

@@ -52,8 +52,8 @@ def call(fn: Function, name: str, args: list[Value]) -> Value:
 
 def saturating(fn: Function, word: str, value: Value, target: str) -> Value:
     """Float to integer: truncated, out of range to the nearest limit, NaN to 0."""
-    made = Value("", target, value.lanes)
-    name = f"llvm.{word}.sat.{overload(made)}.{overload(value)}"
-    fn.module.declare(name, f"{made.type} {{}}({value.type})")
-    made.text = fn.op(f"call {made.type} @{name}({value.type} {value.text})")
-    return made
+    result = Value("", target, value.lanes)
+    name = f"llvm.{word}.sat.{overload(result)}.{overload(value)}"
+    fn.module.declare(name, f"{result.type} {{}}({value.type})")
+    result.text = fn.op(f"call {result.type} @{name}({value.type} {value.text})")
+    return result

@@ -36,12 +36,12 @@ def function(emit: Expressions, name: str, node: Any) -> Value | None:
     if not is_float(kind):
         return intrinsic(emit.fn, "abs", args, "i1 false") if name == "abs" else None
     if name in NAMES:
-        made = call(emit.fn, name, args)
+        result = call(emit.fn, name, args)
     elif name in polynomials.FUNCTIONS and computed(kind) == "float":
-        made = polynomials.emit(emit.fn, name, args[0])
+        result = polynomials.emit(emit.fn, name, args[0])
     else:
-        made = _library(emit.fn, name, args)
-    return Value(made.text, kind, made.lanes)
+        result = _library(emit.fn, name, args)
+    return Value(result.text, kind, result.lanes)
 
 
 def _library(fn: Function, name: str, args: list[Value]) -> Value:

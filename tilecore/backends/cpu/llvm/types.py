@@ -18,18 +18,18 @@ _COMPUTED = {"float64": "double", "bool": "i1"}
 
 def stored(dtype: str) -> str:
     """LLVM type of one element in memory."""
-    known = _STORED.get(dtype)
-    if known:
-        return known
+    name = _STORED.get(dtype)
+    if name:
+        return name
     facts = FACTS[dtype]
     return "i8" if facts.bits < 8 or facts.kind == "float" else f"i{facts.bits}"
 
 
 def computed(dtype: str) -> str:
     """LLVM type of one element in a register."""
-    known = _COMPUTED.get(dtype)
-    if known:
-        return known
+    name = _COMPUTED.get(dtype)
+    if name:
+        return name
     facts = FACTS[dtype]
     if facts.kind == "float":
         return "float"

@@ -148,8 +148,8 @@ class Compiled(Exception):
 def lacking(func: Any, target: str) -> None:
     """Skips what needs something that the target does not declare."""
     backend, resolved = manager.resolve(target)
-    known = backend.target.capabilities(resolved)
-    missing = next((need for need in needs(func.ir) if not need.is_met(known)), None)
+    capabilities = backend.target.capabilities(resolved)
+    missing = next((need for need in needs(func.ir) if not need.is_met(capabilities)), None)
     if missing is not None:
         pytest.skip(f"not declared: {missing}")
 

@@ -34,20 +34,20 @@ def shortest(*calls: Call, wait: Call) -> list[float]:
     """Seconds of each call: in every round one measurement of each, and the shortest of them, as whatever else the
     machine does only adds."""
     counts = [how_often(call, wait) for call in calls]
-    found = [float("inf")] * len(calls)
+    shortest_times = [float("inf")] * len(calls)
     start, rounds = time.perf_counter(), 0
     while rounds < ROUNDS or time.perf_counter() - start < LONG:
         times = (seconds(call, wait, often) for call, often in zip(calls, counts, strict=True))
-        found = [min(pair) for pair in zip(found, times, strict=True)]
+        shortest_times = [min(pair) for pair in zip(shortest_times, times, strict=True)]
         rounds += 1
-    return found
+    return shortest_times
 
 
 def best(measure: Callable[[], float], floor: float) -> float:
     """The largest of a few measurements, up to the first that reaches the floor."""
-    found = 0.0
+    best_ratio = 0.0
     for _ in range(ATTEMPTS):
-        found = max(found, measure())
-        if found >= floor:
+        best_ratio = max(best_ratio, measure())
+        if best_ratio >= floor:
             break
-    return found
+    return best_ratio

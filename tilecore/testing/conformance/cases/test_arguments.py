@@ -172,8 +172,8 @@ def test_tensors_of_another_device(target):
 @pytest.mark.parametrize("count", [0, 1, 2, 4, 5])
 def test_too_few_and_too_many(target, count):
     kernel = kernel_of("scaled", target)
-    given = [placed(kernel, out()) for _ in range(count)]
-    refused(kernel, r"scaled\(\) takes 3 arguments \(A, B, s\), \d w", *given, written=given)
+    arguments = [placed(kernel, out()) for _ in range(count)]
+    refused(kernel, r"scaled\(\) takes 3 arguments \(A, B, s\), \d w", *arguments, written=arguments)
     works(kernel)
 
 

@@ -96,16 +96,16 @@ def test_other_processes(target, tmp_path):
     program = PROGRAM.replace("SIZE", str(size))
     before = entries()
     both = [start(program, str(target), PYTHONPATH=path) for _ in range(2)]
-    found = [json.loads(finish(process)) for process in both]
+    reports = [json.loads(finish(process)) for process in both]
     assert len(entries() - before) == 1, "they disagree on the kernel's key"
-    assert [one["from_cache"] for one in found] != [True, True], "nobody compiled it"
-    found.append(json.loads(finish(start(program, str(target), PYTHONPATH=path))))
-    assert found[2]["from_cache"]
-    assert found[2]["heavy"] == [], "a kernel from the cache needs no TVM"
-    assert all(one["right"] for one in found)
+    assert [one["from_cache"] for one in reports] != [True, True], "nobody compiled it"
+    reports.append(json.loads(finish(start(program, str(target), PYTHONPATH=path))))
+    assert reports[2]["from_cache"]
+    assert reports[2]["heavy"] == [], "a kernel from the cache needs no TVM"
+    assert all(one["right"] for one in reports)
     mine = load(tmp_path).factory(str(target))(size)
     assert mine.from_cache
-    assert {digest(checked(mine))} == {one["source"] for one in found}
+    assert {digest(checked(mine))} == {one["source"] for one in reports}
 
 
 def test_what_changed_is_another_entry(target, tmp_path):
@@ -162,9 +162,9 @@ DAMAGES = {
 
 
 def test_damaged_entries_are_compiled_anew(target, tmp_path):
-    made = load(tmp_path).made(102)
+    reloaded = load(tmp_path).made(102)
     before = entries()
-    source = digest(checked(compiled(made, target)))
+    source = digest(checked(compiled(reloaded, target)))
     (entry,) = entries() - before
     for name, damage in DAMAGES.items():
         entry.chmod(0o600)
@@ -173,6 +173,6 @@ def test_damaged_entries_are_compiled_anew(target, tmp_path):
             forget()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                kernel = tilecore.compile(made, target=str(target))
+                kernel = tilecore.compile(reloaded, target=str(target))
             assert kernel.from_cache == is_known, f"{name}: {'not written anew' if is_known else 'taken'}"
             assert digest(checked(kernel)) == source

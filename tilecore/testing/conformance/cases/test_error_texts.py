@@ -217,8 +217,8 @@ def test_tiles_of_a_copy(target, shape):
 
         tilecore.compile(kernel, target=str(target))
 
-    found = ", ".join(map(str, shape))
-    refused(attempt, LanguageError, "shapes differ", f"tile[{found}]", "X[4, 5]", line="T.copy(")
+    extents = ", ".join(map(str, shape))
+    refused(attempt, LanguageError, "shapes differ", f"tile[{extents}]", "X[4, 5]", line="T.copy(")
 
 
 # -- what the caller of the compiler asks for ------------------------------------------------------------------------

@@ -27,10 +27,10 @@ def needs_exact(target):
 
 def run(kernel, target, *args):
     """The last array, as the target and as the interpreter write it."""
-    made, meant = copies(args), copies(args)
-    compiled(kernel, target)(*made)
+    results, meant = copies(args), copies(args)
+    compiled(kernel, target)(*results)
     interpret(kernel.ir, *meant)
-    return made[-1], meant[-1]
+    return results[-1], meant[-1]
 
 
 def element_of(a, b, c, i):
@@ -91,13 +91,13 @@ def three(dtype, seed):
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("made", [in_parallel, one_by_one, in_fragments])
-def test_random_expressions(target, made, dtype, seed):
+def test_random_expressions(target, kernel_of, dtype, seed):
     needs_exact(target)
-    rng = np.random.default_rng([SEED, seed, len(made.__name__), len(dtype)])
+    rng = np.random.default_rng([SEED, seed, len(kernel_of.__name__), len(dtype)])
     trees = [random_tree(rng, ["A", "B", "C"], 3) for _ in range(12)]
     args = three(dtype, seed)
     leaves = dict(zip("ABC", args, strict=True))
-    got, meant = run(made(trees, dtype), target, *args, zeros(dtype, (len(trees), N)))
+    got, meant = run(kernel_of(trees, dtype), target, *args, zeros(dtype, (len(trees), N)))
     for number, tree in enumerate(trees):
         want = evaluate(tree, leaves, dtype)
         equal_bits(meant[number], want, f"the interpreter, {tree}")

@@ -127,7 +127,7 @@ def test_layouts_can_be_drawn(target, name):
     kernel = bare(compiled(KERNELS[name], target))
     if kernel.backend.lowering.family != "simt":
         pytest.skip("no layouts are inferred: its blocks have no threads")
-    found = kernel.layouts()
-    assert set(found) & {"product": {"a", "b", "c"}, "rows": {"x", "most"}}[name], sorted(found)
-    for buffer in found:
+    pictures = kernel.layouts()
+    assert set(pictures) & {"product": {"a", "b", "c"}, "rows": {"x", "most"}}[name], sorted(pictures)
+    for buffer in pictures:
         assert buffer in str(kernel.layout(buffer))

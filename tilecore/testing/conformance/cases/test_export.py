@@ -88,10 +88,10 @@ print(json.dumps([repr(kernel), digest(kernel), b.tolist()]))
 def test_a_process_without_a_compiler_loads_and_runs_it(target, tmp_path):
     kernel = kernel_of("plain", target)
     path = kernel.export(tmp_path / "plain.tck", simulation=True)
-    words, source, made = json.loads(run(PROGRAM, str(path), json.dumps(A.tolist())))
+    words, source, result = json.loads(run(PROGRAM, str(path), json.dumps(A.tolist())))
     assert words == repr(kernel)
     assert source == hashlib.sha256(kernel.get_kernel_source().encode()).hexdigest()
-    same(np.array(made, np.float32), A * 2)
+    same(np.array(result, np.float32), A * 2)
 
 
 def test_files_that_are_no_kernels(target, tmp_path):

@@ -27,12 +27,12 @@ def trees(kind: str, depth: int) -> st.SearchStrategy:
 
 def leaves(kind: str) -> list[st.SearchStrategy]:
     index = st.tuples(st.sampled_from([1, 2, 5, N - 1]), st.integers(0, N - 1))
-    found = [st.tuples(st.just("load"), st.just(kind), index)]
+    strategies = [st.tuples(st.just("load"), st.just(kind), index)]
     if kind == "bool":
-        return [*found, st.tuples(st.just("const"), st.just(kind), st.booleans())]
+        return [*strategies, st.tuples(st.just("const"), st.just(kind), st.booleans())]
     low = 0 if kind.startswith("u") else -9
     return [
-        *found,
+        *strategies,
         st.tuples(st.just("const"), st.just(kind), st.integers(low, 9)),
         st.tuples(st.just("position"), st.just(kind)),
     ]
@@ -51,16 +51,16 @@ def inner(kind: str, depth: int) -> list[st.SearchStrategy]:
             lambda k: node(["<", "<=", ">", ">=", "==", "!="], trees(k, depth), trees(k, depth))
         )
         return [choice, compared, node(["and", "or"], *of("bool", "bool")), node(["not"], *of("bool"))]
-    made = [choice, node(["+", "-", "*", "max", "min"], *of(kind, kind))]
+    strategies = [choice, node(["+", "-", "*", "max", "min"], *of(kind, kind))]
     if kind in INTEGERS:
-        made.append(node(["//", "%", "&", "|", "^"], *of(kind, kind)))
-        made.append(node(["<<", ">>"], trees(kind, depth), st.integers(0, 7)))
-        made.append(st.sampled_from(INTEGERS).flatmap(lambda k: node(["cast"], trees(k, depth))))
-        made.append(node(["~"], *of(kind)))
+        strategies.append(node(["//", "%", "&", "|", "^"], *of(kind, kind)))
+        strategies.append(node(["<<", ">>"], trees(kind, depth), st.integers(0, 7)))
+        strategies.append(st.sampled_from(INTEGERS).flatmap(lambda k: node(["cast"], trees(k, depth))))
+        strategies.append(node(["~"], *of(kind)))
     else:
-        made.append(node(["neg", "abs", "half"], *of(kind)))
-        made.append(st.sampled_from([*FLOATS, "int8"]).flatmap(lambda k: node(["cast"], trees(k, depth))))
-    return made
+        strategies.append(node(["neg", "abs", "half"], *of(kind)))
+        strategies.append(st.sampled_from([*FLOATS, "int8"]).flatmap(lambda k: node(["cast"], trees(k, depth))))
+    return strategies
 
 
 def build(tree, arrays, i):
@@ -148,13 +148,13 @@ def kernel_of(jobs, serial):
 
 
 def inputs():
-    made = []
+    arrays = []
     for seed, kind in enumerate(KINDS):
         if kind in FLOATS:
-            made.append(np.random.default_rng(seed).integers(-9, 10, N).astype(element(kind)))
+            arrays.append(np.random.default_rng(seed).integers(-9, 10, N).astype(element(kind)))
         else:
-            made.append(sample(kind, N, seed))
-    return made
+            arrays.append(sample(kind, N, seed))
+    return arrays
 
 
 jobs = st.lists(

@@ -47,9 +47,9 @@ def expected(x):
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_on_the_target(target, dtype, form):
     x = every_value(dtype)
-    made = zeros("bool", (3, len(x)))
-    compiled(kernel_of(dtype, len(x), form), target)(x, made)
-    np.testing.assert_array_equal(made, expected(x))
+    flags = zeros("bool", (3, len(x)))
+    compiled(kernel_of(dtype, len(x), form), target)(x, flags)
+    np.testing.assert_array_equal(flags, expected(x))
 
 
 @pytest.mark.parametrize("form", ["vectors", "branches"])
@@ -58,9 +58,9 @@ def test_in_the_interpreter(dtype, form):
     x = every_value(dtype)
     if form == "branches":  # in sequence, which is slow: what differs in the high bits
         x = x[:: max(1, len(x) // 1024)].copy()
-    made = zeros("bool", (3, len(x)))
-    interpret(kernel_of(dtype, len(x), form), x, made)
-    np.testing.assert_array_equal(made, expected(x))
+    flags = zeros("bool", (3, len(x)))
+    interpret(kernel_of(dtype, len(x), form), x, flags)
+    np.testing.assert_array_equal(flags, expected(x))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
@@ -84,15 +84,15 @@ def test_what_holds_of_integers_alone(target, dtype):
 
     x = np.resize([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.25], n).astype(element(dtype))
     run = compiled(kernel, target)
-    made, said = zeros(dtype, (6, n)), zeros("bool", (2, n))
-    run(x, 0.0, made, said)
+    values, said = zeros(dtype, (6, n)), zeros("bool", (2, n))
+    run(x, 0.0, values, said)
     with np.errstate(all="ignore"):
         zero = np.zeros(1, x.dtype)
         want = np.stack([x - x, x / x, x * zero, x + zero, zero - x, -x])
     if has_feature(target, "approximate_math"):
-        close(made[1], want[1])
-        made[1] = np.where(np.isfinite(wide(want[1])), want[1], made[1])
-    np.testing.assert_array_equal(wide(made), wide(want))
+        close(values[1], want[1])
+        values[1] = np.where(np.isfinite(wide(want[1])), want[1], values[1])
+    np.testing.assert_array_equal(wide(values), wide(want))
     signs = ~np.isnan(wide(want))
-    np.testing.assert_array_equal(np.signbit(wide(made))[signs], np.signbit(wide(want))[signs], "of zeros too")
+    np.testing.assert_array_equal(np.signbit(wide(values))[signs], np.signbit(wide(want))[signs], "of zeros too")
     np.testing.assert_array_equal(said, np.stack([x == x, x != x]))

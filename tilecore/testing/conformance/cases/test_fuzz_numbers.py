@@ -182,8 +182,8 @@ def test_constants_beyond_a_type_become_what_values_do(target, dtype, sign):
             for place in [0, 1, 2, 3, 4, 5, 6, 7]:
                 Y[1, place] = T.cast(T.cast(sign * numbers[place], "float64"), dtype)
 
-    made = check(kernel, target, sign * np.array(numbers), zeros(dtype, (2, 8)))
-    np.testing.assert_array_equal(*made[1].astype(np.float64))
+    results = check(kernel, target, sign * np.array(numbers), zeros(dtype, (2, 8)))
+    np.testing.assert_array_equal(*results[1].astype(np.float64))
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])

@@ -174,10 +174,17 @@ def test_scalar_parameters(target):
             for q in T.Parallel(4):
                 X[q] = X[q] * i + e + T.cast(k, "float32")
 
-    given = [SCALARS[kind] for kind in kinds]
-    args = [*given[:4], sample("float32", 4), *given[4:], zeros("int64", 7), zeros("uint64", 2), zeros("float64", 6)]
+    scalars = [SCALARS[kind] for kind in kinds]
+    args = [
+        *scalars[:4],
+        sample("float32", 4),
+        *scalars[4:],
+        zeros("int64", 7),
+        zeros("uint64", 2),
+        zeros("float64", 6),
+    ]
     *_, integers, unsigned, floats = check(kernel, target, *args, compare=close)
-    assert integers.tolist() == given[:7]
+    assert integers.tolist() == scalars[:7]
     assert unsigned.tolist() == [2**64 - 1, 1]
     want = [np.array(v).astype(element(k)).astype(np.float64) for k, v in list(SCALARS.items())[8:14]]
     same(floats, np.array(want))

@@ -33,10 +33,10 @@ LAYOUTS = {
 
 def layouts_in(kernel):
     """What explain() says of buffers' layouts: {name: [texts]}."""
-    found = {}
+    layouts = {}
     for row in kernel.explain().data.get("layouts", ()):
-        found.setdefault(row["buffer"], []).append(row["layout"])
-    return found
+        layouts.setdefault(row["buffer"], []).append(row["layout"])
+    return layouts
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -384,8 +384,8 @@ def test_timing(target):
 
 
 def test_lower(target):
-    made = tilecore.lower(adder(), target=target)
-    assert "add" in made.kernel_source
+    lowered = tilecore.lower(adder(), target=target)
+    assert "add" in lowered.kernel_source
 
 
 def test_autotune(target):
@@ -404,5 +404,5 @@ def test_autotune(target):
 
     tuner = AutoTuner.from_kernel(lambda block: adder(100, block), [{"block": 16}, {"block": 32}])
     tuner.set_compile_args(out_idx=-1, target=target)
-    found = tuner.set_profile_args(warmup=1, rep=1, ref_prog=lambda a: a + 1).run(warmup=1, rep=1, timeout=60)
-    assert found.config["block"] in (16, 32)
+    best = tuner.set_profile_args(warmup=1, rep=1, ref_prog=lambda a: a + 1).run(warmup=1, rep=1, timeout=60)
+    assert best.config["block"] in (16, 32)

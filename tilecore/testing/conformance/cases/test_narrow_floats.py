@@ -51,8 +51,8 @@ def test_looking_at_a_product_or_sum_rounds_it(target, dtype, form):
     with np.errstate(over="ignore"):
         product = (x.astype(np.float32) * y.astype(np.float32)).astype(element(dtype))
     x[7], y[7] = np.nan, 1
-    made = check(kernel, target, x, y, product, zeros("bool", (5, n)), zeros("float32", (2, n)), zeros("int32", n))
-    assert made[3][3].sum() > n // 2, "a product is the product that memory holds"
+    results = check(kernel, target, x, y, product, zeros("bool", (5, n)), zeros("float32", (2, n)), zeros("int32", n))
+    assert results[3][3].sum() > n // 2, "a product is the product that memory holds"
 
 
 @pytest.mark.parametrize("positive", [0, 1])

@@ -58,10 +58,10 @@ def test_a_time_on_a_simulator_comes_with_a_warning(target):
     kernel = once("summed", target, target.backend, -1)
     inputs = kernel.get_profiler()._get_inputs()
     for bench in (kernel.get_profiler().do_bench, lambda **how: do_bench(lambda: kernel(*inputs), **how)):
-        with warnings.catch_warnings(record=True) as given:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             bench(warmup=0, rep=1)
-        said = [str(one.message) for one in given if one.category is ProfilerWarning]
+        said = [str(one.message) for one in caught if one.category is ProfilerWarning]
         assert len(said) == (kernel.adapter.largest_run() is not None)
         assert all(f'"{kernel.adapter.name}" is a simulator' in text for text in said)
 
@@ -103,8 +103,8 @@ def test_calls_are_made(target):
 def test_sizes_of_the_call(target):
     profiler = profiler_of("sized", target, -1, TensorSupplyType.One)
     for size in (1, 5):
-        made = profiler.run_once(dynamic_symbolic_constraints={"m": size})
-        same(read(made), np.full((size, 8), 2, np.float32))
+        outputs = profiler.run_once(dynamic_symbolic_constraints={"m": size})
+        same(read(outputs), np.full((size, 8), 2, np.float32))
         profiler.assert_allclose(lambda a: a + 1, dynamic_symbolic_constraints={"m": size})
     with pytest.raises(ArgumentError, match="its sizes m are known only at a call"):
         profiler.do_bench()
@@ -132,16 +132,16 @@ def test_inputs_of_every_type(target):
     """Of each element type that is declared the profiler makes tensors that the kernel takes, of varied values."""
     backend, resolved = manager.resolve(str(target))
     declared = backend.target.capabilities(resolved).dtypes
-    known = [dtype for dtype in DTYPES if not declared or dtype in declared]
-    for start in range(0, len(known), 4):
-        four = (known[start : start + 4] * 4)[:4]
+    supported = [dtype for dtype in DTYPES if not declared or dtype in declared]
+    for start in range(0, len(supported), 4):
+        four = (supported[start : start + 4] * 4)[:4]
         kernel = bare(compiled(moving(*four), target, out_idx=[4, 5, 6, 7]))
         profiler = kernel.get_profiler()
         inputs = profiler._get_inputs()
-        made = kernel(*inputs)
+        results = kernel(*inputs)
         kernel.adapter.synchronize()
-        for dtype, given, result in zip(four, inputs, made, strict=True):
-            values = given.tolist()
+        for dtype, argument, result in zip(four, inputs, results, strict=True):
+            values = argument.tolist()
             assert result.tolist() == values, dtype
             assert len(set(values)) > 1, f"the inputs of {dtype} are all {values[0]}"
         ones = kernel.get_profiler(TensorSupplyType.One).run_once()

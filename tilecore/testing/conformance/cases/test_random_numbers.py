@@ -27,23 +27,23 @@ def philox(counter, key):
 def words(seed, sequence, start, count):
     seed, sequence = seed % 2**64, sequence % 2**64
     key = (seed & MASK, seed >> 32)
-    found = []
+    outputs = []
     for p in range(start, start + count):
         block = p // 4
-        found.append(philox((block & MASK, block >> 32, sequence & MASK, sequence >> 32), key)[p % 4])
-    return np.array(found, np.uint32)
+        outputs.append(philox((block & MASK, block >> 32, sequence & MASK, sequence >> 32), key)[p % 4])
+    return np.array(outputs, np.uint32)
 
 
 def test_the_reference_gives_the_known_answers():
     """The test vectors that come with the authors' library."""
     ones = [MASK] * 6
     pi = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344, 0xA4093822, 0x299F31D0]
-    known = [
+    published = [
         ([0] * 6, "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
         (ones, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
         (pi, "d16cfe09 94fdcceb 5001e420 24126ea1"),
     ]
-    for numbers, want in known:
+    for numbers, want in published:
         assert " ".join(f"{w:08x}" for w in philox(numbers[:4], numbers[4:])) == want
 
 

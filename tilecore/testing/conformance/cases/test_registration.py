@@ -92,10 +92,10 @@ def test_aliases_lead_to_the_kind(target):
 def test_is_a_device_here(target):
     backend, _ = joined(target)
     start = time.perf_counter()
-    found = backend.target.detect()
+    presence = backend.target.detect()
     assert time.perf_counter() - start < 5
-    assert isinstance(found, Presence)
-    assert found.detail.strip(), "what was looked for, and where"
+    assert isinstance(presence, Presence)
+    assert presence.detail.strip(), "what was looked for, and where"
 
 
 def test_execution_backends(target):
@@ -112,9 +112,9 @@ def test_execution_backends(target):
 
 def test_toolchain_says_what_it_looks_for(target):
     backend, resolved = joined(target)
-    for found in backend.toolchain.find():
-        assert isinstance(found, Found)
-        assert found.present or found.fix, f"{found.name} is missing, and nothing says what to do"
+    for tool in backend.toolchain.find():
+        assert isinstance(tool, Found)
+        assert tool.present or tool.fix, f"{tool.name} is missing, and nothing says what to do"
     assert backend.toolchain.version(resolved) == backend.toolchain.version(resolved)
 
 

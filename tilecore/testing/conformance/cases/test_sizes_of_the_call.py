@@ -65,8 +65,8 @@ def test_expressions_of_several_sizes(target):
     built = compiled(kernel, target)
     for m, n, k in ((1, 1, 1), (3, 5, 2), (2, 8, 7)):
         a, b = sample("int32", (m, n)), sample("int32", k)
-        made = rerun(built, kernel, a, b, zeros("int32", m * n + k), zeros("int32", (m + 1, -(-n // 2))))
-        assert (made[2] == np.concatenate([a.ravel(), b])).all()
+        results = rerun(built, kernel, a, b, zeros("int32", m * n + k), zeros("int32", (m + 1, -(-n // 2))))
+        assert (results[2] == np.concatenate([a.ravel(), b])).all()
     with pytest.raises(ArgumentError, match=r"C.shape\[0\] is 9, expected \(m \* n\) \+ k = 8"):
         built(zeros("int32", (2, 3)), zeros("int32", 2), zeros("int32", 9), zeros("int32", (3, 2)))
 

@@ -35,9 +35,9 @@ def held(request, record_property, target):
         pytest.skip("a simulated device has no speed")
 
     def held(what, measure, floor):
-        found = best(measure, floor)
-        record_property(MEASURED, [TABLE, f"{what} (floor {floor:g})", "", float(f"{found:.3g}")])
-        assert found >= floor, f"{what}: {found:.3g}, and not {floor:g}"
+        best_ratio = best(measure, floor)
+        record_property(MEASURED, [TABLE, f"{what} (floor {floor:g})", "", float(f"{best_ratio:.3g}")])
+        assert best_ratio >= floor, f"{what}: {best_ratio:.3g}, and not {floor:g}"
 
     return held
 
