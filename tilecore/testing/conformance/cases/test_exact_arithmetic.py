@@ -90,7 +90,7 @@ def three(dtype, seed):
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("made", [in_parallel, one_by_one, in_fragments])
+@pytest.mark.parametrize("kernel_of", [in_parallel, one_by_one, in_fragments])
 def test_random_expressions(target, kernel_of, dtype, seed):
     needs_exact(target)
     rng = np.random.default_rng([SEED, seed, len(kernel_of.__name__), len(dtype)])
