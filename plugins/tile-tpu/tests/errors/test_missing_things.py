@@ -40,7 +40,7 @@ def own_cache(monkeypatch, tmp_path):
         ("tpu -cores=9", ["bm1690 does not have 9 cores", "1 to 8; 0: all of them"]),
         ("tpu -chip=bm1688 -cores=3", ["bm1688 does not have 3 cores", "1 to 2"]),
         ("tpu -cores=-1", ["bm1690 does not have -1 cores"]),
-        ("tpu -cores=many", ["'cores'", "is an integer", "'many'"]),
+        ("tpu -cores=many", ["'cores'", "must be an integer", "'many'"]),
         ("tpu -lanes=3", ["has no attribute 'lanes'", "-chip (chip to compile for"]),
     ],
 )

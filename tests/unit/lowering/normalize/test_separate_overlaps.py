@@ -96,7 +96,7 @@ def test_the_refusal_names_the_operation_as_the_language_does(name):
             else:
                 T.atomic_add(A[1:M, :], A[0 : M - 1, :])
 
-    with pytest.raises(UnsupportedError, match=rf"T\.{name} reads and writes one buffer"):
+    with pytest.raises(UnsupportedError, match=rf"T\.{name} reads and writes the same buffer"):
         lowered(kernel, "separate_overlaps")
 
 
