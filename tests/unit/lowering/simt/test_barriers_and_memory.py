@@ -10,6 +10,7 @@ from tilecore.ir.nodes import IfThenElse
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.add_branch_barriers import FEATURE
 from tilecore.lowering.simt.insert_barriers import collect_barriers
+from tilecore.lowering.simt.state import AliasedParameters
 
 from .kit import CAPABILITIES, calls, lowered, same_results
 
@@ -130,7 +131,7 @@ def test_parameters_that_may_be_one_tensor_are_found_whatever_else_needs_the_bar
 
     count, env = barriers(kernel)
     assert count == 1
-    assert env.facts["may_alias"] == {"A", "B"}
+    assert env.state(AliasedParameters).names == {"A", "B"}
 
 
 @pytest.mark.parametrize("closed", [False, True])

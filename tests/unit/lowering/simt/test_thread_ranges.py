@@ -16,6 +16,7 @@ from tilecore.ir.thread_ranges import ThreadRange, for_threads, has_ranges, rang
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.note_ranges import HINT
+from tilecore.lowering.simt.state import InferredLayouts
 from tilecore.tracing.builder import current
 
 from .kit import calls, lowered
@@ -63,7 +64,7 @@ def test_each_role_is_partitioned_over_its_threads():
     assert ranges_in(func.body) == [ThreadRange(0, 64), ThreadRange(64, 128)]
     (held,) = [row for row in env.report["layouts"] if row["buffer"] == "f"]
     assert "128" in str(held)
-    assert env.facts["inferred"][0].fragments.popitem()[1].threads == 128
+    assert env.state(InferredLayouts).by_kernel[0].fragments.popitem()[1].threads == 128
 
 
 def test_operations_know_how_many_do_them():
