@@ -13,7 +13,7 @@ from tile_tpu.lowering.frames import NotTensor
 from tile_tpu.lowering.ops.gather import gather_rows
 from tile_tpu.lowering.ops.work import Work
 from tile_tpu.lowering.regions import region_view
-from tile_tpu.lowering.tensorize import LAYOUTS
+from tile_tpu.lowering.state import TileLayouts
 
 from tilecore.ir.nodes import tirx
 
@@ -28,7 +28,7 @@ def prepared(count: int, size: int, columns: int, index: np.ndarray):
     out = bench.buffer(np.zeros((count, columns)), "float32", written=False)
     rows = bench.buffer(index.astype("int32"), "int32", LANE)
     src = View(tensor, 0, 0, (1, 1, size, columns), (0, 0, columns, 1))
-    views = [region_view(region(b), bench.env.facts[LAYOUTS]).view for b in (out, rows)]
+    views = [region_view(region(b), bench.env.state(TileLayouts).by_tile).view for b in (out, rows)]
     return bench, source, out, views[0], src, views[1]
 
 

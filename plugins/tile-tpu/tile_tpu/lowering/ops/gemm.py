@@ -12,6 +12,7 @@ from tile_tpu.ir.views import View
 from tile_tpu.lowering.ops import byte_products, float_splits
 from tile_tpu.lowering.ops.matrix_products import Product, add_or_put, multiply, only_if
 from tile_tpu.lowering.ops.work import Work, known_shape, view_of, why_no_view, work_of
+from tile_tpu.lowering.state import TileLayouts
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
@@ -154,4 +155,4 @@ def _bytes(work: Work, call: TileCall, a: View, b: View, result: View) -> None:
     _put(work, total, result)
 
 
-IMPLEMENTATIONS = (TileOpImpl("gemm", "matrix unit", lower_gemm, declines, priority=10),)
+IMPLEMENTATIONS = (TileOpImpl("gemm", "matrix unit", lower_gemm, declines, priority=10, needs=(TileLayouts,)),)

@@ -9,7 +9,7 @@ from tile_tpu.ir.views import View
 from tile_tpu.lowering.emitter import Emitter
 from tile_tpu.lowering.frames import Frame
 from tile_tpu.lowering.regions import NoView, region_view, settled
-from tile_tpu.lowering.tensorize import LAYOUTS
+from tile_tpu.lowering.state import TileLayouts
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.ir.analyzer import Analyzer
@@ -66,7 +66,7 @@ def work_of(call: TileCall, env: PassEnv) -> Work:
 
 def view_of(region: TensorRegion, env: PassEnv) -> View:
     """Raises NoView."""
-    return region_view(region, env.facts[LAYOUTS]).view
+    return region_view(region, env.state(TileLayouts).by_tile).view
 
 
 def why_no_view(env: PassEnv, *regions: TensorRegion) -> str | None:
@@ -74,7 +74,7 @@ def why_no_view(env: PassEnv, *regions: TensorRegion) -> str | None:
     chip = chip_of(env.target)
     if any(chip.lacks(dtype_of(region.source)) for region in regions):
         return f"{chip.name} does not support fp8"
-    if LAYOUTS not in env.facts:
+    if env.find_state(TileLayouts) is None:
         return "tiles have no layouts"
     for region in regions:
         try:
