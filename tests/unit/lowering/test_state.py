@@ -194,11 +194,11 @@ def test_a_former_key_is_a_field_of_state(key, kind, name, value):
 def test_a_former_key_that_is_not_published_is_missing():
     env = environment()
     assert "layouts" not in env.facts
-    with pytest.warns(DeprecationWarning), pytest.raises(KeyError):
+    with pytest.warns(DeprecationWarning, match="env.facts"), pytest.raises(KeyError):
         env.facts["layouts"]
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="env.facts"):
         assert env.facts.get("layouts", "none") == "none"
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="env.facts"):
         env.facts.setdefault("shared_alignment", {})["a"] = 1024
     assert env.state(SharedRequests).alignment == {"a": 1024}
 
@@ -211,7 +211,7 @@ def test_former_keys_are_not_checked(monkeypatch):
         env.facts["shared_alignment"] = {"a": 1024}
         return func
 
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="env.facts"):
         env = run(monkeypatch, Pass("former", former))
     assert env.state(SharedRequests).alignment == {"a": 1024}
 
