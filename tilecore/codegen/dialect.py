@@ -100,6 +100,7 @@ class Dialect:
     scopes: Mapping[str, Callable[[Statements, Any], None]] = field(default_factory=dict)
     spaces: Mapping[str, str] = field(default_factory=dict)
     aliased: Callable[[str], str] = lambda kind: kind
+    calls_narrow_abs: bool = False
 
     def pointer(self, kind: str, scope: str, const: bool = False) -> str:
         """The type of a pointer into memory of a scope, to elements of the C type ``kind``."""
