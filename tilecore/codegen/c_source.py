@@ -37,11 +37,13 @@ def emit_module(module: IRModule, dialect: Dialect, emitter: type[SourceEmitter]
     """
     preludes: dict[str, None] = {}
     texts, kernels, head = [], {}, ""
+    taken = frozenset(str(var.name_hint) for var in module.functions)
     for var, func in module.functions.items():
         symbol = str(var.name_hint)
-        emit = emitter.for_kernel(symbol, func, dialect)
+        emit = emitter.for_kernel(symbol, func, dialect, taken)
         text, kernels[symbol] = emit.kernel(func)
         texts.append(text)
+        taken |= frozenset(emit.declarations)
         head = head or emit.module_head()
         prelude = func.attrs.get("tile.prelude")
         if prelude:

@@ -18,8 +18,8 @@ from tilecore.ir.build import constant
 class Lines(CallValues):
     """Holds the state of one kernel that is being emitted.
 
-    lines: of the kernel's body. declarations: lines in front of the kernel. depth: of the block that is open.
-    offsets: where shared buffers lie in the arena, by name. assertions: their texts, in order.
+    lines: of the kernel's body. declarations: lines in front of the kernel, and the names that they declare. depth: of
+    the block that is open. offsets: where shared buffers lie in the arena, by name. assertions: their texts, in order.
     """
 
     def __init__(self, dialect: Dialect, names: Names, offsets: Mapping[str, int], uses: MemoryUses) -> None:
@@ -28,7 +28,7 @@ class Lines(CallValues):
         self.offsets = offsets
         self.uses = uses
         self.lines: list[str] = []
-        self.declarations: list[str] = []
+        self.declarations: dict[str, str] = {}
         self.depth = 1
         self.assertions: list[str] = []
         self._place: tuple[str, int] | None = None  # the user's line of the statement that is being emitted
@@ -46,6 +46,11 @@ class Lines(CallValues):
             note = f"  {self.comment} {self._place[0]}:{self._place[1]}"
             self._noted = self._place
         self.lines.append(f"{'  ' * self.depth}{text}{note}")
+
+    def declare(self, name: str, text: str) -> None:
+        """A declaration of ``name`` in front of the kernel, for languages that declare parameters or shared memory
+        there. No other kernel of the module uses the name."""
+        self.declarations[name] = text
 
     def call_line(self, call: Text) -> None:
         """A call that stands alone."""

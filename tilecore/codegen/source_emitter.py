@@ -43,10 +43,12 @@ class SourceEmitter(Statements):
         self.parameters: list[Parameter] = []
 
     @classmethod
-    def for_kernel(cls, symbol: str, func: PrimFunc, dialect: Dialect) -> SourceEmitter:
-        """The emitter of ``func``."""
+    def for_kernel(
+        cls, symbol: str, func: PrimFunc, dialect: Dialect, taken: frozenset[str] = frozenset()
+    ) -> SourceEmitter:
+        """The emitter of ``func``. taken: names that the module's other kernels have declared."""
         offsets = {str(name): int(offset) for name, offset in (func.attrs.get("simt.shared") or {}).items()}
-        names = Names(dialect.reserved | {dialect.arena_name, symbol})
+        names = Names(dialect.reserved | taken | {dialect.arena_name, symbol})
         emitter = cls(dialect, names, offsets, MemoryUses(func.body, read_only_parameters(func)))
         emitter.symbol = symbol
         return emitter
@@ -71,7 +73,7 @@ class SourceEmitter(Statements):
             attributes["cluster"] = list(cluster)
         if min_blocks:
             attributes["min_blocks"] = min_blocks
-        text = "\n".join([*self.declarations, f"{head}{self.block_start}", *self.lines, self.block_end])
+        text = "\n".join([*self.declarations.values(), f"{head}{self.block_start}", *self.lines, self.block_end])
         return text, EmittedKernel(shared_bytes, tuple(self.assertions), attributes)
 
     def take_parameters(self, func: PrimFunc) -> None:
