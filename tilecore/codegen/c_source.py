@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tilecore.codegen.dialect import Dialect
+from tilecore.codegen.names import kernel_names
 from tilecore.codegen.source_emitter import EmittedKernel, SourceEmitter
 from tilecore.ir.nodes import IRModule
 
@@ -14,10 +16,12 @@ __all__ = ["Emitted", "EmittedKernel", "emit_module"]
 
 @dataclass(frozen=True)
 class Emitted:
-    """The source of a module, and facts of its kernels by symbol."""
+    """The source of a module, and facts of its kernels by symbol. names: what the source calls kernels whose symbols
+    are reserved in the language, or are no names of it."""
 
     text: str
     kernels: dict[str, EmittedKernel]
+    names: Mapping[str, str] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
         """The facts as ``Codegen.function`` returns them."""
@@ -25,6 +29,7 @@ class Emitted:
             symbol: {
                 "shared_bytes": kernel.shared_bytes,
                 "attributes": {**kernel.attributes, "assertions": list(kernel.assertions)},
+                **({"symbol": self.names[symbol]} if symbol in self.names else {}),
             }
             for symbol, kernel in self.kernels.items()
         }
@@ -37,10 +42,12 @@ def emit_module(module: IRModule, dialect: Dialect, emitter: type[SourceEmitter]
     """
     preludes: dict[str, None] = {}
     texts, kernels, head = [], {}, ""
-    taken = frozenset(str(var.name_hint) for var in module.functions)
+    symbols = [str(var.name_hint) for var in module.functions]
+    names = kernel_names(symbols, dialect.reserved)
+    taken = frozenset(symbols) | frozenset(names.values())
     for var, func in module.functions.items():
         symbol = str(var.name_hint)
-        emit = emitter.for_kernel(symbol, func, dialect, taken)
+        emit = emitter.for_kernel(names.get(symbol, symbol), func, dialect, taken)
         text, kernels[symbol] = emit.kernel(func)
         texts.append(text)
         taken |= frozenset(emit.declarations)
@@ -48,4 +55,4 @@ def emit_module(module: IRModule, dialect: Dialect, emitter: type[SourceEmitter]
         prelude = func.attrs.get("tile.prelude")
         if prelude:
             preludes[str(prelude).strip()] = None
-    return Emitted("\n\n".join([*([head] if head else []), *preludes, *texts]) + "\n", kernels)
+    return Emitted("\n\n".join([*([head] if head else []), *preludes, *texts]) + "\n", kernels, names)

@@ -9,13 +9,15 @@ from typing import Any
 
 from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.codegen.memory_uses import MemoryUses
-from tilecore.codegen.names import Names
+from tilecore.codegen.names import Names, words_of
 from tilecore.codegen.statements import Statements
 from tilecore.codegen.syntax import Memory, Parameter
 from tilecore.codegen.text import Text
-from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import PrimFunc, Var, is_buffer_var
-from tilecore.ir.visit import variables
+from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.nodes import Call, PrimFunc, Var, is_buffer_var
+from tilecore.ir.visit import collect, variables
+
+_EXTERN = ("call_extern", "call_pure_extern")
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,18 @@ class SourceEmitter(Statements):
     def for_kernel(
         cls, symbol: str, func: PrimFunc, dialect: Dialect, taken: frozenset[str] = frozenset()
     ) -> SourceEmitter:
-        """The emitter of ``func``. taken: names that the module's other kernels have declared."""
+        """The emitter of ``func``. symbol: its name in the source. taken: names that the module's other
+        kernels have declared."""
         offsets = {str(name): int(offset) for name, offset in (func.attrs.get("simt.shared") or {}).items()}
-        names = Names(dialect.reserved | taken | {dialect.arena_name, symbol})
+        names = Names(cls.reserved_names(func, dialect) | taken | {symbol})
         emitter = cls(dialect, names, offsets, MemoryUses(func.body, read_only_parameters(func)))
         emitter.symbol = symbol
         return emitter
+
+    @classmethod
+    def reserved_names(cls, func: PrimFunc, dialect: Dialect) -> frozenset[str]:
+        """Names that no variable, parameter or buffer of ``func`` may have."""
+        return reserved_names(func, dialect)
 
     def kernel(self, func: PrimFunc) -> tuple[str, EmittedKernel]:
         """The text of the whole kernel, and what its entry needs to know. Raises UnsupportedError, at the user's line,
@@ -111,6 +119,18 @@ class SourceEmitter(Statements):
                     names.append((name, text))
             if names:
                 self.line(self.indices(names))
+
+
+def reserved_names(func: PrimFunc, dialect: Dialect) -> frozenset[str]:
+    """The words of the dialect and what its tables name, the functions of the user's source that ``func`` calls, and
+    the parameters that its launcher adds: records of ``simt.launch`` name them as their "parameter"."""
+    texts = [*dialect.types.values(), *dialect.spaces.values(), *dialect.block_index, *dialect.thread_index]
+    texts += [name for names in dialect.math.values() for name in names]
+    texts += [str(call.args[0].value) for call in collect(func.body, Call) if op_name(call) in _EXTERN]
+    for records in json.loads(str(func.attrs.get("simt.launch") or "{}")).values():
+        for record in records if isinstance(records, list) else ():
+            texts += [str(record["parameter"])] if isinstance(record, dict) and "parameter" in record else []
+    return dialect.reserved | {dialect.arena_name} | words_of(texts)
 
 
 def read_only_parameters(func: PrimFunc) -> list[Var]:
