@@ -18,6 +18,7 @@ from tilecore.errors import ArgumentError
 from tilecore.runtime import argument_errors as errors
 from tilecore.runtime import size_errors
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
+from tilecore.runtime.index_limits import LARGEST, extent_of
 from tilecore.runtime.scalars import UnfitScalar, slot_of
 from tilecore.runtime.workspaces import Workspaces
 from tilecore.tensors import torch_state
@@ -187,6 +188,15 @@ class Binder:
         for param in self.plan.tensors:
             self._check_tensor(self.plan.tensor(param), self.views[param])
         self._check_overlap()
+        if self.plan.index_bits == 32:
+            self._check_indices()
+
+    def _check_indices(self) -> None:
+        """No index of a tensor or a workspace has more than 32 bits."""
+        for memory in (*map(self.plan.tensor, self.plan.tensors), *self.plan.workspaces):
+            extent = evaluate(extent_of(memory), self.symbols)
+            if extent > LARGEST:
+                raise size_errors.index_range(self.plan, memory, extent, self.symbols)
 
     def _check_tensor(self, declared: TensorParam, tensor: TensorView) -> None:
         shape = logical_shape(declared, tensor)
