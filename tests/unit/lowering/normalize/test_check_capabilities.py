@@ -214,4 +214,6 @@ def test_memory_orders():
     assert 'memory_order="relaxed"' in first.hint
     assert refusals(ordered.ir, atomic_orders=frozenset()) == []
     without = refusals(ordered.ir, features=frozenset({"print"}), atomic_orders=frozenset({"relaxed"}))
-    assert {error.found for error in without} == {"atomics", "compare_and_swap"}, "an operation that is refused is refused once"
+    assert {error.found for error in without} == {"atomics", "compare_and_swap"}, (
+        "an operation that is refused is refused once"
+    )

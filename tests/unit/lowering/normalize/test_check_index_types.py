@@ -16,7 +16,7 @@ from tilecore.ir.nodes import Expr, StringImm
 from tilecore.ir.visit import collect
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from restricted_backend import NARROW, restricted, thread_ir  # noqa: E402
+from restricted_backend import NARROW, restricted, thread_ir
 
 m, n, k = (T.dynamic(name) for name in "mnk")
 row, column = T.dynamic("row"), T.dynamic("column")
