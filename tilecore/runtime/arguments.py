@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.artifact.dims import Dim, evaluate
-from tilecore.artifact.records import TensorParam
+from tilecore.artifact.records import TensorParam, Workspace
 from tilecore.contract.adapter import KernelAdapter
 from tilecore.errors import ArgumentError
 from tilecore.runtime import argument_errors as errors
@@ -193,7 +193,8 @@ class Binder:
 
     def _check_indices(self) -> None:
         """No index of a tensor or a workspace has more than 32 bits."""
-        for memory in (*map(self.plan.tensor, self.plan.tensors), *self.plan.workspaces):
+        memories: list[TensorParam | Workspace] = [*map(self.plan.tensor, self.plan.tensors), *self.plan.workspaces]
+        for memory in memories:
             extent = evaluate(extent_of(memory), self.symbols)
             if extent > LARGEST:
                 raise size_errors.index_range(self.plan, memory, extent, self.symbols)
