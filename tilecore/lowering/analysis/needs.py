@@ -39,11 +39,7 @@ from tilecore.ir.visit import collect
 TYPE, SCOPE, OPERATION, FEATURE = "element type", "memory scope", "tile operation", "feature"
 CONVERSION = "a value becomes one of"  # subject of a TYPE that no buffer or parameter has
 SCOPES = ("global", "shared", "shared.dyn", "local", "local.fragment", "local.var")
-FEATURES = {  # of operations that are no work on tiles
-    "atomic": "atomics", "atomic_element": "atomics", "print": "print", "device_assert": "device_assert",
-}  # fmt: skip
 SOURCE_HINTS = {"prelude": "T.Kernel(prelude=...)", "import_source": "T.import_source"}  # how users write them
-_MARKS = ("assume", "annotate")  # they say something of the kernel, and ask nothing of the target
 _OF_INDICES = ("int32", "int64", "bool")  # of sizes and conditions, which the compiler converts
 _CALLS = ("call_extern", "call_pure_extern")
 
@@ -122,11 +118,11 @@ def _of_operations(node: Stmt) -> Iterator[Need]:
             yield Need(TYPE, kind, CONVERSION, where)
     calls = [value for value in needs if isinstance(value, Call)]
     tiles = [call for inner in calls if (call := as_tile_call(inner))]
-    for op, name in dict.fromkeys((call.op.name, name_in_language(call)) for call in tiles):
-        if op not in _MARKS and op in TILE_OP_NAMES:
-            yield Need(OPERATION, op, name, where)
-            if op in FEATURES:
-                yield Need(FEATURE, FEATURES[op], name, where)
+    for op, name in dict.fromkeys((call.op, name_in_language(call)) for call in tiles):
+        if not op.is_mark and op.name in TILE_OP_NAMES:
+            yield Need(OPERATION, op.name, name, where)
+            if op.feature:
+                yield Need(FEATURE, op.feature, name, where)
             if name == "T.atomic_cas":
                 yield Need(FEATURE, "compare_and_swap", name, where)
     for call in calls:
