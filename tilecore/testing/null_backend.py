@@ -80,6 +80,7 @@ def tilecore_target() -> TargetSpec:
         capabilities=capabilities,
         detect=detect,
         attributes={"variant": AttributeSpec("any number; tells one null target from another", default=0)},
+        options=(),
     )
 
 

@@ -63,4 +63,5 @@ SPEC = TargetSpec(
         "extensions": AttributeSpec("the extensions that kernels may use, comma separated: " + ", ".join(EXTENSIONS)),
     },
     contract=2,
+    options=(),
 )
