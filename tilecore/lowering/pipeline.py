@@ -15,7 +15,7 @@ from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import IRModule
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.verify import Verifier
-from tilecore.lowering.edits import edited
+from tilecore.lowering.edits import edited, warn_of_moved
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
 from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
 from tilecore.plugins.checking import wrong
@@ -46,6 +46,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     """Tile IR to target IR, by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
     family = family_steps(backend.lowering.family)
     edits = edited(family, backend.lowering.edits, backend, backend.target.contract)
+    warn_of_moved(edits, env.capabilities.features, backend)
     steps = [CONTRACT_SUMS, *edits]  # the first is of every family, and not to be edited
     before_outline = list(takewhile(lambda step: step.name != "outline_kernels", family))
     verifier = Verifier() if debug.check_enabled() else None
