@@ -116,11 +116,11 @@ class Lowering:
     family: the pipeline that it starts from ("loops", "simt"), or "none" for the plugin's own: the extension point
     "all", then "outline_kernels", which splits the function into its kernels unless a pass before it did.
     edits: passes inserted, replaced or removed by name. implementations: the backend's own tile ops.
-    stand_in: the TVM target, as a dict, that stock passes run under.
+    stand_in: deprecated, leave it out: no pass runs under a TVM target.
     """
 
     family: str
-    stand_in: Callable[[Target], dict[str, Any]]
+    stand_in: Callable[[Target], dict[str, Any]] | None = None
     edits: Sequence[PassEdit] = ()
     implementations: Sequence[TileOpImpl] = ()
 

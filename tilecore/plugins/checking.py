@@ -138,7 +138,12 @@ RULES: dict[type, dict[str, Rule]] = {
         "known_failures": takes(1),
         "options": Rule("a list of valid PassOptions with different names, or None", _are_pass_options),
     },
-    Lowering: {"family": FAMILY, "stand_in": takes(1), "edits": SEQUENCE, "implementations": SEQUENCE},
+    Lowering: {
+        "family": FAMILY,
+        "stand_in": Rule("None, as it is not used any more", lambda value: value is None or takes(1).holds(value)),
+        "edits": SEQUENCE,
+        "implementations": SEQUENCE,
+    },
     Codegen: {"function": TEXT, "emits": TEXT, "register": takes(0)},
     Toolchain: {
         "find": takes(0),

@@ -86,7 +86,7 @@ def tilecore_target() -> TargetSpec:
 
 @hookimpl
 def tilecore_lowering() -> Lowering:
-    return Lowering(family="none", stand_in=lambda target: {"kind": "c"})
+    return Lowering(family="none")
 
 
 @hookimpl

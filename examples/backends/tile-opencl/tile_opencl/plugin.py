@@ -21,7 +21,7 @@ def tilecore_lowering() -> Lowering:
     from tile_opencl.add_branch_barriers import ADD_BRANCH_BARRIERS
 
     edits = (PassEdit("insert", "insert_barriers", ADD_BRANCH_BARRIERS),)
-    return Lowering(family="simt", stand_in=lambda target: {"kind": "c"}, edits=edits)
+    return Lowering(family="simt", edits=edits)
 
 
 @hookimpl
