@@ -20,6 +20,14 @@ from .simt import kit as simt_kit
 SIMT = "simt"  # the imagined target of simt/kit.py; every other target is one of the loops family
 LOOPS = loops_kit.NARROW
 
+_LEFT_OUT = re.compile(r"= T\.launch_thread\(|^ *T\.func_attr\(|^ *thread\w* = T\.int32\(\)$")
+_RANGE = re.compile(
+    r'T\.attr\(T\.iter_var\((\w+), T\.Range\(0, (\d+)\), "ThreadIndex", "\w*"\), "tile\.threads", (\d+)\)'
+)
+_KNOWN = re.compile(
+    r'with T\.attr\(T\.iter_var\((\w+), T\.Range\(0, (\d+)\), "DataPar", ""\), "tile\.range", \d+\):\s+T\.evaluate\(0\)'
+)
+
 
 def around_pass(func: Any, name: str, target: str = SIMT, **options: Any) -> tuple[Any, Any, PassEnv]:
     """The function before and after the pass ``name``, and the environment of the passes.
@@ -47,13 +55,17 @@ def after_pass(func: Any, name: str, target: str = SIMT, **options: Any) -> str:
 
 
 def text(func: Any) -> str:
-    """The statements of a function as text, without its signature, its grid and its threads."""
+    """The statements of a function as text, without its signature, its grid and its threads.
+
+    Code of a range of threads (ir/thread_ranges.py) begins with ``threads(first, count) as index``; that an index is
+    below a number is written ``known(index < number)``.
+    """
     if isinstance(func, IRModule):
         return "\n".join(text(kernel) for kernel in func.functions.values())
-    lines = func.script().splitlines()
-    (start,) = (number for number, line in enumerate(lines) if line.startswith("def "))
-    statements = [line for line in lines[start + 1 :] if not re.search(r"= T\.launch_thread\(|^ *T\.func_attr\(", line)]
-    return dedent("\n".join(statements)).strip()
+    script = func.script().splitlines()
+    (start,) = (number for number, line in enumerate(script) if line.startswith("def "))
+    statements = [line for line in script[start + 1 :] if not _LEFT_OUT.search(line)]
+    return _KNOWN.sub(r"known(\1 < \2)", _RANGE.sub(r"threads(\3, \2) as \1", dedent("\n".join(statements)))).strip()
 
 
 def lines(code: str) -> str:

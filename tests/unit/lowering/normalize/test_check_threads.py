@@ -169,6 +169,7 @@ def under_a_uniform_condition(X, F, Y, tile, tx):
 def one_atomic_of_each_thread(X, F, Y, tile, tx):
     if tx < 64:
         T.atomic_add(Y[0, 0], X[0, tx])
+        T.atomic_add(Y[0, tx : tx + 1], tile[0:1])
 
 
 @T.macro
@@ -331,3 +332,13 @@ def flagged(inside):
 def test_a_value_that_only_a_range_sets_differs_between_it_and_the_others():
     lowered(flagged(inside=True), "place_ranges")
     refused(flagged(inside=False), r"T\.copy is reached by some threads of the block only")
+
+
+def test_a_range_of_threads_where_only_some_come():
+    @T.macro
+    def body(X, F, Y, tile, tx):
+        if tx % 2 == 0:
+            with code_of_threads(0, 64):
+                T.copy(X[0, :], Y[0, :])
+
+    refused(kernel_of(body), "code for some threads together is reached by some threads of the block only")
