@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tile_tpu.arguments import Call, slots_of
-from tile_tpu.runtimes.calls import Block, Launch, Pointer
+from tile_tpu.runtimes.records import Block, Launch, Pointer
 from tilecore.artifact.records import Artifact
 from tilecore.runtime.slots import TensorSlot
 
