@@ -9,7 +9,7 @@ from typing import Any
 from tile_tpu.chips import Chip
 from tile_tpu.ir.instructions import command
 from tile_tpu.ir.views import LOCAL, View, aligned_strides, stored
-from tile_tpu.lowering.commands.frames import Frame, Tile, aligned_view, over
+from tile_tpu.lowering.commands.frames import Frame, Tile, Value, aligned_view, over
 from tilecore.dtypes import FACTS
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, seq
@@ -123,6 +123,19 @@ class Emitter:
         made = self.new(axes, dtype)
         self.emit("fill", made.view, value)
         return made
+
+    def cast(self, tile: Tile, dtype: str, rounding: str = "even") -> Tile:
+        """The tensor unit's own conversion, which saturates. rounding: "even" (to nearest) or "zero"."""
+        result = self.new(tile.axes, dtype)
+        self.emit("cast", result.view, tile.view, rounding)
+        return result
+
+    def assign(self, destination: Tile, value: Value) -> None:
+        """Copies a value to a tile that varies along at least the same axes."""
+        if isinstance(value, Tile):
+            self.emit("copy", destination.view, over(value, self.frame, destination.axes))
+        else:
+            self.emit("fill", destination.view, value)
 
     def proves(self, condition: Any) -> bool:
         return condition if isinstance(condition, bool) else bool(self.analyzer.can_prove(condition))

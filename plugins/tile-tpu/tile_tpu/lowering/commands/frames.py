@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tile_tpu.ir.views import View, aligned_strides
 from tilecore.dtypes import FACTS
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, constant, dtype_of
-from tilecore.ir.nodes import Var
+from tilecore.ir.nodes import Expr, Var
 from tilecore.ir.visit import substitute, variables
 
 AXES = "nchw"
@@ -100,6 +100,9 @@ class Tile:
     @property
     def dtype(self) -> str:
         return self.view.dtype
+
+
+Value: TypeAlias = Tile | Expr  # an expression is the same in all iterations
 
 
 def over(tile: Tile, frame: Frame, axes: frozenset[str]) -> View:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tile_tpu.ir.views import stored
 from tile_tpu.lowering.commands.frames import NotTensor, Tile
 from tile_tpu.lowering.expressions.integers import same_bits
+from tile_tpu.lowering.expressions.selects import compare, if_zero
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const
 from tilecore.ir.nodes import Expr
@@ -30,8 +31,6 @@ def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     if dtype == source:
         return tile
     if dtype == "bool":
-        from tile_tpu.lowering.expressions.conditions import if_zero
-
         return if_zero(values, tile, const(0, "uint8"), const(1, "uint8"), "uint8")
     for one in (dtype, source):
         if one not in FACTS or FACTS[one].bits not in (8, 16, 32) or one == "bool":
@@ -47,23 +46,14 @@ def converted(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
         return converted(values, converted(values, tile, "float32", source), dtype, "float32")
     if from_float and to_float:
         return _floats(values, tile, dtype)
-    return cast(values, tile, dtype, "zero" if from_float else "even")
-
-
-def cast(values: Values, tile: Tile, dtype: str, rounding: str = "even") -> Tile:
-    """As the tensor unit does it."""
-    made = values.emit.new(tile.axes, dtype)
-    values.emit.emit("cast", made.view, tile.view, rounding)
-    return made
+    return values.emit.cast(tile, dtype, "zero" if from_float else "even")
 
 
 def _floats(values: Values, tile: Tile, dtype: str) -> Tile:
     """To float32, or from it."""
-    made = cast(values, tile, dtype)
+    made = values.emit.cast(tile, dtype)
     if dtype not in _LAST or values.emit.fast:
         return made
-    from tile_tpu.lowering.expressions.conditions import compare
-
     last = [const(sign * _LAST[dtype], "float32") for sign in (1, -1)]
     above = compare(values, "greater", tile, last[0], _infinite(dtype, 1), made, dtype)
     return compare(values, "greater", last[1], tile, _infinite(dtype, -1), above, dtype)
@@ -72,8 +62,6 @@ def _floats(values: Values, tile: Tile, dtype: str) -> Tile:
 def _odd(values: Values, tile: Tile, source: str) -> Tile:
     """Integers that float32 does not hold, rounded to 24 bits of which the last says that something was cut off: they
     are rounded once more, and both together round as one step would."""
-    from tile_tpu.lowering.expressions.conditions import compare
-
     eight, most = const(8, source), const(1 << 24, source)
     rest = values.apply("and", [tile, const(255, source)], source)
     some = compare(values, "greater", rest, const(0, source), const(1, source), const(0, source), source)
@@ -93,18 +81,18 @@ def _integers(values: Values, tile: Tile, dtype: str, source: str) -> Tile:
     to, old = FACTS[dtype], FACTS[source]
     signed_to, signed_old = to.kind == "int", old.kind == "int"
     if to.bits > old.bits and (signed_to or not signed_old):
-        return cast(values, tile, dtype)
+        return values.emit.cast(tile, dtype)
     if to.bits == old.bits:
         return same_bits(values, tile, dtype)
     if to.bits == 32:  # of a negative one
-        return same_bits(values, cast(values, tile, "int32"), dtype)
+        return same_bits(values, values.emit.cast(tile, "int32"), dtype)
     mask = (1 << to.bits) - 1
     if source == "uint32":
         tile = values.apply("and", [tile, const(mask, "uint32")], "uint32")
-    whole = tile if source == "int32" else cast(values, tile, "int32")
+    whole = tile if source == "int32" else values.emit.cast(tile, "int32")
     if signed_to:
         for name in ("shift_left", "shift_right"):
             whole = values.apply(name, [whole, const(32 - to.bits, "int32")], "int32")
     elif source != "uint32":
         whole = values.apply("and", [whole, const(mask, "int32")], "int32")
-    return cast(values, whole, dtype)
+    return values.emit.cast(whole, dtype)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from math import log
 from typing import TYPE_CHECKING
 
-from tile_tpu.lowering.commands.frames import Tile
+from tile_tpu.lowering.commands.frames import Tile, Value
+from tile_tpu.lowering.expressions.selects import compare, if_number
 from tilecore.ir.build import const
 
 if TYPE_CHECKING:
-    from tile_tpu.lowering.expressions.values import Value, Values
+    from tile_tpu.lowering.expressions.values import Values
 
-FLOAT_TESTS = ("isnan", "isinf", "isfinite")  # conditions.py chooses by them
 TABLES = {"exp": "exp", "log": "log", "sin": "sin", "cos": "cos", "tanh": "exp", "sigmoid": "exp"}
 # coefficients in every lane, as the vendor's tpu_bdc_load_fp_exp_coeff and its kin write them
 TABLE_ELEMENTS = {"exp": 32, "log": 64, "sin": 32, "cos": 32, "erf": 32}
@@ -61,8 +61,6 @@ def _exact(
         made = function(values, x)
         if values.emit.fast:
             return made
-        from tile_tpu.lowering.expressions.conditions import compare, if_number
-
         for test, number, value in cases:
             at, there = const(number, "float32"), const(value, "float32")
             a, b = (at, x) if test == "less" else (x, at)
@@ -80,8 +78,6 @@ _LAST_OF_EXP = 89.0  # e to that is infinite
 def _exp(values: Values, x: Tile) -> Tile:
     """The unit gives infinity of either sign for large numbers, and 0 for NaN: where x is not at most 89 it is taken
     times the largest number instead."""
-    from tile_tpu.lowering.expressions.conditions import compare
-
     made = _with_table("exp")(values, x)
     if values.emit.fast:
         return made
@@ -103,8 +99,6 @@ def _rescaled(
 ) -> Tile:
     """The unit's own function of x; where the first of ``outside`` is greater than the second, ``restored`` of that of
     x times ``factor``. With fast math the unit's own value stands there too."""
-    from tile_tpu.lowering.expressions.conditions import compare
-
     if values.emit.fast:
         return own(values, x)
     made = own(values, compare(values, "greater", *outside, _scaled(values, x, factor), x, "float32"))
@@ -133,8 +127,6 @@ def _exp10(values: Values, x: Tile) -> Tile:
 
 def _log2(values: Values, x: Tile) -> Tile:
     """A whole number where it is as near to one as the logarithm is exact: of powers of two it is."""
-    from tile_tpu.lowering.expressions.conditions import compare
-
     made = _scaled(values, _log(values, x), 1 / log(2))
     if values.emit.fast:
         return made
@@ -151,8 +143,6 @@ def _log10(values: Values, x: Tile) -> Tile:
 def _log1p(values: Values, x: Tile) -> Tile:
     """log(u) (x / (u - 1)) with u = 1 + x rounded, whose errors cancel (Kahan, "Mathematics Written in Sand", 1983); x
     where u is 1, log(u) where u - 1 is x for certain."""
-    from tile_tpu.lowering.expressions.conditions import compare
-
     one = const(1.0, "float32")
     u = values.apply("add", [x, one], "float32")
     ratio = values.apply("div", [x, values.apply("sub", [u, one], "float32")], "float32")
@@ -162,8 +152,6 @@ def _log1p(values: Values, x: Tile) -> Tile:
 
 
 def _trunc(values: Values, x: Tile) -> Tile:
-    from tile_tpu.lowering.expressions.conditions import compare
-
     down, up = (_simple(name)(values, x) for name in ("floor", "ceil"))
     return compare(values, "greater", x, const(0.0, "float32"), down, up, "float32")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tile_tpu.lowering.commands.frames import NotTensor, Tile
+from tile_tpu.lowering.commands.frames import NotTensor, Tile, Value
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import const, constant
 
 if TYPE_CHECKING:
-    from tile_tpu.lowering.expressions.values import Value, Values
+    from tile_tpu.lowering.expressions.values import Values
 
 # by the class of the node
 OPERATORS = {

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tile_tpu.lowering.commands.frames import Tile
+from tile_tpu.lowering.commands.frames import Tile, Value
+from tile_tpu.lowering.expressions.selects import compare, if_number
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import FloatImm
 
 if TYPE_CHECKING:
-    from tile_tpu.lowering.expressions.values import Value, Values
+    from tile_tpu.lowering.expressions.values import Values
 
 
 def extreme(values: Values, name: str, a: Value, b: Value, dtype: str) -> Tile:
     """name: max or min; a and b: of ``dtype``, at least one of them a tile."""
-    from tile_tpu.lowering.expressions.conditions import compare, if_number
-
     if FACTS[dtype].bits < 16:  # compared in float32, chosen as they are
         first, second = (values.as_type(v, "float32", dtype) for v in (a, b))
         tests = (first, second) if name == "max" else (second, first)

@@ -1,29 +1,22 @@
-"""Expressions of a nest as commands: each operation on tiles becomes an instruction, its result a temporary."""
+"""The values of a nest's expressions: each operation on tiles becomes an instruction, its result a temporary."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 from tile_tpu.ir.layouts import TileLayout
 from tile_tpu.lowering.commands.emitter import Emitter
-from tile_tpu.lowering.commands.frames import NotTensor, Tile, over
+from tile_tpu.lowering.commands.frames import NotTensor, Tile, Value, over
 from tile_tpu.lowering.expressions.conversions import converted
-from tile_tpu.lowering.expressions.functions import FLOAT_TESTS, FUNCTIONS
-from tile_tpu.lowering.expressions.gathered_rows import gathered
-from tile_tpu.lowering.expressions.integers import integer_operator, is_integer_operator, same_bits
-from tile_tpu.lowering.expressions.min_max import extreme
-from tile_tpu.lowering.expressions.ramps import ramp
-from tile_tpu.lowering.views.global_views import global_access, load_into
-from tile_tpu.lowering.views.local_views import LocalAccess, local_access, read
+from tile_tpu.lowering.expressions.dispatch import lower_expression
+from tile_tpu.lowering.views.local_views import LocalAccess, local_access
 from tilecore.dtypes import FACTS
-from tilecore.ir.build import cast, const, constant, dtype_of, op_name
-from tilecore.ir.contraction import is_fma, separated
-from tilecore.ir.nodes import Bind, BufferStore, Call, Cast, Expr, FloatImm, IntImm, TensorLoad, Var, structural_equal
+from tilecore.ir.build import cast, dtype_of
+from tilecore.ir.nodes import Bind, BufferStore, Expr, TensorLoad, Var, structural_equal
 from tilecore.ir.visit import loads, substitute, variables
 
-Value: TypeAlias = Tile | Expr  # an expression is the same in all iterations
 COMPUTED = ("float32", "float16", "bfloat16", "int32", "int16", "int8", "uint32", "uint16", "uint8")
 _SCALAR_SCOPES = ("local", "local.var")
 
@@ -74,11 +67,11 @@ class Values:
     def value(self, node: Any) -> Value:
         """The value of an expression. Raises NotTensor."""
         if self.is_uniform(node):
-            return self._expanded(node)
+            return self.expanded(node)
         for known, tile in self.known:
             if structural_equal(known, node, map_free_vars=False):
                 return tile
-        made = self._computed(node)
+        made = lower_expression(self, node)
         if isinstance(made, Tile):
             self.known.append((node, made))
         return made
@@ -110,57 +103,9 @@ class Values:
         """Memory was written: what was computed from it may not hold."""
         self.known.clear()
 
-    def _expanded(self, node: Any) -> Expr:
+    def expanded(self, node: Any) -> Expr:
         scalars = {var: value for var, value in self.bound.items() if not isinstance(value, Tile)}
         return substitute(node, scalars) if scalars and not isinstance(node, int) else node
-
-    def _computed(self, node: Any) -> Value:
-        if isinstance(node, Var):
-            return self._variable(node)
-        if isinstance(node, TensorLoad):
-            return self._load(node)
-        if isinstance(node, Cast):
-            return self.converted(self.tile(node.value), dtype_of(node), dtype_of(node.value))
-        if isinstance(node, Call):
-            return self._call(node)
-        if type(node).__name__ == "Select":
-            return self.selected(node.condition, node.true_value, node.false_value)
-        name, dtype = type(node).__name__, dtype_of(node)
-        if dtype == "bool":
-            return self.selected(node, const(1, "uint8"), const(0, "uint8"))
-        if is_integer_operator(name, dtype):
-            return integer_operator(self, node, dtype)
-        if name not in _BINARY:
-            raise NotTensor(f"{name} is no operation of the tensor unit")
-        return self.binary(_BINARY[name], node.a, node.b, dtype)
-
-    def _variable(self, var: Var) -> Value:
-        bound = self.bound.get(var)
-        if bound is not None:
-            return bound
-        return ramp(self.emit, var, 1, 0)
-
-    def _load(self, node: TensorLoad) -> Value:
-        buffer = node.source
-        dtype = dtype_of(node)
-        if buffer in self.owned:
-            index = constant(node.indices[0]) if len(node.indices) == 1 else None
-            found = self.own.get((buffer, index)) if index is not None else None
-            if found is None or index is None:
-                raise NotTensor(f"{buffer.name} at an index that is not known, or not written")
-            if self.guards:
-                self.fill_unset(buffer, index)
-            return found
-        if any(self.is_looked_up(index) for index in node.indices):
-            return gathered(self, node)
-        if buffer in self.layouts:
-            return read(self.emit, self.local_access(node))
-        if str(buffer.scope()) != "global":
-            raise NotTensor(f"{buffer.name} is memory of the control core")
-        access = global_access(self.emit, buffer, self.places(node))
-        made = self.emit.new(access.axes(self.frame), dtype, str(buffer.name))
-        load_into(self.emit, access, made.view, self.safe.get(buffer, const(0, dtype)))
-        return made
 
     def name_index(self, node: Bind) -> None:
         """Notes a name for index arithmetic."""
@@ -175,7 +120,7 @@ class Values:
 
     def index_of(self, index: Any) -> Any:
         """With what names stand for, where that is index arithmetic."""
-        return index if isinstance(index, int) else self._expanded(substitute(index, self.indices))
+        return index if isinstance(index, int) else self.expanded(substitute(index, self.indices))
 
     def places(self, node: TensorLoad | BufferStore) -> list[Any]:
         """The indices of an access, in terms of the loops and of what is the same for all iterations. Raises NotTensor
@@ -205,30 +150,6 @@ class Values:
 
     # -- operations ---------------------------------------------------------------------------------------------
 
-    def binary(self, name: str, a: Any, b: Any, dtype: str) -> Value:
-        if name in ("add", "sub", "mul") and dtype == "int32":
-            simple = self._affine(name, a, b)
-            if simple is not None:
-                return simple
-        first, second = self.value(a), self.value(b)
-        if name in ("max", "min") and FACTS[dtype].kind == "float":
-            return extreme(self, name, first, second, dtype)
-        return self.apply(name, [first, second], dtype)
-
-    def _affine(self, name: str, a: Any, b: Any) -> Tile | None:
-        """A sum of a loop variable and what is uniform, as one ramp."""
-        from tilecore.ir.affine import coefficient
-
-        whole = {"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b}[name]()
-        inside = [var for var in self.frame.axes if var in variables(whole)]
-        if len(inside) != 1 or loads(whole) or any(var in self.bound for var in variables(whole)):
-            return None
-        step = coefficient(whole, inside[0])
-        if not isinstance(step, int):
-            return None
-        start = self.emit.analyzer.simplify(substitute(whole, {inside[0]: const(0, str(inside[0].ty.dtype))}))
-        return ramp(self.emit, inside[0], step, start) if str(inside[0].ty.dtype) == "int32" else None
-
     def apply(self, name: str, operands: list[Value], dtype: str, to: Tile | None = None) -> Tile:
         """An instruction on operands of one dtype; narrow floats that have no arithmetic go through float32."""
         if dtype not in COMPUTED:
@@ -254,44 +175,3 @@ class Values:
     def converted(self, tile: Tile, dtype: str, source: str) -> Tile:
         """In another dtype, as the language defines it."""
         return converted(self, tile, dtype, source)
-
-    def _call(self, node: Call) -> Value:
-        name = op_name(node)
-        if name == "if_then_else":
-            return self.selected(*node.args)
-        if name == "tile.rounded":
-            return self.value(node.args[0])
-        if is_fma(node):  # the unit rounds the product and the sum
-            return self.value(separated(node))
-        dtype = dtype_of(node)
-        if name in FLOAT_TESTS:
-            return self.selected(node, const(1, "uint8"), const(0, "uint8"))
-        if name == "reinterpret":
-            return self._reinterpreted(node.args[0], dtype)
-        function = FUNCTIONS.get(name)
-        if function is None:
-            raise NotTensor(f"{name} is no function of the tensor unit")
-        if FACTS[dtype].kind != "float" or FACTS[dtype].bits > 32:
-            raise NotTensor(f"{name} of {dtype}")
-        wide = [self.converted(self.tile(a), "float32", dtype_of(a)) for a in node.args]
-        return self.converted(function(self, *wide), dtype, "float32")
-
-    def _reinterpreted(self, node: Any, dtype: str) -> Tile:
-        tile = self.tile(node)
-        if dtype not in FACTS or FACTS[dtype].bits != FACTS[tile.dtype].bits:
-            raise NotTensor(f"the bits of {tile.dtype} as {dtype}")
-        return same_bits(self, tile, dtype)
-
-    # -- choices ------------------------------------------------------------------------------------------------
-
-    def selected(self, condition: Any, yes: Any, no: Any) -> Value:
-        from tile_tpu.lowering.expressions.conditions import select
-
-        return select(self, condition, yes, no)
-
-
-_BINARY: dict[str, str] = {
-    "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Min": "min", "Max": "max",
-}  # fmt: skip
-Function = Callable[..., Tile]
-__all__ = ["COMPUTED", "FloatImm", "IntImm", "Tile", "Value", "Values"]

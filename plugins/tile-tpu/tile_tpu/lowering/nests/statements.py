@@ -7,13 +7,13 @@ from typing import Any
 from tile_tpu.lowering.commands.emitter import Emitter
 from tile_tpu.lowering.commands.forward_result import forward_result
 from tile_tpu.lowering.commands.frames import NotTensor, Tile
-from tile_tpu.lowering.expressions import conditions
+from tile_tpu.lowering.expressions.conditions import choose
 from tile_tpu.lowering.expressions.values import COMPUTED, Values
 from tile_tpu.lowering.nests.overwrites import Overwrites
 from tile_tpu.lowering.nests.parallel_nests import Layouts
 from tile_tpu.lowering.views.global_views import GlobalAccess, global_access, load_into, store_from
 from tile_tpu.lowering.views.local_views import LocalAccess, direct_view, write
-from tilecore.dtypes import FACTS
+from tile_tpu.lowering.views.masks import with_masks
 from tilecore.ir.build import const, constant, dtype_of, is_nothing, load, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -135,7 +135,7 @@ class Body:
         self.values.unset = unset[0] | unset[1]
         self.values.forget()
         other = None if node.else_case is None else branches[1]
-        self.emit.add(IfThenElse(self.values._expanded(node.condition), branches[0], other, span=node.span))
+        self.emit.add(IfThenElse(self.values.expanded(node.condition), branches[0], other, span=node.span))
 
     # -- stores -------------------------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class Body:
             return value
         old = self.values.value(load(node.buffer, list(node.indices)))
         for mask in reversed(self.masks):
-            value = conditions.choose(self.values, mask, value, old, dtype)
+            value = choose(self.values, mask, value, old, dtype)
         return value
 
     def _store_own(self, node: BufferStore) -> None:
@@ -169,7 +169,7 @@ class Body:
         place = self.values.own.get((node.buffer, index)) if index is not None else None
         if place is None:
             raise NotTensor(f"{node.buffer.name} at an index that is not known")
-        conditions.put(self.values, self._masked(node), place)
+        self.emit.assign(place, self._masked(node))
         self.values.unset.discard((node.buffer, index))
 
     def _store_local(self, node: BufferStore, access: LocalAccess) -> None:
@@ -185,13 +185,13 @@ class Body:
             for statement in made:
                 self.emit.add(statement)
             if not forward_result(self.emit, value, place, self.values.held()):
-                conditions.put(self.values, value, place)
+                self.emit.assign(place, value)
             return
         for statement in made:
             self.emit.add(statement)
         whole = value if isinstance(value, Tile) and value.axes == axes else self.emit.new(axes, dtype_of(node.buffer))
         if whole is not value:
-            conditions.put(self.values, value, whole)
+            self.emit.assign(whole, value)
         write(self.emit, access, whole)
 
     def _loaded_directly(self, value: Any, place: Tile) -> bool:
@@ -219,13 +219,11 @@ class Body:
             raise NotTensor(f"several iterations write one element of {node.buffer.name}")
         if not isinstance(value, Tile) or value.axes != axes:
             whole = self.emit.new(axes, dtype)
-            conditions.put(self.values, value, whole)
+            self.emit.assign(whole, value)
             value = whole
         store_from(self.emit, access, value)
 
     def _clipped(self, access: GlobalAccess) -> GlobalAccess:
-        from tile_tpu.lowering.views.masks import with_masks
-
         return with_masks(self.emit, access, self.masks) if self.masks else access
 
 
@@ -243,4 +241,3 @@ _HANDLERS: dict[type, Any] = {
     IfThenElse: Body._if,
     BufferStore: Body._store,
 }
-__all__ = ["FACTS", "Body"]
