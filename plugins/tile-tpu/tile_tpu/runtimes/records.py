@@ -1,4 +1,4 @@
-"""What a call of kernels is to a runtime: blocks of memory, and launches whose arguments point into them."""
+"""What a call of kernels is to a runtime: blocks of memory, launches whose arguments point into them, and failures."""
 
 from __future__ import annotations
 
@@ -50,3 +50,7 @@ class Runtime(Protocol):
     def to_host(self, host: int, address: int, nbytes: int) -> None: ...
     def launch(self, module: int, entry: str, arguments: bytes, items: int) -> None: ...
     def wait(self) -> None: ...
+
+
+class RuntimeFailure(Exception):
+    """A call of the vendor's runtime did not succeed, or a kernel wrote where it must not; the message says it all."""

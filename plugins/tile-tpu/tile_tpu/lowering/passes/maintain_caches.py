@@ -17,7 +17,7 @@ from typing import Any
 from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, all_accesses, by_memory, heads
 from tile_tpu.ir.instructions import CONTROL, command, instruction_of
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.modules import of_each_kernel
+from tile_tpu.lowering.kernels import of_each_kernel
 from tile_tpu.lowering.passes.order_engines import has_commands
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.affine import coefficient

@@ -13,7 +13,7 @@ from typing import Any
 
 from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, all_accesses, heads, is_leaf
 from tile_tpu.ir.instructions import CONTROL, command, instruction_of
-from tile_tpu.lowering.modules import of_each_kernel
+from tile_tpu.lowering.kernels import of_each_kernel
 from tile_tpu.lowering.passes.plan_local import ADDRESSES, bytes_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import seq

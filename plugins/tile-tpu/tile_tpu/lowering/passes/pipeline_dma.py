@@ -26,7 +26,7 @@ from tile_tpu.ir.instructions import command
 from tile_tpu.lowering.dma_pipeline.slots import Slots, on_slot, simplified, slots_of, without_allocations
 from tile_tpu.lowering.dma_pipeline.stages import Stages, plan_stages
 from tile_tpu.lowering.dma_pipeline.units import Unit
-from tile_tpu.lowering.modules import of_each_kernel
+from tile_tpu.lowering.kernels import of_each_kernel
 from tile_tpu.lowering.passes.plan_local import fits, heeds_banks
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer

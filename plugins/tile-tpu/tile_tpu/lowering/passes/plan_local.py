@@ -10,9 +10,9 @@ from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
 from tile_tpu.ir.views import LOCAL
+from tile_tpu.lowering.kernels import of_each_kernel
 from tile_tpu.lowering.local_memory.bank_allocator import Memory, Pairs, Request, allocate, bank_conflicts, peak_bytes
 from tile_tpu.lowering.local_memory.live_ranges import LiveRange, LiveRanges
-from tile_tpu.lowering.modules import of_each_kernel
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LimitError, UnsupportedError

@@ -17,7 +17,7 @@ from typing import Any
 from tile_tpu.chips import chip_of
 from tile_tpu.ir.instructions import CORE_INDEX, as_command
 from tile_tpu.lowering.block_dependences import why_one_core
-from tile_tpu.lowering.modules import of_each_kernel
+from tile_tpu.lowering.kernels import of_each_kernel
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import cast, const, constant, dtype_of, seq, statements_of
