@@ -1,6 +1,6 @@
 """T.Pipelined: DMA works on other steps while the tensor unit works on this one.
 
-Step k of such a loop becomes (``stages.py`` says what is which)::
+Step k of such a loop becomes (``dma_pipeline/stages.py`` says what is which)::
 
     fills for step k + 1
     parallel_start; stores of step k - 1; loads of step k + 1; work of step k; parallel_end

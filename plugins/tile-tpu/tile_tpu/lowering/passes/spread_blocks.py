@@ -6,7 +6,7 @@ or shrinks along the grid (causal attention, tails) or along one axis of it ends
 neighbouring blocks do not give. Nothing is lost by that: cores share no cache that neighbours would profit from.
 
 The kernel gets the attribute ``tpu.cores``: the cores that its launch takes. Kernels whose blocks depend on each other
-(``one_core.py``) take one, and do their blocks in order, x fastest.
+(``block_dependences.py``) take one, and do their blocks in order, x fastest.
 """
 
 from __future__ import annotations
