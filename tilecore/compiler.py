@@ -16,11 +16,11 @@ from tilecore.errors import TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
-from tilecore.target import Target
 
 if TYPE_CHECKING:
     from tilecore.contract.passes import PassEnv
     from tilecore.ir.nodes import IRModule, PrimFunc
+    from tilecore.target import Target
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.autotune.bench import Bench
 from tilecore.autotune.candidates import Candidate, why_none
-from tilecore.autotune.configs import Config
-from tilecore.autotune.inputs import InputSets
 from tilecore.autotune.judges import judge_for
 from tilecore.autotune.oracle import Oracle
-from tilecore.autotune.profile_args import ProfileArgs
 from tilecore.autotune.report import SearchReport, counts
 from tilecore.errors import AutotuneError
-from tilecore.jit.build_jobs import Job
 from tilecore.jit.build_many import build_all
-from tilecore.jit.compile import Request
 from tilecore.jit.workers import WorkerDied, WorkerTimeout
+
+if TYPE_CHECKING:
+    from tilecore.autotune.configs import Config
+    from tilecore.autotune.inputs import InputSets
+    from tilecore.autotune.profile_args import ProfileArgs
+    from tilecore.jit.build_jobs import Job
+    from tilecore.jit.compile import Request
 
 # A candidate whose estimate is this many times the best time so far is not timed further.
 HOPELESS = 2.0

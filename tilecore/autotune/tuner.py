@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecore.autotune.configs import Configs
 from tilecore.autotune.decorator import AutotunedKernel
 from tilecore.autotune.inputs import get_autotune_inputs
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
-from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.tuning import Tuning
 from tilecore.jit.impl import JITImpl
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from tilecore.autotune.configs import Configs
+    from tilecore.autotune.result import AutotuneResult
 
 
 class AutoTuner:

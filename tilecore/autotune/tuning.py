@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore import debug, settings
 from tilecore.autotune import store
@@ -13,7 +13,6 @@ from tilecore.autotune.candidates import Candidate
 from tilecore.autotune.configs import Config, Configs, completed, expand, in_words, tunables
 from tilecore.autotune.inputs import InputSets
 from tilecore.autotune.judges import AutotuneWarning
-from tilecore.autotune.profile_args import ProfileArgs
 from tilecore.autotune.report import SearchReport
 from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.search import Found, search
@@ -22,14 +21,17 @@ from tilecore.cache.source_key import source_key
 from tilecore.caller import levels_to_user
 from tilecore.contract.adapter import INTERPRETED
 from tilecore.dtypes import dtype as DType
-from tilecore.jit.build_jobs import Job
 from tilecore.jit.build_many import load
 from tilecore.jit.eager import tensor_type
 from tilecore.jit.eager_call import LEFT_OUT, gives_tensors
 from tilecore.jit.factory_calls import job_of, label_of, remember
-from tilecore.jit.impl import JITImpl
 from tilecore.profiler.arrays import copied
 from tilecore.profiler.profiler import Profiler
+
+if TYPE_CHECKING:
+    from tilecore.autotune.profile_args import ProfileArgs
+    from tilecore.jit.build_jobs import Job
+    from tilecore.jit.impl import JITImpl
 
 _VERSION = 1
 

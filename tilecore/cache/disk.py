@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tilecore.artifact.records import Artifact
 from tilecore.cache import eviction
 from tilecore.cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
 from tilecore.cache.layout import Layout, check_key, is_key, is_other, read_file
@@ -18,6 +17,9 @@ from tilecore.cache.publish import publish, remove_abandoned
 from tilecore.cache.quarantine import quarantine, set_aside
 from tilecore.cache.warning import WarnOnce, warn
 from tilecore.errors import CacheError
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
 
 Store = Literal["definitions", "results", "plugins"]
 DEFAULT_LIMIT = 4 * 2**30

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilecore.cache import admin
-from tilecore.cache.admin import CacheCleared
 from tilecore.errors import CacheError
 
 if TYPE_CHECKING:
+    from tilecore.cache.admin import CacheCleared
     from tilecore.jit.kernel import JITKernel
 
 

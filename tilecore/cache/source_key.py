@@ -13,13 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.cache.source.functions import describe_function
 from tilecore.cache.source.text import NotUnderstoodError
 from tilecore.cache.source.values import Describer
-from tilecore.cache.source.watch import Watch
 from tilecore.cache.versions import versions_for_key
+
+if TYPE_CHECKING:
+    from tilecore.cache.source.watch import Watch
 
 _VERSION = "tilecore-source 1"
 _VARARGS, _VARKEYWORDS = 0x04, 0x08

@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tilecore.errors import TilecoreError
-from tilecore.target import Target
-
 if TYPE_CHECKING:
     from tilecore.contract.implementation import TileOpImpl
     from tilecore.contract.records import Capabilities
+    from tilecore.errors import TilecoreError
     from tilecore.ir.nodes import PrimFunc
+    from tilecore.target import Target
 
 
 DEFINITION = "definition"  # key of PassEnv.facts: the span of the user's function

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tilecore.target import Attribute, Target
-
 if TYPE_CHECKING:
     from tilecore.contract.adapter import KernelAdapter
     from tilecore.contract.implementation import TileOpImpl
     from tilecore.contract.passes import PassEdit
+    from tilecore.target import Attribute, Target
 
 CONTRACT_VERSION = 2
 SUPPORTED_CONTRACTS = (CONTRACT_VERSION - 1, CONTRACT_VERSION)

@@ -7,14 +7,16 @@ import pickle
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.records import Artifact
 from tilecore.cache.versions import versions_for_key
-from tilecore.compiler import CompileOptions
 from tilecore.errors import TilecoreError
 from tilecore.jit.compile import Request, build, ir_key
 from tilecore.plugins import discovery, manager
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
+    from tilecore.compiler import CompileOptions
 
 
 @dataclass

@@ -6,25 +6,20 @@ import logging
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from tilecore import debug, settings
-from tilecore.artifact.records import Artifact
 from tilecore.cache.current import disk_cache
-from tilecore.cache.disk import DiskCache
 from tilecore.cache.key import kernel_key
 from tilecore.cache.memory import MemoryCache
-from tilecore.cache.source_key import SourceKey
 from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.contract.adapter import INTERPRETED, SIMULATED
-from tilecore.contract.records import Backend
 from tilecore.errors import LanguageError, LaunchError, Location, TargetError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.absent import made_here
 from tilecore.jit.collection import collection_paused
 from tilecore.jit.execution_names import ExecutionBackend, is_usual_name
-from tilecore.jit.kernel import JITKernel
 from tilecore.plugins import manager
 from tilecore.plugins.discovery import HOST_KIND
 from tilecore.plugins.guard import describe
@@ -32,6 +27,13 @@ from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
 from tilecore.runtime.simulation import simulates, warn_of_simulation
 from tilecore.target import Target
 from tilecore.transform import PassConfigKey, checked_pass_configs
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
+    from tilecore.cache.disk import DiskCache
+    from tilecore.cache.source_key import SourceKey
+    from tilecore.contract.records import Backend
+    from tilecore.jit.kernel import JITKernel
 
 logger = logging.getLogger("tilecore.jit")  # level debug: compiled kernels and cache hits
 

@@ -10,10 +10,10 @@ from tilecore.cache.current import disk_cache
 from tilecore.cache.source_key import source_key
 from tilecore.jit.build_jobs import Job
 from tilecore.jit.compile import _kernels, files_of
-from tilecore.jit.kernel import JITKernel
 
 if TYPE_CHECKING:
     from tilecore.jit.impl import JITImpl
+    from tilecore.jit.kernel import JITKernel
 
 
 def call_of(config: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
 from tilecore.cache.source_key import source_key
 from tilecore.caller import placed
@@ -17,9 +17,11 @@ from tilecore.jit.collection import collection_paused
 from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
 from tilecore.jit.eager import EagerKernel, is_eager
 from tilecore.jit.eager_call import arguments_of, with_constants
-from tilecore.jit.kernel import JITKernel
 from tilecore.jit.surroundings import Surroundings
 from tilecore.signatures import signature_of
+
+if TYPE_CHECKING:
+    from tilecore.jit.kernel import JITKernel
 
 _P = ParamSpec("_P")
 _KP = ParamSpec("_KP")

@@ -14,10 +14,10 @@ from tilecore.jit.build_jobs import Job, named
 from tilecore.jit.build_many import CompileWarning, build_all, load
 from tilecore.jit.compile import interpreted_kernel, ir_of, make_request
 from tilecore.jit.factory_calls import call_of, job_of, known_kernel, label_of, remember
-from tilecore.jit.kernel import JITKernel
 
 if TYPE_CHECKING:
     from tilecore.jit.impl import JITImpl
+    from tilecore.jit.kernel import JITKernel
 
 
 def par_compile(

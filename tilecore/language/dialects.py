@@ -12,13 +12,15 @@ import inspect
 import traceback
 from collections.abc import Mapping, Sequence
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.origin import Origin
 from tilecore.errors import LanguageError, PluginError
 from tilecore.plugins import manager
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import blame, calling
+
+if TYPE_CHECKING:
+    from tilecore.contract.origin import Origin
 
 _handed_out: dict[CodeType, tuple[Origin, str]] = {}  # functions of backends: whose, and under which name
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
-from tilecore.ir.nodes import Expr
 from tilecore.language.arithmetic import METHODS, SIGNS, binary, power
 from tilecore.language.values import KernelValue, as_expr, no_key
+
+if TYPE_CHECKING:
+    from tilecore.ir.nodes import Expr
 
 
 class Arithmetic(KernelValue):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +13,13 @@ from tilecore.errors import UnsupportedError
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.fragment_text import formula
 from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout
-from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Var
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tabulate import tabulate
 from tilecore.pictures.picture import FRAGMENT, MEMORY, LayoutPicture
+
+if TYPE_CHECKING:
+    from tilecore.ir.layout import BufferLayout
 
 
 def pictures_of(facts: Mapping[str, Any]) -> dict[str, LayoutPicture]:

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tilecore.errors import PluginError
-from tilecore.plugins.discovery import Entry
-from tilecore.target import Attribute
 
 if TYPE_CHECKING:
     from tilecore.contract.records import TargetSpec
+    from tilecore.plugins.discovery import Entry
+    from tilecore.target import Attribute
 
 ASK_SECONDS = 10.0  # for the import of one plugin and the search for its device
 # An answer about devices is valid for this long, and while drivers and device files (_surroundings) do not change.

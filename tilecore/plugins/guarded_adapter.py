@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
-from tilecore.contract.origin import Origin
 from tilecore.contract.records import Presence
 from tilecore.plugins.answers import check_fields, obeys, record
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, shown, wrong
 from tilecore.plugins.guard import PASS, blame, calling, guarded
 from tilecore.plugins.guarded_kernel import GuardedTimer, guard_loaded
 from tilecore.tensors.views import is_tensor
+
+if TYPE_CHECKING:
+    from tilecore.contract.origin import Origin
 
 # rules for the results of methods
 RESULTS = {

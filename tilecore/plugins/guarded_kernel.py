@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import DimExpr
 from tilecore.contract.adapter import LoadedKernel
-from tilecore.contract.origin import Origin
 from tilecore.plugins.answers import WORDS, check_fields, guarded_by
 from tilecore.plugins.checking import FLAG, Rule, is_int, shown, takes, wrong
 from tilecore.plugins.guard import guarded
 from tilecore.tensors.dlpack import capsule_address
+
+if TYPE_CHECKING:
+    from tilecore.contract.origin import Origin
 
 CODES = range(-(2**31), 2**31)
 CODE = Rule("a 32-bit int: 0, or an error code", lambda value: value is None or (is_int(value) and value in CODES))

@@ -12,6 +12,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilecore import settings
 from tilecore.cache.layout import Layout
@@ -19,8 +20,10 @@ from tilecore.cache.libraries import FOLDER, UNFINISHED, is_whole, seal
 from tilecore.cache.quarantine import set_aside
 from tilecore.cache.warning import warn
 from tilecore.errors import ToolchainError
-from tilecore.simulate.compilers import HostCompiler
 from tilecore.simulate.progress import building
+
+if TYPE_CHECKING:
+    from tilecore.simulate.compilers import HostCompiler
 
 RUNTIME = Path(__file__).parent / "runtime"
 INCLUDE = RUNTIME / "include"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.compiler import CompileOptions
 from tilecore.errors import PluginError, TilecoreError
@@ -13,8 +13,10 @@ from tilecore.target_report.changes import changes_of
 from tilecore.target_report.kernels import Kernel, LeftOut
 from tilecore.target_report.refusals import Outcome, compile_whole
 from tilecore.target_report.remarks import Remark, remarks_of
-from tilecore.target_report.targets import ReportTarget
 from tilecore.transform import checked_pass_configs
+
+if TYPE_CHECKING:
+    from tilecore.target_report.targets import ReportTarget
 
 OK, SLOW, REFUSED, FAILED, BROKEN = "ok", "slow", "refused", "failed", "broken"
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.caller import place_of_caller
 from tilecore.errors import LanguageError, Location, UnsupportedError
@@ -17,9 +17,11 @@ from tilecore.interrupts import safe_point
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import AllocBuffer, Bind, DeclBuffer, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.scopes import PRIVATE
-from tilecore.ir.spans import SpanTable
 from tilecore.tracing.held_values import Readings, reads_memory
 from tilecore.tracing.vectors import find_lanes, held, over_lanes
+
+if TYPE_CHECKING:
+    from tilecore.ir.spans import SpanTable
 
 _active = threading.local()
 OF_KERNEL = ("kernel", "loop", "branch")  # blocks that run in the kernel; the others are Python's

@@ -12,9 +12,9 @@ import sys
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from types import CodeType, FunctionType
+from typing import TYPE_CHECKING
 
 from tilecore.cache.current import disk_cache
-from tilecore.cache.source import text as source
 from tilecore.cache.source.reads import Walk
 from tilecore.cache.source.scopes import Read
 from tilecore.cache.source.text import (
@@ -26,6 +26,9 @@ from tilecore.cache.source.text import (
     source_lines,
 )
 from tilecore.cache.versions import versions_for_key
+
+if TYPE_CHECKING:
+    from tilecore.cache.source import text as source
 
 MOST_REMEMBERED = 4096
 

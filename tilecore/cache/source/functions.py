@@ -10,10 +10,10 @@ from tilecore.cache.key import foreign_dtype
 from tilecore.cache.source import trust
 from tilecore.cache.source.classes import static_attribute
 from tilecore.cache.source.definitions import Definition, analyse
-from tilecore.cache.source.scopes import Read
 from tilecore.cache.source.text import ANNOTATIONS_FLAG, NotUnderstoodError
 
 if TYPE_CHECKING:
+    from tilecore.cache.source.scopes import Read
     from tilecore.cache.source.values import Describer
 
 _MISSING = object()
