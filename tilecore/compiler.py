@@ -128,7 +128,7 @@ def assemble(
     report: dict[str, Any],
 ) -> Artifact:  # fmt: skip
     """The record of everything made."""
-    from tilecore.cache.versions import versions_for_key
+    from tilecore.compilation_cache.versions import versions_for_key
     from tilecore.ir.build import dtype_of
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params, to_dim
     from tilecore.lowering.analysis.shared_size import require_shared

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilecore import settings
-from tilecore.cache.current import disk_cache
-from tilecore.cache.warning import warn
+from tilecore.compilation_cache.current import disk_cache
+from tilecore.compilation_cache.warning import warn
 
 if TYPE_CHECKING:
     from tilecore.autotune.configs import Config

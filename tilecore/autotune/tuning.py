@@ -16,9 +16,9 @@ from tilecore.autotune.judges import AutotuneWarning
 from tilecore.autotune.report import SearchReport
 from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.search import Found, search
-from tilecore.cache.key import UncacheableError, kernel_key
-from tilecore.cache.source_key import source_key
 from tilecore.caller import levels_to_user
+from tilecore.compilation_cache.key import UncacheableError, kernel_key
+from tilecore.compilation_cache.source_key import source_key
 from tilecore.contract.adapter import INTERPRETED
 from tilecore.dtypes import dtype as DType
 from tilecore.jit.build_many import load

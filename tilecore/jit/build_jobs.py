@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tilecore.cache.versions import versions_for_key
+from tilecore.compilation_cache.versions import versions_for_key
 from tilecore.errors import TilecoreError
 from tilecore.jit.compile import Request, build, ir_key
 from tilecore.plugins import discovery, manager

@@ -9,7 +9,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from typing import TYPE_CHECKING
 
 from tilecore.artifact.records import Artifact
-from tilecore.cache.current import disk_cache
+from tilecore.compilation_cache.current import disk_cache
 from tilecore.errors import ToolchainError
 from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
 from tilecore.jit.compile import _kernels, files_of, kernel_of

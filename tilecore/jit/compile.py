@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from tilecore import debug, settings
-from tilecore.cache.current import disk_cache
-from tilecore.cache.key import kernel_key
-from tilecore.cache.memory import MemoryCache
-from tilecore.cache.versions import versions_for_key
+from tilecore.compilation_cache.current import disk_cache
+from tilecore.compilation_cache.key import kernel_key
+from tilecore.compilation_cache.memory import MemoryCache
+from tilecore.compilation_cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.contract.adapter import INTERPRETED, SIMULATED
 from tilecore.errors import LanguageError, LaunchError, Location, TargetError
@@ -30,8 +30,8 @@ from tilecore.transform import PassConfigKey, checked_pass_configs
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
-    from tilecore.cache.disk import DiskCache
-    from tilecore.cache.source_key import SourceKey
+    from tilecore.compilation_cache.disk import DiskCache
+    from tilecore.compilation_cache.source_key import SourceKey
     from tilecore.contract.records import Backend
     from tilecore.jit.kernel import JITKernel
 

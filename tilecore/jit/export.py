@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecore.cache.entry_format import decode, encode
+from tilecore.compilation_cache.entry_format import decode, encode
 from tilecore.errors import CacheError, TargetError
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecore.cache.current import disk_cache
-from tilecore.cache.source_key import source_key
+from tilecore.compilation_cache.current import disk_cache
+from tilecore.compilation_cache.source_key import source_key
 from tilecore.jit.build_jobs import Job
 from tilecore.jit.compile import _kernels, files_of
 

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
-from tilecore.cache.source_key import source_key
 from tilecore.caller import placed
+from tilecore.compilation_cache.source_key import source_key
 from tilecore.errors import LanguageError, TargetError
 from tilecore.frontend.function import PrimFunc
 from tilecore.interrupts import held_back

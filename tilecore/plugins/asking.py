@@ -95,7 +95,7 @@ def ask(entries: Sequence[Entry], *, devices: bool) -> dict[str, Told]:
 
     devices: whether ``present`` must be up to date. Raises CannotAskError.
     """
-    from tilecore.cache.current import disk_cache
+    from tilecore.compilation_cache.current import disk_cache
 
     disk = disk_cache()
     surroundings = _surroundings() if devices else ""
