@@ -75,7 +75,7 @@ def emit_call(kind: str, called: str, name: str, args: Sequence[Any]) -> None:
     """Append the statement ``name(args)``, a call of the backend's own, which every thread that comes to it does."""
     from tilecore.ir.nodes import Call, Evaluate
     from tilecore.language.kernel import open_kernel
-    from tilecore.tracing.builder import current
+    from tilecore.tracing.current import current
 
     open_kernel(called)
     builder = current(called)

@@ -13,7 +13,7 @@ from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
 from tilecore.language.layouts import Layout
 from tilecore.language.values import as_expr
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 from tilecore.transform import checked_pass_configs
 
 

@@ -11,7 +11,8 @@ from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
 from tilecore.ir.visit import substitute
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import Frame, between, current
+from tilecore.tracing.builder import Frame
+from tilecore.tracing.current import between, current
 
 if TYPE_CHECKING:
     from tilecore.tracing.loops import Axis

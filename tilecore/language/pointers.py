@@ -15,7 +15,7 @@ from tilecore.language.buffers import BufferHandle
 from tilecore.language.regions import region_of
 from tilecore.language.tensor_variables import tensor_var
 from tilecore.language.values import as_expr
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 if TYPE_CHECKING:
     from tilecore.ir.nodes import Expr

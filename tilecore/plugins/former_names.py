@@ -45,6 +45,7 @@ _MODULES = """
     frontend.vectors tracing.vectors
     interpreter.values element_values
     jit.progress progress
+    language.operators language.arithmetic
     language.plain_values tracing.plain_values
     lowering.apply_layouts lowering.buffers.apply_layouts
     lowering.assumptions lowering.analysis.assumptions
@@ -117,6 +118,7 @@ _MODULES = """
     lowering.vectorize_expressions lowering.loops.vectorize_expressions
     lowering.vectorize_loops lowering.loops.vectorize_loops
     plugins.backend contract.records
+    plugins.guarded_kernel plugins.guarded_adapter
     plugins.hookspecs contract.hookspecs
     runtime.absent jit.absent
     runtime.adapter contract.adapter

@@ -16,7 +16,7 @@ from tilecore.ir.thread_ranges import ThreadRange, for_threads, has_ranges, rang
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.note_ranges import HINT
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 from .kit import calls, lowered
 
