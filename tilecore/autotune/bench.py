@@ -17,7 +17,7 @@ from tilecore.jit.workers import Local, Runner, Worker, WorkerDied, WorkerTimeou
 
 if TYPE_CHECKING:
     from tilecore.artifact.records import Artifact
-    from tilecore.jit.compile import Request
+    from tilecore.jit.request import Request
 
 PURPOSE = "run candidates"
 _numbers = itertools.count()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.autotune.transport import Packed, pack, unpack
 from tilecore.errors import LaunchError
-from tilecore.jit.build_jobs import without_torch
 from tilecore.jit.kernel import JITKernel
+from tilecore.jit.worker_main import without_torch
 from tilecore.plugins import manager
 from tilecore.profiler.profiler import Profiler
 from tilecore.profiler.runs import run, written_inputs

@@ -51,7 +51,7 @@ class Demo:
     """
 
     def __init__(self, target: Any = None, quick: bool = False, torch: bool | None = None) -> None:
-        from tilecore.jit.compile import make_request
+        from tilecore.jit.request import make_request
 
         request = make_request(target=target)
         self.target = request.target

@@ -12,7 +12,8 @@ from tilecore.artifact.records import Artifact
 from tilecore.compilation_cache.current import disk_cache
 from tilecore.errors import ToolchainError
 from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
-from tilecore.jit.compile import _kernels, files_of, kernel_of
+from tilecore.jit.compile import _kernels, kernel_of
+from tilecore.jit.request import files_of
 from tilecore.jit.worker_pools import Pool, live_workers, shared_pool
 from tilecore.jit.workers import Local, WorkerDied
 from tilecore.progress import Progress

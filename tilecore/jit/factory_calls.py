@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tilecore.compilation_cache.current import disk_cache
 from tilecore.compilation_cache.source_key import source_key
 from tilecore.jit.build_jobs import Job
-from tilecore.jit.compile import _kernels, files_of
+from tilecore.jit.compile import _kernels
+from tilecore.jit.request import files_of
 
 if TYPE_CHECKING:
     from tilecore.jit.impl import JITImpl

@@ -14,9 +14,10 @@ from tilecore.frontend.function import PrimFunc
 from tilecore.interrupts import held_back
 from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.collection import collection_paused
-from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
+from tilecore.jit.compile import compile_ir, ir_of
 from tilecore.jit.eager import EagerKernel, is_eager
 from tilecore.jit.eager_call import arguments_of, with_constants
+from tilecore.jit.request import Request, make_request
 from tilecore.jit.surroundings import Surroundings
 from tilecore.signatures import signature_of
 

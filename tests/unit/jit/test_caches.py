@@ -14,8 +14,9 @@ import tilecore
 import tilecore.language as T
 from tilecore.cache import CacheWarning
 from tilecore.jit.argument_key import are_compared, key_of
-from tilecore.jit.compile import _kernels, ir_key, make_request
+from tilecore.jit.compile import _kernels
 from tilecore.jit.impl import JITImpl
+from tilecore.jit.request import ir_key, make_request
 
 compilation = import_module("tilecore.jit.compile")  # the package has a function of that name
 
