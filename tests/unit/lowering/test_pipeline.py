@@ -6,15 +6,19 @@ from types import SimpleNamespace
 
 import pytest
 
+import tilecore
 import tilecore.language as T
 from tilecore.contract.passes import ExtensionPoint, Pass, PassEdit, PassEnv
 from tilecore.errors import LoweringError, PluginError, UnsupportedError
+from tilecore.interpreter.program import Program
 from tilecore.ir.nodes import IRModule
 from tilecore.lowering import pipeline
 from tilecore.lowering.edits import edited
 from tilecore.lowering.loops.pipeline import STEPS
 from tilecore.lowering.pipeline import family_steps, lower
 from tilecore.plugins import manager
+
+from .simt.kit import code_of_threads
 
 
 def step(name):
@@ -157,3 +161,16 @@ def test_the_last_pass_may_make_a_module(monkeypatch):
     monkeypatch.setenv("TILECORE_CHECK", "1")
     made, _ = run(monkeypatch, [Pass("split", lambda func, env: IRModule({"kernel": func}))])
     assert isinstance(made, IRModule)
+
+
+def test_targets_without_threads_refuse_code_of_some_threads():
+    @T.prim_func
+    def kernel(X: T.Tensor((128,), "float32"), Y: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            with code_of_threads(0, 64):
+                T.copy(X, Y)
+
+    for attempt in (lambda: tilecore.compile(kernel, target="cpu"), lambda: Program(kernel)):
+        with pytest.raises(UnsupportedError, match="code for some threads of a block") as caught:
+            attempt()
+        assert caught.value.location is not None

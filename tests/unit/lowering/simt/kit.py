@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,11 @@ from tilecore.contract.records import Capabilities
 from tilecore.interpreter import interpret
 from tilecore.ir.build import nothing, op_name
 from tilecore.ir.nodes import Evaluate, structural_map
+from tilecore.ir.thread_ranges import ThreadRange, for_threads
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS, STEPS
 from tilecore.target import Target
+from tilecore.tracing.builder import current
 
 CAPABILITIES = Capabilities(
     dtypes=frozenset(),
@@ -26,18 +30,32 @@ CAPABILITIES = Capabilities(
 )
 
 
-def lowered(func: Any, last: str = "", left_out: tuple[str, ...] = (), **changes: Any) -> tuple[Any, PassEnv]:
-    """The function after pass ``last`` (all of them if empty), and the environment of the passes."""
+def lowered(
+    func: Any, last: str = "", left_out: tuple[str, ...] = (), *, before: bool = False, **changes: Any
+) -> tuple[Any, PassEnv]:
+    """The function after pass ``last`` (all of them if empty), or just before it, and the environment of the passes."""
     from dataclasses import replace
 
     env = PassEnv(Target("imagined"), replace(CAPABILITIES, **changes), IMPLEMENTATIONS)
     current = func.ir
     for step in STEPS:
+        if before and step.name == last:
+            break
         if isinstance(step, Pass) and step.name not in left_out:
             current = step.run(current, env)
             if step.name == last:
                 break
     return current, env
+
+
+@contextmanager
+def code_of_threads(first: int, count: int) -> Iterator[None]:
+    """In a kernel: the code inside is for ``count`` threads from ``first`` on."""
+    builder = current("code_of_threads")
+    span = builder.span
+    with builder.block("threads") as frame:
+        yield
+    builder.emit(for_threads(ThreadRange(first, count), frame.body(), span=span))
 
 
 def thread_code(func: Any) -> Any:

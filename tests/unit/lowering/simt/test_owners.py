@@ -1,4 +1,4 @@
-"""Accesses that can only meet in one thread, against enumeration of all threads and steps; barriers that follow."""
+"""Accesses that can only meet in one thread, against enumeration of all threads and steps."""
 
 import itertools
 from dataclasses import dataclass
@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tilecore.language as T
-from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Evaluate, For, ForKind, IntImm, Var
-from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import ThreadAxis, Threads
 from tilecore.lowering.simt.analysis.owners import Owners
-from tilecore.lowering.simt.insert_barriers import BARRIER
-
-from .kit import lowered
 
 X, Y, J, K, N = (Var(name, "int32") for name in "xyjkn")
 
@@ -80,33 +74,3 @@ def test_axes_told_by_different_indices():
     assert owners.same_thread([Y * 8 + X], [Y * 8 + X])
     assert not owners.same_thread([Y * 7 + X], [Y * 7 + X])
     assert not owners.same_thread([J, X], [J, X])
-
-
-def barriers(func):
-    made, _ = lowered(func, "insert_barriers")
-    return len([e for e in collect(made.body, Evaluate) if op_name(e.value) == BARRIER])
-
-
-def test_a_thread_needs_no_barrier_for_what_is_its_own():
-    @T.prim_func
-    def own(X: T.Tensor((64,), "float32"), Y: T.Tensor((64, 4), "float32")):
-        with T.Kernel(1, threads=64):
-            tx = T.get_thread_binding()
-            s = T.alloc_shared((64, 4), "float32")
-            for j in T.serial(4):
-                s[tx, j] = X[tx] * j
-            for j in T.serial(4):
-                Y[tx, j] = s[tx, 3 - j]
-
-    @T.prim_func
-    def others(X: T.Tensor((64,), "float32"), Y: T.Tensor((64, 4), "float32")):
-        with T.Kernel(1, threads=64):
-            tx = T.get_thread_binding()
-            s = T.alloc_shared((64, 4), "float32")
-            for j in T.serial(4):
-                s[tx, j] = X[tx] * j
-            for j in T.serial(4):
-                Y[tx, j] = s[63 - tx, j]
-
-    assert barriers(own) == 0
-    assert barriers(others) == 1
