@@ -1,0 +1,76 @@
+"""insert_proxy_fences: a fence before each barrier between writes of threads and reads by wgmma or explicit stores."""
+
+from __future__ import annotations
+
+import tilecore.language as T
+
+from .kernels import loaded_by_tma, pipelined, product
+from .one_pass import AMPERE, around_pass, changes, text
+
+PASS = "insert_proxy_fences"
+FENCE = "T.cuda.fence_async()"
+BARRIER = "T.tile.sync_threads()"
+
+
+def statements(func):
+    return [line.strip() for line in text(func).splitlines()]
+
+
+def test_a_fence_stands_before_the_barrier_after_the_writes():
+    before, after, _ = around_pass(product(through_shared=True), PASS)
+    assert changes(before, after) == f"+ {FENCE}"
+    code = statements(after)
+    fence = code.index(FENCE)
+    assert code[fence + 1] == BARRIER
+    assert BARRIER not in code[:fence], "the first barrier has the fence"
+    assert BARRIER in code[fence + 2 :], "later barriers order no writes of operands"
+
+
+def test_what_tma_loads_needs_no_fence():
+    for kernel in (loaded_by_tma(), pipelined()):
+        before, after, _ = around_pass(kernel, PASS)
+        assert text(before) == text(after)
+
+
+def test_mma_of_the_threads_needs_no_fence():
+    before, after, _ = around_pass(product(), PASS, AMPERE)
+    assert text(before) == text(after)
+
+
+def test_writes_at_the_end_of_an_iteration_are_fenced_in_the_next():
+    """The first barrier of an iteration follows writes of the one before it."""
+
+    @T.prim_func
+    def carried(A: T.Tensor((4, 64, 64), "float16"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            T.copy(A[0, :, :], a)
+            T.sync_threads()
+            for k in T.serial(3):
+                T.gemm(a, a, c)
+                T.copy(A[k + 1, :, :], a)
+            T.copy(c, C)
+
+    _, after, _ = around_pass(carried, PASS)
+    loop = statements(after)
+    loop = loop[next(number for number, line in enumerate(loop) if line.startswith("for k in ")) :]
+    first, second = (number for number, line in enumerate(loop) if line == BARRIER)
+    assert loop[first - 1] == FENCE
+    assert loop[second - 1] != FENCE, "the barrier between a product and the next write orders reads only"
+
+
+def test_an_explicit_store_of_what_threads_wrote():
+    @T.prim_func
+    def stored(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16")):
+        with T.Kernel(1, threads=128):
+            a = T.alloc_shared((64, 64), "float16")
+            T.copy(A, a)
+            T.tma_copy(a, B)
+            T.tma_store_wait()
+
+    before, after, _ = around_pass(stored, PASS)
+    assert changes(before, after) == f"+ {FENCE}"
+    code = statements(after)
+    assert code[code.index(FENCE) + 1] == BARRIER
