@@ -15,7 +15,7 @@ from typing import Any
 from tilecore.errors import LanguageError, Location, UnsupportedError
 from tilecore.signatures import signature_of
 
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def building() -> bool:
