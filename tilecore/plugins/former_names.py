@@ -47,6 +47,16 @@ _MODULES = """
     lowering.lower_reducers lowering.loops.lower_reducers
     lowering.lower_tile_ops lowering.loops.lower_tile_ops
     lowering.needs lowering.analysis.needs
+    lowering.order.accesses lowering.race_check.accesses
+    lowering.order.asynchronous lowering.race_check.asynchronous
+    lowering.order.butterflies lowering.race_check.butterflies
+    lowering.order.check_order lowering.race_check.check_order
+    lowering.order.effects lowering.race_check.effects
+    lowering.order.groups lowering.race_check.groups
+    lowering.order.memory lowering.race_check.memory
+    lowering.order.program lowering.race_check.program
+    lowering.order.values lowering.race_check.values
+    lowering.order.walk lowering.race_check.walk
     lowering.outline_kernels lowering.buffers.outline_kernels
     lowering.passes contract.passes
     lowering.plan_prefetches lowering.loops.plan_prefetches
@@ -126,7 +136,7 @@ _MODULES = """
 """
 NOW = {f"tilecore.{former}": f"tilecore.{now}" for former, now in map(str.split, _MODULES.strip().splitlines())}
 # former packages of the modules in the table
-PACKAGES = frozenset({"tilecore.lowering.threads", "tilecore.survey"})
+PACKAGES = frozenset({"tilecore.lowering.order", "tilecore.lowering.threads", "tilecore.survey"})
 
 
 class _Loader:

@@ -34,9 +34,11 @@ from tilecore.plugins.backend import TargetSpec
 from tilecore.lowering.passes import Pass
 from tilecore.lowering import passes
 import tilecore.lowering.threads.kernels as kernels
-import tilecore.contract.records, tilecore.contract.passes, tilecore.lowering.analysis.kernels
+import tilecore.lowering.order.effects as effects
+import tilecore.contract.records, tilecore.contract.passes, tilecore.lowering.analysis.kernels, tilecore.lowering.race_check.effects
 assert TargetSpec is tilecore.contract.records.TargetSpec
 assert passes is tilecore.contract.passes and Pass is passes.Pass
+assert effects is tilecore.lowering.race_check.effects
 assert kernels is tilecore.lowering.analysis.kernels
 assert passes.__name__ == "tilecore.contract.passes" and passes.__spec__.name == "tilecore.contract.passes"
 """
@@ -63,3 +65,15 @@ def test_an_extension_point_under_its_name_of_contract_1():
     )
     assert ended.returncode == 0, ended.stderr
     assert "<string>:1: DeprecationWarning: tilecore.contract.passes.Gap is " in ended.stderr
+
+
+def test_effects_of_calls_under_their_names_of_contract_1():
+    ended = run(
+        "from tilecore.lowering.order.effects import Touch, AnyTouch, Start, Hear, Wait\n"
+        "from tilecore.lowering.race_check import effects\n"
+        "assert (Touch, AnyTouch) == (effects.Access, effects.AnyAccess)\n"
+        "assert (Start, Hear) == (effects.AsyncAccess, effects.MemoryBarrierWait)",
+        *("-W", "always"),
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "DeprecationWarning: tilecore.lowering.race_check.effects.Touch is Access now" in ended.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -145,3 +146,12 @@ describe_calls(
         "tile.address": _address,
     }
 )
+
+
+def __getattr__(name: str) -> Any:
+    """The names that effects had when this module was ``tilecore.lowering.order.effects``."""
+    former = {"Touch": Access, "AnyTouch": AnyAccess, "Start": AsyncAccess, "Hear": MemoryBarrierWait}
+    if name not in former:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{__name__}.{name} is {former[name].__name__} now", DeprecationWarning, stacklevel=2)
+    return former[name]
