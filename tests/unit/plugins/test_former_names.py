@@ -35,7 +35,8 @@ from tilecore.lowering.passes import Pass
 from tilecore.lowering import passes
 import tilecore.lowering.threads.kernels as kernels
 import tilecore.lowering.order.effects as effects
-import tilecore.contract.records, tilecore.contract.passes, tilecore.lowering.analysis.kernels, tilecore.lowering.race_check.effects
+import tilecore.contract.records, tilecore.contract.passes, tilecore.lowering.analysis.kernels
+import tilecore.lowering.race_check.effects
 assert TargetSpec is tilecore.contract.records.TargetSpec
 assert passes is tilecore.contract.passes and Pass is passes.Pass
 assert effects is tilecore.lowering.race_check.effects
