@@ -4,7 +4,6 @@ typedef struct __attribute__((may_alias)) { ushort bits; } tc_half;
 typedef struct __attribute__((may_alias)) { ushort bits; } tc_bfloat16;
 typedef struct __attribute__((may_alias)) { uchar bits; } tc_fp8_e4m3;
 typedef struct __attribute__((may_alias)) { uchar bits; } tc_fp8_e5m2;
-#define TC_FP8_TYPES(ROW, ...) ROW(__VA_ARGS__, tc_fp8_e4m3, uchar) ROW(__VA_ARGS__, tc_fp8_e5m2, uchar)
 typedef struct __attribute__((may_alias)) { uchar bits; } tc_fp4_e2m1;  // in the lower half of a byte
 
 #define tc_half_bits(value) ((tc_half){value})
