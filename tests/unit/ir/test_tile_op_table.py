@@ -17,7 +17,7 @@ from tilecore.lowering import simt, tile_ops
 from tilecore.lowering.implementations import implementations_in
 from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS
 
-OPS = TILE_OPS.values()
+OPS = [op for op in TILE_OPS.values() if "." not in op.name]  # without those that backends registered
 
 
 def test_operands_that_are_read_and_written_exist():
