@@ -18,7 +18,7 @@ _INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of one element type; everything else about it is derived from its row (docs/extending.md).
+    """What is known of one element type; the core derives all else from it.
 
     dlpack: type code and bits of a storage element. torch: the attribute of the torch module, or None. numpy: the
     attribute of numpy or ml_dtypes. c: the type's name in emitted C-family source.

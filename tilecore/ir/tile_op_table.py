@@ -1,6 +1,7 @@
 """The table of tile operations: one row states all facts about an operation. Importing it does not import TVM.
 
-docs/extending.md adds an operation, step by step.
+The other parts of an operation: its function in ``tilecore.language``, its meaning in ``tilecore/interpreter/tiles/``
+and its implementations in ``tilecore/lowering/tile_ops/`` or ``tilecore/lowering/simt/tile_ops/``.
 """
 
 from __future__ import annotations
