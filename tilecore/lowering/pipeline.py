@@ -42,11 +42,17 @@ def family_steps(name: str) -> Sequence[Pass | ExtensionPoint]:
     raise LoweringError(f"no family of passes is called {name!r}", expected='"loops", "simt" or "none"')
 
 
-def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
-    """Tile IR to target IR, by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
+def passes_of(backend: Backend) -> list[Pass]:
+    """The passes that a kernel goes through on a backend's targets, in order."""
     family = family_steps(backend.lowering.family)
     edits = edited(family, backend.lowering.edits, backend, backend.target.contract)
-    steps = [CONTRACT_SUMS, *edits]  # the first is of every family, and not to be edited
+    return [CONTRACT_SUMS, *edits]  # the first is of every family, and not to be edited
+
+
+def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
+    """Tile IR to target IR, by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
+    steps = passes_of(backend)
+    family = family_steps(backend.lowering.family)
     before_outline = list(takewhile(lambda step: step.name != "outline_kernels", family))
     verifier = Verifier() if debug.check_enabled() else None
     if verifier:

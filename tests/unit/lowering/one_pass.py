@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from textwrap import dedent
 from typing import Any
 
 import numpy as np
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.interpreter import interpret
-from tilecore.ir.nodes import IRModule
 from tilecore.lowering.loops.pipeline import STEPS as LOOPS_STEPS
 from tilecore.lowering.simt.pipeline import STEPS as SIMT_STEPS
+from tilecore.testing import kernel_text
 
 from . import kit as loops_kit
 from .simt import kit as simt_kit
@@ -20,7 +19,6 @@ from .simt import kit as simt_kit
 SIMT = "simt"  # the imagined target of simt/kit.py; every other target is one of the loops family
 LOOPS = loops_kit.NARROW
 
-_LEFT_OUT = re.compile(r"= T\.launch_thread\(|^ *T\.func_attr\(|^ *thread\w* = T\.int32\(\)$")
 _RANGE = re.compile(
     r'T\.attr\(T\.iter_var\((\w+), T\.Range\(0, (\d+)\), "ThreadIndex", "\w*"\), "tile\.threads", (\d+)\)'
 )
@@ -55,22 +53,12 @@ def after_pass(func: Any, name: str, target: str = SIMT, **options: Any) -> str:
 
 
 def text(func: Any) -> str:
-    """The statements of a function as text, without its signature, its grid and its threads.
+    """The statements of a function as text (testing/kernel_text.py).
 
     Code of a range of threads (ir/thread_ranges.py) begins with ``threads(first, count) as index``; that an index is
     below a number is written ``known(index < number)``.
     """
-    if isinstance(func, IRModule):
-        return "\n".join(text(kernel) for kernel in func.functions.values())
-    script = func.script().splitlines()
-    (start,) = (number for number, line in enumerate(script) if line.startswith("def "))
-    statements = [line for line in script[start + 1 :] if not _LEFT_OUT.search(line)]
-    return _KNOWN.sub(r"known(\1 < \2)", _RANGE.sub(r"threads(\3, \2) as \1", dedent("\n".join(statements)))).strip()
-
-
-def lines(code: str) -> str:
-    """An expected text, written as an indented block in a test."""
-    return dedent(code).strip()
+    return _KNOWN.sub(r"known(\1 < \2)", _RANGE.sub(r"threads(\3, \2) as \1", kernel_text.text(func)))
 
 
 def interpreted(func: Any, *args: Any) -> list[np.ndarray]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tilecore.language as T
+from tilecore.testing.kernel_text import text
 
 from .kernels import pipelined, product
-from .one_pass import around_pass, changes, text
+from .one_pass import around_pass, changes
 
 PASS = "bind_warpgroup_index"
 UNIFORM = "T.cuda.uniform("

@@ -7,9 +7,10 @@ from tile_cuda.lowering.hopper.collect_mbarriers import BARRIERS, CLUSTERS
 
 import tilecore.language as T
 from tilecore.errors import UnsupportedError
+from tilecore.testing.kernel_text import text
 
 from .kernels import loaded_by_tma, scaled
-from .one_pass import AMPERE, around_pass, text
+from .one_pass import AMPERE, around_pass
 
 PASS = "collect_mbarriers"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import tilecore.language as T
+from tilecore.testing.kernel_text import text
 
 from .kernels import scaled
-from .one_pass import around_pass, notes, text
+from .one_pass import around_pass, notes
 
 PASS = "collect_windows"
 WINDOWS = "l2_windows"

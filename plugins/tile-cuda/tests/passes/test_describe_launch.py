@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import tilecore.language as T
+from tilecore.testing.kernel_text import text
 
 from .kernels import loaded_by_tma, product, scaled
-from .one_pass import AMPERE, around_pass, text
+from .one_pass import AMPERE, around_pass
 
 PASS = "describe_launch"
 

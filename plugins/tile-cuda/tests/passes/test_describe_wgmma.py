@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tilecore.language as T
+from tilecore.testing.kernel_text import text
 
 from .kernels import product, scaled
-from .one_pass import AMPERE, around_pass, text
+from .one_pass import AMPERE, around_pass
 
 PASS = "describe_wgmma"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tilecore.language as T
+from tilecore.testing.kernel_text import lines, text
 
 from .kernels import loaded_by_tma, product, scaled
-from .one_pass import around_pass, changes, lines, text
+from .one_pass import around_pass, changes
 
 PASS = "init_mbarriers"
 

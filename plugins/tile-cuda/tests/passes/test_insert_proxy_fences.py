@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tilecore.language as T
+from tilecore.testing.kernel_text import text
 
 from .kernels import loaded_by_tma, pipelined, product
-from .one_pass import AMPERE, around_pass, changes, text
+from .one_pass import AMPERE, around_pass, changes
 
 PASS = "insert_proxy_fences"
 FENCE = "T.cuda.fence_async()"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from tile_cuda.lowering.hopper.lower_warp_roles import LOWER_WARP_ROLES
 
+from tilecore.testing.kernel_text import lines, text
 from tilecore.transform import PassConfigKey
 
 from .kernels import pipelined, product
-from .one_pass import around_pass, lines, notes, text
+from .one_pass import around_pass, notes
 
 PASS = "lower_warp_roles"
 ONE_BLOCK_EACH = {PassConfigKey.TL_DISABLE_PERSISTENT_BLOCKS.value: True}

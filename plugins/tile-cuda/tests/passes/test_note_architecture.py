@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tilecore.testing.kernel_text import text
+
 from .kernels import scaled
-from .one_pass import around_pass, notes, text
+from .one_pass import around_pass, notes
 
 PASS = "note_architecture"
 

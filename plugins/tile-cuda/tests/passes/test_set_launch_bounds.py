@@ -6,9 +6,10 @@ import pytest
 from tile_cuda.lowering.hopper.set_launch_bounds import MIN_BLOCKS, SET_LAUNCH_BOUNDS
 
 import tilecore.language as T
+from tilecore.testing.kernel_text import text
 
 from .kernels import pipelined, scaled
-from .one_pass import around_pass, text
+from .one_pass import around_pass
 
 PASS = "set_launch_bounds"
 

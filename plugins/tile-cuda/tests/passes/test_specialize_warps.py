@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 import tilecore.language as T
+from tilecore.testing.kernel_text import lines, text
 from tilecore.transform import PassConfigKey
 
 from .kernels import pipelined, product
-from .one_pass import AMPERE, around_pass, lines, notes, text
+from .one_pass import AMPERE, around_pass, notes
 
 PASS = "specialize_warps"
 ONE_BLOCK_EACH = {PassConfigKey.TL_DISABLE_PERSISTENT_BLOCKS.value: True}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from tilecore.testing.kernel_text import text
+
 from .kernels import pipelined, product, scaled
-from .one_pass import around_pass, text
+from .one_pass import around_pass
 
 PASS = "wait_tma_stores"
 STORE = "T.cuda.tensor_store("

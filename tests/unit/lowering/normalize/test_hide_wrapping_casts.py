@@ -11,8 +11,9 @@ import tilecore.language as T
 from tilecore.dtypes import FACTS
 from tilecore.ir.nodes import Analyzer, BufferStore, For, structural_mutate
 from tilecore.ir.ranges import binding_loops
+from tilecore.testing.kernel_text import lines
 
-from ..one_pass import LOOPS, SIMT, after_pass, around_pass, before_and_after, interpreted, lines
+from ..one_pass import LOOPS, SIMT, after_pass, around_pass, before_and_after, interpreted
 
 PASS = "hide_wrapping_casts"
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]

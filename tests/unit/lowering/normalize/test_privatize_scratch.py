@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilecore.language as T
+from tilecore.testing.kernel_text import lines
 
-from ..one_pass import LOOPS, SIMT, after_pass, around_pass, before_and_after, interpreted, lines
+from ..one_pass import LOOPS, SIMT, after_pass, around_pass, before_and_after, interpreted
 
 PASS = "privatize_scratch"
 

@@ -12,8 +12,9 @@ from tilecore.errors import UnsupportedError
 from tilecore.interpreter import interpret
 from tilecore.ir.nodes import BufferStore, For, ForKind, IfThenElse
 from tilecore.ir.visit import collect
+from tilecore.testing.kernel_text import lines
 
-from ..one_pass import after_pass, around_pass, before_and_after, lines
+from ..one_pass import after_pass, around_pass, before_and_after
 from .kit import lowered, same_results, thread_code
 
 PASS = "bind_threads"

@@ -9,8 +9,9 @@ import tilecore.language as T
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.errors import UnsupportedError
 from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS
+from tilecore.testing.kernel_text import lines
 
-from ..one_pass import after_pass, around_pass, before_and_after, interpreted, lines
+from ..one_pass import after_pass, around_pass, before_and_after, interpreted
 from . import kit
 
 PASS = "choose_tile_ops"

@@ -10,8 +10,9 @@ import tilecore.language as T
 from tilecore.ir.nodes import AttrStmt, IfThenElse
 from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.visit import collect
+from tilecore.testing.kernel_text import lines
 
-from ..one_pass import after_pass, around_pass, before_and_after, lines
+from ..one_pass import after_pass, around_pass, before_and_after
 
 PASS = "find_ranges"
 

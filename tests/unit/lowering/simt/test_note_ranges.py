@@ -7,8 +7,9 @@ import pytest
 import tilecore.language as T
 from tilecore.errors import LanguageError
 from tilecore.ir.thread_ranges import has_ranges
+from tilecore.testing.kernel_text import lines
 
-from ..one_pass import after_pass, around_pass, before_and_after, lines
+from ..one_pass import after_pass, around_pass, before_and_after
 from .kit import code_of_threads
 
 PASS = "note_ranges"

@@ -10,8 +10,9 @@ from tilecore.ir.build import constant
 from tilecore.ir.nodes import Bind
 from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.visit import collect
+from tilecore.testing.kernel_text import lines
 
-from ..one_pass import after_pass, around_pass, before_and_after, lines
+from ..one_pass import after_pass, around_pass, before_and_after
 from .kit import calls, code_of_threads, lowered
 
 PASS = "place_ranges"

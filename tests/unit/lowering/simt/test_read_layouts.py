@@ -7,8 +7,9 @@ import pytest
 
 import tilecore.language as T
 from tilecore.errors import LanguageError
+from tilecore.testing.kernel_text import lines
 
-from ..one_pass import after_pass, around_pass, before_and_after, lines
+from ..one_pass import after_pass, around_pass, before_and_after
 from .kit import lowered, same_results
 
 PASS = "read_layouts"

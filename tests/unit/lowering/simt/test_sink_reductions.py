@@ -8,8 +8,9 @@ import pytest
 import tilecore.language as T
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS
+from tilecore.testing.kernel_text import lines
 
-from ..one_pass import after_pass, around_pass, before_and_after, lines
+from ..one_pass import after_pass, around_pass, before_and_after
 from . import kit
 from .kit import same_results
 

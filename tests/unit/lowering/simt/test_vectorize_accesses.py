@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import tilecore.language as T
+from tilecore.testing.kernel_text import lines
 
-from ..one_pass import after_pass, around_pass, before_and_after, lines
+from ..one_pass import after_pass, around_pass, before_and_after
 from .kit import CAPABILITIES
 
 PASS = "vectorize_accesses"
