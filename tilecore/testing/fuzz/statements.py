@@ -7,7 +7,7 @@ from tilecore.testing.fuzz.expressions import plus
 from tilecore.testing.fuzz.flow import emit_loop, k_axis, k_trips
 from tilecore.testing.fuzz.nests import Nest
 from tilecore.testing.fuzz.outputs import may_convert
-from tilecore.testing.fuzz.program import Alloc, Assign, Buffer, Expr, Load, Loop, Name, Num, Op, Slice, Tile
+from tilecore.testing.fuzz.program import Assign, Buffer, Expr, Load, Loop, Name, Num, Op, Slice, Tile
 from tilecore.testing.fuzz.scope import Scope
 from tilecore.testing.fuzz.types import NARROW, is_float, is_integer, limit
 
@@ -306,30 +306,4 @@ def scan(scope: Scope) -> None:
     if scope.rng.random() < 0.4:
         options += (("reverse", True),)
     scope.emit(Tile(kind, (Name(source.name), Name(target.name)), options))
-    scope.ready.add(target.name)
-
-
-def reducer(scope: Scope) -> None:
-    """Sums over some axes of a nest, of any values."""
-    shape = shape_of(scope, 2)
-    if len(shape) < 2:
-        return
-    nest = Nest(scope, shape)
-    kept = scope.rng.choice(shape)
-    able = [d for d in ("int32", "float32") if d in scope.world.allowed]
-    if not able:
-        return
-    dtype = scope.rng.choice(able)
-    cap = 64.0 if dtype == "float32" else limit(dtype)
-    name = scope.world.fresh("r")
-    total = cap * scope.world.elements(shape) if dtype == "float32" else cap
-    buffer = Buffer(name, (kept,), dtype, "reducer", total)
-    value = nest.maker().stored(dtype, cap, nest.depth)
-    target = scope.tile((kept,), dtype, "fragment", cap=total)
-    scope.emit(
-        Alloc(buffer),
-        Tile("reducer_init", (Name(name),)),
-        nest.loop(Assign(Load(name, nest.index((kept,))), value.expr, "+=")),
-        Tile("finalize_reducer", (Name(name), Name(target.name))),
-    )
     scope.ready.add(target.name)
