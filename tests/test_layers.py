@@ -13,7 +13,7 @@ import tilecore
 PACKAGE = Path(tilecore.__file__).parent
 # From the bottom to the top. Packages and modules of one line may import one another, without circles.
 LAYERS = """
-errors interrupts settings signatures debug caller progress target transform dtypes element_values
+errors former_attributes interrupts settings signatures debug caller progress target transform dtypes element_values
 artifact
 ir tensors
 contract

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import TilecoreError
+from tilecore.former_attributes import former_attributes
 from tilecore.target import Target
 
 if TYPE_CHECKING:
@@ -77,9 +77,5 @@ class PassEdit:
     where: str = "after"
 
 
-def __getattr__(name: str) -> Any:
-    """The name that contract 1 had for ``ExtensionPoint``."""
-    if name != "Gap":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"{__name__}.Gap is {__name__}.ExtensionPoint now", DeprecationWarning, stacklevel=2)
-    return ExtensionPoint
+# contract 1
+__getattr__ = former_attributes(__name__, {"Gap": (f"{__name__}.ExtensionPoint", ExtensionPoint)})

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-import warnings
 from types import FunctionType
-from typing import Any
 
 from tilecore.errors import LanguageError, Location
+from tilecore.former_attributes import former_attributes
 from tilecore.ir import spans
 from tilecore.ir.spans import shift_columns
 
@@ -43,9 +42,8 @@ def parse_function(function: FunctionType) -> tuple[str, ast.FunctionDef | ast.L
     return file, definition
 
 
-def __getattr__(name: str) -> Any:
-    """Names that backends imported from here under contract 1."""
-    if name not in ("location_of_span", "place_of_parameter", "span_at", "SpanTable"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"{__name__}.{name} is tilecore.ir.spans.{name} now", DeprecationWarning, stacklevel=2)
-    return getattr(spans, name)
+# contract 1
+_MOVED = ("location_of_span", "place_of_parameter", "span_at", "SpanTable")
+__getattr__ = former_attributes(
+    __name__, {name: (f"tilecore.ir.spans.{name}", getattr(spans, name)) for name in _MOVED}
+)

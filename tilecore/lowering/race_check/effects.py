@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
+from tilecore.former_attributes import former_attributes
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, PrimFunc
 from tilecore.lowering.race_check.values import Compute, Expressions
@@ -148,10 +148,6 @@ describe_calls(
 )
 
 
-def __getattr__(name: str) -> Any:
-    """The names that effects had when this module was ``tilecore.lowering.order.effects``."""
-    former = {"Touch": Access, "AnyTouch": AnyAccess, "Start": AsyncAccess, "Hear": MemoryBarrierWait}
-    if name not in former:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"{__name__}.{name} is {former[name].__name__} now", DeprecationWarning, stacklevel=2)
-    return former[name]
+# contract 1, where this module was tilecore.lowering.order.effects
+_FORMER = {"Touch": Access, "AnyTouch": AnyAccess, "Start": AsyncAccess, "Hear": MemoryBarrierWait}
+__getattr__ = former_attributes(__name__, {name: (effect.__name__, effect) for name, effect in _FORMER.items()})
