@@ -36,7 +36,7 @@ def equation(scope: Scope, node: Expr, source: tuple[int, str, int], symbols: di
         elif var not in scope.variables:
             symbols[str(var.name)] = scope.define(var)
         info = scope.variables[var]
-        names.extend(name for name, info_of_symbol in symbols.items() if info_of_symbol is info and name not in names)
+        names.extend(name for name, other in symbols.items() if other is info and name not in names)
 
     structural_walk(node, [(Var, variable)])
     return Equation(scope.expression(node), str(node), tuple(names), source, isinstance(node, Var))

@@ -231,10 +231,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if _is_worker(config):
         return
     reports = list(config.stash[REPORTS].values())
-    for case_report in reports:
-        case_report.interrupted = not config.stash.get(ENDED, False)
+    for target_report in reports:
+        target_report.interrupted = not config.stash.get(ENDED, False)
         terminalreporter.section("conformance")
-        terminalreporter.write_line(report.table(case_report))
+        terminalreporter.write_line(report.table(target_report))
     path = config.getoption("--conform-report")
     if path is not None and reports:
         report.write(path, reports)

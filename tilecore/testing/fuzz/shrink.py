@@ -102,8 +102,8 @@ def tidy(program: Program) -> Program:
                 program = replaced(program, path, ())
         used = names_in(program.kernels)
         for path, node in reversed(list(parts(program))):
-            buffer_name = node.buffer.name if isinstance(node, (Alloc, View)) else getattr(node, "name", "")
-            if isinstance(node, (Alloc, View, Let)) and buffer_name not in used:
+            defined_name = node.buffer.name if isinstance(node, (Alloc, View)) else getattr(node, "name", "")
+            if isinstance(node, (Alloc, View, Let)) and defined_name not in used:
                 program = replaced(program, path, ())
         params = tuple(p for p in program.params if p.name in used)
         spaces = tuple(w for w in program.workspaces if w.name in used)
