@@ -63,6 +63,13 @@ def pipelined(
     return pipelined
 
 
+@T.macro
+def meet(barrier, *block):
+    """The threads arrive at the mbarrier and wait for it. block: of the cluster, whose mbarrier it is."""
+    T.mbarrier_arrive(barrier[0], *block)
+    T.mbarrier_wait_parity(barrier[0], 0)
+
+
 def loaded_by_tma(stages: int = 0, barriers: tuple[int, ...] = (1, 1)) -> Any:
     """A tile that one thread loads by an explicit TMA copy, with mbarriers of the kernel's own. stages: of a
     T.Pipelined loop around the copy; 0: there is no loop."""

@@ -9,7 +9,7 @@ import tilecore.language as T
 from tilecore.errors import UnsupportedError
 from tilecore.testing.kernel_text import text
 
-from .kernels import loaded_by_tma, scaled
+from .kernels import loaded_by_tma, meet, scaled
 from .one_pass import AMPERE, around_pass
 
 PASS = "collect_mbarriers"
@@ -32,13 +32,11 @@ def test_mbarriers_of_kernels_with_clusters_are_noted():
     def two_kernels(X: T.Tensor((64,), "float32")):
         with T.Kernel(2, threads=32, cluster_dims=2):
             remote = T.alloc_barrier([2])
-            T.mbarrier_arrive(remote[0], 1)
-            T.mbarrier_wait_parity(remote[0], 0)
+            meet(remote, 1)
             X[0] = 1.0
         with T.Kernel(1, threads=32):
             own = T.alloc_barrier([32])
-            T.mbarrier_arrive(own[0])
-            T.mbarrier_wait_parity(own[0], 0)
+            meet(own)
             X[1] = 1.0
 
     _, _, env = around_pass(two_kernels, PASS)

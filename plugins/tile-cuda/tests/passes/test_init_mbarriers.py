@@ -5,7 +5,7 @@ from __future__ import annotations
 import tilecore.language as T
 from tilecore.testing.kernel_text import lines, text
 
-from .kernels import loaded_by_tma, product, scaled
+from .kernels import loaded_by_tma, meet, product, scaled
 from .one_pass import around_pass, changes
 
 PASS = "init_mbarriers"
@@ -35,8 +35,7 @@ def test_the_blocks_of_a_cluster_meet_at_a_cluster_barrier():
     def in_cluster(X: T.Tensor((64,), "float32")):
         with T.Kernel(2, threads=32, cluster_dims=2):
             arrived = T.alloc_barrier([2])
-            T.mbarrier_arrive(arrived[0], 1)
-            T.mbarrier_wait_parity(arrived[0], 0)
+            meet(arrived, 1)
             X[0] = 1.0
 
     _, after, _ = around_pass(in_cluster, PASS)
@@ -49,8 +48,7 @@ def test_the_first_thread_of_a_block_of_two_axes():
     def two_axes(X: T.Tensor((64,), "float32")):
         with T.Kernel(1, threads=(8, 4)):
             arrived = T.alloc_barrier([32])
-            T.mbarrier_arrive(arrived[0])
-            T.mbarrier_wait_parity(arrived[0], 0)
+            meet(arrived)
             X[0] = 1.0
 
     _, after, _ = around_pass(two_axes, PASS)
@@ -64,8 +62,7 @@ def test_each_kernel_initializes_its_own():
             X[0] = 1.0
         with T.Kernel(1, threads=32):
             arrived = T.alloc_barrier([32])
-            T.mbarrier_arrive(arrived[0])
-            T.mbarrier_wait_parity(arrived[0], 0)
+            meet(arrived)
             X[1] = 1.0
 
     _, after, _ = around_pass(two_kernels, PASS)

@@ -17,18 +17,24 @@ from .kit import calls, code_of_threads, lowered, same_results
 PASS = "insert_barriers"
 
 
-def test_one_barrier_stands_between_the_writer_and_the_readers():
+def read_twice(size):
+    """Shared memory that 64 threads write, and read twice."""
+
     @T.prim_func
-    def kernel(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32"), Z: T.Tensor((64,), "float32")):
+    def kernel(X: T.Tensor((size,), "float32"), Y: T.Tensor((size,), "float32"), Z: T.Tensor((size,), "float32")):
         with T.Kernel(1, threads=64):
-            s = T.alloc_shared((64,), "float32")
+            s = T.alloc_shared((size,), "float32")
             T.copy(X, s)
-            for i in T.Parallel(64):
-                Y[i] = s[63 - i]
-            for i in T.Parallel(64):
+            for i in T.Parallel(size):
+                Y[i] = s[size - 1 - i]
+            for i in T.Parallel(size):
                 Z[i] = s[i] * 2
 
-    before, after = before_and_after(kernel, PASS)
+    return kernel
+
+
+def test_one_barrier_stands_between_the_writer_and_the_readers():
+    before, after = before_and_after(read_twice(64), PASS)
     barrier = "T.tile.sync_threads()\n"
     assert barrier not in before
     assert after.replace(barrier, "", 1) == before
@@ -54,16 +60,7 @@ def barriers(func):
 
 
 def test_a_reader_waits_for_the_writer_once():
-    @T.prim_func
-    def kernel(X: T.Tensor((128,), "float32"), Y: T.Tensor((128,), "float32"), Z: T.Tensor((128,), "float32")):
-        with T.Kernel(1, threads=64):
-            s = T.alloc_shared((128,), "float32")
-            T.copy(X, s)
-            for i in T.Parallel(128):
-                Y[i] = s[127 - i]
-            for i in T.Parallel(128):
-                Z[i] = s[i] * 2
-
+    kernel = read_twice(128)
     assert barriers(kernel)[0] == 1
     same_results(kernel, np.arange(128, dtype=np.float32), *(np.zeros(128, np.float32) for _ in range(2)))
 
@@ -241,25 +238,18 @@ def test_barriers_are_of_the_role_and_none_is_between_roles():
 
 
 def test_a_thread_needs_no_barrier_for_what_is_its_own():
-    @T.prim_func
-    def own(X: T.Tensor((64,), "float32"), Y: T.Tensor((64, 4), "float32")):
-        with T.Kernel(1, threads=64):
-            tx = T.get_thread_binding()
-            s = T.alloc_shared((64, 4), "float32")
-            for j in T.serial(4):
-                s[tx, j] = X[tx] * j
-            for j in T.serial(4):
-                Y[tx, j] = s[tx, 3 - j]
+    def reads(place):
+        @T.prim_func
+        def kernel(X: T.Tensor((64,), "float32"), Y: T.Tensor((64, 4), "float32")):
+            with T.Kernel(1, threads=64):
+                tx = T.get_thread_binding()
+                s = T.alloc_shared((64, 4), "float32")
+                for j in T.serial(4):
+                    s[tx, j] = X[tx] * j
+                for j in T.serial(4):
+                    Y[tx, j] = s[place(tx, j)]
 
-    @T.prim_func
-    def others(X: T.Tensor((64,), "float32"), Y: T.Tensor((64, 4), "float32")):
-        with T.Kernel(1, threads=64):
-            tx = T.get_thread_binding()
-            s = T.alloc_shared((64, 4), "float32")
-            for j in T.serial(4):
-                s[tx, j] = X[tx] * j
-            for j in T.serial(4):
-                Y[tx, j] = s[63 - tx, j]
+        return kernel
 
-    assert barriers(own)[0] == 0
-    assert barriers(others)[0] == 1
+    assert barriers(reads(lambda tx, j: (tx, 3 - j)))[0] == 0
+    assert barriers(reads(lambda tx, j: (63 - tx, j)))[0] == 1
