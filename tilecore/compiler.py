@@ -157,6 +157,7 @@ def assemble(
         binary_format=binary_format,
         versions=versions_for_key(backend.package, backend.version, backend.module),
         report=report,
+        index_bits=env.capabilities.index_bits,
     )
 
 

@@ -100,7 +100,8 @@ class Artifact:
     backend that it was built for. source/source_format: the emitted text. binary/binary_format: what the adapter
     loads ("object", "shared", "cubin", ... or "" when the source itself is loaded).
     out_idx: indices of the parameters that the call allocates and returns. versions: of everything that made it.
-    report: what ``kernel.explain()`` prints, as plain data.
+    report: what ``kernel.explain()`` prints, as plain data. index_bits: 32 where the code cannot reach past 2**31 bytes
+    of a tensor, which the launch then checks.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Artifact:
     binary_format: str
     versions: Mapping[str, str] = field(default_factory=dict)
     report: Mapping[str, Any] = field(default_factory=dict)
+    index_bits: int = 64
 
     def to_json(self) -> dict[str, Any]:
         """Everything but ``source`` and ``binary``, as JSON data; ``Artifact.from_json`` takes it back."""
@@ -135,6 +137,7 @@ class Artifact:
             "binary_format": self.binary_format,
             "versions": dict(self.versions),
             "report": dict(self.report),
+            "index_bits": self.index_bits,
         }
 
     @staticmethod
@@ -155,6 +158,7 @@ class Artifact:
             binary_format=facts["binary_format"],
             versions=facts["versions"],
             report=facts["report"],
+            index_bits=facts.get("index_bits", 64),
         )
 
 

@@ -9,11 +9,11 @@ from tilecore.codegen import choices, conversions
 from tilecore.codegen.arithmetic import NARROW, back, single, wrapped
 from tilecore.codegen.conversions import convert
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import SUM, Text, binary, call, cast, minus
+from tilecore.codegen.text import EQUALITY, SUM, Text, binary, call, cast, minus
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.contraction import negated
-from tilecore.ir.intrinsics import ADDRESS, ROUNDED
+from tilecore.ir.intrinsics import ADDRESS, COMPARED, ROUNDED
 from tilecore.ir.nodes import Call
 
 if TYPE_CHECKING:
@@ -70,7 +70,16 @@ def _test(emit: Expressions, node: Call) -> Text:
     dtype, name = dtype_of(node.args[0]), op_name(node)
     if FACTS[dtype].kind != "float":
         return Text("true" if name == "isfinite" else "false")
+    if node.attrs is not None and COMPARED in node.attrs:
+        return _compared(emit, node.args[0], dtype)
     return call(f"tc_{name}", single(emit, node.args[0], dtype))
+
+
+def _compared(emit: Expressions, value: Any, dtype: str) -> Text:
+    """``x != x``: a number equals itself."""
+    wide = not emit.dialect.forms.narrow_operators
+    text = single(emit, value, dtype) if wide else emit.value(value)
+    return binary("!=", EQUALITY, text, text)
 
 
 def _fma(emit: Expressions, node: Call) -> Text:

@@ -35,6 +35,9 @@ class Capabilities:
     dtypes: element types of tensors. scopes: memory scopes. tile_ops: names without the ``tile.`` prefix.
     max_threads: of a block (0: no threads). warp: threads that run in step (1: none).
     shared_bytes: on-chip memory of one block (0: no limit). features: free words, such as "atomics".
+    index_bits: 64, or 32 for a device without 64-bit integers: then offsets of elements are computed in int32, a tensor
+    has less than 2**31 bytes and elements, and no type that ``dtypes`` lacks appears in the code.
+    atomic_orders: memory orders of atomic operations that the target has (empty: nothing is compared).
     """
 
     dtypes: frozenset[str]
@@ -44,6 +47,8 @@ class Capabilities:
     warp: int = 1
     shared_bytes: int = 0
     features: frozenset[str] = frozenset()
+    index_bits: int = 64
+    atomic_orders: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, const
+from tilecore.ir.intrinsics import is_nan
 from tilecore.ir.nodes import Expr, Select, tirx
 
 # "max.nan" and "min.nan": as max and min, but a NaN stays
@@ -83,7 +84,7 @@ def join(kind: str, total: Expr, value: Expr) -> Expr:
         return _LOGICAL[kind](total, value) if is_bool else _BITWISE[kind](total, value)
     better = tirx.GT(value, total) if kind.startswith("max") else tirx.LT(value, total)
     if kind.endswith(".nan") and "float" in dtype:
-        better = tirx.Or(better, tirx.NE(value, value))
+        better = tirx.Or(better, is_nan(value))
     return Select(better, value, total)
 
 

@@ -17,6 +17,7 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.verify import Verifier
 from tilecore.lowering.edits import edited
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
+from tilecore.lowering.normalize.check_index_types import refuse_large_tensors, refuse_wide_integers
 from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
 from tilecore.plugins.checking import wrong
 
@@ -60,6 +61,8 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     takes_ranges = backend.lowering.family == "simt"
     refuse_dialects(func.body, f"target {env.target}", env.target.kind, takes_ranges)
     check_capabilities(func, env)
+    if env.capabilities.index_bits == 32:
+        refuse_large_tensors(func, env)
     env.facts[DEFINITION] = func.span
     current: Any = func
     for position, step in enumerate(steps):
@@ -84,6 +87,8 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         if verifier:
             verifier.verify(current, f"pass {step.name}")
         debug.after_pass(step.name, current)
+    if env.capabilities.index_bits == 32 and isinstance(current, IRModule):
+        refuse_wide_integers(current, env)
     if verifier and takes_ranges and isinstance(current, IRModule):
         from tilecore.lowering.race_check.check_order import check_order
 

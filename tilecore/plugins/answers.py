@@ -26,6 +26,8 @@ RULES: dict[type, dict[str, Rule]] = {
         "warp": Rule("an int, 1 or more", lambda value: is_int(value) and value >= 1),
         "shared_bytes": COUNT,
         "features": NAMES,
+        "index_bits": Rule("32 or 64", lambda value: is_int(value) and value in (32, 64)),
+        "atomic_orders": NAMES,
     },
     Presence: {"present": FLAG, "detail": WORDS},
     Found: {field.name: FLAG if field.name == "present" else WORDS for field in fields(Found)},

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.artifact.dims import Dim, evaluate
-from tilecore.artifact.records import TensorParam
+from tilecore.artifact.records import TensorParam, Workspace
 from tilecore.contract.adapter import KernelAdapter
 from tilecore.errors import ArgumentError
 from tilecore.runtime import argument_errors as errors
 from tilecore.runtime import size_errors
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
+from tilecore.runtime.index_limits import LARGEST, extent_of
 from tilecore.runtime.scalars import UnfitScalar, slot_of
 from tilecore.runtime.workspaces import Workspaces
 from tilecore.tensors import torch_state
@@ -187,6 +188,16 @@ class Binder:
         for param in self.plan.tensors:
             self._check_tensor(self.plan.tensor(param), self.views[param])
         self._check_overlap()
+        if self.plan.index_bits == 32:
+            self._check_indices()
+
+    def _check_indices(self) -> None:
+        """No index of a tensor or a workspace has more than 32 bits."""
+        memories: list[TensorParam | Workspace] = [*map(self.plan.tensor, self.plan.tensors), *self.plan.workspaces]
+        for memory in memories:
+            extent = evaluate(extent_of(memory), self.symbols)
+            if extent > LARGEST:
+                raise size_errors.index_range(self.plan, memory, extent, self.symbols)
 
     def _check_tensor(self, declared: TensorParam, tensor: TensorView) -> None:
         shape = logical_shape(declared, tensor)

@@ -11,6 +11,7 @@ from tilecore.artifact.dims import Dim, DimExpr
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, Symbol, TensorParam, Workspace
 from tilecore.dtypes import FACTS
 from tilecore.errors import LanguageError, LoweringError
+from tilecore.runtime.index_limits import guarded
 from tilecore.runtime.scalars import integer_range
 
 INTERFACE = 4  # changes when the built launcher and its Python callers must change together
@@ -53,6 +54,7 @@ class CallPlan:
     entries: tuple[Entry, ...]
     device_type: int
     sizes: tuple[Dim, ...] = ()
+    index_bits: int = 64
 
     @cached_property
     def symbol_index(self) -> dict[str, int]:
@@ -92,6 +94,9 @@ def make_plan(artifact: Artifact, device_type: int, sizes: tuple[Dim, ...] = ())
             )
     for index in tensors:
         _check_tensor_param(artifact.name, params[index])
+    entries = artifact.entries
+    if artifact.index_bits == 32:
+        entries = guarded(entries, (*(p for p in params if isinstance(p, TensorParam)), *artifact.workspaces))
     plan = CallPlan(
         artifact.name,
         params,
@@ -101,9 +106,10 @@ def make_plan(artifact: Artifact, device_type: int, sizes: tuple[Dim, ...] = ())
         tuple(i for i in range(len(params)) if i not in tensors),
         tuple(_bound(artifact, symbol) for symbol in artifact.symbols),
         artifact.workspaces,
-        artifact.entries,
+        entries,
         device_type,
         sizes,
+        artifact.index_bits,
     )
     _check_names(plan)
     return plan

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tilecore.artifact.dims import Dim
-from tilecore.artifact.records import Entry, TensorParam
+from tilecore.artifact.records import Entry, TensorParam, Workspace
 from tilecore.errors import ArgumentError
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan
+from tilecore.runtime.index_limits import LARGEST
 from tilecore.runtime.size_text import (
     bindings_text,
     expression_text,
@@ -109,6 +110,18 @@ def _size_error(
         message = f"{place} is {size}, expected {expression_text(dim)} = {expected}"
         wanted += where_text(bindings_text(plan, (dim,), symbols))
     return ArgumentError(f"{plan.name}(): {message}", found=found, expected=wanted)
+
+
+def index_range(
+    plan: CallPlan, memory: TensorParam | Workspace, extent: int, symbols: Mapping[str, int]
+) -> ArgumentError:
+    strides = getattr(memory, "strides", None) or ()
+    return ArgumentError(
+        f"{plan.name}(): {memory.name} is larger than the device's 32-bit indices reach",
+        found=f"{extent} bytes" + where_text(bindings_text(plan, (*memory.shape, *strides), symbols)),
+        expected=f"at most {LARGEST} bytes",
+        hint="split the tensor, and call the kernel for each part",
+    )
 
 
 def grid(plan: CallPlan, entry: Entry, sizes: Sequence[int], shared: int, symbols: Mapping[str, int]) -> ArgumentError:

@@ -33,10 +33,11 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.sizes import symbols_in
 from tilecore.ir.spans import location_of_span, place_of_parameter
-from tilecore.ir.tile_ops import as_tile_call, name_in_language
+from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 from tilecore.ir.visit import collect
 
 TYPE, SCOPE, OPERATION, FEATURE = "element type", "memory scope", "tile operation", "feature"
+ORDER = "memory order"  # of an atomic operation
 CONVERSION = "a value becomes one of"  # subject of a TYPE that no buffer or parameter has
 SCOPES = ("global", "shared", "shared.dyn", "local", "local.fragment", "local.var")
 FEATURES = {  # of operations that are no work on tiles
@@ -44,19 +45,22 @@ FEATURES = {  # of operations that are no work on tiles
 }  # fmt: skip
 SOURCE_HINTS = {"prelude": "T.Kernel(prelude=...)", "import_source": "T.import_source"}  # how users write them
 _MARKS = ("assume", "annotate")  # they say something of the kernel, and ask nothing of the target
-_OF_INDICES = ("int32", "int64", "bool")  # of sizes and conditions, which the compiler converts
+_OF_INDICES = ("int32", "bool")  # of sizes and conditions, which the compiler converts
+_WIDE = "int64"  # of sizes, too, where the target has indices of 64 bits
 _CALLS = ("call_extern", "call_pure_extern")
 
 
 @dataclass(frozen=True)
 class Need:
-    """kind: TYPE, SCOPE, OPERATION or FEATURE. name: the capability's. subject: the buffer, or the operation as users
-    write it; of a TYPE with what it has to do with it. where: gives the place in the user's file."""
+    """kind: TYPE, SCOPE, OPERATION, FEATURE or ORDER. name: the capability's. subject: the buffer, or the operation as
+    users write it; of a TYPE with what it has to do with it. where: gives the place in the user's file. is_index: a
+    TYPE that sizes and conditions may have where the target computes 64-bit indices, whatever elements it has."""
 
     kind: str
     name: str
     subject: str
     where: Callable[[], Location | None]
+    is_index: bool = False
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -64,10 +68,13 @@ class Need:
     def declared(self, capabilities: Capabilities) -> Collection[str]:
         """What the target has of this kind; empty where it does not say."""
         sets = {TYPE: "dtypes", SCOPE: "scopes", OPERATION: "tile_ops", FEATURE: "features"}
+        sets[ORDER] = "atomic_orders"
         return getattr(capabilities, sets[self.kind])  # type: ignore[no-any-return]
 
     def is_met(self, capabilities: Capabilities) -> bool:
         known = self.declared(capabilities)
+        if self.is_index and capabilities.index_bits == 64:
+            return True
         same = {self.name}
         if self.kind == SCOPE and self.name.startswith("shared"):  # of a size that is known or not: one memory
             same = {"shared", "shared.dyn"}
@@ -107,6 +114,10 @@ def _of_numbers(func: PrimFunc) -> Iterator[Need]:
 
 def _of_sizes(func: PrimFunc) -> Iterator[Need]:
     symbols = set(symbols_in(func.params))
+    for symbol in symbols:
+        if dtype_of(symbol) == _WIDE:
+            subject, where = f"{symbol.name} is a size of", partial(location_of_span, func.span)
+            yield Need(TYPE, _WIDE, subject, where, is_index=True)
     for param in filter(is_buffer_var, func.params):
         if any(var in symbols for size in (*param.shape, *param.strides) for var in collect(size, Var)):
             where = partial(place_of_parameter, func.span, str(param.name))
@@ -119,7 +130,7 @@ def _of_operations(node: Stmt) -> Iterator[Need]:
     needs = [value for part in _expressions(node) for value in collect(part, Cast, Call)]
     for kind in dict.fromkeys(dtype_of(value) for value in needs if isinstance(value, Cast)):
         if kind in FACTS and kind not in _OF_INDICES:
-            yield Need(TYPE, kind, CONVERSION, where)
+            yield Need(TYPE, kind, CONVERSION, where, is_index=kind == _WIDE)
     calls = [value for value in needs if isinstance(value, Call)]
     tiles = [call for inner in calls if (call := as_tile_call(inner))]
     for op, name in dict.fromkeys((call.op.name, name_in_language(call)) for call in tiles):
@@ -127,6 +138,8 @@ def _of_operations(node: Stmt) -> Iterator[Need]:
             yield Need(OPERATION, op, name, where)
             if op in FEATURES:
                 yield Need(FEATURE, FEATURES[op], name, where)
+            if op in ("atomic", "atomic_element"):
+                yield from (Need(ORDER, order, name, where) for order in _orders(tiles, name))
             if name == "T.atomic_cas":
                 yield Need(FEATURE, "compare_and_swap", name, where)
     for call in calls:
@@ -135,6 +148,11 @@ def _of_operations(node: Stmt) -> Iterator[Need]:
     for tile in tiles:
         if tile.op.name == "annotate" and str(tile.key) in SOURCE_HINTS:
             yield Need(FEATURE, "source", SOURCE_HINTS[str(tile.key)], where)
+
+
+def _orders(tiles: list[TileCall], name: str) -> Iterator[str]:
+    """The memory orders of the calls of this name."""
+    yield from dict.fromkeys(str(call.order) for call in tiles if name_in_language(call) == name)
 
 
 def _expressions(node: Stmt) -> list[Any]:

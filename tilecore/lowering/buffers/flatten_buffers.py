@@ -30,7 +30,7 @@ MAX_INT32 = 2**31 - 1
 
 
 def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    flat = _Flatten()
+    flat = _Flatten(env.capabilities.index_bits)
     params = [flat.buffer(p) if is_buffer_var(p) else p for p in func.params]
     env.facts["original_params"] = list(func.params)
     body = structural_mutate(
@@ -49,7 +49,8 @@ def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 class _Flatten:
-    def __init__(self) -> None:
+    def __init__(self, index_bits: int = 64) -> None:
+        self.index_dtype = f"int{index_bits}"  # of offsets in tensors that are not known to be small
         self.made: dict[Var, Var] = {}
         self.analyzer = Analyzer()
 
@@ -57,19 +58,21 @@ class _Flatten:
         """The one-axis buffer that stands for ``old``."""
         new = self.made.get(old)
         if new is None:
-            span = _elements(old)
+            span = _elements(old, self.index_dtype)
             new = tirx.decl_buffer([span], str(old.dtype), str(old.name), scope=str(old.scope()), layout=None)
             self.made[old] = new
         return new
 
     def offset(self, buffer: Var, indices: list[Expr]) -> Expr:
-        """Offset of an element: int32 on chip, int64 in global memory unless it is known to be small."""
-        strides = strides_of(buffer)
+        """Offset of an element: int32 on chip, int64 in global memory unless it is known to be small or the target has
+        no such integers."""
+        strides = strides_of(buffer, self.index_dtype)
         wide = is_global(buffer) and not _small(buffer)
-        total: Any = const(0, "int64" if wide else "int32")
+        dtype = self.index_dtype if wide else "int32"
+        total: Any = const(0, dtype)
         for index, stride in zip(indices, strides, strict=True):
             if wide:
-                index, stride = cast(index, "int64"), cast(stride, "int64")
+                index, stride = cast(index, dtype), cast(stride, dtype)
             total = total + index * stride
         return self.analyzer.simplify(total)
 
@@ -94,22 +97,25 @@ class _Flatten:
         return DeclBuffer(self.buffer(node.buffer), data=tirx.buffer_data(self.buffer(source)), span=node.span)
 
 
-def strides_of(buffer: Var) -> list[Expr]:
-    """Elements from one index to the next along each axis; row-major when the buffer names none."""
+def strides_of(buffer: Var, dtype: str = "int64") -> list[Expr]:
+    """Elements from one index to the next along each axis; row-major when the buffer names none. dtype: of those that
+    are computed from sizes of the call."""
     if len(buffer.strides):
         return list(buffer.strides)
     strides: list[Expr] = []
     step: Any = IntImm("int32", 1)
     for size in reversed(list(buffer.shape)):
         strides.append(step)
-        step = cast(step, "int64") * cast(size, "int64") if constant(size) is None else step * size
+        step = cast(step, dtype) * cast(size, dtype) if constant(size) is None else step * size
     return list(reversed(strides))
 
 
-def _elements(buffer: Var) -> Expr:
-    total: Any = const(1, "int64")
+def _elements(buffer: Var, dtype: str) -> Expr:
+    if all(constant(size) is not None for size in buffer.shape):
+        dtype = "int64"
+    total: Any = const(1, dtype)
     for size in buffer.shape:
-        total = total * cast(size, "int64")
+        total = total * cast(size, dtype)
     total = Analyzer().simplify(total)
     count = constant(total)
     return IntImm("int32", count) if count is not None and count <= MAX_INT32 else total

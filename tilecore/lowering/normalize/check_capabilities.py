@@ -12,28 +12,32 @@ from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import nearest_types
 from tilecore.errors import UnsupportedError
 from tilecore.ir.nodes import PrimFunc
-from tilecore.lowering.analysis.needs import CONVERSION, FEATURE, OPERATION, SCOPE, TYPE, Need, needs
+from tilecore.lowering.analysis.needs import CONVERSION, FEATURE, OPERATION, ORDER, SCOPE, TYPE, Need, needs
 
 
 def check_capabilities(func: PrimFunc, env: PassEnv) -> None:
     """Refuse every buffer and operation that the target does not have."""
-    places, types = set(), set()  # of operations and types that are refused: what follows from them says nothing more
+    refused: set[tuple[str, object]] = set()  # what follows from a refused operation or type says nothing more
     for need in needs(func):
-        follows = (need.kind == FEATURE and need.where in places) or (need.subject == CONVERSION and need.name in types)
-        if follows or need.is_met(env.capabilities):
+        if any(reason in refused for reason in _reasons(need)) or need.is_met(env.capabilities):
             continue
-        if need.kind == OPERATION:
-            places.add(need.where)
-        elif need.kind == TYPE:
-            types.add(need.name)
+        refused.add((need.kind, need.name if need.kind == TYPE else need.where))
         env.refuse(_refusal(need, env))
+
+
+def _reasons(need: Need) -> list[tuple[str, object]]:
+    """The refusals that this one would follow from."""
+    if need.subject == CONVERSION:
+        return [(TYPE, need.name)]
+    if need.kind == FEATURE:
+        return [(OPERATION, need.where)]
+    return [(OPERATION, need.where), (FEATURE, need.where)] if need.kind == ORDER else []
 
 
 def _refusal(need: Need, env: PassEnv) -> UnsupportedError:
     target, known = f"target {env.target.kind}", need.declared(env.capabilities)
-    message, hint = {TYPE: _type, SCOPE: _scope, OPERATION: _operation, FEATURE: _feature}[need.kind](
-        need, target, known
-    )
+    makers = {TYPE: _type, SCOPE: _scope, OPERATION: _operation, FEATURE: _feature, ORDER: _order}
+    message, hint = makers[need.kind](need, target, known)
     return UnsupportedError(message, location=need.where(), found=need.name, expected=_words(known), hint=hint)
 
 
@@ -60,6 +64,18 @@ def _feature(need: Need, target: str, known: Collection[str]) -> tuple[str, str 
         "source": f"{need.subject} is for targets that compile source text, which {target} does not",
     }
     return what.get(need.name, f"{need.subject} is nothing that {target} can do"), instead_of_feature(need.name)
+
+
+def _order(need: Need, target: str, known: Collection[str]) -> tuple[str, str | None]:
+    """The order that is meant where none is written counts like one that is: no order is weakened silently."""
+    hint = (
+        'write memory_order="relaxed" where the operation orders no other memory: threads of a block see one '
+        "another's writes behind a barrier, blocks those of a T.Kernel before theirs"
+    )
+    return (
+        f"{need.subject} has the memory order {need.name!r}, which atomic operations of {target} do not have",
+        hint if "relaxed" in known else None,
+    )
 
 
 def _other_scope(scope: str, scopes: Collection[str]) -> str | None:

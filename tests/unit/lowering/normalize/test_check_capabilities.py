@@ -180,3 +180,40 @@ def test_a_parameter_whose_text_is_gone_or_other_by_now(tmp_path):
         (error,) = refusals(func, dtypes=frozenset({"int32"}))
         assert "X has elements of int64" in error.message
         assert error.location.file == str(file)
+
+
+@T.prim_func
+def ordered(A: T.Tensor((8,), "int32"), X: T.Tensor((8,), "int32")):
+    with T.Kernel(1, threads=32):
+        x = T.alloc_fragment((8,), "int32")
+        T.copy(X, x)
+        T.atomic_add(A[0], 1)
+        T.atomic_add(A[1], 1, memory_order="acq_rel")
+        T.atomic_max(A, x, memory_order="release")
+        if T.atomic_load(A[2]) == 0:
+            T.atomic_store(A[3], 1)
+        T.atomic_store(A[4], 1, memory_order="relaxed")
+        A[5] = T.atomic_cas(A[6], 0, 1, memory_order="seq_cst")
+
+
+def test_memory_orders():
+    """An order that nobody wrote counts as the one that the language documents: it is refused, not weakened."""
+    found = refusals(ordered.ir, atomic_orders=frozenset({"relaxed"}))
+    assert {line_of(error): error.found for error in found} == {
+        'T.atomic_add(A[1], 1, memory_order="acq_rel")': "acq_rel",
+        'T.atomic_max(A, x, memory_order="release")': "release",
+        "if T.atomic_load(A[2]) == 0:": "seq_cst",
+        "T.atomic_store(A[3], 1)": "seq_cst",
+        'A[5] = T.atomic_cas(A[6], 0, 1, memory_order="seq_cst")': "seq_cst",
+    }
+    first = found[0]
+    assert first.message == (
+        "T.atomic_add has the memory order 'acq_rel', which atomic operations of target imagined do not have"
+    )
+    assert first.expected == "one of relaxed"
+    assert 'memory_order="relaxed"' in first.hint
+    assert refusals(ordered.ir, atomic_orders=frozenset()) == []
+    without = refusals(ordered.ir, features=frozenset({"print"}), atomic_orders=frozenset({"relaxed"}))
+    assert {error.found for error in without} == {"atomics", "compare_and_swap"}, (
+        "an operation that is refused is refused once"
+    )

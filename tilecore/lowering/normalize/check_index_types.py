@@ -1,0 +1,95 @@
+"""Checks for targets without 64-bit integers: of tensors that 32-bit indices do not reach, and of the finished code.
+
+``Capabilities.index_bits`` is 32 for such a target. Sizes that are known only at the call are checked by the launch
+(``tilecore/runtime/index_limits.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from tilecore.contract.passes import PassEnv
+from tilecore.dtypes import FACTS
+from tilecore.errors import LimitError, Location, UnsupportedError
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import AllocBuffer, DeclBuffer, Expr, IRModule, PrimFunc, Stmt, StringImm, Var, is_buffer_var
+from tilecore.ir.scopes import is_global
+from tilecore.ir.spans import location_of_span, place_of_parameter
+from tilecore.ir.visit import children, collect
+
+LARGEST = 2**31 - 1  # bytes of a tensor; elements where several share a byte
+WIDE = ("int64", "uint64")
+
+
+def refuse_large_tensors(func: PrimFunc, env: PassEnv) -> None:
+    """Refuse global buffers of a known size that 32-bit indices do not reach to the end of."""
+    parameters = [(p, partial(place_of_parameter, func.span, str(p.name))) for p in func.params if is_buffer_var(p)]
+    inside = [(n.buffer, partial(location_of_span, n.span)) for n in collect(func.body, AllocBuffer, DeclBuffer)]
+    for buffer, where in (*parameters, *inside):
+        extent = _extent(buffer) if is_global(buffer) else None
+        if extent is not None and extent > LARGEST:
+            env.refuse(_too_large(buffer, extent, where(), env))
+
+
+def _too_large(buffer: Var, extent: int, where: Location | None, env: PassEnv) -> LimitError:
+    return LimitError(
+        f"{buffer.name} is larger than the 32-bit indices of target {env.target.kind} reach",
+        location=where,
+        found=f"{extent} bytes",
+        expected=f"at most {LARGEST} bytes",
+        hint="split the tensor, and call the kernel for each part",
+    )
+
+
+def _extent(buffer: Var) -> int | None:
+    """Bytes from the first element to the last; None where they depend on the call."""
+    shape = [constant(size) for size in buffer.shape]
+    strides = [constant(stride) for stride in buffer.strides]
+    if None in shape or None in strides:
+        return None
+    elements = 1
+    for axis, size in enumerate(shape):
+        elements = elements + (size - 1) * abs(strides[axis]) if strides else elements * size  # type: ignore[operator, arg-type]
+    return elements * max(1, FACTS[dtype_of(buffer)].bits // 8)
+
+
+def refuse_wide_integers(module: IRModule, env: PassEnv) -> None:
+    """Raise UnsupportedError for a 64-bit integer in the finished code that ``Capabilities.dtypes`` does not have."""
+    dtypes = env.capabilities.dtypes
+    lacking = {dtype for dtype in WIDE if dtypes and dtype not in dtypes}
+    for func in module.functions.values():
+        if not lacking or not isinstance(func, PrimFunc):
+            continue
+        for param in func.params:
+            _refuse(param, lacking, place_of_parameter(func.span, str(param.name)), env)
+        for part, span in _expressions(func.body, func.span):
+            for value in collect(part, Expr):
+                _refuse(value, lacking, location_of_span(span), env)
+
+
+def _refuse(value: Any, lacking: set[str], where: Location | None, env: PassEnv) -> None:
+    dtype = "" if isinstance(value, StringImm) else dtype_of(value).partition("x")[0]
+    if dtype in lacking:
+        text = " ".join(str(value).split())
+        raise UnsupportedError(
+            f"a value has the type {dtype}, which target {env.target.kind} does not have",
+            location=where,
+            found=text if len(text) <= 100 else text[:100] + "...",
+            expected="integers of at most 32 bits",
+            hint='compute it in int32: T.cast(value, "int32")',
+        )
+
+
+def _expressions(statement: Stmt, span: Any) -> Iterator[tuple[Any, Any]]:
+    """The expressions of all statements, each with the span of its statement or of one around it."""
+    span = getattr(statement, "span", None) or span
+    inner = list(children(statement))
+    names = ("loop_var", "min", "extent", "condition", "buffer", "var", "value", "indices")
+    for name in names:
+        part = getattr(statement, name, None)
+        if part is not None:
+            yield part, span
+    for child in inner:
+        yield from _expressions(child, span)
