@@ -7,6 +7,7 @@ Importing this module imports neither numpy, torch nor TVM.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -17,17 +18,61 @@ _INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of one element type. ``torch`` is the attribute of the torch module, or None."""
+    """What is known of one element type; the core derives all else from it.
+
+    dlpack: type code and bits of a storage element. torch: the attribute of the torch module, or None. numpy: the
+    attribute of numpy or ml_dtypes. c: the type's name in emitted C-family source.
+
+    Of a float, which is laid out as IEEE 754 does it: exponent, significand: bits of the exponent and of the fraction.
+    has_infinity: the greatest exponent stands for infinity and NaN alone. Without it that exponent has numbers, too,
+    and only the greatest pattern is NaN, if has_nan.
+    """
 
     bits: int
     kind: str  # "int" | "uint" | "float" | "bool"
     dlpack: tuple[int, int]
     torch: str | None
     numpy: str
-    significand: int = 0  # explicit fraction bits of a float
-    max: float | None = None  # largest finite value of a float
-    min_normal: float | None = None
+    c: str
+    exponent: int = 0
+    significand: int = 0
     has_infinity: bool = True
+    has_nan: bool = True
+
+    @property
+    def bias(self) -> int:
+        """Of a float's exponent."""
+        return (1 << (self.exponent - 1)) - 1
+
+    @property
+    def max(self) -> float | None:
+        """Largest finite value of a float."""
+        return self._value(self.largest_pattern) if self.kind == "float" else None
+
+    @property
+    def min_normal(self) -> float | None:
+        """Least positive value of a float that has all bits of its fraction."""
+        return math.ldexp(1.0, 1 - self.bias) if self.kind == "float" else None
+
+    @property
+    def largest_pattern(self) -> int:
+        """The bits of the largest finite value of a float."""
+        end = (1 << self.exponent) - self.has_infinity << self.significand
+        return end - 1 - (self.has_nan and not self.has_infinity)
+
+    def _value(self, pattern: int) -> float:
+        fraction = pattern & ((1 << self.significand) - 1) | 1 << self.significand
+        return math.ldexp(fraction, (pattern >> self.significand) - self.bias - self.significand)
+
+    @property
+    def is_narrow(self) -> bool:
+        """A float that is computed in float32, and rounded."""
+        return self.kind == "float" and self.bits < 32
+
+    @property
+    def in_ml_dtypes(self) -> bool:
+        """A type that numpy has only through ml_dtypes."""
+        return self.bits < 8 or (self.is_narrow and self.numpy != "float16")
 
     @property
     def integer_range(self) -> tuple[int, int]:
@@ -43,30 +88,42 @@ class Facts:
         return value - (1 << self.bits) if self.kind == "int" and value >> (self.bits - 1) else value
 
 
+_C_INTEGERS = {
+    8: ("signed char", "unsigned char"),
+    16: ("short", "unsigned short"),
+    32: ("int", "unsigned"),
+    64: ("long long", "unsigned long long"),
+}
+
+
 def _ints() -> dict[str, Facts]:
     table: dict[str, Facts] = {}
     for bits in (8, 16, 32, 64):
-        table[f"int{bits}"] = Facts(bits, "int", (_INT, bits), f"int{bits}", f"int{bits}")
-        table[f"uint{bits}"] = Facts(bits, "uint", (_UINT, bits), f"uint{bits}", f"uint{bits}")
-    table["int4"] = Facts(4, "int", (_INT, 8), "int8", "int4")
-    table["uint4"] = Facts(4, "uint", (_UINT, 8), "uint8", "uint4")
-    table["bool"] = Facts(8, "bool", (_BOOL, 8), "bool", "bool")
+        signed, unsigned = _C_INTEGERS[bits]
+        table[f"int{bits}"] = Facts(bits, "int", (_INT, bits), f"int{bits}", f"int{bits}", signed)
+        table[f"uint{bits}"] = Facts(bits, "uint", (_UINT, bits), f"uint{bits}", f"uint{bits}", unsigned)
+    table["int4"] = Facts(4, "int", (_INT, 8), "int8", "int4", "signed char")
+    table["uint4"] = Facts(4, "uint", (_UINT, 8), "uint8", "uint4", "unsigned char")
+    table["bool"] = Facts(8, "bool", (_BOOL, 8), "bool", "bool", "bool")
     return table
 
 
 FACTS: dict[str, Facts] = {
-    "float64": Facts(64, "float", (_FLOAT, 64), "float64", "float64", 52, 1.7976931348623157e308, 2.0**-1022),
-    "float32": Facts(32, "float", (_FLOAT, 32), "float32", "float32", 23, 3.4028234663852886e38, 2.0**-126),
-    "tfloat32": Facts(32, "float", (_FLOAT, 32), "float32", "float32", 10, 3.4011621342146535e38, 2.0**-126),
-    "float16": Facts(16, "float", (_FLOAT, 16), "float16", "float16", 10, 65504.0, 2.0**-14),
-    "bfloat16": Facts(16, "float", (_BFLOAT, 16), "bfloat16", "bfloat16", 7, 3.3895313892515355e38, 2.0**-126),
+    "float64": Facts(64, "float", (_FLOAT, 64), "float64", "float64", "double", 11, 52),
+    "float32": Facts(32, "float", (_FLOAT, 32), "float32", "float32", "float", 8, 23),
+    "tfloat32": Facts(32, "float", (_FLOAT, 32), "float32", "float32", "float", 8, 10),
+    "float16": Facts(16, "float", (_FLOAT, 16), "float16", "float16", "tc_half", 5, 10),
+    "bfloat16": Facts(16, "float", (_BFLOAT, 16), "bfloat16", "bfloat16", "tc_bfloat16", 8, 7),
     # OCP 8-bit floating point specification 1.0, table 1; codes as in dlpack.h.
-    "float8_e4m3fn": Facts(8, "float", (10, 8), "float8_e4m3fn", "float8_e4m3fn", 3, 448.0, 2.0**-6, False),
-    "float8_e5m2": Facts(8, "float", (12, 8), "float8_e5m2", "float8_e5m2", 2, 57344.0, 2.0**-14),
+    "float8_e4m3fn": Facts(8, "float", (10, 8), "float8_e4m3fn", "float8_e4m3fn", "tc_fp8_e4m3", 4, 3, False),
+    "float8_e5m2": Facts(8, "float", (12, 8), "float8_e5m2", "float8_e5m2", "tc_fp8_e5m2", 5, 2),
     **_ints(),
     # OCP microscaling formats specification 1.0, section 5.3.3: no infinity and no NaN; two share a byte, as int4.
-    "float4_e2m1fn": Facts(4, "float", (_UINT, 8), "uint8", "float4_e2m1fn", 1, 6.0, 1.0, False),
+    "float4_e2m1fn": Facts(4, "float", (_UINT, 8), "uint8", "float4_e2m1fn", "tc_fp4_e2m1", 2, 1, False, False),
 }
+NARROW_FLOATS = tuple(name for name, facts in FACTS.items() if facts.is_narrow)
+# of torch, which numpy lacks: the integers of the same size
+TORCH_BITS = {name: f"uint{facts.bits}" for name, facts in FACTS.items() if facts.in_ml_dtypes and facts.torch == name}
 
 ALIASES = {
     "float": "float32",
@@ -123,10 +180,8 @@ class dtype(str):
         import numpy
 
         name = self.facts.numpy
-        if hasattr(numpy, name) and name != "bool":
+        if not self.facts.in_ml_dtypes:
             return numpy.dtype(name)
-        if name == "bool":
-            return numpy.dtype(bool)
         import ml_dtypes
 
         return numpy.dtype(getattr(ml_dtypes, name))

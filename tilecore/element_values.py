@@ -20,8 +20,6 @@ from tilecore.dtypes import FACTS, Facts
 from tilecore.errors import UnsupportedError
 
 Value = Any  # a numpy scalar (the same in all lanes) or an array that broadcasts to the lanes
-_INT4 = ("int4", "uint4")
-_BITS_OF_SINGLE = ("bfloat16", "float8_e5m2")  # a NaN has a fraction of its own, as one of float32 has
 
 
 @dataclass(frozen=True)
@@ -84,18 +82,19 @@ def value_type(name: str) -> ValueType:
         return ValueType(name, "bool", 8, plain, plain, plain, False, True)
     if facts.kind in ("int", "uint"):
         return _integer(name, facts)
-    return _float(name, facts.bits, float(facts.max or 0.0))
+    return _float(name, facts)
 
 
 def _integer(name: str, facts: Facts) -> ValueType:
     kind, bits = facts.kind, facts.bits
     carrier = np.dtype(f"{kind}{max(bits, 8)}")
     low, high = facts.integer_range
-    element = np.dtype(getattr(ml_dtypes, name)) if name in _INT4 else carrier
+    element = np.dtype(getattr(ml_dtypes, name)) if facts.in_ml_dtypes else carrier
     return ValueType(name, kind, bits, carrier, carrier, element, low, high)
 
 
-def _float(name: str, bits: int, largest: float) -> ValueType:
+def _float(name: str, facts: Facts) -> ValueType:
+    bits, largest = facts.bits, float(facts.max or 0.0)
     if name == "float64":
         plain = np.dtype(np.float64)
         return ValueType(name, "float", bits, plain, plain, plain, -largest, largest)
@@ -112,15 +111,15 @@ def _float(name: str, bits: int, largest: float) -> ValueType:
 
     def encode(value: Value) -> Value:
         raw = value.astype(element).view(storage)
-        return _with_bits_of_nan(raw, value, bits) if name in _BITS_OF_SINGLE else raw
+        return _with_bits_of_nan(raw, value, facts) if facts.has_infinity else raw
 
     def encode_without_nan(value: Value) -> Value:
         return encode(np.where(np.isnan(value), value.dtype.type(largest), value))
 
-    decode = _from_bfloat16 if name == "bfloat16" else _table_decoder(element)
+    decode = _from_bfloat16 if bits == 16 else _table_decoder(element, facts)
     return ValueType(
         name, "float", bits, single, storage, element, -largest, largest, bits <= 8, decode,
-        encode_without_nan if bits < 8 else encode,
+        encode if facts.has_nan else encode_without_nan,
     )  # fmt: skip
 
 
@@ -132,24 +131,26 @@ def _from_bfloat16(raw: Value) -> Value:
     return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-def _table_decoder(element: np.dtype) -> Callable[[Value], Value]:
+def _table_decoder(element: np.dtype, facts: Facts) -> Callable[[Value], Value]:
     raw = np.arange(256, dtype=np.uint8)
     table = raw.view(element).astype(np.float32)
-    if element.name in _BITS_OF_SINGLE:
+    if facts.has_infinity:
         # the exponent of a NaN is all ones in both types, the sign and the fraction lie at the top
-        nan, high = np.isnan(table), raw.astype(np.uint32)
-        exact = (high & 128) << 24 | np.uint32(0x7F800000) | (high & 3) << 21
+        nan, high, fraction_bits = np.isnan(table), raw.astype(np.uint32), facts.significand
+        fraction = (high & ((1 << fraction_bits) - 1)) << (23 - fraction_bits)
+        exact = (high & 128) << 24 | np.uint32(0x7F800000) | fraction
         table[nan] = exact.view(np.float32)[nan]
     return lambda raw: table[raw]
 
 
-def _with_bits_of_nan(raw: Value, value: Value, bits: int) -> Value:
+def _with_bits_of_nan(raw: Value, value: Value, facts: Facts) -> Value:
     """``raw``, which encodes ``value`` in a type of 8 or 16 bits, with the sign and the first bits of the fraction of
     each NaN, so that a NaN that is only moved keeps its bits. Which NaN arithmetic gives is not defined."""
     nan = np.isnan(value)
     if value.dtype != np.float32 or not np.any(nan):
         return raw
-    single, fraction_bits = np.asarray(value).view(np.uint32), 7 if bits == 16 else 2
+    bits, fraction_bits = facts.bits, facts.significand
+    single = np.asarray(value).view(np.uint32)
     fraction = (single & np.uint32(0x7FFFFF)) >> np.uint32(23 - fraction_bits)
     fraction = np.where(fraction == 0, np.uint32(1 << (fraction_bits - 1)), fraction)  # 0 would be an infinity
     exponent = np.uint32((1 << (bits - 1)) - (1 << fraction_bits))

@@ -28,6 +28,7 @@ from tilecore.codegen.text import (
     within,
 )
 from tilecore.dtypes import FACTS
+from tilecore.dtypes import NARROW_FLOATS as NARROW
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import FloatImm, IntImm
 
@@ -54,7 +55,6 @@ _SYMBOLS = {
 }
 _WRAPPING = ("Add", "Sub", "Mul", "LShift")
 _UNSIGNED = {"int32": "uint32", "int64": "uint64"}
-NARROW = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")
 
 
 def _kind_of(emit: Expressions, node: Any) -> str:

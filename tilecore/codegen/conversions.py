@@ -55,11 +55,15 @@ def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
 
 def _four_bits(emit: Expressions, value: Text, target: str) -> Text:
     """A float of 4 bits from an integer or the other way; what has 4 bits stands in a byte."""
-    if target == "float4_e2m1fn":
+    if _is_float4(target):
         bits = binary("&", BIT_AND, value, Text("15"))
         return emit.dialect.forms.from_bits(emit.type_of(target), bits.text)
     bits = call(_typed(emit, "tc_bits", "uint8"), value)
     return wrapped(emit, bits, target) if target == "int4" else bits
+
+
+def _is_float4(dtype: str) -> bool:
+    return FACTS[dtype].is_narrow and FACTS[dtype].bits == 4
 
 
 def _truncated(emit: Expressions, value: Text, target: str) -> Text:
@@ -77,7 +81,7 @@ def reinterpret(emit: Expressions, node: Call) -> Text:
         return value
     if source not in FACTS or target not in FACTS:
         return refuse(node, emit.dialect.kind, what=f"the bits of {source} as {target}")
-    if "float4_e2m1fn" in (source, target) and {FACTS[source].bits, FACTS[target].bits} <= {4, 8}:
+    if (_is_float4(source) or _is_float4(target)) and {FACTS[source].bits, FACTS[target].bits} <= {4, 8}:
         return _four_bits(emit, value, target)
     if FACTS[source].bits != FACTS[target].bits:
         return refuse(node, emit.dialect.kind, what=f"the bits of {source} as {target}")

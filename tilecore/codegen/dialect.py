@@ -7,33 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen.forms import CPP, Forms
+from tilecore.dtypes import FACTS
 
 if TYPE_CHECKING:
     from tilecore.codegen.expressions import Expressions
     from tilecore.codegen.statements import Statements
     from tilecore.codegen.text import Text
 
-C_TYPES: Mapping[str, str] = {
-    "float64": "double",
-    "float32": "float",
-    "tfloat32": "float",
-    "float16": "tc_half",
-    "bfloat16": "tc_bfloat16",
-    "float8_e4m3fn": "tc_fp8_e4m3",
-    "float8_e5m2": "tc_fp8_e5m2",
-    "float4_e2m1fn": "tc_fp4_e2m1",
-    "int8": "signed char",
-    "int16": "short",
-    "int32": "int",
-    "int64": "long long",
-    "uint8": "unsigned char",
-    "uint16": "unsigned short",
-    "uint32": "unsigned",
-    "uint64": "unsigned long long",
-    "int4": "signed char",
-    "uint4": "unsigned char",
-    "bool": "bool",
-}
+C_TYPES: Mapping[str, str] = {name: facts.c for name, facts in FACTS.items()}
 
 # function of the language -> the functions of float32 and of float64; the narrower floats go through float32
 C_MATH: Mapping[str, tuple[str, str]] = {

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tilecore.dtypes import TORCH_BITS
 from tilecore.element_values import ValueType, value_type
 from tilecore.errors import ArgumentError, UnsupportedError
-
-_BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}  # torch types that numpy has not
 
 
 @dataclass
@@ -104,11 +103,11 @@ def _from_torch(name: str, tensor: Any) -> np.ndarray:
         raise ArgumentError(f"{name} is on {tensor.device}", expected="a tensor on the CPU", hint=".cpu() copies it")
     tensor = tensor.detach()
     kind = str(tensor.dtype).removeprefix("torch.")
-    if kind not in _BITS:
+    if kind not in TORCH_BITS:
         return tensor.numpy()
     import ml_dtypes
 
-    return tensor.view(getattr(torch, _BITS[kind])).numpy().view(getattr(ml_dtypes, kind))
+    return tensor.view(getattr(torch, TORCH_BITS[kind])).numpy().view(getattr(ml_dtypes, kind))
 
 
 def scalar_argument(name: str, kind: ValueType, argument: Any) -> Any:

@@ -10,7 +10,7 @@ from tilecore.ir.tile_ops import PREFIX, TILE_OPS
 from tilecore.ir.visit import collect
 
 _CALLS = {
-    *(op.full_name for op in TILE_OPS.values() if op.name not in ("assume", "annotate")),
+    *(op.full_name for op in TILE_OPS.values() if not op.is_mark),
     "call_extern",
     "call_packed",
     "call_llvm_intrin",

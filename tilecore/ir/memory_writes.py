@@ -25,7 +25,6 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, loads, regions, variables
 
-_NO_EFFECT_ON_MEMORY = ("assume", "annotate", "print", "device_assert", "shuffle", "ballot", "allreduce")
 _ACQUIRING = ("consume", "acquire", "acq_rel", "seq_cst")
 
 
@@ -65,7 +64,7 @@ def _of_call(call: Call, stands_alone: bool) -> Writes:
 
 
 def _of_tile_op(tile: TileCall) -> Writes:
-    if tile.op.name in _NO_EFFECT_ON_MEMORY:
+    if tile.op.no_memory:
         return Writes()
     if tile.op.name == "atomic_element":
         stored = frozenset() if tile.kind == "load" else frozenset([tile.dst.source])

@@ -1,7 +1,6 @@
-"""Names of the tile operations, for modules that must not import TVM."""
+"""Names in the IR, for modules that must not import TVM."""
 
-TILE_OP_NAMES = (
-    "copy transpose gemm fill reduce scan atomic atomic_element finalize_reducer sync_threads allreduce shuffle ballot "
-    "print device_assert assume annotate"
-).split()
+from tilecore.ir.tile_op_table import TILE_OPS
+
+TILE_OP_NAMES = [op.name for op in TILE_OPS.values() if not op.internal]
 DIALECT, CALLED = "dialect", "called"  # attributes of a call: the kind of a target, and such as "T.name"

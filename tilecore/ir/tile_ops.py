@@ -1,7 +1,7 @@
 """The tile operations: calls in the IR that act on whole regions of buffers, until lowering picks an implementation.
 
 Each is a registered TVM op ``tile.<name>``, called in an ``Evaluate`` statement (``atomic_element`` and
-``shuffle`` are expressions). The interpreter gives each its meaning in numpy; docs/language.md says it in words.
+``shuffle`` are expressions). Their facts are in ``tile_op_table.py``.
 """
 
 from __future__ import annotations
@@ -13,92 +13,8 @@ from typing import Any
 from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import Call, Evaluate, Expr, IntImm, Span, StringImm, TensorRegion
 from tilecore.ir.register_call import register_call
+from tilecore.ir.tile_op_table import PREFIX, TILE_OPS, TileOp
 from tilecore.ir.visit import collect
-
-PREFIX = "tile."
-
-
-@dataclass(frozen=True)
-class TileOp:
-    """Name and operands of a tile operation.
-
-    operands: one word each, ``name:kind``. Kinds: ``region`` (a BufferRegion; the extents are those of the tile),
-    ``expr`` (a scalar expression), ``int`` and ``str`` (immediates); a last ``name:any*`` takes the rest.
-    reads, writes: names of the region operands that it reads and writes.
-    """
-
-    name: str
-    operands: tuple[str, ...]
-    reads: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-
-    @property
-    def full_name(self) -> str:
-        return PREFIX + self.name
-
-    def operand_names(self) -> list[str]:
-        return [name.partition(":")[0] for name in self.operands]
-
-
-TILE_OPS: dict[str, TileOp] = {
-    op.name: op
-    for op in (
-        # dst[...] = cast(src[...]); unit axes of either side are dropped before they are matched.
-        TileOp("copy", ("src:region", "dst:region"), ("src",), ("dst",)),
-        # dst[j, i] = cast(src[i, j])
-        TileOp("transpose", ("src:region", "dst:region"), ("src",), ("dst",)),
-        # c = (0 if clear_accum else c) + op(a) @ op(b), accumulated in c's dtype
-        TileOp(
-            "gemm",
-            (
-                "a:region",
-                "b:region",
-                "c:region",
-                "transpose_a:int",
-                "transpose_b:int",
-                "clear_accum:expr",
-                "policy:int",
-            ),
-            ("a", "b", "c"),
-            ("c",),
-        ),
-        TileOp("fill", ("dst:region", "value:expr"), (), ("dst",)),
-        # kind: sum prod max min abssum absmax bitand bitor bitxor; dst = reduce(src, dim), joined with dst unless clear
-        TileOp(
-            "reduce",
-            ("src:region", "dst:region", "kind:str", "dim:int", "clear:int", "nan_propagate:int"),
-            ("src", "dst"),
-            ("dst",),
-        ),
-        # kind: sum max; inclusive, along dim, from the end if reverse
-        TileOp("scan", ("src:region", "dst:region", "kind:str", "dim:int", "reverse:int"), ("src",), ("dst",)),
-        # kind: add max min or and xor exchange store; element by element
-        TileOp("atomic", ("dst:region", "value:any", "kind:str", "order:str"), ("dst", "value"), ("dst",)),
-        # expression: the value of dst (a BufferLoad) before; kind as above, load, which takes value 0, and cas, which
-        # stores value where dst equals compare
-        TileOp("atomic_element", ("dst:load", "value:expr", "kind:str", "order:str", "compare:any*")),
-        # a reducer buffer becomes an ordinary one: partial results of all threads joined
-        TileOp("finalize_reducer", ("buffer:region",), ("buffer",), ("buffer",)),
-        # made by lowering: threads reduce their partial sums (lowering/simt/sink_reductions.py)
-        TileOp("reduce_partials", ("buffer:region",), ("buffer",), ("buffer",)),
-        TileOp("sync_threads", ()),
-        # expression: the value of another thread of the warp, in parts of width threads; kind: idx xor up down
-        # (language/threads.py)
-        TileOp("shuffle", ("value:expr", "lane:expr", "kind:str", "width:int")),
-        # expression: one bit for each thread of the warp: does predicate hold in it?
-        TileOp("ballot", ("predicate:expr",)),
-        # expression: one value of every thread of a group (ir/thread_groups.py), joined; kind as for reduce
-        TileOp("allreduce", ("value:expr", "kind:str", "extent:int", "stride:int")),
-        # message, then expressions or one region
-        TileOp("print", ("message:str", "values:any*")),
-        TileOp("device_assert", ("condition:expr", "message:str")),
-        TileOp("assume", ("condition:expr",)),
-        # a hint with no meaning of its own: a key and its values
-        TileOp("annotate", ("key:str", "values:any*")),
-    )
-}
-
-_JOIN_THREADS = ("shuffle", "ballot", "allreduce")  # expressions whose value is made of values of several threads
 
 for _op in TILE_OPS.values():
     register_call(_op.full_name)
@@ -187,14 +103,7 @@ def name_in_language(call: TileCall) -> str:
     called = call.hints.get(CALLED)
     if called:
         return str(called)
-    kind = str(call.args.get("kind", ""))
-    if call.op.name == "scan":
-        return {"sum": "T.cumsum", "max": "T.cummax"}.get(kind, "T.scan")
-    if call.op.name == "shuffle":
-        return {"idx": "T.shfl_sync"}.get(kind, f"T.shfl_{kind}")
-    if call.op.name in ("reduce", "atomic", "atomic_element") and kind:
-        return f"T.{call.op.name.partition('_')[0]}_{kind}"
-    return f"T.{call.op.name}"
+    return f"T.{call.op.spelled(str(call.args.get('kind', '')))}"
 
 
 def as_tile_call(node: Any) -> TileCall | None:
@@ -234,4 +143,4 @@ def last_hint(node: Any, key: str) -> TileCall | None:
 def joins_threads(node: Any) -> bool:
     """Does a value in ``node`` depend on values of other threads?"""
     ops = (tile_op_of(call) for call in collect(node, Call))
-    return any(op is not None and op.name in _JOIN_THREADS for op in ops)
+    return any(op is not None and op.joins_threads for op in ops)

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from tilecore import dtypes as _dtypes
+from tilecore.ir import tile_op_table as _table
 
 _NAMES: dict[str, str] = {}
 
@@ -45,12 +46,12 @@ _declare(
     "alloc_shared alloc_fragment alloc_local alloc_var alloc_buffer alloc_global alloc_reducer reshape view empty",
 )
 _declare("tilecore.language.pointers", "make_tensor access_ptr address_of")
-_declare("tilecore.language.copies", "copy async_copy fill clear transpose")
-_declare("tilecore.language.gemm", "gemm GemmWarpPolicy")
+_declare("tilecore.language.copies", "async_copy clear")
+_declare("tilecore.language.gemm", "GemmWarpPolicy")
 _declare(
     "tilecore.language.reductions",
-    "reduce reduce_sum reduce_prod reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor "
-    "reduce_bitxor cumsum cummax finalize_reducer reducer_init reducer_update",
+    "reduce_sum reduce_prod reduce_max reduce_min reduce_abssum reduce_absmax reduce_bitand reduce_bitor "
+    "reduce_bitxor cumsum cummax reducer_init reducer_update",
 )
 _declare(
     "tilecore.language.atomics",
@@ -66,7 +67,7 @@ _declare(
     "__exp=exp __exp10=exp10 __log=log __log2=log2 __log10=log10 __sin=sin __cos=cos __tan=tan",
 )
 _declare("tilecore.language.grid_sync", "sync_grid")
-_declare("tilecore.language.debugging", "print device_assert assume sync_threads evaluate")
+_declare("tilecore.language.debugging", "evaluate")
 _declare(
     "tilecore.language.hints",
     "use_swizzle annotate_layout annotate_safe_value annotate_l2_hit_ratio annotate_padding annotate_restrict_buffers "
@@ -78,7 +79,7 @@ _declare(
     "tilecore.language.threads",
     "get_lane_idx get_warp_idx get_warp_idx_sync get_warp_group_idx warp_reduce_sum warp_reduce_max warp_reduce_min "
     "warp_reduce_bitand warp_reduce_bitor any_sync all_sync syncthreads_or syncthreads_and syncthreads_count sync_warp "
-    "comm_reducer tvm_thread_allreduce shfl_sync shfl_xor shfl_up shfl_down ballot ballot_sync",
+    "comm_reducer tvm_thread_allreduce shfl_sync shfl_xor shfl_up shfl_down ballot_sync",
 )
 _declare(
     "tilecore.language.ieee",
@@ -90,6 +91,10 @@ _declare(
     "tilecore.language.script",
     "dtypes attr sblock reads writes sblock_attr func_attr While let call_extern import_source handle tir PrimExpr",
 )
+
+for _op in _table.TILE_OPS.values():  # T.copy, T.gemm and the others that are called as their operation
+    if _op.module:
+        _declare(f"tilecore.language.{_op.module}", _op.name)
 
 for _name in _dtypes.FACTS:
     globals()[_name] = _dtypes.dtype(_name)

@@ -7,7 +7,7 @@ from typing import Any
 from tilecore.errors import LanguageError
 from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import TensorRegion
-from tilecore.ir.tile_ops import tile_statement
+from tilecore.ir.tile_ops import TILE_OPS, tile_statement
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.conversions import convert
 from tilecore.language.layouts import layout_hint
@@ -19,18 +19,16 @@ from tilecore.tracing.plain_values import plain_values
 
 def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None, called: str = "") -> None:
     """Append tile operation ``name`` at the current place. called: such as "T.clear", where that is another name."""
-    what = called or f"T.{name if name not in _STEMS else f'{_STEMS[name]}{args[2]}'}"
+    op = TILE_OPS[name]
+    kind = dict(zip(op.operand_names(), args, strict=False)).get("kind", "")
+    what = called or f"T.{op.spelled(kind)}"
     builder = current(what)
     if builder.enclosing("kernel") is None:
         raise LanguageError(f"{what} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
-    if name not in _FOR_ONE_ITERATION:
+    if not op.in_parallel:
         require_block(what.removeprefix("T."))
     hints = {**(hints or {}), CALLED: called} if called else hints
     builder.emit(tile_statement(name, args, hints=plain_values(hints) or None, span=builder.span))
-
-
-_FOR_ONE_ITERATION = ("annotate", "print", "device_assert", "assume")
-_STEMS = {"reduce": "reduce_", "scan": "cum"}
 
 
 def require_block(name: str) -> None:

@@ -96,7 +96,7 @@ def _test(name: str, doc: str) -> Any:
         value = as_expr(x)
         if not _kind(value).is_float:
             raise LanguageError(f"T.{name} is not defined for {_kind(value)}", expected="a float")
-        narrow = _kind(value) in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")  # TVM refuses them
+        narrow = _kind(value).facts.is_narrow and _kind(value).facts.in_ml_dtypes  # TVM refuses them
         return getattr(tirx, name)(convert(value, "float32") if narrow else value)
 
     function.__name__ = function.__qualname__ = name
@@ -218,7 +218,7 @@ def reinterpret(value: Any, dtype: Any) -> Any:
 
 @placed
 def infinity(dtype: Any) -> Expr:
-    """Plus infinity; for float8_e4m3fn and float4_e2m1fn, which have none, an error."""
+    """Plus infinity; for a type that has none, such as float8_e4m3fn, an error."""
     kind = DType(dtype)
     if not kind.is_float or not kind.facts.has_infinity:
         raise LanguageError(f"{kind} has no infinity", hint=f"use T.max_value({str(kind)!r})")

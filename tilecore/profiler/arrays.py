@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from tilecore.dtypes import TORCH_BITS
 from tilecore.errors import ArgumentError
-
-# Element types that numpy has only through ml_dtypes, and the integers of the same size.
-_BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 
 
 def is_torch(value: Any) -> bool:
@@ -24,7 +22,7 @@ def as_numpy(value: Any, name: str = "a tensor") -> Any:
         import torch
 
         tensor = value.detach().cpu()
-        bits = _BITS.get(str(tensor.dtype).removeprefix("torch."))
+        bits = TORCH_BITS.get(str(tensor.dtype).removeprefix("torch."))
         if bits is None:
             return tensor.resolve_conj().resolve_neg().numpy()
         import ml_dtypes

@@ -97,7 +97,7 @@ def _dtype_hint(declared: TensorParam, found: TensorView) -> str:
     if found.library == "torch":
         return f"{declared.name}.to(torch.{FACTS[name].torch})"
     if found.library == "numpy":
-        module = "ml_dtypes" if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2") else "numpy"
+        module = "ml_dtypes" if FACTS[name].in_ml_dtypes else "numpy"
         return f"{declared.name}.astype({module}.{FACTS[name].numpy})"
     return f"convert {declared.name} to {name}"
 

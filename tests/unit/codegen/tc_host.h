@@ -88,6 +88,9 @@ inline double tc_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 inline float tc_fma(float a, float b, float c) { return fmaf(a, b, c); }
 inline double tc_fma(double a, double b, double c) { return fma(a, b, c); }
 inline tc_half tc_fma(tc_half a, tc_half b, tc_half c) { return tc_half((double)(float)a * (float)b + (float)c); }
+inline tc_bfloat16 tc_fma(tc_bfloat16 a, tc_bfloat16 b, tc_bfloat16 c) {
+  return tc_bfloat16(fma((double)(float)a, (double)(float)b, (double)(float)c));
+}
 
 template <int N> inline void tc_move(void *to, const void *from) {
   if ((uintptr_t)to % N || (uintptr_t)from % N) __builtin_trap();

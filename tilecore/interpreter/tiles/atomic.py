@@ -15,6 +15,7 @@ from tilecore.interpreter.scope import Expression, Scope, Statement, type_of
 from tilecore.interpreter.state import Mask, State
 from tilecore.interpreter.tiles.joins import ATOMICS, Join
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, without_units
+from tilecore.interpreter.tiles.registry import expression, statement
 from tilecore.ir.nodes import TensorLoad, TensorRegion
 from tilecore.ir.tile_ops import TileCall, name_in_language
 
@@ -88,6 +89,7 @@ def _require_written(state: State, view: View, offset: Any, reached: Mask, acces
 # -- statements --------------------------------------------------------------------------------------------------
 
 
+@statement("atomic")
 def compile_atomic(scope: Scope, call: TileCall) -> Statement:
     """Every element of dst is updated with the value, or with the element of the value's tile in its place."""
     target = Region.of(scope, call.dst)
@@ -180,6 +182,7 @@ def _element(scope: Scope, call: TileCall) -> tuple[_Element, Access]:
     return find, access
 
 
+@statement("atomic_element")
 def compile_atomic_update(scope: Scope, call: TileCall) -> Statement:
     """An atomic of one element whose previous value nobody wants."""
     if call.kind == "cas":
@@ -196,6 +199,7 @@ def compile_atomic_update(scope: Scope, call: TileCall) -> Statement:
     return run
 
 
+@expression("atomic_element")
 def compile_atomic_element(scope: Scope, call: TileCall) -> Expression:
     """The value of an element before it is updated; lanes that meet at one element take turns in their order."""
     if call.kind == "cas":

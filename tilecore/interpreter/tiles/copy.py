@@ -10,9 +10,11 @@ from tilecore.interpreter.scope import Scope, Statement, type_of
 from tilecore.interpreter.state import State
 from tilecore.interpreter.tails import filler_of, mark_filler
 from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes, without_units
+from tilecore.interpreter.tiles.registry import statement
 from tilecore.ir.tile_ops import TileCall, name_in_language
 
 
+@statement("copy")
 def compile_copy(scope: Scope, call: TileCall) -> Statement:
     """dst = cast(src), axes of extent 1 aside; the source is read whole before anything is written."""
     source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
@@ -34,6 +36,7 @@ def compile_copy(scope: Scope, call: TileCall) -> Statement:
     return run
 
 
+@statement("transpose")
 def compile_transpose(scope: Scope, call: TileCall) -> Statement:
     """dst[j, i] = cast(src[i, j])"""
     source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
@@ -63,6 +66,7 @@ def _shapes_differ(state: State, src: Tile, dst: Tile) -> Exception:
     )
 
 
+@statement("fill")
 def compile_fill(scope: Scope, call: TileCall) -> Statement:
     """Every element of dst = cast(value)."""
     target, kind = Region.of(scope, call.dst), type_of(call.value)

@@ -11,10 +11,12 @@ from tilecore.errors import DeviceAssertError, InterpreterError
 from tilecore.interpreter.scope import Expression, Scope, Statement
 from tilecore.interpreter.state import State, first_lane
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
+from tilecore.interpreter.tiles.registry import statement
 from tilecore.ir.nodes import StringImm, TensorRegion
 from tilecore.ir.tile_ops import TileCall
 
 
+@statement("print")
 def compile_print(scope: Scope, call: TileCall) -> Statement:
     """``message: values`` for the block; for each lane that is here when the values differ between lanes, or where not
     all lanes need come. Floats are printed as by C's %g, bool as 1 and 0; a tile element by element, each with its
@@ -84,12 +86,14 @@ def _line(message: str, values: list[Any]) -> str:
     return f"{message}: {text}" if message and text else message or text
 
 
+@statement("device_assert")
 def compile_device_assert(scope: Scope, call: TileCall) -> Statement:
     """The condition holds in every active lane."""
     condition, message, site = scope.expression(call.condition), str(call.message), scope.site
     return _require(condition, site, DeviceAssertError, message or "a device assertion failed", str(call.condition))
 
 
+@statement("assume")
 def compile_assume(scope: Scope, call: TileCall) -> Statement:
     """The condition holds in every active lane: the compiler was promised so."""
     condition = scope.expression(call.condition)
@@ -107,6 +111,7 @@ def _require(condition: Expression, site: Any, error: type, message: str, text: 
     return run
 
 
+@statement("sync_threads")
 def compile_sync(scope: Scope, call: TileCall) -> Statement:
     """Lanes run in step, so all that is left to do is to see that all threads come here."""
     site = scope.site
@@ -118,6 +123,7 @@ def compile_sync(scope: Scope, call: TileCall) -> Statement:
     return run
 
 
+@statement("annotate")
 def compile_annotate(scope: Scope, call: TileCall) -> Statement:
     """Hints mean nothing when they are reached; the ones that matter were read beforehand."""
     return lambda state: None

@@ -11,6 +11,7 @@ from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Scope, Statement
 from tilecore.interpreter.state import State
 from tilecore.interpreter.tiles.operands import Region, Tile, acting_lanes
+from tilecore.interpreter.tiles.registry import statement
 from tilecore.interpreter.tiles.unordered import moved
 from tilecore.ir.tile_ops import TileCall
 
@@ -18,6 +19,7 @@ _EXACT = float(2**53)
 _ONE_THREAD = 2**18  # multiplications; OpenBLAS starts threads above
 
 
+@statement("gemm")
 def compile_gemm(scope: Scope, call: TileCall) -> Statement:
     """c = (0 if clear_accum else c) + op(a) @ op(b).
 

@@ -11,6 +11,7 @@ from tilecore.interpreter.state import Site, State, everyone
 from tilecore.interpreter.tails import check_reduction, mark_filler
 from tilecore.interpreter.tiles.joins import PROPAGATING, REDUCTIONS, Join
 from tilecore.interpreter.tiles.operands import Region, acting_lanes, require_block
+from tilecore.interpreter.tiles.registry import expression, statement
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall, name_in_language
 
@@ -26,6 +27,7 @@ def _join(scope: Scope, name: str, kind: ValueType, propagate: bool = False) -> 
     return join
 
 
+@statement("reduce")
 def compile_reduce(scope: Scope, call: TileCall) -> Statement:
     """dst = the elements of src joined along dim, and with the old dst unless clear.
 
@@ -62,6 +64,7 @@ def _prepared(source: ValueType, kind: ValueType, name: str, value: Value) -> Va
     return wrap(kind, np.abs(converted)) if name.startswith("abs") and kind.kind != "bool" else converted
 
 
+@statement("scan")
 def compile_scan(scope: Scope, call: TileCall) -> Statement:
     """dst = the inclusive prefix sums or maxima of src along dim, from the end if reverse."""
     source, target = Region.of(scope, call.src), Region.of(scope, call.dst)
@@ -87,6 +90,7 @@ def compile_scan(scope: Scope, call: TileCall) -> Statement:
     return run
 
 
+@statement("finalize_reducer")
 def compile_finalize(scope: Scope, call: TileCall) -> Statement:
     """Nothing is left to join here, but the buffer must have been initialised."""
     region = Region.of(scope, call.buffer)
@@ -97,6 +101,7 @@ def compile_finalize(scope: Scope, call: TileCall) -> Statement:
     return run
 
 
+@expression("allreduce")
 def compile_allreduce(scope: Scope, call: TileCall) -> Expression:
     """One value of every thread of a group, joined; each of them gets the result."""
     kind, site = type_of(call.value), scope.site

@@ -9,12 +9,14 @@ from tilecore.errors import LanguageError
 from tilecore.interpreter.scope import Expression, Scope
 from tilecore.interpreter.state import State
 from tilecore.interpreter.tiles.reduce import require_groups
+from tilecore.interpreter.tiles.registry import expression
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.tile_ops import TileCall, name_in_language
 
 WARP = 32
 
 
+@expression("shuffle")
 def compile_shuffle(scope: Scope, call: TileCall) -> Expression:
     """The value of another thread of one's part of ``width`` threads; where there is none, one's own."""
     value, lane = scope.expression(call.value), scope.expression(call.lane)
@@ -47,6 +49,7 @@ def compile_shuffle(scope: Scope, call: TileCall) -> Expression:
     return run
 
 
+@expression("ballot")
 def compile_ballot(scope: Scope, call: TileCall) -> Expression:
     """Bit t of the result: does the predicate hold in thread t of the warp?"""
     predicate, site = scope.expression(call.predicate), scope.site

@@ -40,11 +40,7 @@ TYPE, SCOPE, OPERATION, FEATURE = "element type", "memory scope", "tile operatio
 ORDER = "memory order"  # of an atomic operation
 CONVERSION = "a value becomes one of"  # subject of a TYPE that no buffer or parameter has
 SCOPES = ("global", "shared", "shared.dyn", "local", "local.fragment", "local.var")
-FEATURES = {  # of operations that are no work on tiles
-    "atomic": "atomics", "atomic_element": "atomics", "print": "print", "device_assert": "device_assert",
-}  # fmt: skip
 SOURCE_HINTS = {"prelude": "T.Kernel(prelude=...)", "import_source": "T.import_source"}  # how users write them
-_MARKS = ("assume", "annotate")  # they say something of the kernel, and ask nothing of the target
 _OF_INDICES = ("int32", "bool")  # of sizes and conditions, which the compiler converts
 _WIDE = "int64"  # of sizes, too, where the target has indices of 64 bits
 _CALLS = ("call_extern", "call_pure_extern")
@@ -133,12 +129,12 @@ def _of_operations(node: Stmt) -> Iterator[Need]:
             yield Need(TYPE, kind, CONVERSION, where, is_index=kind == _WIDE)
     calls = [value for value in needs if isinstance(value, Call)]
     tiles = [call for inner in calls if (call := as_tile_call(inner))]
-    for op, name in dict.fromkeys((call.op.name, name_in_language(call)) for call in tiles):
-        if op not in _MARKS and op in TILE_OP_NAMES:
-            yield Need(OPERATION, op, name, where)
-            if op in FEATURES:
-                yield Need(FEATURE, FEATURES[op], name, where)
-            if op in ("atomic", "atomic_element"):
+    for op, name in dict.fromkeys((call.op, name_in_language(call)) for call in tiles):
+        if not op.is_mark and op.name in TILE_OP_NAMES:
+            yield Need(OPERATION, op.name, name, where)
+            if op.feature:
+                yield Need(FEATURE, op.feature, name, where)
+            if op.name in ("atomic", "atomic_element"):
                 yield from (Need(ORDER, order, name, where) for order in _orders(tiles, name))
             if name == "T.atomic_cas":
                 yield Need(FEATURE, "compare_and_swap", name, where)

@@ -42,8 +42,6 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables, without_calls
 from tilecore.lowering.analysis.kernels import Threads
 
-COLLECTIVE = ("copy", "transpose", "gemm", "fill", "reduce", "scan", "atomic", "finalize_reducer")
-
 
 @dataclass(frozen=True)
 class Division:

@@ -23,8 +23,6 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.ir.written_layouts import run_of
 
-# operations that stay in the IR for the code generator, apart from prints of whole buffers
-KEPT = ("device_assert", "assume", "atomic_element")
 ASKED = "asked_layouts"  # the fact: {buffer: the layout that the kernel asks for}
 PIECE = 16  # most bytes that one tile instruction accesses at once
 
@@ -43,7 +41,7 @@ def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def is_lowered(call: TileCall | None) -> bool:
     """Is the operation lowered here? Those of the code generator stay: prints of values, but not of whole tiles."""
-    if call is None or call.op.name in KEPT:
+    if call is None or call.op.kept:
         return False
     return call.op.name != "print" or any(isinstance(value, TensorRegion) for value in call.rest)
 

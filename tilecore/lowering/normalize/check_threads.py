@@ -29,7 +29,6 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel, is_axis
 from tilecore.lowering.analysis.uniformity import (
-    COLLECTIVE,
     Division,
     Uniformity,
     is_parallel,
@@ -133,7 +132,7 @@ class _Checker:
                 raise self._some_threads("T.sync_threads", call)
             return
         alone = name == "atomic" and all(_is_one(r.extent) for r in call.dst.region)
-        if name not in COLLECTIVE or alone or private_operands(call):
+        if not call.op.collective or alone or private_operands(call):
             return
         if self._apart() is not None:
             raise self._some_threads(name_in_language(call), call)

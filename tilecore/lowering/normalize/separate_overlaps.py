@@ -29,9 +29,6 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language, tile_statement
 from tilecore.ir.views import memory_roots
 
-# operations that read and write element by element: one and the same region as source and destination is harmless
-ELEMENTWISE = ("copy", "scan", "atomic")
-
 
 def separate_overlaps(func: PrimFunc, env: PassEnv) -> PrimFunc:
     roots = memory_roots(func.body)
@@ -64,7 +61,7 @@ def _meet(call: TileCall, read: TensorRegion, written: TensorRegion) -> bool:
     """May the operation write an element of ``read`` before it has read it?"""
     if not read.source.same_as(written.source):
         return True
-    if call.op.name in ELEMENTWISE and structural_equal(read.region, written.region):
+    if call.op.elementwise and structural_equal(read.region, written.region):
         return False
     analyzer = Analyzer()
     for a, b in zip(read.region, written.region, strict=True):

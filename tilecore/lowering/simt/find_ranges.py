@@ -34,7 +34,7 @@ from tilecore.ir.thread_ranges import ThreadRange, for_threads, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
-from tilecore.lowering.analysis.uniformity import COLLECTIVE, is_parallel
+from tilecore.lowering.analysis.uniformity import is_parallel
 
 ALONE = "alone"  # hint: one thread executes the operation
 
@@ -166,7 +166,7 @@ def _is_collective(body: Stmt) -> bool:
     if any(is_parallel(loop) for loop in collect(body, For)):
         return True
     calls = (as_tile_call(node) for node in collect(body, Evaluate))
-    return any(c is not None and (c.op.name in (*COLLECTIVE, "sync_threads") or _is_of_target(c)) for c in calls)
+    return any(c is not None and (c.op.collective or c.op.name == "sync_threads" or _is_of_target(c)) for c in calls)
 
 
 FIND_RANGES = Pass("find_ranges", find_ranges)

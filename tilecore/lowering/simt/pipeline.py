@@ -6,16 +6,19 @@ from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import ExtensionPoint, Pass, PassEnv
 from tilecore.ir.nodes import Evaluate, Stmt
 from tilecore.ir.tile_ops import TileCall
+from tilecore.lowering import tile_ops as both_families
 from tilecore.lowering.buffers.apply_layouts import APPLY_LAYOUTS
 from tilecore.lowering.buffers.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.buffers.unpack_int4 import UNPACK_INT4
+from tilecore.lowering.implementations import implementations_in
 from tilecore.lowering.normalize.check_threads import CHECK_THREADS
 from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPPING_CASTS
 from tilecore.lowering.normalize.inline_binds import INLINE_BINDS
 from tilecore.lowering.normalize.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.normalize.separate_overlaps import SEPARATE_OVERLAPS
+from tilecore.lowering.simt import tile_ops
 from tilecore.lowering.simt.add_branch_barriers import ADD_BRANCH_BARRIERS
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose_tile_ops import CHOOSE_TILE_OPS
@@ -35,13 +38,7 @@ from tilecore.lowering.simt.rasterize_blocks import RASTERIZE_BLOCKS
 from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
 from tilecore.lowering.simt.share_divisors import SHARE_DIVISORS
 from tilecore.lowering.simt.sink_reductions import SINK_REDUCTIONS
-from tilecore.lowering.simt.tile_ops.gemm import GEMM
-from tilecore.lowering.simt.tile_ops.gemm_elements import GEMM_ELEMENTS
-from tilecore.lowering.simt.tile_ops.reduce import REDUCE
-from tilecore.lowering.simt.tile_ops.reduce_partials import REDUCE_PARTIALS
-from tilecore.lowering.simt.tile_ops.reducers import FINALIZE
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
-from tilecore.lowering.tile_ops import copies, effects, reductions
 
 STEPS: tuple[Pass | ExtensionPoint, ...] = (
     INLINE_BINDS,
@@ -88,14 +85,8 @@ def _lower_barrier(call: TileCall, env: PassEnv) -> Stmt:
 
 
 IMPLEMENTATIONS = (
-    *copies.IMPLEMENTATIONS,
-    *reductions.IMPLEMENTATIONS,
-    *(i for i in effects.IMPLEMENTATIONS if i.op not in ("sync_threads", "annotate")),
+    *(i for i in implementations_in(both_families) if i.op not in ("sync_threads", "annotate")),
+    *implementations_in(tile_ops),
     KERNEL_HINTS,
     TileOpImpl("sync_threads", "barrier", _lower_barrier, late=True),
-    GEMM,
-    GEMM_ELEMENTS,
-    REDUCE,
-    REDUCE_PARTIALS,
-    FINALIZE,
 )

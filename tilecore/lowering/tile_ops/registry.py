@@ -14,9 +14,8 @@ def implementations_of(backend: Backend) -> tuple[TileOpImpl, ...]:
         return (*own, *IMPLEMENTATIONS)
     if backend.lowering.family != "loops":
         return own
-    from tilecore.lowering.loops import gemm as matmul
-    from tilecore.lowering.tile_ops import copies as moves
-    from tilecore.lowering.tile_ops import effects, reductions
+    from tilecore.lowering import tile_ops
+    from tilecore.lowering.implementations import implementations_in
+    from tilecore.lowering.loops import gemm
 
-    portable = (*moves.IMPLEMENTATIONS, *matmul.IMPLEMENTATIONS, *reductions.IMPLEMENTATIONS, *effects.IMPLEMENTATIONS)
-    return (*own, *portable)
+    return (*own, *implementations_in(tile_ops), *gemm.IMPLEMENTATIONS)

@@ -6,9 +6,13 @@ float8 layouts: OCP 8-bit floating point specification 1.0, section 5; float4: O
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from tilecore.backends.cpu.llvm.function import Function
 from tilecore.backends.cpu.llvm.intrinsics import call
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, is_narrow, vector
+from tilecore.dtypes import FACTS, Facts
 
 
 def widen(fn: Function, value: Value) -> Value:
@@ -106,7 +110,30 @@ def _narrow_bfloat(fn: Function, text: str, lanes: int) -> str:
     return b.cast("trunc", b.select(unordered, quiet, rounded), "i32", "i16")
 
 
-def _widen_e5m2(fn: Function, raw: str, lanes: int) -> str:
+def _widen_small(fn: Function, raw: str, lanes: int, facts: Facts) -> str:
+    """Of a type of at most 8 bits: exponent and fraction are moved into place, then scaled by the difference of the
+    exponents' biases, which also makes denormals right."""
+    if facts.exponent == 5 and facts.has_infinity:
+        return _widen_high_byte(fn, raw, lanes)
+    b = _Bits(fn, lanes)
+    sign_bit, fraction = 1 << (facts.bits - 1), facts.significand
+    bits = b.cast("zext", raw, "i8", "i32")
+    size = b.op("shl", b.op("and", bits, sign_bit - 1), 23 - fraction)
+    scale = b.cast("bitcast", b.const((127 + 127 - facts.bias) << 23), "i32", "float")
+    value = fn.op(f"fmul {b.float} {b.cast('bitcast', size, 'i32', 'float')}, {scale}")
+    text = b.cast("bitcast", value, "float", "i32")
+    if facts.has_infinity:
+        is_special = b.compare("ugt", b.op("and", bits, sign_bit - 1), facts.largest_pattern)
+        text = b.select(is_special, b.op("or", text, 0x7F800000), text)
+    elif facts.has_nan:
+        is_nan = b.compare("eq", b.op("and", bits, sign_bit - 1), sign_bit - 1)
+        text = b.select(is_nan, b.const(0x7FC00000), text)
+    sign = b.op("shl", b.op("and", bits, sign_bit), 32 - facts.bits)
+    return b.cast("bitcast", b.op("or", text, sign), "i32", "float")
+
+
+def _widen_high_byte(fn: Function, raw: str, lanes: int) -> str:
+    """float8_e5m2 is the upper half of a float16."""
     b = _Bits(fn, lanes)
     wide = fn.op(f"zext {vector('i8', lanes)} {raw} to {vector('i16', lanes)}")
     eight = "8" if lanes == 1 else "splat (i16 8)"
@@ -114,39 +141,13 @@ def _widen_e5m2(fn: Function, raw: str, lanes: int) -> str:
     return b.cast("fpext", b.cast("bitcast", shifted, "i16", "half"), "half", "float")
 
 
-def _widen_e4m3(fn: Function, raw: str, lanes: int) -> str:
-    """Exponent and fraction moved into place, then scaled by 2^120, which also makes denormals right."""
-    b = _Bits(fn, lanes)
-    bits = b.cast("zext", raw, "i8", "i32")
-    size = b.op("shl", b.op("and", bits, 0x7F), 20)
-    scale = b.cast("bitcast", b.const((127 + 120) << 23), "i32", "float")
-    value = fn.op(f"fmul {b.float} {b.cast('bitcast', size, 'i32', 'float')}, {scale}")
-    made = b.cast("bitcast", value, "float", "i32")
-    is_nan = b.compare("eq", b.op("and", bits, 0x7F), 0x7F)
-    made = b.select(is_nan, b.const(0x7FC00000), made)
-    sign = b.op("shl", b.op("and", bits, 0x80), 24)
-    return b.cast("bitcast", b.op("or", made, sign), "i32", "float")
-
-
-def _widen_e2m1(fn: Function, raw: str, lanes: int) -> str:
-    """As e4m3, scaled by 2^126; there is no NaN."""
-    b = _Bits(fn, lanes)
-    bits = b.cast("zext", raw, "i8", "i32")
-    size = b.op("shl", b.op("and", bits, 7), 22)
-    scale = b.cast("bitcast", b.const((127 + 126) << 23), "i32", "float")
-    value = fn.op(f"fmul {b.float} {b.cast('bitcast', size, 'i32', 'float')}, {scale}")
-    made = b.op("or", b.cast("bitcast", value, "float", "i32"), b.op("shl", b.op("and", bits, 8), 28))
-    return b.cast("bitcast", made, "i32", "float")
-
-
-def _narrow_small(
-    fn: Function, text: str, lanes: int, fraction: int, bias: int, largest: int, nan: int, width: int = 8
-) -> str:
-    """Saturating conversion. fraction: its bits; bias: of the exponent; largest: bits of the largest finite float32;
-    width: bits of the result."""
+def _narrow_small(fn: Function, text: str, lanes: int, facts: Facts) -> str:
+    """Saturating conversion to a type of at most 8 bits. Without a NaN of its own, NaN becomes the largest value."""
+    fraction, bias, width = facts.significand, facts.bias, facts.bits
+    largest = (facts.largest_pattern << (23 - fraction)) + ((127 - bias) << 23)  # as a float32
     b = _Bits(fn, lanes)
     bits = b.cast("bitcast", text, "float", "i32")
-    if width < 8:  # no NaN: the largest value
+    if not facts.has_nan:
         bits = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(largest), bits)
     size = b.op("and", bits, 0x7FFFFFFF)
     size = b.select(b.compare("ugt", size, largest), b.const(largest), size)
@@ -159,22 +160,11 @@ def _narrow_small(
     denormal = b.op("sub", b.add_float(size, aligner), aligner)
     is_normal = b.compare("uge", size, (127 + 1 - bias) << 23)
     made = b.select(is_normal, normal, denormal)
-    if width == 8:
+    if facts.has_nan:
+        nan = (1 << (width - 1)) - 1
         made = b.select(b.compare("ugt", b.op("and", bits, 0x7FFFFFFF), 0x7F800000), b.const(nan), made)
     sign = b.op("and", b.op("lshr", bits, 32 - width), 1 << (width - 1))
     return b.cast("trunc", b.op("or", made, sign), "i32", "i8")
-
-
-def _narrow_e4m3(fn: Function, text: str, lanes: int) -> str:
-    return _narrow_small(fn, text, lanes, 3, 7, 0x43E00000, 0x7F)
-
-
-def _narrow_e5m2(fn: Function, text: str, lanes: int) -> str:
-    return _narrow_small(fn, text, lanes, 2, 15, 0x47600000, 0x7F)
-
-
-def _narrow_e2m1(fn: Function, text: str, lanes: int) -> str:
-    return _narrow_small(fn, text, lanes, 1, 1, 0x40C00000, 0, width=4)
 
 
 def neighbour(fn: Function, x: Value, y: Value) -> Value:
@@ -208,17 +198,14 @@ def neighbour(fn: Function, x: Value, y: Value) -> Value:
     return Value("", x.dtype, lanes, moved)
 
 
-_WIDEN = {
+_SMALL = {name: facts for name, facts in FACTS.items() if facts.is_narrow and facts.bits <= 8}
+_WIDEN: dict[str, Callable[[Function, str, int], str]] = {
     "float16": _widen_half,
     "bfloat16": _widen_bfloat,
-    "float8_e4m3fn": _widen_e4m3,
-    "float8_e5m2": _widen_e5m2,
-    "float4_e2m1fn": _widen_e2m1,
+    **{name: partial(_widen_small, facts=facts) for name, facts in _SMALL.items()},
 }
-_NARROW = {
+_NARROW: dict[str, Callable[[Function, str, int], str]] = {
     "float16": _narrow_half,
     "bfloat16": _narrow_bfloat,
-    "float8_e4m3fn": _narrow_e4m3,
-    "float8_e5m2": _narrow_e5m2,
-    "float4_e2m1fn": _narrow_e2m1,
+    **{name: partial(_narrow_small, facts=facts) for name, facts in _SMALL.items()},
 }

@@ -276,3 +276,4 @@ GEMM = TileOpImpl(
     fragments=fragments,
     last_resort=True,
 )
+IMPLEMENTATIONS = (GEMM,)

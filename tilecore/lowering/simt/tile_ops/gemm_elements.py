@@ -41,3 +41,4 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
 
 
 GEMM_ELEMENTS = TileOpImpl("gemm", "element by element", lower, needs_constant_sizes, last_resort=True)
+IMPLEMENTATIONS = (GEMM_ELEMENTS,)

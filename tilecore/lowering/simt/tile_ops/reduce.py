@@ -138,3 +138,4 @@ def _target_indices(call: TileCall, indices: list[Any]) -> list[Any]:
 
 
 REDUCE = TileOpImpl("reduce", "registers, then threads", lower, matches, priority=1, late=True, relate=relate)
+IMPLEMENTATIONS = (REDUCE,)

@@ -66,3 +66,4 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
 
 
 REDUCE_PARTIALS = TileOpImpl("reduce_partials", "threads", lower, late=True)
+IMPLEMENTATIONS = (REDUCE_PARTIALS,)

@@ -67,3 +67,4 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
 
 
 FINALIZE = TileOpImpl("finalize_reducer", "copies of all threads", lower, priority=1, late=True, fragments=fragments)
+IMPLEMENTATIONS = (FINALIZE,)

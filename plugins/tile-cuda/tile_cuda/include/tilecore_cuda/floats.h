@@ -38,8 +38,8 @@ TC_FN unsigned short tc_bfloat16_bits(float x) {
 }
 TC_FN float tc_bfloat16_value(unsigned short bits) { return __uint_as_float(unsigned(bits) << 16); }
 
-#if TC_ARCH < 890
-// F: bits of the fraction; BIAS of the exponent; LARGEST: bits of the largest finite value as a float.
+// Conversions without instructions of their own. F: bits of the fraction; BIAS of the exponent; LARGEST: bits of the
+// largest finite value as a float.
 template <int F, int BIAS, unsigned LARGEST>
 TC_FN unsigned char tc_fp8_bits(float x) {
   const unsigned all = __float_as_uint(x), sign = all >> 24 & 0x80;
@@ -53,7 +53,6 @@ TC_FN unsigned char tc_fp8_bits(float x) {
   size += (1u << (22 - F)) - 1 + (size >> (23 - F) & 1);
   return (unsigned char)(sign | ((size >> (23 - F)) - ((127 - BIAS) << F)));
 }
-#endif
 
 TC_FN unsigned char tc_e4m3_bits(float x) {
 #if TC_ARCH >= 890
@@ -149,9 +148,14 @@ TC_FN float tc_round_tf32(float x) {
   TC_FN NAME tc_nextafter(NAME a, NAME b) { return tc_neighbour<NAME, BITS>(a, b); }
 TC_NARROW(tc_half, unsigned short, tc_half_bits, tc_half_value)
 TC_NARROW(tc_bfloat16, unsigned short, tc_bfloat16_bits, tc_bfloat16_value)
-TC_NARROW(tc_fp8_e4m3, unsigned char, tc_e4m3_bits, tc_e4m3_value)
-TC_NARROW(tc_fp8_e5m2, unsigned char, tc_e5m2_bits, tc_e5m2_value)
-TC_NARROW(tc_fp4_e2m1, unsigned char, tc_e2m1_bits, tc_e2m1_value)  // in the lower half of a byte
+// The types of at most 8 bits, each with the functions of its conversions.
+#define TC_SMALL_FLOATS(ROW)                     \
+  ROW(tc_fp8_e4m3, tc_e4m3_bits, tc_e4m3_value)  \
+  ROW(tc_fp8_e5m2, tc_e5m2_bits, tc_e5m2_value)  \
+  ROW(tc_fp4_e2m1, tc_e2m1_bits, tc_e2m1_value) /* in the lower half of a byte */
+#define TC_SMALL_FLOAT(NAME, TO_BITS, TO_VALUE) TC_NARROW(NAME, unsigned char, TO_BITS, TO_VALUE)
+TC_SMALL_FLOATS(TC_SMALL_FLOAT)
+#undef TC_SMALL_FLOAT
 #undef TC_NARROW
 
 // -- arithmetic: sums and products that the processor has, else in float, which is exact enough to round once -------
@@ -201,12 +205,10 @@ TC_NATIVE(tc_bfloat16, operator*, "mul.rn.bf16")
 #else
 TC_IN_FLOAT(tc_bfloat16)
 #endif
-TC_IN_FLOAT(tc_fp8_e4m3)
-TC_IN_FLOAT(tc_fp8_e5m2)
-TC_IN_FLOAT(tc_fp4_e2m1)
-TC_EXTREMES_IN_FLOAT(tc_fp8_e4m3)
-TC_EXTREMES_IN_FLOAT(tc_fp8_e5m2)
-TC_EXTREMES_IN_FLOAT(tc_fp4_e2m1)
+#define TC_SMALL_FLOAT(NAME, ...) TC_IN_FLOAT(NAME) TC_EXTREMES_IN_FLOAT(NAME)
+TC_SMALL_FLOATS(TC_SMALL_FLOAT)
+#undef TC_SMALL_FLOAT
+#undef TC_SMALL_FLOATS
 #undef TC_IN_FLOAT
 #undef TC_EXTREMES_IN_FLOAT
 #undef TC_NATIVE

@@ -38,50 +38,41 @@ TC_INLINE uint16_t tc_float_to_bfloat16(float value) {
 }
 TC_INLINE float tc_bfloat16_to_float(uint16_t value) { return tc_bits_float(uint32_t(value) << 16); }
 
-TC_INLINE uint8_t tc_float_to_e4m3(float value) {
-  const uint32_t all = tc_float_bits(value), sign = (all >> 24) & 0x80;
-  uint32_t bits = all & 0x7fffffff;
-  if (bits > 0x7f800000) return sign | 0x7f;
-  if (bits >= 0x43e00000) return sign | 0x7e;  // 448
-  if (bits < 0x3c800000) return sign | (tc_float_bits(tc_bits_float(bits) + 0x1p14f) - 0x46800000);
-  bits += 0x7ffff + ((bits >> 20) & 1);
-  return sign | ((bits >> 20) - (120 << 3));
-}
-TC_INLINE float tc_e4m3_to_float(uint8_t value) {
-  const uint32_t sign = uint32_t(value & 0x80) << 24, rest = value & 0x7f;
-  if (rest == 0x7f) return tc_bits_float(sign | 0x7fc00000);
-  return tc_bits_float(sign | tc_float_bits(tc_bits_float(rest << 20) * 0x1p120f));
-}
+// The types of at most 8 bits, in the lower bits of a byte: name, bits of the exponent and of the fraction, whether the
+// greatest exponent stands for infinity and NaN alone, and whether there is a NaN, which is the greatest pattern.
+#define TC_SMALL_FLOATS(ROW)             \
+  ROW(tc_fp8_e4m3, 4, 3, false, true)    \
+  ROW(tc_fp8_e5m2, 5, 2, true, true)     \
+  ROW(tc_fp4_e2m1, 2, 1, false, false)
 
-TC_INLINE uint8_t tc_float_to_e5m2(float value) {
-  const uint32_t all = tc_float_bits(value), sign = (all >> 24) & 0x80;
-  uint32_t bits = all & 0x7fffffff;
-  if (bits > 0x7f800000) return sign | 0x7f;
-  if (bits >= 0x47600000) return sign | 0x7b;  // 57344
-  if (bits < 0x38800000) return sign | (tc_float_bits(tc_bits_float(bits) + 0x1p7f) - 0x43000000);
-  bits += 0xfffff + ((bits >> 21) & 1);
-  return sign | ((bits >> 21) - (112 << 2));
-}
-TC_INLINE float tc_e5m2_to_float(uint8_t value) {
-  const uint32_t sign = uint32_t(value & 0x80) << 24, rest = value & 0x7f;
-  const uint32_t bits = tc_float_bits(tc_bits_float(rest << 21) * 0x1p112f);
-  return tc_bits_float(sign | (rest >= 0x7c ? bits | 0x7f800000 : bits));
-}
+template <int EXPONENT, int FRACTION, bool HAS_INFINITY, bool HAS_NAN>
+struct tc_small_format {
+  static constexpr int bias = (1 << (EXPONENT - 1)) - 1, cut = 23 - FRACTION;
+  static constexpr uint32_t sign = 1u << (EXPONENT + FRACTION);
+  static constexpr uint32_t largest = HAS_INFINITY ? sign - (1u << FRACTION) - 1 : sign - 1 - HAS_NAN;
+  static constexpr uint32_t largest_float = (largest << cut) + (uint32_t(127 - bias) << 23);
 
-// OCP microscaling formats 1.0, 5.3.3, in the lower half of a byte. NaN becomes 6.
-TC_INLINE uint8_t tc_float_to_e2m1(float value) {
-  const uint32_t all = tc_float_bits(value), sign = (all >> 28) & 8;
-  uint32_t bits = all & 0x7fffffff;
-  if (bits > 0x7f800000) return 7;
-  if (bits >= 0x40c00000) return sign | 7;  // 6
-  if (bits < 0x3f800000) return sign | (tc_float_bits(tc_bits_float(bits) + 0x1p22f) - 0x4a800000);
-  bits += 0x1fffff + ((bits >> 22) & 1);
-  return sign | ((bits >> 22) - (126 << 1));
-}
-TC_INLINE float tc_e2m1_to_float(uint8_t value) {
-  const uint32_t sign = uint32_t(value & 8) << 28, rest = value & 7;
-  return tc_bits_float(sign | tc_float_bits(tc_bits_float(rest << 22) * 0x1p126f));
-}
+  // Saturates. NaN becomes the largest value where the type has none.
+  static TC_INLINE uint8_t from(float value) {
+    const uint32_t all = tc_float_bits(value), negative = (all >> 31) * sign;
+    uint32_t bits = all & 0x7fffffff;
+    if (bits > 0x7f800000) return HAS_NAN ? negative | (sign - 1) : largest;
+    if (bits >= largest_float) return negative | largest;
+    if (bits < uint32_t(128 - bias) << 23) {  // a denormal: adding this aligns its last bit with the float's
+      const uint32_t aligner = uint32_t(128 - bias + cut) << 23;
+      return negative | (tc_float_bits(tc_bits_float(bits) + tc_bits_float(aligner)) - aligner);
+    }
+    bits += (1u << (cut - 1)) - 1 + ((bits >> cut) & 1);
+    return negative | ((bits >> cut) - (uint32_t(127 - bias) << FRACTION));
+  }
+  static TC_INLINE float to(uint8_t value) {
+    const uint32_t negative = uint32_t((value & sign) != 0) << 31, rest = value & (sign - 1);
+    if (HAS_NAN && !HAS_INFINITY && rest == sign - 1) return tc_bits_float(negative | 0x7fc00000);
+    const float scale = tc_bits_float(uint32_t(254 - bias) << 23);
+    const uint32_t bits = tc_float_bits(tc_bits_float(rest << cut) * scale);
+    return tc_bits_float(negative | (HAS_INFINITY && rest > largest ? bits | 0x7f800000 : bits));
+  }
+};
 
 // float32 with 10 bits of fraction.
 TC_INLINE float tc_round_tf32(float value) {
@@ -142,10 +133,12 @@ TC_INLINE float tc_round_tf32(float value) {
 
 TC_NARROW_FLOAT(tc_half, uint16_t, tc_float_to_half, tc_half_to_float)
 TC_NARROW_FLOAT(tc_bfloat16, uint16_t, tc_float_to_bfloat16, tc_bfloat16_to_float)
-TC_NARROW_FLOAT(tc_fp8_e4m3, uint8_t, tc_float_to_e4m3, tc_e4m3_to_float)
-TC_NARROW_FLOAT(tc_fp8_e5m2, uint8_t, tc_float_to_e5m2, tc_e5m2_to_float)
-TC_NARROW_FLOAT(tc_fp4_e2m1, uint8_t, tc_float_to_e2m1, tc_e2m1_to_float)
+#define TC_SMALL_FLOAT(NAME, ...)                  \
+  using NAME##_format = tc_small_format<__VA_ARGS__>; \
+  TC_NARROW_FLOAT(NAME, uint8_t, NAME##_format::from, NAME##_format::to)
+TC_SMALL_FLOATS(TC_SMALL_FLOAT)
 
+#undef TC_SMALL_FLOAT
 #undef TC_NARROW_FLOAT
 #undef TC_NARROW_OPERATOR
 #undef TC_NARROW_COMPARISON

@@ -32,16 +32,12 @@ TC_ROUNDED(double)
 #undef TC_ROUNDED
 TC_FN tc_half tc_nextafter(tc_half x, tc_half y) { return tc_neighbour<tc_half, uint16_t>(x, y); }
 TC_FN tc_bfloat16 tc_nextafter(tc_bfloat16 x, tc_bfloat16 y) { return tc_neighbour<tc_bfloat16, uint16_t>(x, y); }
-TC_FN tc_fp8_e4m3 tc_nextafter(tc_fp8_e4m3 x, tc_fp8_e4m3 y) { return tc_neighbour<tc_fp8_e4m3, uint8_t>(x, y); }
-TC_FN tc_fp8_e5m2 tc_nextafter(tc_fp8_e5m2 x, tc_fp8_e5m2 y) { return tc_neighbour<tc_fp8_e5m2, uint8_t>(x, y); }
-TC_FN tc_fp4_e2m1 tc_nextafter(tc_fp4_e2m1 x, tc_fp4_e2m1 y) { return tc_neighbour<tc_fp4_e2m1, uint8_t>(x, y); }
-#define TC_EXTREMES_IN_FLOAT(T)                                                    \
+#define TC_SMALL_FLOAT_FUNCTIONS(T, ...)                                      \
+  TC_FN T tc_nextafter(T x, T y) { return tc_neighbour<T, uint8_t>(x, y); }   \
   TC_FN T tc_min(T a, T b) { return T(tc_min(float(a), float(b))); }          \
   TC_FN T tc_max(T a, T b) { return T(tc_max(float(a), float(b))); }
-TC_EXTREMES_IN_FLOAT(tc_fp8_e4m3)
-TC_EXTREMES_IN_FLOAT(tc_fp8_e5m2)
-TC_EXTREMES_IN_FLOAT(tc_fp4_e2m1)
-#undef TC_EXTREMES_IN_FLOAT
+TC_SMALL_FLOATS(TC_SMALL_FLOAT_FUNCTIONS)
+#undef TC_SMALL_FLOAT_FUNCTIONS
 // `long long` is another type than the runtime's int64_t on some hosts.
 template <class T, class Other>
 using tc_if_other = std::enable_if_t<(std::is_same<T, long long>::value || std::is_same<T, unsigned long long>::value) &&
