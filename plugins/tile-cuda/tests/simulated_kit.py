@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tile_cuda.headers import INCLUDE
 from tile_cuda.launch.tensor_maps import TensorMap
 from tile_cuda.simulated_maps import simulated_map
-from tile_cuda.toolchain import INCLUDE
 
 from tilecore.errors import ToolchainError
 from tilecore.simulate.arguments import Tensor

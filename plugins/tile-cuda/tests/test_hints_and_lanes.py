@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import thread_kernels as kernels
 from tile_cuda import codegen
-from tile_cuda.toolchain import INCLUDE
+from tile_cuda.headers import INCLUDE
 
 import tilecore
 import tilecore.language as T

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matrix_cases import arrays, kernel, sizes, wanted
 from matrix_layouts import FRAGMENTS
-from tile_cuda.toolchain import INCLUDE
+from tile_cuda.headers import INCLUDE
 
 from tilecore.errors import ToolchainError
 from tilecore.simulate.arguments import Tensor

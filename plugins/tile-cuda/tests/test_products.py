@@ -7,10 +7,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from tile_cuda import nvcc
+from tile_cuda.headers import INCLUDE
 from tile_cuda.lowering.mma_config import SUMS
 from tile_cuda.lowering.shapes import SHAPES, Shape, shape_of
 from tile_cuda.lowering.warp_grid import warp_grid
-from tile_cuda.toolchain import INCLUDE
 
 import tilecore
 import tilecore.language as T

@@ -9,8 +9,8 @@ import pytest
 import thread_kernels as kernels
 from cuda_artifacts import artifact
 from tile_cuda import codegen
+from tile_cuda.headers import INCLUDE
 from tile_cuda.simulated import simulated_adapter
-from tile_cuda.toolchain import INCLUDE
 
 from tilecore.artifact.records import Entry, TensorParam
 from tilecore.runtime.launcher import Launcher

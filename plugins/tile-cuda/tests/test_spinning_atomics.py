@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tile_cuda import nvcc
-from tile_cuda.toolchain import INCLUDE
+from tile_cuda.headers import INCLUDE
 
 import tilecore
 import tilecore.language as T

@@ -65,11 +65,11 @@ class DriverAdapter(KernelAdapter):
 
     def load(self, artifact: Artifact) -> LoadedKernel:
         """Loads it on the device that is in use; on others when it is first launched there. Raises LaunchError."""
-        from tile_cuda.launch import KernelModule, launch_of
+        from tile_cuda.launch import KernelModule, failed_map, launch_of
 
         try:
             driver = self._driver()
-            module = KernelModule(artifact, driver)
+            module = KernelModule(artifact, driver, failed_map)
             module.require()
             index = driver.current_device()
             if index is not None:

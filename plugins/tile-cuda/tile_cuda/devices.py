@@ -11,7 +11,8 @@ import functools
 import os
 from dataclasses import dataclass
 
-DRIVER = "libcuda.so.1"
+from tile_cuda.driver import Driver, DriverError
+
 MANAGEMENT = "libnvidia-ml.so.1"
 
 
@@ -71,8 +72,6 @@ def _by_management() -> tuple[Device, ...]:
 
 
 def _by_driver() -> tuple[tuple[Device, ...], str]:
-    from tile_cuda.driver import Driver, DriverError
-
     try:
         driver = Driver.shared()
         made = [Device(driver.device_name(i), driver.capability(i)) for i in range(driver.device_count())]

@@ -7,8 +7,7 @@ import functools
 import threading
 from typing import Any
 
-from tile_cuda.devices import DRIVER
-
+DRIVER = "libcuda.so.1"
 # CUdevice_attribute
 _MAX_THREADS, _MAX_SHARED, _WARP, _PROCESSORS = 1, 8, 10, 16
 _MAX_GRID = (5, 6, 7)

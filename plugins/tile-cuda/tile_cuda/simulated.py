@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tile_cuda.headers import INCLUDE
 from tile_cuda.launch.entries import launch_entry
 from tilecore import debug
 from tilecore.artifact.records import Artifact, Entry
@@ -24,7 +25,6 @@ def simulated_adapter() -> KernelAdapter | None:
     if importlib.util.find_spec("tilecore.simulate") is None:
         return None
     from tile_cuda.simulated_maps import simulated_map
-    from tile_cuda.toolchain import INCLUDE
     from tilecore.simulate.adapter import SimulatedAdapter
     from tilecore.simulate.device import SimulatedDevice
 

@@ -11,12 +11,11 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import tilecore.codegen
 from tile_cuda import compile_errors, cubin, nvcc, nvrtc, register_allocation, simulated
 from tile_cuda.architectures import Architecture
+from tile_cuda.headers import INCLUDE, headers
 from tile_cuda.target import architecture_of
 from tilecore import debug
 from tilecore.contract.records import BuildRequest, Found, Toolchain
@@ -24,19 +23,8 @@ from tilecore.errors import ToolchainError
 from tilecore.target import Target
 from tilecore.transform import PassConfigKey
 
-INCLUDE = (Path(__file__).parent / "include", Path(tilecore.codegen.__file__).parent / "include")
 _EXACT = (("fmad", "false"), ("ftz", "false"), ("prec-div", "true"), ("prec-sqrt", "true"))
 _LEVEL = re.compile(r"-?-O\d")
-
-
-@functools.lru_cache(maxsize=1)
-def headers() -> dict[str, str]:
-    """The text of tilecore's headers by the name under which they are included."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_text()
-        for folder in INCLUDE
-        for path in sorted(folder.rglob("*.h"))
-    }
 
 
 def build(request: BuildRequest) -> tuple[bytes, str]:
@@ -137,8 +125,7 @@ def find() -> Sequence[Found]:
 
 
 def _driver() -> Found:
-    from tile_cuda.devices import DRIVER
-    from tile_cuda.driver import Driver, DriverError
+    from tile_cuda.driver import DRIVER, Driver, DriverError
 
     try:
         driver = Driver.shared()

@@ -10,7 +10,7 @@ What an artifact must say for them:
 - An entry's ``symbol`` is the function that the source registers (``TPUKERNEL_FUNC_REGISTER(symbol)``), of at most 63
   characters. Its attribute ``cores`` is the number of work items of the launch, a core each (1 without it); the
   code may count on exactly so many. bmlib's CModel launches one only, so kernels for more are refused there.
-- The struct of arguments is as ``tile_tpu.arguments`` says; every work item gets a copy of it.
+- The struct of arguments is as ``tile_tpu.launch`` says; every work item gets a copy of it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tile_tpu.arguments import cores_of, slots_of
 from tile_tpu.chips import chip_of
-from tile_tpu.launch.calls import call_of
+from tile_tpu.launch import call_of, cores_of, slots_of
 from tile_tpu.simulated import SimulatorAdapter
 from tile_tpu.target import DLPACK_EXTENSION
 from tilecore.artifact.dims import evaluate
@@ -87,7 +86,7 @@ class TpuRtAdapter(KernelAdapter):
 
     def available(self, target: Target) -> Presence:
         from tile_tpu.card.board import cards
-        from tile_tpu.runtimes.failure import RuntimeFailure
+        from tile_tpu.runtimes.records import RuntimeFailure
 
         chip = chip_of(target)
         if chip.runtime != "tpurt":
@@ -106,7 +105,7 @@ class TpuRtAdapter(KernelAdapter):
         from tile_tpu.card.board import card_runtime
         from tile_tpu.card.execute import execute
         from tile_tpu.cmodel.kernel_files import kernel_library
-        from tile_tpu.runtimes.failure import RuntimeFailure
+        from tile_tpu.runtimes.records import RuntimeFailure
 
         chip = chip_of(Target.parse(artifact.target))
         kernels = kernel_library(artifact.name, artifact.binary, artifact.source)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tile_tpu.arguments import Call, slots_of
 from tile_tpu.chips import chip_of
+from tile_tpu.launch import Call, slots_of
 from tilecore import settings
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel

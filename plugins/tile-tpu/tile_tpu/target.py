@@ -37,7 +37,7 @@ def resolve(target: Target) -> Target:
 
 def detect() -> Presence:
     from tile_tpu.card.board import cards
-    from tile_tpu.runtimes.failure import RuntimeFailure
+    from tile_tpu.runtimes.records import RuntimeFailure
 
     try:
         count = cards()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -46,11 +47,15 @@ _HINTS = {
 }
 
 
-class Failures:
-    """The failures of one kernel's launches."""
+FailedMap = Callable[[], tuple[int, int, tuple[int, ...], tuple[int, ...]]]
 
-    def __init__(self, module: KernelModule) -> None:
+
+class Failures:
+    """The failures of one kernel's launches. failed_map: describes the tensor map that failed last in this thread."""
+
+    def __init__(self, module: KernelModule, failed_map: FailedMap) -> None:
         self._module = module
+        self._failed_map = failed_map
         self._thread_local = threading.local()
 
     def keep(self, error: BaseException) -> None:
@@ -90,10 +95,8 @@ class Failures:
         return _HINTS.get(result, "")
 
     def _map_words(self, entry_index: int, map_index: int) -> str:
-        from tile_cuda.launch import failed_map
-
         tensor_map = self._module.entries[entry_index].tensor_maps[map_index]
-        code, address, shape, strides = failed_map()
+        code, address, shape, strides = self._failed_map()
         what = f"no tensor map can describe {tensor_map.name or f'slot {tensor_map.slot}'}"
         fault = tensor_map.fault_of_call(address, shape[: tensor_map.rank], strides[: tensor_map.rank - 1])
         if fault is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from tile_cuda import driver as api
 from tile_cuda.driver import Driver, DriverError
 from tile_cuda.launch.entries import NO_CLUSTER, LaunchEntry, launch_entry
-from tile_cuda.launch.failures import Failures, refused_binary
+from tile_cuda.launch.failures import FailedMap, Failures, refused_binary
 from tilecore.artifact.dims import Dim
 from tilecore.artifact.records import Artifact, Entry
 from tilecore.errors import LaunchError
@@ -36,14 +36,14 @@ class KernelModule:
     """The kernels of an artifact. ``entries``: by number; ``n_slots``: parameters of every kernel that are slots;
     ``sizes``: what the launch needs computed at every call, behind the slots."""
 
-    def __init__(self, artifact: Artifact, driver: Driver) -> None:
+    def __init__(self, artifact: Artifact, driver: Driver, failed_map: FailedMap) -> None:
         self.artifact = artifact
         self.driver = driver
         self.entries = [launch_entry(entry) for entry in artifact.entries]
         self.n_slots = len(artifact.params) + len(artifact.workspaces) + len(artifact.symbols)
-        found = (size for entry in self.entries for size in entry.sizes if not isinstance(size, int))
-        self.sizes: tuple[Dim, ...] = tuple(dict.fromkeys(found))
-        self.failures = Failures(self)
+        symbolic = (size for entry in self.entries for size in entry.sizes if not isinstance(size, int))
+        self.sizes: tuple[Dim, ...] = tuple(dict.fromkeys(symbolic))
+        self.failures = Failures(self, failed_map)
         self.loaded: dict[int, LoadedDevice] = {}
         self._lock = threading.Lock()
 

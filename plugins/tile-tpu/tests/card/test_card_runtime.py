@@ -14,7 +14,7 @@ from tile_tpu.card import board
 from tile_tpu.card.execute import execute
 from tile_tpu.chips import BM1690
 from tile_tpu.cmodel.kernel_files import kernel_library
-from tile_tpu.runtimes.failure import RuntimeFailure
+from tile_tpu.runtimes.records import RuntimeFailure
 from tile_tpu.runtimes.tpurt import TpuRt, open_library
 from tile_tpu.target import SPEC
 from tile_tpu.toolchain.compile import for_cmodel

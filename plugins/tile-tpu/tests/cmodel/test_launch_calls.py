@@ -6,8 +6,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from tile_tpu.arguments import TensorSlot
-from tile_tpu.launch.calls import call_of, merged
+from tile_tpu.launch import TensorSlot, call_of, merged
 
 from tilecore.artifact.records import Artifact, Entry, ScalarParam, TensorParam, Workspace
 

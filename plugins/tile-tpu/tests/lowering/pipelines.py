@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from by_hand import alloc, do, environment, kernel, local, loop, piece, run, tensor, tile
 from core_model import Machine
-from tile_tpu.lowering.order_engines import ORDER_ENGINES
-from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
-from tile_tpu.lowering.plan_local import PLAN_LOCAL
+from tile_tpu.lowering.passes.order_engines import ORDER_ENGINES
+from tile_tpu.lowering.passes.pipeline_dma import PIPELINE_DMA
+from tile_tpu.lowering.passes.plan_local import PLAN_LOCAL
 
 from tilecore.ir.build import const
 from tilecore.ir.nodes import Var

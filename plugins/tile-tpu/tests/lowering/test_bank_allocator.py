@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tile_tpu.lowering.bank_allocator import Memory, Request, allocate, bank_conflicts, peak_bytes
+from tile_tpu.lowering.local_memory.bank_allocator import Memory, Request, allocate, bank_conflicts, peak_bytes
 
 
 @st.composite

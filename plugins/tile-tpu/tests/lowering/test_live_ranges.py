@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from by_hand import alloc, do, element, local, loop, piece, set_element, tensor, tile
 from tile_tpu.chips import BM1690
-from tile_tpu.lowering.live_ranges import LiveRanges
+from tile_tpu.lowering.local_memory.live_ranges import LiveRanges
 
 from tilecore.ir.build import const, seq
 from tilecore.ir.nodes import Evaluate, IfThenElse, Var, tirx

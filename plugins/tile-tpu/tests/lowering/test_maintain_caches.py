@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tile_tpu.ir.instructions import Command, as_command
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.maintain_caches import MAINTAIN_CACHES
+from tile_tpu.lowering.passes.maintain_caches import MAINTAIN_CACHES
 
 from tilecore.ir.build import const, constant, seq, store
 from tilecore.ir.nodes import Bind, Break, BufferLoad, DeclBuffer, Evaluate, IfThenElse, Return, Var, tirx

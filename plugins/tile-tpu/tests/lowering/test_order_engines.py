@@ -8,7 +8,7 @@ from core_model import Machine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tile_tpu.ir.instructions import as_command
-from tile_tpu.lowering.order_engines import ORDER_ENGINES
+from tile_tpu.lowering.passes.order_engines import ORDER_ENGINES
 
 from tilecore.ir.build import const, seq, statements_of, store
 from tilecore.ir.nodes import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_tpu.lowering.overwrites import overwrites_of
+from tile_tpu.lowering.nests.overwrites import overwrites_of
 
 from tilecore.ir.build import const, load, seq, store
 from tilecore.ir.nodes import Bind, For, ForKind, IfThenElse, Var, tirx

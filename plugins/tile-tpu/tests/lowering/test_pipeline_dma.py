@@ -9,7 +9,7 @@ from core_model import Machine
 from pipelines import TILE, ZERO, A, B, C, D, K, X, Y, Z, at, check, matmul, pipelined, product
 from tile_tpu.chips import BM1690
 from tile_tpu.ir.accesses import accesses_of
-from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
+from tile_tpu.lowering.passes.pipeline_dma import PIPELINE_DMA
 
 from tilecore.ir.build import const, seq
 from tilecore.ir.nodes import AllocBuffer, Bind, BufferLoad, Evaluate, For, IfThenElse, Var, tirx

@@ -5,7 +5,7 @@ from __future__ import annotations
 from by_hand import alloc, do, element, environment, kernel, local, loop, piece, run, set_element, tensor, tile
 from pipelines import ZERO, A, B, C, D, K, X, Y, Z, at, check, matmul, pipelined, product
 from tile_tpu.chips import BM1690
-from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
+from tile_tpu.lowering.passes.pipeline_dma import PIPELINE_DMA
 
 from tilecore.ir.build import const, store
 from tilecore.ir.nodes import AllocBuffer, BufferLoad, DeclBuffer, Evaluate, IfThenElse, Var, tirx

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from by_hand import ANY_BANK, alloc, do, environment, kernel, local, loop, piece, run, tensor, tile
 from tile_tpu.chips import BM1690
-from tile_tpu.lowering.bank_allocator import Memory
-from tile_tpu.lowering.plan_local import PLAN_LOCAL, memory_of
+from tile_tpu.lowering.local_memory.bank_allocator import Memory
+from tile_tpu.lowering.passes.plan_local import PLAN_LOCAL, memory_of
 
 from tilecore.errors import UnsupportedError
 from tilecore.ir.nodes import DeclBuffer, Var, tirx

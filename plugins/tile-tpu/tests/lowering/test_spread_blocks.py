@@ -7,8 +7,8 @@ import pytest
 from by_hand import LANES, alloc, do, environment, kernel, local, loop, piece, run, tensor, tile
 from core_model import Machine
 from tile_tpu.ir.instructions import as_command
-from tile_tpu.lowering.one_core import ONE_CORE
-from tile_tpu.lowering.spread_blocks import SPREAD_BLOCKS
+from tile_tpu.lowering.block_dependences import ONE_CORE
+from tile_tpu.lowering.passes.spread_blocks import SPREAD_BLOCKS
 
 from tilecore.ir.build import const, statements_of, store
 from tilecore.ir.nodes import BufferLoad, DeclBuffer, Evaluate, PrimFunc, Var, tirx

@@ -10,8 +10,8 @@ import numpy as np
 from tile_commands import Machine, number_type
 from tile_tpu.chips import find_chip
 from tile_tpu.ir.layouts import TILE, TileLayout, flat_layout, tile_layout, vector_layout
-from tile_tpu.lowering.emitter import scratch
-from tile_tpu.lowering.tensorize import LAYOUTS
+from tile_tpu.lowering.commands.emitter import scratch
+from tile_tpu.lowering.passes.tensorize import LAYOUTS
 
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv

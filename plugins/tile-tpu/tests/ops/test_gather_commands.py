@@ -9,11 +9,11 @@ import pytest
 from lowered_tiles import Bench, region
 from tile_tpu.ir.layouts import LANE
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.frames import NotTensor
-from tile_tpu.lowering.ops.gather import gather_rows
-from tile_tpu.lowering.ops.work import Work
-from tile_tpu.lowering.regions import region_view
-from tile_tpu.lowering.tensorize import LAYOUTS
+from tile_tpu.lowering.commands.frames import NotTensor
+from tile_tpu.lowering.commands.gather_rows import gather_rows
+from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.tile_ops.emitter import Work
+from tile_tpu.lowering.views.regions import region_view
 
 from tilecore.ir.nodes import tirx
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from lowered_tiles import Bench, region
-from tile_tpu.lowering.ops.gemm import IMPLEMENTATIONS
+from tile_tpu.lowering.tile_ops.matrix.gemm import IMPLEMENTATIONS
 
 from tilecore.ir.nodes import Var, tirx
 

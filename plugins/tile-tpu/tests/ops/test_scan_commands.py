@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from lowered_tiles import Bench, region
 from tile_tpu.ir.layouts import LANE, ROW, TILE
-from tile_tpu.lowering.ops.scan import IMPLEMENTATIONS
+from tile_tpu.lowering.tile_ops.scan import IMPLEMENTATIONS
 
 from tilecore.element_values import value_type
 from tilecore.interpreter.tiles.joins import REDUCTIONS

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowered_tiles import Bench, region
 from tile_tpu.ir.layouts import LANE, ROW, SPREAD, TILE
-from tile_tpu.lowering.regions import NoView, part, region_view, settled
-from tile_tpu.lowering.tensorize import LAYOUTS
+from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.views.regions import NoView, part, region_view, settled
 
 from tilecore.ir.nodes import tirx
 

@@ -13,7 +13,7 @@ from tile_tpu.chips import BM1690
 from tile_tpu.cmodel import pool
 from tile_tpu.cmodel.device import CModelDevice
 from tile_tpu.cmodel.kernel_files import KernelLibrary, kernel_library
-from tile_tpu.runtimes.calls import Block, Launch, Pointer
+from tile_tpu.runtimes.records import Block, Launch, Pointer
 from tile_tpu.toolchain.compile import for_cmodel
 
 from tilecore.errors import LaunchError, ToolchainError

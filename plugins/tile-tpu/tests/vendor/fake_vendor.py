@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from tile_tpu.chips import CHIPS
-from tile_tpu.runtimes.calls import Block, Launch, Pointer
+from tile_tpu.runtimes.records import Block, Launch, Pointer
 from tile_tpu.toolchain.signatures import DECLARATIONS
 
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ import os
 import threading
 from pathlib import Path
 
-from tile_tpu.runtimes.failure import RuntimeFailure
+from tile_tpu.runtimes.records import RuntimeFailure
 from tile_tpu.runtimes.tpurt import TpuRt, device_count, open_library
 from tile_tpu.toolchain.search import search
 

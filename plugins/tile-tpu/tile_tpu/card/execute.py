@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tile_tpu.runtimes.calls import Block, Launch, Runtime
+from tile_tpu.runtimes.records import Block, Launch, Runtime
 
 
 def execute(runtime: Runtime, library: str, blocks: Sequence[Block], launches: Sequence[Launch]) -> None:

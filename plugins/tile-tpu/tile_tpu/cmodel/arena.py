@@ -11,8 +11,7 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tile_tpu.runtimes.calls import Launch, Runtime
-from tile_tpu.runtimes.failure import RuntimeFailure
+from tile_tpu.runtimes.records import Launch, Runtime, RuntimeFailure
 
 GUARD = 4096  # bytes at least, before and behind each block; blocks start at multiples of it
 

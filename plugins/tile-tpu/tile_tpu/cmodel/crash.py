@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tile_tpu.chips import Chip
 from tile_tpu.cmodel.kernel_files import KernelLibrary
 from tile_tpu.cmodel.process import WorkerEnded
-from tile_tpu.runtimes.calls import Launch
+from tile_tpu.runtimes.records import Launch
 from tile_tpu.toolchain.compile_errors import at
 from tile_tpu.toolchain.sdk import CModel
 from tilecore.errors import LaunchError

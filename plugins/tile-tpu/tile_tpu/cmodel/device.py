@@ -13,7 +13,7 @@ from tile_tpu.cmodel.crash import crashed, not_started
 from tile_tpu.cmodel.kernel_files import KernelLibrary
 from tile_tpu.cmodel.memory import place
 from tile_tpu.cmodel.process import Worker, WorkerConfig, WorkerEnded
-from tile_tpu.runtimes.calls import Block, Launch
+from tile_tpu.runtimes.records import Block, Launch
 from tile_tpu.toolchain.sdk import CModel
 from tile_tpu.toolchain.search import find_cmodel
 from tilecore import settings

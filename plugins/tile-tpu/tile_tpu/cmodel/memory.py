@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 
 from tile_tpu.cmodel.arena import GUARD, Placed
-from tile_tpu.runtimes.calls import Block
+from tile_tpu.runtimes.records import Block
 
 
 def place(blocks: Sequence[Block]) -> tuple[list[Placed], int]:

@@ -23,8 +23,7 @@ from typing import Any
 
 from tile_tpu.cmodel import messages
 from tile_tpu.cmodel.arena import Arena, Placed
-from tile_tpu.runtimes.calls import Launch, Pointer, Runtime
-from tile_tpu.runtimes.failure import RuntimeFailure
+from tile_tpu.runtimes.records import Launch, Pointer, Runtime, RuntimeFailure
 
 
 def main() -> None:

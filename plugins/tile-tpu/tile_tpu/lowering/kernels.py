@@ -1,11 +1,26 @@
-"""The bodies of a function's kernels."""
+"""Passes over the kernels of a module, one at a time, and the bodies of a function's kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 
+from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import seq, statements_of
-from tilecore.ir.nodes import AttrStmt, IterVar, Stmt
+from tilecore.ir.nodes import AttrStmt, IRModule, IterVar, PrimFunc, Stmt
+
+KernelPass = Callable[[PrimFunc, PassEnv], PrimFunc]
+
+
+def of_each_kernel(run: KernelPass) -> Callable[[IRModule, PassEnv], IRModule]:
+    """``run`` of one kernel as a pass over a module."""
+
+    @wraps(run)
+    def over_module(module: IRModule, env: PassEnv) -> IRModule:
+        lowered = (run(func, env) for func in module.functions.values())
+        return IRModule({str(func.attrs["global_symbol"]): func for func in lowered})
+
+    return over_module
 
 
 def map_bodies(body: Stmt, change: Callable[[AttrStmt], AttrStmt]) -> Stmt:

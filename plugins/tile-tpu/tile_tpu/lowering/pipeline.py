@@ -15,17 +15,17 @@ def stand_in(target: Target) -> dict[str, Any]:
 
 
 def lowering() -> Lowering:
-    from tile_tpu.lowering.address_tiles import ADDRESS_TILES
-    from tile_tpu.lowering.assign_layouts import ASSIGN_LAYOUTS
-    from tile_tpu.lowering.fill_unwritten import FILL_UNWRITTEN
-    from tile_tpu.lowering.maintain_caches import MAINTAIN_CACHES
-    from tile_tpu.lowering.ops import implementations
-    from tile_tpu.lowering.order_engines import ORDER_ENGINES
-    from tile_tpu.lowering.pipeline_dma import PIPELINE_DMA
-    from tile_tpu.lowering.plan_local import PLAN_LOCAL
-    from tile_tpu.lowering.serial_loops import SERIAL_LOOPS
-    from tile_tpu.lowering.spread_blocks import SPREAD_BLOCKS
-    from tile_tpu.lowering.tensorize import TENSORIZE
+    from tile_tpu.lowering.passes.address_tiles import ADDRESS_TILES
+    from tile_tpu.lowering.passes.assign_layouts import ASSIGN_LAYOUTS
+    from tile_tpu.lowering.passes.fill_unwritten import FILL_UNWRITTEN
+    from tile_tpu.lowering.passes.maintain_caches import MAINTAIN_CACHES
+    from tile_tpu.lowering.passes.order_engines import ORDER_ENGINES
+    from tile_tpu.lowering.passes.pipeline_dma import PIPELINE_DMA
+    from tile_tpu.lowering.passes.plan_local import PLAN_LOCAL
+    from tile_tpu.lowering.passes.serial_loops import SERIAL_LOOPS
+    from tile_tpu.lowering.passes.spread_blocks import SPREAD_BLOCKS
+    from tile_tpu.lowering.passes.tensorize import TENSORIZE
+    from tile_tpu.lowering.tile_ops.implementations import implementations
 
     edits = (
         PassEdit("insert", "separate_overlaps", ASSIGN_LAYOUTS),

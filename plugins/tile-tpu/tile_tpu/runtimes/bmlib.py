@@ -13,7 +13,7 @@ import os
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_uint, c_ulong, c_void_p
 from typing import Any
 
-from tile_tpu.runtimes.failure import RuntimeFailure
+from tile_tpu.runtimes.records import RuntimeFailure
 
 
 class _Memory(ctypes.Structure):

@@ -10,7 +10,7 @@ import os
 from ctypes import c_char_p, c_int, c_uint32, c_uint64, c_ulonglong, c_void_p
 from typing import Any
 
-from tile_tpu.runtimes.failure import RuntimeFailure
+from tile_tpu.runtimes.records import RuntimeFailure
 
 CODES = (
     "success", "the device is not ready", "failure", "timeout", "invalid parameters", "out of memory", "wrong data",

@@ -1,0 +1,1 @@
+"""Collects commands, and the temporaries that they need."""

@@ -1,0 +1,62 @@
+"""Forwards results: the last command of an expression writes to the destination, not to a temporary."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from tile_tpu.ir.instructions import TENSOR, Command, as_command, rebuilt
+from tile_tpu.ir.views import View
+from tile_tpu.lowering.commands.emitter import Emitter
+from tile_tpu.lowering.commands.frames import Tile
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import Var, structural_equal
+
+# commands that move elements between lanes, which must not write to the memory that they read
+_LANE_MOVES = ("to_all_lanes", "transpose", "iota_w", "iota_c", "load_table")
+
+
+def forward_result(emit: Emitter, value: Any, place: Tile, held: Collection[Var] = ()) -> bool:
+    """Makes the value's command, the newest one, write to ``place``; False where it cannot.
+
+    held: temporaries that are read later.
+    """
+    last = emit.last()
+    command = as_command(last) if last is not None else None
+    if not isinstance(value, Tile) or command is None or value.axes != place.axes or value.view.buffer in held:
+        return False
+    instruction = command.instruction
+    if instruction.name in _LANE_MOVES or "dst" not in command.operands:
+        return False
+    if instruction.engine != TENSOR and (instruction.name != "gather_rows" or constant(place.view.lane) != 0):
+        return False
+    if not _is_same(command.operands["dst"], value.view) or value.dtype != place.dtype:
+        return False
+    if _reads_other_elements(command, place.view):
+        return False
+    if instruction.aligned and not emit.is_aligned(place.view):
+        return False
+    emit.replace_last(rebuilt(command, {**command.operands, "dst": place.view}))
+    return True
+
+
+def _reads_other_elements(command: Command, place: View) -> bool:
+    """Whether the command reads other elements of the destination's memory, which it might overwrite first."""
+    return any(view.buffer.same_as(place.buffer) and not _is_same(view, place) for view in command.read())
+
+
+def _is_same(a: View, b: View) -> bool:
+    """Whether two views have the same elements. The stride of an axis with one element does not matter."""
+    if not a.buffer.same_as(b.buffer):
+        return False
+    pairs = [(a.lane, b.lane), (a.offset, b.offset), *zip(a.shape, b.shape, strict=True)]
+    has_several = [constant(size) != 1 for size in a.shape]
+    pairs += [pair for pair, counts in zip(zip(a.strides, b.strides, strict=True), has_several, strict=True) if counts]
+    return all(_is_equal(one, other) for one, other in pairs)
+
+
+def _is_equal(a: Any, b: Any) -> bool:
+    one, other = constant(a), constant(b)
+    if one is not None or other is not None:
+        return one == other
+    return bool(structural_equal(a, b, map_free_vars=False))

@@ -1,0 +1,1 @@
+"""The expressions of a nest become commands; ``dispatch.py`` has the table of them."""

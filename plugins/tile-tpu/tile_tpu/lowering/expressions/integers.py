@@ -1,0 +1,66 @@
+"""Operators of integers: bits, shifts, and division by powers of two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tile_tpu.lowering.commands.frames import NotTensor, Tile, Value
+from tilecore.dtypes import FACTS
+from tilecore.ir.build import const, constant
+
+if TYPE_CHECKING:
+    from tile_tpu.lowering.expressions.values import Values
+
+# by the class of the node
+OPERATORS = {
+    "BitwiseAnd": "and", "BitwiseOr": "or", "BitwiseXor": "xor", "LShift": "shift_left", "RShift": "shift_right",
+}  # fmt: skip
+_DIVISIONS = ("FloorDiv", "FloorMod", "Div", "Mod")
+
+
+def is_integer_operator(name: str, dtype: str) -> bool:
+    return name in OPERATORS or name == "BitwiseNot" or (name in _DIVISIONS and FACTS[dtype].kind != "float")
+
+
+def integer_operator(values: Values, node: Any, dtype: str) -> Value:
+    """Raises NotTensor."""
+    name = type(node).__name__
+    if name == "BitwiseNot":
+        return values.apply("xor", [values.value(node.a), const(_all_ones(dtype), dtype)], dtype)
+    if name in _DIVISIONS:
+        return _divided(values, name, node.a, node.b, dtype)
+    a, b = values.value(node.a), values.value(node.b)
+    if not name.endswith("Shift"):
+        return values.apply(OPERATORS[name], [a, b], dtype)
+    a = values.emit.as_tile(a, dtype)
+    if isinstance(b, Tile):
+        signed = dtype.removeprefix("u")
+        b = same_bits(values, b, signed)
+        if name == "RShift":  # the unit shifts to the right by amounts below 0
+            b = values.apply("sub", [const(0, signed), b], signed)
+    return values.apply(OPERATORS[name], [a, b], dtype)
+
+
+def same_bits(values: Values, tile: Tile, dtype: str) -> Tile:
+    """The bits of each element as another type of that size."""
+    if tile.dtype == dtype:
+        return tile
+    made = values.emit.new(tile.axes, dtype)
+    values.emit.emit("copy", made.view, tile.view)
+    return made
+
+
+def _divided(values: Values, name: str, a: Any, b: Any, dtype: str) -> Tile:
+    """By a power of two: of negative numbers too where the quotient is rounded down."""
+    divisor = constant(b)
+    if divisor is None or divisor < 1 or divisor & (divisor - 1):
+        raise NotTensor("a division of integers by other than a power of two")
+    if name in ("Div", "Mod") and FACTS[dtype].kind == "int":
+        raise NotTensor("a division of integers towards zero")
+    if name.endswith("Mod"):
+        return values.apply("and", [values.value(a), const(divisor - 1, dtype)], dtype)
+    return values.apply("shift_right", [values.tile(a), const(divisor.bit_length() - 1, "int32")], dtype)
+
+
+def _all_ones(dtype: str) -> int:
+    return -1 if FACTS[dtype].kind == "int" else (1 << FACTS[dtype].bits) - 1

@@ -1,0 +1,51 @@
+"""max and min of floats as the language defines them: of a NaN and a number they are the number.
+
+The unit's own max and min give the NaN or the number by its order of the operands (docs/notes.md); a select's ``a > b``
+does not hold for NaN, on either side. With ``tl.enable_fast_math`` the unit's own stand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tile_tpu.lowering.commands.frames import Tile, Value
+from tile_tpu.lowering.expressions.selects import compare, if_number
+from tilecore.dtypes import FACTS
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import FloatImm
+
+if TYPE_CHECKING:
+    from tile_tpu.lowering.expressions.values import Values
+
+
+def extreme(values: Values, name: str, a: Value, b: Value, dtype: str) -> Tile:
+    """name: max or min; a and b: of ``dtype``, at least one of them a tile."""
+    if FACTS[dtype].bits < 16:  # compared in float32, chosen as they are
+        first, second = (values.as_type(v, "float32", dtype) for v in (a, b))
+        tests = (first, second) if name == "max" else (second, first)
+        made = compare(values, "greater", *tests, a, b, dtype)
+        return if_number(values, values.emit.as_tile(second, "float32"), made, a, dtype)
+
+    if not isinstance(a, Tile) or is_number(values, a):
+        a, b = b, a
+    number = is_number(values, b)
+    if values.emit.fast or (number and is_number(values, a)):
+        made = values.apply(name, [a, b], dtype)
+    elif number and name == "max" and not isinstance(b, Tile):
+        made = values.apply(name, [a, b], dtype)  # of a number as the instruction's own operand it does as wanted
+    else:
+        tests = (a, b) if name == "max" else (b, a)
+        made = compare(values, "greater", *tests, a, b, dtype)
+        if not number:
+            made = if_number(values, values.emit.as_tile(b, dtype), made, a, dtype)
+    if number:
+        values.numbers.add(made.view.buffer)
+    return made
+
+
+def is_number(values: Values, value: Value) -> bool:
+    """Whether it is known to be no NaN."""
+    if isinstance(value, Tile):
+        return value.view.buffer in values.numbers
+    known = float(value.value) if isinstance(value, FloatImm) else constant(value)
+    return known is not None and known == known

@@ -1,0 +1,145 @@
+"""What is left of loads and stores of tiles becomes elements of local memory, for the control core.
+
+``tpu.element(buffer, lane, offset)`` and ``tpu.set_element(buffer, lane, offset, value)``: of the LOCAL buffer that
+stands for the tile, at the place that its layout gives. A store to what every lane has a copy of is done in every lane;
+an atomic is done in the first, and its new value goes to the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_tpu.chips import chip_of
+from tile_tpu.ir.instructions import ELEMENT, SET_ELEMENT
+from tile_tpu.ir.layouts import TileLayout
+from tile_tpu.ir.views import LOCAL
+from tile_tpu.lowering.passes.assign_layouts import is_tile, layout_of, stored_type
+from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.build import cast, const, dtype_of, loop, nothing, op_name, seq
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    Bind,
+    BufferStore,
+    Call,
+    DeclBuffer,
+    Evaluate,
+    PrimFunc,
+    TensorLoad,
+    Var,
+    structural_mutate,
+    tirx,
+)
+from tilecore.ir.views import memory_roots
+from tilecore.ir.visit import collect
+
+ATOMIC = "tile.atomic_element"
+
+
+def address_tiles(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    work = _Addresses(func, env)
+    rules = [
+        (AllocBuffer, work.alloc), (DeclBuffer, work.alias), (TensorLoad, work.load), (BufferStore, work.store),
+        (Bind, work.statement), (Evaluate, work.statement),
+    ]  # fmt: skip
+    return func.with_body(structural_mutate(func.body, rules))
+
+
+class _Addresses:
+    """places: for a buffer, the LOCAL buffer that stands for it and its layout."""
+
+    def __init__(self, func: PrimFunc, env: PassEnv) -> None:
+        self.chip = chip_of(env.target)
+        self.places: dict[Var, tuple[Var, TileLayout]] = dict(env.facts.get(LAYOUTS, {}))
+        self.declared = set(self.places)  # their local buffers stand beside them
+        self.roots = memory_roots(func.body)
+
+    def place(self, buffer: Var) -> tuple[Var, TileLayout] | None:
+        """None: it is no tile."""
+        if buffer not in self.places:
+            root = self.roots.get(buffer, buffer)
+            if not is_tile(root):
+                return None
+            flat = buffer in self.roots or buffer in self.roots.values()
+            self.places[buffer] = self._placed(buffer, flat)
+        return self.places[buffer]
+
+    def _placed(self, buffer: Var, flat: bool) -> tuple[Var, TileLayout]:
+        """Of a buffer that a pass has made since layouts were placed, or another view of one."""
+        layout = layout_of(buffer, self.chip, flat)
+        made = tirx.decl_buffer([layout.elements], stored_type(buffer), str(buffer.name), scope=LOCAL, layout=None)
+        return made, layout
+
+    def alloc(self, node: AllocBuffer, mutator: Any) -> Any:
+        if node.buffer in self.declared:
+            return nothing()
+        found = self.place(node.buffer)
+        return node if found is None else AllocBuffer(found[0], span=node.span)
+
+    def alias(self, node: DeclBuffer, mutator: Any) -> Any:
+        found = self.place(node.buffer)
+        if found is None:
+            return mutator.default_mutate(node)
+        source = self.place(node.data.args[0])
+        assert source is not None
+        return DeclBuffer(found[0], data=tirx.buffer_data(source[0]), span=node.span)
+
+    def load(self, node: TensorLoad, mutator: Any) -> Any:
+        found = self.place(node.source)
+        if found is None:
+            return mutator.default_mutate(node)
+        lane, offset = found[1].place([mutator.mutate(i) for i in node.indices])
+        made = Call(ELEMENT, [found[0], _index(lane), _index(offset)], ret_ty=dtype_of(found[0]), span=node.span)
+        return cast(made, dtype_of(node.source))
+
+    def store(self, node: BufferStore, mutator: Any) -> Any:
+        found = self.place(node.buffer)
+        if found is None:
+            return self.statement(node, mutator)
+        buffer, layout = found
+        lane, offset = layout.place([mutator.mutate(i) for i in node.indices])
+        value = cast(mutator.mutate(node.value), dtype_of(buffer))
+        after = self.after_atomics(node.value, mutator)
+        if layout.is_replicated:
+            return seq([self.in_every_lane(buffer, offset, value, node.span), *after])
+        return seq([_set_element(buffer, lane, offset, value, node.span), *after])
+
+    def statement(self, node: Any, mutator: Any) -> Any:
+        made = mutator.default_mutate(node)
+        after = self.after_atomics(node, mutator)
+        return seq([made, *after]) if after else made
+
+    def in_every_lane(self, buffer: Var, offset: Any, value: Any, span: Any) -> Any:
+        once = Var("value", dtype_of(buffer))
+        lanes = const(self.chip.lanes, "int32")
+        bound = [Bind(once, value, span=span)]
+        if collect(offset, Call, TensorLoad):  # the index may read what the first lane's store changes
+            index = Var("offset", dtype_of(offset))
+            bound.append(Bind(index, offset, span=span))
+            offset = index
+        copies = loop(lanes, lambda lane: _set_element(buffer, lane, offset, once, span), name="lane")
+        return seq([*bound, copies])
+
+    def after_atomics(self, node: Any, mutator: Any) -> list[Any]:
+        """What takes the results of atomics in a statement from the first lane to the others, for those elements of
+        which every lane has a copy."""
+        made = []
+        for call in collect(node, Call):
+            found = self.place(call.args[0].source) if op_name(call) == ATOMIC else None
+            if found is not None and found[1].is_replicated:
+                buffer, layout = found
+                lane, offset = layout.place([mutator.mutate(i) for i in call.args[0].indices])
+                value = Call(ELEMENT, [buffer, _index(lane), _index(offset)], ret_ty=dtype_of(buffer))
+                made.append(self.in_every_lane(buffer, offset, value, call.span))
+        return made
+
+
+def _set_element(buffer: Var, lane: Any, offset: Any, value: Any, span: Any) -> Any:
+    return Evaluate(Call(SET_ELEMENT, [buffer, _index(lane), _index(offset), value], ret_ty="void"), span=span)
+
+
+def _index(value: Any) -> Any:
+    return const(value, "int32") if isinstance(value, int) else value
+
+
+ADDRESS_TILES = Pass("address_tiles", address_tiles)

@@ -1,0 +1,151 @@
+"""The control core's cache and tensors: what it reads is fetched anew, what it writes is written back at once.
+
+Its data cache does not see what DMA, the host or another core writes (``tpu_invalidate_cache``), and they do not see
+what stays in it (``tpu_flush_cache``). A statement without commands is one step: before it the elements that it reads
+or writes are thrown out of the cache, after it those that it has written are written back. So no line of a tensor stays
+changed in the cache, and throwing lines out never loses anything. Writing needs it too: a line is fetched first.
+
+Elements are counted as ranges over the step's loops; where their places are not known before it, the whole tensor is.
+It runs after order_engines, so that a step's poll stands before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, all_accesses, by_memory, heads
+from tile_tpu.ir.instructions import CONTROL, command, instruction_of
+from tile_tpu.ir.views import View
+from tile_tpu.lowering.kernels import of_each_kernel
+from tile_tpu.lowering.passes.order_engines import has_commands
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.affine import coefficient
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import cast, const, constant, op_name, seq, with_body
+from tilecore.ir.nodes import (
+    AllocBuffer,
+    AttrStmt,
+    Bind,
+    Break,
+    Call,
+    Continue,
+    DeclBuffer,
+    For,
+    IfThenElse,
+    PrimFunc,
+    Return,
+    Select,
+    SeqStmt,
+    Stmt,
+    TensorLoad,
+    Var,
+    While,
+    structural_equal,
+    tirx,
+)
+from tilecore.ir.visit import collect, substitute, variables
+
+
+def maintain_caches(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    return func.with_body(_Walk(aliases_of(func.body)).of(func.body))
+
+
+class _Walk:
+    """aliases: of tensors. again: for each loop around, what its condition needs before every step."""
+
+    def __init__(self, aliases: Mapping[Var, Var]) -> None:
+        self.aliases = aliases
+        self.again: list[list[Stmt]] = []
+
+    def of(self, node: Stmt) -> Stmt:
+        if isinstance(node, SeqStmt):
+            return seq([self.of(part) for part in node.seq])
+        if isinstance(node, AttrStmt):
+            return AttrStmt(node.node, node.attr_key, node.value, self.of(node.body), span=node.span)
+        if isinstance(node, (AllocBuffer, DeclBuffer, Break, Return)):
+            return node
+        if isinstance(node, Continue):
+            return seq([*(self.again[-1] if self.again else ()), node])
+        if instruction_of(node) is not None:
+            return seq([*_fetch(self._of_tensors(accesses_of(node)), node), node])
+        if not has_commands(node) and not _leaves(node):
+            accesses = self._of_tensors(all_accesses(node))
+            written = [t for t in accesses if t.writes]
+            return seq([*_fetch(accesses, node), node, *_on_ranges("flush_cache", written, node)])
+        first = _fetch(self._of_tensors([t for part in heads(node) for t in accesses_of(part)]), None)
+        if isinstance(node, IfThenElse):
+            other = None if node.else_case is None else self.of(node.else_case)
+            return seq([*first, IfThenElse(node.condition, self.of(node.then_case), other, span=node.span)])
+        self.again.append(first)
+        body = seq([self.of(node.body), *first])
+        self.again.pop()
+        made = While(node.condition, body, span=node.span) if isinstance(node, While) else with_body(node, body)
+        return seq([*first, made])
+
+    def _of_tensors(self, accesses: Iterable[Access]) -> list[Access]:
+        return [t for t in by_memory(accesses, self.aliases) if t.engine == CONTROL and not t.is_local]
+
+
+def _leaves(node: Stmt) -> bool:
+    """May it be left in its middle?"""
+    kinds = (Return,) if isinstance(node, (For, While)) else (Break, Continue, Return)
+    return bool(collect(node, *kinds))
+
+
+def _fetch(accesses: Sequence[Access], step: Stmt | None) -> list[Stmt]:
+    return _on_ranges("invalidate_cache", accesses, step)
+
+
+def _on_ranges(name: str, accesses: Sequence[Access], step: Stmt | None) -> list[Stmt]:
+    """The command for every range of elements that the touches of a step take."""
+    ranges: list[tuple[Var, Any, Any]] = []
+    for access in accesses:
+        found = (access.buffer, *_range(access, step))
+        if not any(_same(found, other) for other in ranges):
+            ranges.append(found)
+    whole = {b for b, first, count in ranges if constant(first) == 0 and structural_equal(count, _size(b))}
+    kept = [r for r in ranges if r[0] not in whole or (constant(r[1]) == 0 and structural_equal(r[2], _size(r[0])))]
+    return [command(name, View(b, 0, first, (1, 1, 1, count), (1, 1, 1, 1))) for b, first, count in kept]
+
+
+def _same(a: tuple[Var, Any, Any], b: tuple[Var, Any, Any]) -> bool:
+    return a[0].same_as(b[0]) and bool(structural_equal(a[1], b[1])) and bool(structural_equal(a[2], b[2]))
+
+
+def _size(buffer: Var) -> Any:
+    return Analyzer().simplify(cast(buffer.shape[0], "int64"))
+
+
+def _range(access: Access, step: Stmt | None) -> tuple[Any, Any]:
+    """(first element, elements) of what a touch takes in the step, int64; the whole tensor where that is not known."""
+    everything = const(0, "int64"), _size(access.buffer)
+    if access.offset is None or collect(access.offset, TensorLoad, Call):
+        return everything
+    loops = [] if step is None else [n for n in collect(step, For) if n.loop_var in variables(access.offset)]
+    low = high = cast(access.offset, "int64")
+    for loop in reversed(loops):
+        by = coefficient(access.offset, loop.loop_var)
+        if not isinstance(by, int):
+            return everything
+        ends = loop.min, loop.min + loop.extent - 1
+        first, last = ends if by >= 0 else (ends[1], ends[0])
+        low, high = substitute(low, {loop.loop_var: first}), substitute(high, {loop.loop_var: last})
+    if step is not None:
+        inside = {n.var for n in collect(step, Bind)} | {n.loop_var for n in collect(step, For)}
+        if inside & (variables(low) | variables(high)):
+            return everything
+    analyzer = Analyzer()
+    if step is None or _is_guarded(step) or any(constant(loop.extent) is None for loop in loops):
+        low = tirx.Max(low, const(0, "int64"))
+        high = tirx.Min(high, _size(access.buffer) - 1)
+    return analyzer.simplify(low), analyzer.simplify(high - low + 1)
+
+
+def _is_guarded(step: Stmt) -> bool:
+    """May it do less than all steps of its loops?"""
+    guards = bool(collect(step, IfThenElse, While, Select, Break, Continue))
+    return guards or any(op_name(call) == "if_then_else" for call in collect(step, Call))
+
+
+MAINTAIN_CACHES = Pass("maintain_caches", of_each_kernel(maintain_caches))

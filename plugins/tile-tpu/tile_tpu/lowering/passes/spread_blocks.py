@@ -1,0 +1,137 @@
+"""Shares the blocks of a kernel's grid out over the cores of a launch, and makes them a loop of each core.
+
+The blocks are distributed to the cores in turns, every other turn in reverse: turn t gives block ``t * cores + c`` to
+core ``c``, or to core ``cores - 1 - c`` for odd t. No core gets two blocks more than another one, and work that grows
+or shrinks along the grid (causal attention, tails) or along one axis of it ends nearly even, which ranges of
+neighbouring blocks do not give. Nothing is lost by that: cores share no cache that neighbours would profit from.
+
+The kernel gets the attribute ``tpu.cores``: the cores that its launch takes. Kernels whose blocks depend on each other
+(``block_dependences.py``) take one, and do their blocks in order, x fastest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tile_tpu.chips import chip_of
+from tile_tpu.ir.instructions import CORE_INDEX, as_command
+from tile_tpu.lowering.block_dependences import why_one_core
+from tile_tpu.lowering.kernels import of_each_kernel
+from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.build import cast, const, constant, dtype_of, seq, statements_of
+from tilecore.ir.nodes import AllocBuffer, Bind, Call, For, ForKind, PrimFunc, Stmt, Var, tirx
+from tilecore.ir.ranges import within
+from tilecore.ir.visit import substitute
+
+CORES = "tpu.cores"
+
+
+def spread_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    axes = list(zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], strict=True))
+    chip = chip_of(env.target)
+    most = min(int(env.target.get("cores") or 0) or chip.cores, chip.launch_cores)
+    blocks = _product([extent for _, extent in axes])
+    known = constant(blocks)
+    cores = most if known is None else max(1, min(most, known))
+    reason = why_one_core(func, env) if cores > 1 else None
+    cores = 1 if reason else cores
+    if reason:
+        env.note("blocks", {"order": f"in order on one core: {reason}"})
+    elif cores > 1:
+        env.note("blocks", {"order": f"on {cores} cores, distributed cyclically"})
+    single = {var: const(0, dtype_of(var)) for var, extent in axes if constant(extent) == 1}
+    once, body = _once(substitute(func.body, single))
+    axes = [(var, extent) for var, extent in axes if var not in single]
+    made = _in_order(axes, body) if cores == 1 else _in_turns(axes, blocks, cores, body)
+    return func.with_body(seq([*once, made])).with_attr(CORES, cores)
+
+
+def _product(extents: Sequence[Any]) -> Any:
+    total: Any = const(1, "int32")
+    for extent in extents:
+        total = total * cast(extent, "int32")
+    return Analyzer().simplify(total)
+
+
+def _once(body: Stmt) -> tuple[list[Stmt], Stmt]:
+    """Tables that are loaded at the beginning stay there for all blocks; and the rest."""
+    parts = statements_of(body)
+    count, allocated = 0, set()
+    while count < len(parts):
+        part = parts[count]
+        found = as_command(part)
+        if isinstance(part, AllocBuffer):
+            allocated.add(part.buffer)
+        elif found is None or found.instruction.name != "load_table" or found.views()[0].buffer not in allocated:
+            break
+        count += 1
+    while count and isinstance(parts[count - 1], AllocBuffer):
+        count -= 1
+    return parts[:count], seq(parts[count:])
+
+
+def _in_order(axes: Sequence[tuple[Var, Any]], body: Stmt) -> Stmt:
+    """Loops over the grid, x innermost."""
+    for var, extent in axes:
+        body = For(var, const(0, dtype_of(var)), cast(extent, dtype_of(var)), ForKind.SERIAL, body)
+    return body
+
+
+def _in_turns(axes: Sequence[tuple[Var, Any]], blocks: Any, cores: int, body: Stmt) -> Stmt:
+    core = Var("core", "int32")
+    head: list[Stmt] = [Bind(core, Call(CORE_INDEX, [], ret_ty="int32")), within(core, const(cores, "int32"))]
+    if constant(blocks) == cores:
+        return seq([*head, *_indices(axes, core), body])
+    turn, block = Var("turn", "int32"), Var("block", "int32")
+    if constant(blocks) is None:
+        count = Var("blocks", "int32")
+        head.append(Bind(count, blocks))
+        blocks = count
+    turns = _turns(core, blocks, cores)
+    step = [
+        Bind(block, turn * cores + _place(core, turn, cores)),
+        within(block, blocks),
+        *_indices(axes, block),
+        body,
+    ]
+    number = Analyzer().simplify(turns)
+    if constant(number) is None:
+        count = Var("turns", "int32")
+        head.append(Bind(count, number))
+        number = count
+    return seq([*head, For(turn, const(0, "int32"), number, ForKind.SERIAL, seq(step))])
+
+
+def _turns(core: Var, blocks: Any, cores: int) -> Any:
+    """How many blocks a core gets."""
+    known = constant(blocks)
+    if known is not None and known % cores == 0:
+        return const(known // cores, "int32")
+    full, rest = tirx.Div(blocks, const(cores, "int32")), tirx.Mod(blocks, const(cores, "int32"))
+    return full + cast(_place(core, full, cores) < rest, "int32")
+
+
+def _place(core: Var, turn: Any, cores: int) -> Any:
+    """Of the cores' blocks in a turn, the one that a core gets."""
+    return tirx.Select(
+        tirx.EQ(tirx.Mod(turn, const(2, "int32")), const(0, "int32")), core, const(cores - 1, "int32") - core
+    )
+
+
+def _indices(axes: Sequence[tuple[Var, Any]], block: Var) -> list[Stmt]:
+    """The block's indices by its number, x fastest."""
+    made: list[Stmt] = []
+    rest: Any = block
+    for number, (var, extent) in enumerate(axes):
+        dtype = dtype_of(var)
+        size = cast(extent, "int32")
+        value: Any = rest
+        if number < len(axes) - 1:
+            value, rest = tirx.Mod(rest, size), tirx.Div(rest, size)
+        made += [Bind(var, cast(value, dtype)), within(var, cast(extent, dtype))]
+    return made
+
+
+SPREAD_BLOCKS = Pass("spread_blocks", of_each_kernel(spread_blocks))

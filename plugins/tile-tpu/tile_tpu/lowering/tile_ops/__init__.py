@@ -1,0 +1,1 @@
+"""Tile operations as commands of the tensor unit and DMA. One file is one operation."""

@@ -1,0 +1,1 @@
+"""Matrix products of tiles on the matrix unit."""

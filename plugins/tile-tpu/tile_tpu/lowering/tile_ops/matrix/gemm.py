@@ -1,0 +1,157 @@
+"""gemm on the matrix unit.
+
+Its operands are whole rows from lane 0 on; it multiplies A by B and by B transposed, so that a transposed A is turned
+first. It adds to float32 and int32 only: other results are added up in float32 and rounded once for each T.gemm.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_tpu.ir.views import View
+from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
+from tile_tpu.lowering.tile_ops.matrix import byte_products, float_splits
+from tile_tpu.lowering.tile_ops.matrix.matrix_products import Product, add_or_put, multiply, only_if
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import Stmt, tirx
+from tilecore.ir.tile_ops import TileCall
+from tilecore.transform import PassConfigKey
+
+_HALVES = ("float16", "bfloat16")
+_FP8 = ("float8_e4m3fn", "float8_e5m2")
+_FLOATS = ("float32", *_HALVES, *_FP8)
+_BYTES = ("int8", "uint8")
+
+
+def declines(call: TileCall, env: PassEnv) -> str | None:
+    reason = why_no_view(env, call.a, call.b, call.c)
+    if reason is not None:
+        return reason
+    for region in (call.a, call.b, call.c):
+        n, _, h, _ = known_shape(view_of(region, env))
+        if n != 1 or h != 1 or len(region.region) < 2:
+            return f"the tile of {region.source.name} is not a matrix"
+    if any(region.source.same_as(call.c.source) for region in (call.a, call.b)):
+        return "C is A or B"
+    return _no_types(call, env)
+
+
+def _no_types(call: TileCall, env: PassEnv) -> str | None:
+    a, b, c = (dtype_of(region.source) for region in (call.a, call.b, call.c))
+    if a in _BYTES and b in _BYTES and c in byte_products.RESULTS:
+        depth = known_shape(view_of(call.a, env))[1 if call.transpose_a else 3]
+        return byte_products.declines(a, b, c, depth)
+    if a not in (*_FLOATS, *_BYTES) or b not in (*_FLOATS, *_BYTES):
+        return f"the matrix unit has no product of {a} and {b}"
+    if c not in ("float32", *_HALVES):
+        return f"the matrix unit has no result of {a} and {b} in {c}"
+    return None
+
+
+def lower_gemm(call: TileCall, env: PassEnv) -> Stmt:
+    work = work_of(call, env)
+    result = view_of(call.c, env)
+    a, b = view_of(call.a, env), view_of(call.b, env)
+    if result.dtype in byte_products.RESULTS:
+        _bytes(work, call, a, b, result)
+        return work.statement()
+    kind = common_type(a.dtype, b.dtype)
+    if kind == "float32":
+        products = _split_products(work, call, env, a, b)
+    elif kind == "fp8":
+        products = [(_left(work, call, a), work.aligned_operand(b))]
+    else:
+        products = [(_left(work, call, work.converted(a, kind)), work.aligned_operand(work.converted(b, kind)))]
+    _accumulate(work, call, result, products)
+    return work.statement()
+
+
+def common_type(a: str, b: str) -> str:
+    """The type that both operands are brought to without loss: a half, "fp8" for any two of these, or float32."""
+    if a in _FP8 and b in _FP8:
+        return "fp8"
+    kinds = {kind for kind in (a, b) if kind not in (*_FP8, *_BYTES)}  # those fit into any other
+    if not kinds:
+        return "bfloat16"
+    return kinds.pop() if len(kinds) == 1 else "float32"
+
+
+def _left(work: Work, call: TileCall, a: View) -> View:
+    """A with its rows in lanes."""
+    a = work.aligned_operand(a)
+    return work.transposed(a) if call.transpose_a else a
+
+
+def _split_products(work: Work, call: TileCall, env: PassEnv, a: View, b: View) -> list[tuple[View, View]]:
+    allowed = bool(call.hints.get("allow_tf32", env.config.get(str(PassConfigKey.TL_ALLOW_TF32), False)))
+    parts = 2 if allowed else 3
+    left = float_splits.split(work, _left(work, call, work.converted(a, "float32")), parts)
+    right = float_splits.split(work, work.aligned_operand(work.converted(b, "float32")), parts)
+    return float_splits.pairs(left, right)
+
+
+def _accumulate(work: Work, call: TileCall, result: View, products: list[tuple[View, View]]) -> None:
+    """result (+)= the sum of products, smallest first."""
+    adds = accumulates(call)
+    kind = products[0][0].dtype
+    own = "float16" if kind in _FP8 else kind  # what the unit writes besides float32
+    direct = len(products) == 1 and constant(adds) == 0 and result.dtype in (own, "float32")
+    total = _total(work, result, "float32", direct, adds)
+    for number, (left, right) in enumerate(products):
+        multiply(work, Product(total, left, right, bool(call.transpose_b), adds if number == 0 else 1))
+    _put(work, total, result)
+
+
+def accumulates(call: TileCall) -> Any:
+    """1, 0 or an expression: whether C is added to."""
+    known = constant(call.clear_accum)
+    return tirx.Not(call.clear_accum.astype("bool")) if known is None else int(not known)
+
+
+def _total(work: Work, result: View, dtype: str, direct: bool, adds: Any) -> View:
+    """Memory for the sum: the result's own where it can be, with what the result is before where that is added."""
+    settled = work.settled(result)
+    if work.is_aligned(settled) and (direct or result.dtype == dtype):
+        return settled
+    made = work.room(known_shape(result), result.dtype if direct else dtype, f"{result.buffer.name}_sum")
+    if constant(adds) == 0:
+        return made
+    with work.inner() as before:
+        if result.dtype == dtype:
+            work.transfer(made, result)
+        else:
+            old = result if constant(result.lane) == 0 else work.aligned_operand(result)
+            work.emit("cast", made, old, "even")
+    only_if(work, adds, before)
+    return made
+
+
+def _put(work: Work, total: View, result: View) -> None:
+    if total.buffer.same_as(result.buffer):
+        return
+    if total.dtype == result.dtype:
+        work.transfer(result, total)
+    elif constant(result.lane) == 0:
+        work.emit("cast", result, total, "even")
+    else:
+        work.transfer(result, work.converted(total, result.dtype))
+
+
+def _bytes(work: Work, call: TileCall, a: View, b: View, result: View) -> None:
+    adds, turned = accumulates(call), bool(call.transpose_b)
+    left, right = _left(work, call, a), work.aligned_operand(b)
+    if result.dtype == "uint32":
+        product = work.room(known_shape(result), "int32", "product")
+        multiply(work, Product(product, left, right, turned, 0))
+        total = _total(work, result, "uint32", False, adds)
+        add_or_put(work, total, work.converted(product, "uint32"), adds)
+    else:
+        total = _total(work, result, "int32", False, adds)
+        for number, (one, other, minus) in enumerate(byte_products.products(work, left, right)):
+            multiply(work, Product(total, one, other, turned, adds if number == 0 else 1, minus))
+    _put(work, total, result)
+
+
+IMPLEMENTATIONS = (TileOpImpl("gemm", "matrix unit", lower_gemm, declines, priority=10),)

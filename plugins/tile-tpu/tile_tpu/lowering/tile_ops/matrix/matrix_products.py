@@ -1,0 +1,68 @@
+"""One product of two tiles that is added to a third, also where the matrix unit only overwrites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tile_tpu.ir.views import View
+from tile_tpu.lowering.tile_ops.emitter import Work, known_shape
+from tilecore.ir.build import constant, seq
+from tilecore.ir.nodes import IfThenElse, Stmt
+
+_BYTES = ("int8", "uint8")
+
+
+@dataclass(frozen=True)
+class Product:
+    """total (+)= left @ right, or -= with ``minus``; all aligned. right is (N, K) if ``transposed``. adds: 0, 1 or an
+    expression: whether what total is before counts."""
+
+    total: View
+    left: View
+    right: View
+    transposed: bool
+    adds: Any
+    minus: bool = False
+
+
+def multiply(work: Work, product: Product) -> None:
+    name = "mm_nt" if product.transposed else "mm"
+    total, adds = product.total, product.adds
+    if constant(adds) == 0 or (not product.minus and _adds_itself(work, product)):
+        assert not product.minus
+        work.emit(name, total, product.left, product.right, adds)
+        return
+    made = work.room(known_shape(total), total.dtype, "product")
+    work.emit(name, made, product.left, product.right, 0)
+    add_or_put(work, total, made, adds, "sub" if product.minus else "add")
+
+
+def add_or_put(work: Work, total: View, value: View, adds: Any, name: str = "add") -> None:
+    """total (+)= value. adds: 0, 1 or an expression. name: of the instruction."""
+    with work.inner() as added:
+        work.emit(name, total, total, value)
+    with work.inner() as copied:
+        work.emit("copy", total, value)
+    only_if(work, adds, added, copied)
+
+
+def _adds_itself(work: Work, product: Product) -> bool:
+    """Whether the unit adds this product to its result.
+
+    Products with a transposed right operand do so for floats on chips of the newer runtime only (the form with a
+    bias). Sums of products of unsigned bytes are kept from going below 0 (measured on the vendor's CModel).
+    """
+    if product.left.dtype in _BYTES:
+        return not product.transposed and product.left.dtype == "int8"
+    return not product.transposed or work.chip.runtime == "tpurt"
+
+
+def only_if(work: Work, condition: Any, then: list[Stmt], other: list[Stmt] | None = None) -> None:
+    """Adds the statements of one branch, or of both where the condition is known at run time only."""
+    known = constant(condition)
+    if known is None:
+        work.add(IfThenElse(condition, seq(then), seq(other) if other else None, span=work.span))
+        return
+    for statement in then if known else other or []:
+        work.add(statement)

@@ -1,0 +1,85 @@
+"""scan: running sums and maxima on the tensor unit, in the logarithm of the length of steps.
+
+Step d joins every element with the one d before it, d = 1, 2, 4, ... (W. D. Hillis, G. L. Steele, "Data Parallel
+Algorithms", 1986). Along the rows, which lie in lanes, the tile is turned, scanned and turned back.
+"""
+
+from __future__ import annotations
+
+from tile_tpu.ir.layouts import FLAT, ROW, SPREAD
+from tile_tpu.ir.views import View
+from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.tile_ops import reduction_operators, store_result
+from tile_tpu.lowering.tile_ops.axis_reductions import C, W, piece
+from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
+from tile_tpu.lowering.tile_ops.reduction_operators import ReductionOperator
+from tile_tpu.lowering.views.regions import region_view
+from tilecore.contract.implementation import TileOpImpl
+from tilecore.contract.passes import PassEnv
+from tilecore.ir.build import constant, dtype_of
+from tilecore.ir.nodes import Stmt
+from tilecore.ir.tile_ops import TileCall
+from tilecore.transform import PassConfigKey
+
+
+def declines(call: TileCall, env: PassEnv) -> str | None:
+    reason = why_no_view(env, call.src, call.dst)
+    if reason is not None:
+        return reason
+    layouts = env.facts[LAYOUTS]
+    source, target = (layouts[r.source][1] for r in (call.src, call.dst))
+    if source.kind in (FLAT, SPREAD) or target.kind in (FLAT, SPREAD):
+        return "one of the buffers is a vector that is spread over the lanes"
+    reason = reduction_operators.declines(call.kind, dtype_of(call.src.source), dtype_of(call.dst.source))
+    if reason is not None:
+        return reason
+    n, c, h, w = known_shape(view_of(call.src, env))
+    if (n > 1 or h > 1) and _axis(call, env) == C:
+        return "a scan along the rows of several matrices"
+    shape = known_shape(view_of(call.dst, env))
+    return None if shape == (n, c, h, w) else store_result.declines((c, w), view_of(call.dst, env))
+
+
+def _axis(call: TileCall, env: PassEnv) -> int:
+    """Along which axis of its view the source is scanned; w where the axis has one element."""
+    axes = region_view(call.src, env.facts[LAYOUTS]).axes
+    return axes.index(call.dim) if call.dim in axes else W
+
+
+def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
+    work = work_of(call, env)
+    fast = bool(env.config.get(str(PassConfigKey.TL_ENABLE_FAST_MATH), False))
+    operator = ReductionOperator(call.kind, dtype_of(call.dst.source), fast=fast)
+    source, target, axis = view_of(call.src, env), view_of(call.dst, env), _axis(call, env)
+    if constant(source.lane) != 0:
+        source = work.aligned_operand(source)
+    value = reduction_operators.prepare(work, operator, source, operator.total)
+    if axis == C:
+        value = work.transposed(work.aligned_operand(value))
+        value = work.transposed(work.aligned_operand(_scanned(work, operator, value, W, bool(call.reverse))))
+    else:
+        value = _scanned(work, operator, value, axis, bool(call.reverse))
+    value = store_result.oriented_like(work, value, target)
+    store_result.put(work, value, target, env.facts[LAYOUTS][call.dst.source][1].kind == ROW)
+    return work.statement()
+
+
+def _scanned(work: Work, operator: ReductionOperator, value: View, axis: int, reverse: bool) -> View:
+    """In one of two buffers that take turns; ``value`` stays as it is."""
+    length = known_shape(value)[axis]
+    rooms: list[View] = []
+    distance = 1
+    while distance < length:
+        if len(rooms) < 2:
+            rooms.append(work.room(known_shape(value), value.dtype, "running"))
+        made, rest = rooms[0] if not value.buffer.same_as(rooms[0].buffer) else rooms[1], length - distance
+        kept, joined = (rest, 0) if reverse else (0, distance)  # where the unchanged part, and the joined one, begin
+        other = distance if reverse else 0
+        work.emit("copy", piece(work, made, axis, kept, distance), piece(work, value, axis, kept, distance))
+        operands = (piece(work, value, axis, joined, rest), piece(work, value, axis, other, rest))
+        work.emit(operator.instruction, piece(work, made, axis, joined, rest), *operands)
+        value, distance = made, distance * 2
+    return value
+
+
+IMPLEMENTATIONS = (TileOpImpl("scan", "tensor unit", lower_scan, declines, priority=10),)

@@ -1,0 +1,1 @@
+"""Accesses of tensors, tiles and regions of tiles become views."""

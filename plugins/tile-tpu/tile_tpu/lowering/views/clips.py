@@ -1,0 +1,78 @@
+"""Where the end of a tensor or a tile cuts a nest: how much of a view is inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tile_tpu.lowering.commands.emitter import Emitter
+from tile_tpu.lowering.commands.frames import NotTensor
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import Var, tirx
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Along one loop the iterations ``first`` to ``first + count - 1`` are inside; ints or expressions."""
+
+    first: Any
+    count: Any
+
+
+def clip_axis(emit: Emitter, factors: dict[Var, int], rest: Any, size: Any, extents: dict[Var, int]) -> Clip | None:
+    """What part of the one loop of an index is inside ``0 <= index < size``; None: all of it. Raises NotTensor where
+    several loops decide it together."""
+    top = rest
+    for var, factor in factors.items():
+        top = top + max(factor, 0) * (extents[var] - 1)
+    low = rest
+    for var, factor in factors.items():
+        low = low + min(factor, 0) * (extents[var] - 1)
+    inside_below, inside_above = _holds(emit, low, ">=", 0), _holds(emit, top, "<", size)
+    if inside_below and inside_above:
+        return None
+    if not factors:
+        raise NotTensor("an element that may lie outside of its tensor")
+    if len(factors) > 1 or next(iter(factors.values())) != 1:
+        raise NotTensor("the end of a tensor cuts several loops at once")
+    (extent,) = (extents[var] for var in factors)
+    first: Any = 0
+    if not inside_below:
+        first = _simplify(emit, tirx.max(-rest, 0)) if not isinstance(rest, int) else max(-rest, 0)
+    last: Any = extent
+    if not inside_above:
+        last = _minimum(emit, extent, size - rest)
+    count = last - first
+    known = constant(count)
+    if known is None:
+        count = _simplify(emit, tirx.max(count, 0))
+        known = constant(count)
+    return Clip(first, max(known, 0) if known is not None else count)
+
+
+def clamped(emit: Emitter, index: Any, size: int) -> Any:
+    """An index that is the same for all iterations, moved to the nearest place inside where it may be outside."""
+    known = constant(index)
+    if known is not None:
+        return min(max(known, 0), size - 1)
+    low = index if _holds(emit, index, ">=", 0) else tirx.max(index, 0)
+    return low if _holds(emit, index, "<", size) else tirx.min(low, size - 1)
+
+
+def _minimum(emit: Emitter, a: int, b: Any) -> Any:
+    known = constant(b)
+    return min(a, known) if known is not None else _simplify(emit, tirx.min(b, a))
+
+
+def _simplify(emit: Emitter, value: Any) -> Any:
+    made = emit.analyzer.simplify(value)
+    known = constant(made)
+    return made if known is None else known
+
+
+def _holds(emit: Emitter, value: Any, relation: str, bound: Any) -> bool:
+    known, limit = constant(value), constant(bound)
+    if known is not None and limit is not None:
+        return known >= limit if relation == ">=" else known < limit
+    condition = value >= bound if relation == ">=" else value < bound
+    return emit.proves(condition)

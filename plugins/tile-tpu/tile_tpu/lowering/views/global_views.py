@@ -1,0 +1,200 @@
+"""Accesses of tensors in global memory as views, and the DMA that moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tile_tpu.ir.views import View
+from tile_tpu.lowering.commands.emitter import Emitter
+from tile_tpu.lowering.commands.frames import AXES, Frame, NotTensor, Tile, extents_of, require_words
+from tile_tpu.lowering.views.clips import Clip, clip_axis
+from tilecore.ir.build import constant, seq
+from tilecore.ir.nodes import IfThenElse, Var, tirx
+
+
+@dataclass(frozen=True)
+class GlobalAccess:
+    """offset: of the element of iteration 0. steps: elements for one iteration, by loop. clips: by loop."""
+
+    buffer: Var
+    offset: Any
+    steps: dict[Var, Any]
+    clips: dict[Var, Clip]
+
+    def axes(self, frame: Frame) -> frozenset[str]:
+        if frame.spread is not None:
+            return frozenset("cw") if self.steps else frozenset()
+        return frozenset(frame.axes[var] for var in self.steps)
+
+
+def strides_of(buffer: Var) -> list[Any]:
+    """In elements; row-major where the buffer has none of its own."""
+    if len(buffer.strides):
+        return [_known(s) for s in buffer.strides]
+    made: list[Any] = []
+    step: Any = 1
+    for size in reversed(list(buffer.shape)):
+        made.insert(0, step)
+        step = _known(step * size)
+    return made
+
+
+def global_access(emit: Emitter, buffer: Var, indices: Sequence[Any]) -> GlobalAccess:
+    """Raises NotTensor for what is no view."""
+    require_words(buffer)
+    frame = emit.frame
+    extents = extents_of(frame)
+    offset: Any = 0
+    steps: dict[Var, Any] = {}
+    clips: dict[Var, Clip] = {}
+    for index, size, stride in zip(indices, buffer.shape, strides_of(buffer), strict=True):
+        factors, rest = frame.terms(index)
+        clip = clip_axis(emit, factors, rest, size, extents)
+        if any(factor < 0 for factor in factors.values()):
+            raise NotTensor(f"{buffer.name} is gone through backwards")
+        for var, factor in factors.items():
+            steps[var] = _known(steps.get(var, 0) + factor * stride)
+            if clip is not None:
+                if var in clips:
+                    raise NotTensor(f"two axes of {buffer.name} cut the loop {var.name}")
+                clips[var] = clip
+        offset = _known(offset + rest * stride)
+    return GlobalAccess(buffer, emit.analyzer.simplify(offset) if not isinstance(offset, int) else offset, steps, clips)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One DMA: which part of a local view, of the tensor, and when (None: always)."""
+
+    local: View
+    remote: View
+    condition: Any
+
+
+def parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[list[Part], bool]:
+    """The transfers between a tensor and a local view that varies along the access's axes; and do they cover all?"""
+    if emit.frame.spread is not None:
+        return _spread_parts(emit, access, local)
+    frame = emit.frame
+    lane, offset, remote = local.lane, local.offset, access.offset
+    counts = dict(zip(AXES, local.shape, strict=True))
+    steps: dict[str, Any] = dict.fromkeys(AXES, 0)
+    condition: Any = None
+    for var, axis in frame.axes.items():
+        if var not in access.steps:
+            continue
+        steps[axis] = access.steps[var]
+        clip = access.clips.get(var)
+        if clip is None:
+            continue
+        counts[axis] = clip.count
+        remote = remote + clip.first * access.steps[var]
+        lane, offset = _moved(local, axis, clip.first, frame.lanes, lane, offset)
+        if constant(clip.count) is None:
+            wanted = clip.count > 0
+            condition = wanted if condition is None else tirx.all(condition, wanted)
+        elif constant(clip.count) == 0:
+            return [], False
+    shape = tuple(counts[a] for a in AXES)
+    near = View(local.buffer, lane, offset, shape, local.strides)  # type: ignore[arg-type]
+    far_shape = shape if "c" in access.axes(frame) else (shape[0], 1, *shape[2:])
+    far = View(access.buffer, 0, remote, far_shape, tuple(steps[a] for a in AXES))  # type: ignore[arg-type]
+    return [Part(near, far, condition)], not access.clips
+
+
+def _moved(local: View, axis: str, first: Any, lanes: int, lane: Any, offset: Any) -> tuple[Any, Any]:
+    """Lane and offset after ``first`` steps along an axis."""
+    if constant(first) == 0:
+        return lane, offset
+    stride = local.strides[AXES.index(axis)]
+    if axis != "c":
+        return lane, offset + first * stride
+    return first % lanes, offset + first // lanes * stride
+
+
+def _spread_parts(emit: Emitter, access: GlobalAccess, local: View) -> tuple[list[Part], bool]:
+    frame = emit.frame
+    if not access.steps:  # one element, to all lanes
+        far = View(access.buffer, 0, access.offset, (1, 1, 1, 1), (0, 0, 0, 0))
+        return [Part(local, far, None)], True
+    assert frame.spread is not None
+    step = access.steps[frame.spread]
+    clip = access.clips.get(frame.spread)
+    if clip is not None and constant(clip.first) != 0:
+        raise NotTensor("a single loop that begins before its tensor does")
+    count = frame.count if clip is None else clip.count
+    chunk = frame.chunk
+    full, rest = count // chunk, count % chunk
+    made = []
+    for rows, columns, lane, number in ((full, chunk, 0, full), (1, rest, full, rest)):
+        if constant(number) == 0:
+            continue
+        near = View(local.buffer, lane, local.offset, (1, rows, 1, columns), local.strides)
+        far = View(
+            access.buffer, 0, access.offset + lane * chunk * step, (1, rows, 1, columns), (0, chunk * step, 0, step)
+        )
+        made.append(Part(near, far, None if constant(number) is not None else number > 0))
+    return made, constant(count) == frame.extents["c"] * chunk
+
+
+def load_into(emit: Emitter, access: GlobalAccess, local: View, safe: Any) -> None:
+    """From the tensor to a local view; what is outside of the tensor gets ``safe``."""
+    transfers, whole = parts(emit, access, local)
+    if not whole:
+        _fill_rest(emit, access, local, safe)
+    to_all = "c" not in access.axes(emit.frame)
+    for part in transfers:
+        if to_all:
+            _load_to_all(emit, part)
+        else:
+            _add(emit, "load", part.local, part.remote, part.condition)
+
+
+def _load_to_all(emit: Emitter, part: Part) -> None:
+    """The broadcast's elements must be neighbours; others are read once for each lane."""
+    far = part.remote
+    n, c, h, w = far.strides
+    if constant(far.shape[3]) == 1 or constant(w) == 1:
+        _add(emit, "load_to_all", part.local, replace(far, strides=(n, c, h, 1)), part.condition)
+        return
+    every = replace(far, shape=(far.shape[0], part.local.shape[1], *far.shape[2:]), strides=(n, 0, h, w))
+    _add(emit, "load", part.local, every, part.condition)
+
+
+def _fill_rest(emit: Emitter, access: GlobalAccess, local: View, safe: Any) -> None:
+    """Fills the view if the tensor's end cuts it: inner blocks are not cut."""
+    extents = extents_of(emit.frame)
+    with emit.inner() as made:
+        emit.emit("fill", local, safe)
+    cut: Any = None
+    for var, clip in access.clips.items():
+        if constant(clip.count) is not None:
+            cut = None
+            break
+        own = clip.count < extents[var]
+        cut = own if cut is None else tirx.any(cut, own)
+    padded = emit.frame.spread is not None and emit.frame.count % emit.frame.chunk
+    emit.add(seq(made) if cut is None or padded else IfThenElse(cut, seq(made), None, span=emit.span))
+
+
+def store_from(emit: Emitter, access: GlobalAccess, source: Tile) -> None:
+    """From a value that varies along the axes of the access, to the tensor."""
+    local = source.view
+    if "c" not in access.axes(emit.frame):
+        local = local.with_shape(local.shape[0], 1, *local.shape[2:])
+    transfers, _ = parts(emit, access, local)
+    for part in transfers:
+        _add(emit, "store", part.remote, part.local, part.condition)
+
+
+def _add(emit: Emitter, name: str, to: View, source: View, condition: Any) -> None:
+    with emit.inner() as made:
+        emit.emit(name, to, source)
+    emit.add(seq(made) if condition is None else IfThenElse(condition, seq(made), None, span=emit.span))
+
+
+def _known(value: Any) -> Any:
+    known = constant(value)
+    return value if known is None else known

@@ -1,0 +1,265 @@
+"""Accesses of tiles in local memory as views: directly where the lanes agree, else by a copy that moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_tpu.ir.layouts import FLAT, LANE, ROW, SPREAD, TileLayout
+from tile_tpu.ir.views import View
+from tile_tpu.lowering.commands.emitter import Emitter
+from tile_tpu.lowering.commands.frames import AXES, NotTensor, Tile, extents_of, require_words
+from tile_tpu.lowering.views.clipped_views import read_inside, write_inside
+from tile_tpu.lowering.views.clips import Clip, clamped, clip_axis
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import Var
+
+
+@dataclass(frozen=True)
+class LocalAccess:
+    """offset, steps (by axis of the frame): of all but the lane axis of the buffer. row, row_axis: what stands at the
+    lane axis: a rest, and the axis of the frame of its loop if there is one (its factor is 1). clips: what is inside of
+    the buffer, by axis of the frame."""
+
+    buffer: Var
+    layout: TileLayout
+    offset: Any
+    steps: dict[str, int]
+    row: Any
+    row_axis: str | None
+    clips: dict[str, Clip] = field(default_factory=dict)
+
+    def axes(self) -> frozenset[str]:
+        return frozenset(self.steps) | ({self.row_axis} if self.row_axis else frozenset())
+
+
+def local_access(
+    emit: Emitter, buffer: Var, layout: TileLayout, indices: Sequence[Any], guarded: bool = False
+) -> LocalAccess:
+    """guarded: some iterations may not take place, and their indices may be outside of the buffer. Raises NotTensor for
+    what is no view, even after a move."""
+    require_words(buffer)
+    frame = emit.frame
+    offset: Any = 0
+    steps: dict[str, int] = {}
+    row: Any = 0
+    row_axis = None
+    clips: dict[str, Clip] = {}
+    for axis, (index, stride, size) in enumerate(zip(indices, layout.strides, layout.shape, strict=True)):
+        factors, rest = frame.terms(index)
+        if guarded:
+            rest = _inside(emit, factors, rest, size, clips)
+        if axis == layout.lane_axis:
+            if len(factors) > 1 or any(f != 1 for f in factors.values()):
+                raise NotTensor(f"rows of {buffer.name} that are no neighbours")
+            row, row_axis = rest, next((frame.axes[var] for var in factors), None)
+            continue
+        offset = offset + rest * stride
+        if any(factor < 0 for factor in factors.values()):
+            raise NotTensor(f"{buffer.name} is gone through backwards")
+        for var, factor in factors.items():
+            steps[frame.axes[var]] = steps.get(frame.axes[var], 0) + factor * stride
+    if not isinstance(offset, int):
+        offset = emit.analyzer.simplify(offset)
+    return LocalAccess(buffer, layout, offset, steps, row, row_axis, clips)
+
+
+def _inside(emit: Emitter, factors: dict[Var, int], rest: Any, size: int, clips: dict[str, Clip]) -> Any:
+    """Adds to ``clips`` what an index is inside of the buffer for. The rest, moved inside where it is all there is."""
+    if not factors:
+        return clamped(emit, rest, size)
+    clip = clip_axis(emit, factors, rest, size, extents_of(emit.frame))
+    if clip is not None:
+        (axis,) = (emit.frame.axes[var] for var in factors)
+        if axis in clips or emit.frame.spread is not None:
+            raise NotTensor("the end of a tile cuts a loop twice, or one that is spread over the lanes")
+        clips[axis] = clip
+    return rest
+
+
+def is_multiple(emit: Emitter, value: Any, unit: int) -> bool:
+    known = constant(value)
+    return known % unit == 0 if known is not None else constant(emit.analyzer.simplify(value % unit)) == 0
+
+
+def direct_view(emit: Emitter, access: LocalAccess) -> Tile | None:
+    """The access as a view of the buffer's own memory; None where its elements are in other lanes than the frame's."""
+    frame, layout = emit.frame, access.layout
+    if access.clips:
+        return None
+    if layout.kind == SPREAD:
+        return _spread_view(emit, access)
+    if frame.spread is not None or "c" in access.steps:
+        return None
+    strides = [access.steps.get(axis, 0) for axis in AXES]
+    if layout.kind == ROW:
+        return Tile(View(access.buffer, 0, access.offset, frame.shape(access.axes()), _four(strides)), access.axes())
+    if layout.kind == FLAT or access.row_axis != "c" or not is_multiple(emit, access.row, layout.lanes):
+        return None
+    assert layout.lane_axis is not None
+    group = layout.strides[layout.lane_axis]
+    strides[1] = group
+    offset = access.offset + access.row // layout.lanes * group
+    return Tile(View(access.buffer, 0, offset, frame.shape(access.axes()), _four(strides)), access.axes())
+
+
+def _spread_view(emit: Emitter, access: LocalAccess) -> Tile | None:
+    frame, layout = emit.frame, access.layout
+    same = frame.spread is not None and frame.chunk == layout.chunk and frame.count == layout.shape[0]
+    if not same or access.row_axis is None or constant(access.row) != 0:
+        return None
+    shape = frame.shape(frozenset("cw"))
+    return Tile(View(access.buffer, 0, 0, shape, (0, layout.elements, 0, 1)), frozenset("cw"))
+
+
+def read(emit: Emitter, access: LocalAccess) -> Tile:
+    """The value of an access. Raises NotTensor."""
+    if access.clips:
+        return read_inside(emit, access)
+    made = direct_view(emit, access)
+    if made is not None:
+        return made
+    frame, layout = emit.frame, access.layout
+    if access.row_axis is None and layout.kind != FLAT and "c" not in access.steps and frame.spread is None:
+        return _one_row(emit, access)
+    if access.row_axis is None and not access.steps and layout.kind in (SPREAD, LANE, FLAT, ROW):
+        return _one_row(emit, access)
+    if frame.spread is None and access.row_axis == "c" and "c" not in access.steps and layout.kind != SPREAD:
+        return _shifted(emit, access)
+    if layout.kind == LANE and access.row_axis == "w" and not access.steps:
+        return _lane_to_row(emit, access)
+    if layout.kind == ROW and set(access.steps) == {"c"} and access.steps["c"] == 1:
+        return _row_to_lane(emit, access)
+    if layout.lane_axis is not None and access.row_axis == "w" and access.steps == {"c": 1}:
+        return _transposed(emit, access)
+    raise NotTensor(f"{access.buffer.name} lies across the lanes")
+
+
+def write(emit: Emitter, access: LocalAccess, value: Tile) -> None:
+    """Stores a value that varies along the axes of the access where they are not one view. Raises NotTensor."""
+    if access.clips:
+        write_inside(emit, access, value)
+        return
+    frame, layout = emit.frame, access.layout
+    if frame.spread is not None or "c" in access.steps or layout.kind in (FLAT, SPREAD, ROW):
+        raise NotTensor(f"{access.buffer.name} lies across the lanes")
+    assert layout.lane_axis is not None
+    group = layout.strides[layout.lane_axis]
+    strides = [access.steps.get(axis, 0) for axis in AXES]
+    strides[1] = group
+    place = View(
+        access.buffer, access.row % layout.lanes, access.offset + access.row // layout.lanes * group, (1, 1, 1, 1),
+        _four(strides),
+    )  # fmt: skip
+    if access.row_axis == "c":
+        emit.emit("shift", place.with_shape(*frame.shape(access.axes())), value.view)
+        return
+    if access.row_axis is not None:
+        raise NotTensor(f"{access.buffer.name} lies across the lanes")
+    n, _, h, w = frame.shape(access.axes())
+    one = value.view.with_shape(n, 1, h, w)
+    emit.emit("shift", place.with_shape(n, 1, h, w), one)
+
+
+def _one_row(emit: Emitter, access: LocalAccess) -> Tile:
+    """A row (or one element) that all lanes get."""
+    layout = access.layout
+    axes = access.axes()
+    n, _, h, w = emit.frame.shape(axes)
+    lane, offset = _place_of_row(access)
+    strides = _four([access.steps.get(axis, 0) for axis in AXES])
+    source = View(access.buffer, lane, offset, (n, 1, h, w), strides)
+    if layout.kind == ROW or not emit.is_aligned(source) or constant(lane) != 0:
+        moved = emit.room((n, 1, h, w), source.dtype, "row")
+        emit.emit("shift", moved, source)
+        source = moved
+    made = emit.new(axes, source.dtype, "row")
+    emit.emit("to_all_lanes", made.view, source)
+    return made
+
+
+def _place_of_row(access: LocalAccess) -> tuple[Any, Any]:
+    layout = access.layout
+    if layout.kind == SPREAD:
+        return access.row // layout.chunk, access.row % layout.chunk
+    if layout.lane_axis is None:
+        return 0, access.offset
+    group = layout.strides[layout.lane_axis]
+    if isinstance(access.row, int):
+        return access.row % layout.lanes, access.offset + access.row // layout.lanes * group
+    return access.row % layout.lanes, access.offset + access.row // layout.lanes * group
+
+
+def _shifted(emit: Emitter, access: LocalAccess) -> Tile:
+    """Rows from another lane on, moved to lane 0."""
+    layout = access.layout
+    if layout.lane_axis is None:
+        raise NotTensor(f"{access.buffer.name} lies in one lane")
+    axes = access.axes()
+    lane, offset = _place_of_row(access)
+    strides = [access.steps.get(axis, 0) for axis in AXES]
+    strides[1] = layout.strides[layout.lane_axis]
+    made = emit.new(axes, str(access.buffer.dtype), "moved")
+    emit.emit("shift", made.view, View(access.buffer, lane, offset, emit.frame.shape(axes), _four(strides)))
+    return made
+
+
+def _lane_to_row(emit: Emitter, access: LocalAccess) -> Tile:
+    """A number of each row becomes a number of each column."""
+    count = emit.frame.extents["w"]
+    lane, offset = _place_of_row(access)
+    group = access.layout.strides[0]
+    column = View(access.buffer, lane, offset, (1, count, 1, 1), (0, group, 0, 1))
+    if not emit.is_aligned(column):
+        moved = emit.room((1, count, 1, 1), column.dtype, "moved")
+        emit.emit("shift", moved, column)
+        column = moved
+    row = emit.room((1, 1, 1, count), column.dtype, "row")
+    emit.emit("transpose", row, column)
+    made = emit.new(frozenset("w"), column.dtype, "row")
+    emit.emit("to_all_lanes", made.view, row)
+    return made
+
+
+def _row_to_lane(emit: Emitter, access: LocalAccess) -> Tile:
+    """A number of each column becomes a number of each row."""
+    count = emit.frame.extents["c"]
+    row = View(access.buffer, 0, access.offset, (1, 1, 1, count), (0, 0, 0, 1))
+    if not is_multiple(emit, access.offset, emit.eu(row.dtype)):
+        moved = emit.room((1, 1, 1, count), row.dtype, "moved")
+        emit.emit("copy", moved, row)
+        row = moved
+    else:
+        row = View(row.buffer, 0, row.offset, row.shape, _aligned_row(emit, row))
+    made = emit.new(frozenset("c"), row.dtype, "moved")
+    emit.emit("transpose", made.view, row)
+    return made
+
+
+def _aligned_row(emit: Emitter, row: View) -> tuple[int, int, int, int]:
+    from tile_tpu.ir.views import aligned_strides
+
+    shape = row.constant_shape()
+    assert shape is not None
+    return aligned_strides(shape, emit.chip.lanes, emit.eu(row.dtype))
+
+
+def _transposed(emit: Emitter, access: LocalAccess) -> Tile:
+    """``x[j, i]`` in a nest over i, j."""
+    frame, layout = emit.frame, access.layout
+    assert layout.lane_axis is not None
+    rows, columns = frame.extents["w"], frame.extents["c"]
+    lane, offset = _place_of_row(access)
+    shape = (1, rows, 1, columns)
+    source = View(access.buffer, lane, offset, shape, (0, layout.strides[layout.lane_axis], 0, 1))
+    moved = emit.room(shape, source.dtype, "moved")
+    emit.emit("shift", moved, source)
+    made = emit.new(frozenset("cw"), source.dtype, "turned")
+    emit.emit("transpose", made.view, moved)
+    return made
+
+
+def _four(strides: Sequence[int]) -> tuple[int, int, int, int]:
+    n, c, h, w = strides
+    return n, c, h, w

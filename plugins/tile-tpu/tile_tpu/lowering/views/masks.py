@@ -1,0 +1,99 @@
+"""Masks of stores to tensors: a condition that holds for a range of one loop cuts the transfer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_tpu.lowering.commands.emitter import Emitter
+from tile_tpu.lowering.commands.frames import NotTensor, extents_of
+from tile_tpu.lowering.views.clips import Clip
+from tile_tpu.lowering.views.global_views import GlobalAccess
+from tilecore.ir.build import constant
+from tilecore.ir.nodes import Var, tirx
+
+
+def with_masks(emit: Emitter, access: GlobalAccess, masks: list[Any]) -> GlobalAccess:
+    """The access only where all masks hold. Raises NotTensor where they are no ranges of single loops."""
+    clips = dict(access.clips)
+    for mask in masks:
+        for part in _conjuncts(mask):
+            var, first, last = _range(emit, part)
+            if var not in access.steps:
+                raise NotTensor("a condition on a loop that the tensor does not run along")
+            extent = extents_of(emit.frame)[var]
+            own = clips.get(var, Clip(0, extent))
+            clips[var] = _joined(emit, own, first, last)
+    return GlobalAccess(access.buffer, access.offset, access.steps, clips)
+
+
+def _conjuncts(mask: Any) -> list[Any]:
+    name = type(mask).__name__
+    if name in ("And", "BitwiseAnd"):
+        return [*_conjuncts(mask.a), *_conjuncts(mask.b)]
+    if name in ("Not", "BitwiseNot"):
+        return _opposites(mask.a)
+    return [mask]
+
+
+_OPPOSITE = {"LT": ">=", "LE": ">", "GT": "<=", "GE": "<"}
+
+
+def _opposites(mask: Any) -> list[Any]:
+    """Conditions that all hold where ``mask`` does not."""
+    name = type(mask).__name__
+    if name in ("Or", "BitwiseOr"):
+        return [*_opposites(mask.a), *_opposites(mask.b)]
+    return _conjuncts(mask.a) if name in ("Not", "BitwiseNot") else [_opposite(mask)]
+
+
+def _opposite(condition: Any) -> Any:
+    relation = _OPPOSITE.get(type(condition).__name__)
+    if relation is None:
+        raise NotTensor(f"the condition not {condition} at a store to a tensor")
+    a, b = condition.a, condition.b
+    return {">=": lambda: a >= b, ">": lambda: a > b, "<=": lambda: a <= b, "<": lambda: a < b}[relation]()
+
+
+def _range(emit: Emitter, condition: Any) -> tuple[Var, Any, Any]:
+    """(loop, first, last + 1) of the iterations for which a comparison holds; None: no end on that side."""
+    name = type(condition).__name__
+    if name not in ("LT", "LE", "GT", "GE", "EQ"):
+        raise NotTensor(f"the condition {condition} at a store to a tensor")
+    factors, rest = emit.frame.terms(condition.a - condition.b)
+    if len(factors) != 1:
+        raise NotTensor(f"the condition {condition} at a store to a tensor")
+    ((var, factor),) = factors.items()
+    if factor not in (1, -1):
+        raise NotTensor(f"the condition {condition} at a store to a tensor")
+    if factor == -1:  # -var + rest < 0  <=>  var - rest > 0
+        rest = -rest
+        name = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE", "EQ": "EQ"}[name]
+    edge = -rest  # var (relation) edge
+    if name == "LT":
+        return var, None, edge
+    if name == "LE":
+        return var, None, edge + 1
+    if name == "GT":
+        return var, edge + 1, None
+    if name == "GE":
+        return var, edge, None
+    return var, edge, edge + 1
+
+
+def _joined(emit: Emitter, own: Clip, first: Any, last: Any) -> Clip:
+    start, end = own.first, own.first + own.count
+    if first is not None:
+        start = _extreme(emit, max, tirx.max, start, first)
+    if last is not None:
+        end = _extreme(emit, min, tirx.min, end, last)
+    count = _extreme(emit, max, tirx.max, end - start, 0)
+    return Clip(start, count)
+
+
+def _extreme(emit: Emitter, known: Any, general: Any, a: Any, b: Any) -> Any:
+    one, other = constant(a), constant(b)
+    if one is not None and other is not None:
+        return known(one, other)
+    made = emit.analyzer.simplify(general(a, b))
+    value = constant(made)
+    return made if value is None else value
