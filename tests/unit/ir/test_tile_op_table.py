@@ -14,8 +14,8 @@ from tilecore.interpreter.tiles.registry import EXPRESSIONS, STATEMENTS, stateme
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.ir.tile_op_table import TILE_OPS
 from tilecore.lowering import simt, tile_ops
-from tilecore.lowering.implementations import implementations_in
 from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS
+from tilecore.lowering.tile_ops.discovery import implementations_in
 
 OPS = [op for op in TILE_OPS.values() if "." not in op.name]  # without those that backends registered
 

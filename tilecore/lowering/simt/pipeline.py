@@ -12,7 +12,6 @@ from tilecore.lowering.buffers.flatten_buffers import FLATTEN_BUFFERS
 from tilecore.lowering.buffers.guard_bounds import GUARD_BOUNDS
 from tilecore.lowering.buffers.outline_kernels import OUTLINE_KERNELS
 from tilecore.lowering.buffers.unpack_int4 import UNPACK_INT4
-from tilecore.lowering.implementations import implementations_in
 from tilecore.lowering.normalize.check_threads import CHECK_THREADS
 from tilecore.lowering.normalize.hide_wrapping_casts import HIDE_WRAPPING_CASTS
 from tilecore.lowering.normalize.inline_binds import INLINE_BINDS
@@ -39,6 +38,7 @@ from tilecore.lowering.simt.read_layouts import READ_LAYOUTS
 from tilecore.lowering.simt.share_divisors import SHARE_DIVISORS
 from tilecore.lowering.simt.sink_reductions import SINK_REDUCTIONS
 from tilecore.lowering.simt.vectorize_accesses import VECTORIZE_ACCESSES
+from tilecore.lowering.tile_ops.discovery import implementations_in
 
 STEPS: tuple[Pass | ExtensionPoint, ...] = (
     INLINE_BINDS,

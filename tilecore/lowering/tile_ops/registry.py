@@ -15,7 +15,7 @@ def implementations_of(backend: Backend) -> tuple[TileOpImpl, ...]:
     if backend.lowering.family != "loops":
         return own
     from tilecore.lowering import tile_ops
-    from tilecore.lowering.implementations import implementations_in
     from tilecore.lowering.loops import gemm
+    from tilecore.lowering.tile_ops.discovery import implementations_in
 
     return (*own, *implementations_in(tile_ops), *gemm.IMPLEMENTATIONS)
