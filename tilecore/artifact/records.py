@@ -158,7 +158,7 @@ class Artifact:
             binary_format=facts["binary_format"],
             versions=facts["versions"],
             report=facts["report"],
-            index_bits=facts.get("index_bits", 64),
+            index_bits=facts["index_bits"],
         )
 
 

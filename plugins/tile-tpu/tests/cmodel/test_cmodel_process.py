@@ -100,7 +100,7 @@ def test_a_fork_has_a_process_of_its_own(device, files, kernels):
 
 
 PARENT = """
-import os, sys, threading
+import os, sys, threading, time
 sys.path[:0] = {path!r}
 import cmodel_calls as tests
 from tile_tpu.cmodel import pool
@@ -112,8 +112,9 @@ from pathlib import Path
 kernels = kernel_library("model", Path({library!r}).read_bytes())
 device = CModelDevice(BM1690, Sdk(Path({root!r}), "test").cmodel(BM1690))
 tests.run_scale(device, kernels)
+print(*tests.workers(), flush=True)  # before the kernel starts, which may print too
 threading.Thread(target=tests.run, args=(device, kernels, {entry!r}), daemon=True).start()
-print(*tests.workers(), flush=True)
+time.sleep(0.1)
 os.kill(os.getpid(), 9)
 """
 
