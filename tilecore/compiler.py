@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
-from tilecore.contract.records import Backend, BuildRequest
+from tilecore.contract.records import Backend, BuildRequest, CodegenRequest
 from tilecore.errors import TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.plugins.checking import wrong
@@ -19,6 +19,7 @@ from tilecore.plugins.guard import calling
 from tilecore.target import Target
 
 if TYPE_CHECKING:
+    from tilecore.codegen.emitted import EmittedModule
     from tilecore.contract.passes import PassEnv
     from tilecore.ir.nodes import IRModule, PrimFunc
 
@@ -44,11 +45,11 @@ def build_artifact(func: PrimFunc, backend: Backend, target: Target, adapter: st
     with _timed(report, "lower"):
         module, env = lower(func, backend, target, options)
     with _timed(report, "emit"):
-        source, facts = emit(module, backend, target)
+        emitted = emit(module, backend, target, adapter)
     with _timed(report, "build"):
-        binary, binary_format = build(func, module, source, backend, target, adapter, options)
+        binary, binary_format = build(func, module, emitted, backend, target, adapter, options)
     report.update(env.report)
-    return assemble(func, module, env, backend, target, adapter, options, source, facts, binary, binary_format, report)
+    return assemble(func, module, env, backend, target, adapter, options, emitted, binary, binary_format, report)
 
 
 def lower(
@@ -80,25 +81,29 @@ def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
     return {**json.loads(str(func.attrs.get("tile.pass_configs", "{}"))), **options.pass_configs}
 
 
-def emit(module: IRModule, backend: Backend, target: Target) -> tuple[str, dict[str, Any]]:
-    """Target IR to source text, and what the code generator says of each entry."""
+def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") -> EmittedModule:
+    """Target IR to source text. adapter: the execution backend, the target's first where it is "".
+
+    Raises PluginError where the code generator returns something else, and UnsupportedError for what has no form.
+    """
     from tilecore.codegen.emitted import read_emitted
     from tilecore.codegen.registration import call_codegen
 
     backend.codegen.register()
     function = backend.codegen.function
+    request = CodegenRequest(target, adapter or next(iter(backend.adapters), ""))
     with calling(backend, f"the code generator {function}"):
         with held_back():
-            emitted = call_codegen(function, module, str(target))
-    source, facts = read_emitted(backend, function, emitted, [str(v.name_hint) for v in module.functions])
-    debug.source(source, backend.codegen.emits)
-    return source, facts
+            returned = call_codegen(function, module, str(target), request if backend.codegen.takes_request else None)
+    emitted = read_emitted(backend, function, returned, [str(v.name_hint) for v in module.functions])
+    debug.source(emitted.source, emitted.source_format or backend.codegen.emits)
+    return emitted
 
 
 def build(
     func: PrimFunc,
     module: IRModule,
-    source: str,
+    emitted: EmittedModule,
     backend: Backend,
     target: Target,
     adapter: str,
@@ -110,10 +115,10 @@ def build(
         return b"", ""
     debug.tools(backend)
     flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get("tile.compile_flags", ()))
-    symbols = tuple(str(v.name_hint) for v in module.functions)
+    symbols = tuple(emitted.name_of(str(v.name_hint)) for v in module.functions)
     name = str(func.attrs["global_symbol"])
     configs = pass_configs_of(func, options)
-    request = BuildRequest(name, source, symbols, target, flags, options.verbose, adapter, configs)
+    request = BuildRequest(name, emitted.source, symbols, target, flags, options.verbose, adapter, configs)
     binary, binary_format = backend.toolchain.build(request)
     if binary_format not in formats:
         message = f"Toolchain.build made {binary_format!r}, which its execution backend {adapter!r} does not load"
@@ -124,8 +129,7 @@ def build(
 
 def assemble(
     func: PrimFunc, module: IRModule, env: PassEnv, backend: Backend, target: Target, adapter: str,
-    options: CompileOptions, source: str, facts: dict[str, Any], binary: bytes, binary_format: str,
-    report: dict[str, Any],
+    options: CompileOptions, emitted: EmittedModule, binary: bytes, binary_format: str, report: dict[str, Any],
 ) -> Artifact:  # fmt: skip
     """The record of everything made."""
     from tilecore.cache.versions import versions_for_key
@@ -137,8 +141,8 @@ def assemble(
     workspaces = tuple(
         Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in env.facts.get("workspaces", ())
     )
-    entries = tuple(_entry(v, f, facts) for v, f in module.functions.items())
-    require_shared(func, max((fact.get("shared_bytes", 0) for fact in facts.values()), default=0), env)
+    entries = tuple(_entry(v, f, emitted) for v, f in module.functions.items())
+    require_shared(func, max((fact.get("shared_bytes", 0) for fact in emitted.facts.values()), default=0), env)
     sizes = [d for e in entries for d in e.grid] + [d for w in workspaces for d in w.shape]
     sizes += [d for p in params if isinstance(p, TensorParam) for d in (*p.shape, *(p.strides or ()))]
     return Artifact(
@@ -151,8 +155,8 @@ def assemble(
         workspaces=workspaces,
         entries=entries,
         out_idx=checked_out_idx(options.out_idx, params),
-        source=source,
-        source_format=backend.codegen.emits,
+        source=emitted.source,
+        source_format=emitted.source_format or backend.codegen.emits,
         binary=binary,
         binary_format=binary_format,
         versions=versions_for_key(backend.package, backend.version, backend.module),
@@ -208,17 +212,19 @@ def checked_out_idx(out_idx: tuple[int, ...], params: tuple[Param, ...]) -> tupl
     return tuple(dict.fromkeys(indices))
 
 
-def _entry(var: Any, func: PrimFunc, facts: dict[str, Any]) -> Entry:
+def _entry(var: Any, func: PrimFunc, emitted: EmittedModule) -> Entry:
     from tilecore.ir.sizes import to_dim
     from tilecore.lowering.analysis.cost import block_cost, longest_block
 
     symbol = str(var.name_hint)
-    entry_facts = facts.get(symbol, {})
+    entry_facts = emitted.facts.get(symbol, {})
     x, y, z = (to_dim(e) for e in func.attrs["tile.grid"])
     tx, ty, tz = (int(t) for t in func.attrs["tile.threads"])
     shared = entry_facts.get("shared_bytes", 0)
     attributes = entry_facts.get("attributes", {})
-    return Entry(symbol, (x, y, z), (tx, ty, tz), shared, block_cost(func), attributes, longest_block(func))
+    return Entry(
+        emitted.name_of(symbol), (x, y, z), (tx, ty, tz), shared, block_cost(func), attributes, longest_block(func)
+    )
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def emitted(kernel: str, target: str) -> str:
         request = make_request(target=target)
         func = getattr(module_of(ROOT / "examples" / f"{kernel}.py"), kernel)(*KERNELS[kernel]).ir
         module, _ = lower(func, request.backend, request.target, request.options)
-        source, _ = emit(module, request.backend, request.target)
+        source = emit(module, request.backend, request.target, request.adapter).source
     except TilecoreError as error:
         source = f"{type(error).__name__}: {error}\n"
     return source.replace(str(ROOT), "").rstrip() + "\n"

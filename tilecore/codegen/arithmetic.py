@@ -6,10 +6,8 @@ Integers wrap: C's signed sums may not, so where a 32- or 64-bit sum could overf
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tilecore.codegen import literals
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import (
     BIT_AND,
@@ -20,12 +18,7 @@ from tilecore.codegen.text import (
     PRODUCT,
     SHIFT,
     SUM,
-    UNARY,
     Text,
-    binary,
-    call,
-    cast,
-    within,
 )
 from tilecore.dtypes import FACTS
 from tilecore.dtypes import NARROW_FLOATS as NARROW
@@ -69,7 +62,7 @@ def _plain(emit: Expressions, node: Any) -> Text:
     symbol, level = _SYMBOLS[type(node).__name__]
     kind = dtype_of(node.a)
     if kind in NARROW and not emit.dialect.forms.narrow_operators:
-        text = binary(symbol, level, single(emit, node.a, kind), single(emit, node.b, kind))
+        text = emit.binary(symbol, level, single(emit, node.a, kind), single(emit, node.b, kind))
         return back(emit, text, dtype_of(node))
     if symbol == "+" and isinstance(node.b, (IntImm, FloatImm)) and node.b.value < 0:
         value = node.b.value  # a - 1, not a + -1
@@ -77,11 +70,11 @@ def _plain(emit: Expressions, node: Any) -> Text:
         lowest = FACTS[dtype].kind != "float" and value == -(1 << (FACTS[dtype].bits - 1))
         if dtype not in NARROW and not lowest:
             positive = type(node.b)(dtype, -value)
-            return binary("-", level, emit.value(node.a), emit.value(positive))
-    return binary(symbol, level, emit.value(node.a), emit.value(node.b))
+            return emit.binary("-", level, emit.value(node.a), emit.value(positive))
+    return emit.binary(symbol, level, emit.value(node.a), emit.value(node.b))
 
 
-def _arithmetic(emit: Expressions, node: Any) -> Text:
+def arithmetic(emit: Expressions, node: Any) -> Text:
     """Sums, differences, products and shifts to the left."""
     dtype = _kind_of(emit, node)
     if dtype == "bool":
@@ -91,7 +84,7 @@ def _arithmetic(emit: Expressions, node: Any) -> Text:
     if dtype in _UNSIGNED:
         if emit.is_index or (type(node).__name__ != "LShift" and _cannot_overflow(emit, node)):
             return _plain(emit, node)
-        return cast(emit.type_of(dtype), _without_sign(emit, node, dtype))
+        return emit.cast(dtype, _without_sign(emit, node, dtype))
     return wrapped(emit, _plain(emit, node), dtype)
 
 
@@ -102,26 +95,26 @@ def _cannot_overflow(emit: Expressions, node: Any) -> bool:
 def _without_sign(emit: Expressions, node: Any, dtype: str) -> Text:
     """``node``, signed, computed in the unsigned type of its size."""
     if isinstance(node, IntImm):
-        return literals.integer(int(node.value), _UNSIGNED[dtype], emit.dialect)
+        return emit.integer(int(node.value), _UNSIGNED[dtype])
     name = type(node).__name__
     if name not in _WRAPPING or (name != "LShift" and _cannot_overflow(emit, node)):
-        return cast(emit.type_of(_UNSIGNED[dtype]), emit.value(node))
+        return emit.cast(_UNSIGNED[dtype], emit.value(node))
     symbol, level = _SYMBOLS[name]
     right = emit.value(node.b) if name == "LShift" else _without_sign(emit, node.b, dtype)
-    return binary(symbol, level, _without_sign(emit, node.a, dtype), right)
+    return emit.binary(symbol, level, _without_sign(emit, node.a, dtype), right)
 
 
 def wrapped(emit: Expressions, value: Text, dtype: str) -> Text:
     """An ``int`` brought into the range of an integer type of at most 16 bits, modulo its size."""
     if dtype == "uint4":
-        return binary("&", BIT_AND, value, Text("15"))
+        return emit.binary("&", BIT_AND, value, Text("15"))
     if dtype == "int4":
-        high = binary("<<", SHIFT, cast(emit.type_of("uint32"), value), Text("28"))
-        return binary(">>", SHIFT, cast("int", high), Text("28"))
-    return cast(emit.type_of(dtype), value)
+        high = emit.binary("<<", SHIFT, emit.cast("uint32", value), Text("28"))
+        return emit.binary(">>", SHIFT, emit.cast("int32", high), Text("28"))
+    return emit.cast(dtype, value)
 
 
-def _division(emit: Expressions, node: Any) -> Text:
+def division(emit: Expressions, node: Any) -> Text:
     """Division towards zero and its remainder."""
     dtype, name = _kind_of(emit, node), type(node).__name__
     if dtype == "bool":
@@ -131,8 +124,8 @@ def _division(emit: Expressions, node: Any) -> Text:
     a, b = emit.value(node.a), emit.value(node.b)
     overflows = FACTS[dtype].kind == "int" and FACTS[dtype].bits >= 32 and not emit.bounds.never_negative(node.b)
     if overflows and constant(node.b) in (None, 0, -1):
-        return call("tc_div" if name == "Div" else "tc_mod", a, b)
-    text = binary(*_SYMBOLS[name], a, _divisor(emit, node.b, b))
+        return emit.function("tc_div" if name == "Div" else "tc_mod", a, b)
+    text = emit.binary(*_SYMBOLS[name], a, _divisor(emit, node.b, b))
     return wrapped(emit, text, dtype) if FACTS[dtype].bits < 32 and FACTS[dtype].kind == "int" else text
 
 
@@ -141,10 +134,10 @@ def _divisor(emit: Expressions, node: Any, text: Text) -> Text:
     constant_divisor = constant(node)
     if constant_divisor not in (None, 0) or (constant_divisor is None and emit.bounds.is_positive(node)):
         return text
-    return call("tc_divisor", text)
+    return emit.function("tc_divisor", text)
 
 
-def _floor_division(emit: Expressions, node: Any) -> Text:
+def floor_division(emit: Expressions, node: Any) -> Text:
     """Division rounded down and its remainder: C's where both are not negative, shifts for powers of two."""
     dtype, is_div = _kind_of(emit, node), type(node).__name__ == "FloorDiv"
     if dtype == "bool":
@@ -155,27 +148,27 @@ def _floor_division(emit: Expressions, node: Any) -> Text:
     symbol = "/" if is_div else "%"
     a, b = emit.value(node.a), emit.value(node.b)
     if emit.bounds.never_negative(node.a) and emit.bounds.never_negative(node.b):
-        return binary(symbol, PRODUCT, a, _divisor(emit, node.b, b))
+        return emit.binary(symbol, PRODUCT, a, _divisor(emit, node.b, b))
     if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:
         if is_div:
-            return binary(">>", SHIFT, a, Text(str(divisor.bit_length() - 1)))
-        return binary("&", BIT_AND, a, literals.integer(divisor - 1, dtype, emit.dialect))
-    return call("tc_floor_div" if is_div else "tc_floor_mod", a, b)
+            return emit.binary(">>", SHIFT, a, Text(str(divisor.bit_length() - 1)))
+        return emit.binary("&", BIT_AND, a, emit.integer(divisor - 1, dtype))
+    return emit.function("tc_floor_div" if is_div else "tc_floor_mod", a, b)
 
 
 def _float_floor(emit: Expressions, node: Any, dtype: str, is_div: bool) -> Text:
     """Narrow floats are computed in float32 and rounded at the end."""
     a, b = (single(emit, side, dtype) for side in (node.a, node.b))
     if not is_div:
-        return back(emit, call("tc_floor_mod", a, b), dtype)
+        return back(emit, emit.function("tc_floor_mod", a, b), dtype)
     floor = emit.dialect.math["floor"][dtype == "float64"]
-    return back(emit, call(floor, binary("/", PRODUCT, a, b)), dtype)
+    return back(emit, emit.function(floor, emit.binary("/", PRODUCT, a, b)), dtype)
 
 
 def _in_float(emit: Expressions, name: str, *operands: Any) -> Text:
     dtype = dtype_of(operands[0])
     function = emit.dialect.math[name][dtype == "float64"]
-    return back(emit, call(function, *(single(emit, o, dtype) for o in operands)), dtype)
+    return back(emit, emit.function(function, *(single(emit, o, dtype) for o in operands)), dtype)
 
 
 def single(emit: Expressions, node: Any, dtype: str) -> Text:
@@ -186,48 +179,37 @@ def single(emit: Expressions, node: Any, dtype: str) -> Text:
 
 def widened(emit: Expressions, value: Text) -> Text:
     """A narrow float as a float32."""
-    return emit.dialect.forms.single(emit.type_of("float32"), value)
+    return emit.widened(value)
 
 
 def back(emit: Expressions, value: Text, dtype: str) -> Text:
     """A float32 rounded to ``dtype``."""
-    return emit.dialect.forms.narrow(emit.type_of(dtype), value) if dtype in NARROW else value
+    return emit.narrowed(dtype, value) if dtype in NARROW else value
 
 
-def _extreme(emit: Expressions, node: Any) -> Text:
+def extreme(emit: Expressions, node: Any) -> Text:
     """Of floats the one that is a number."""
     dtype, name = _kind_of(emit, node), "tc_min" if type(node).__name__ == "Min" else "tc_max"
     if dtype in NARROW and not emit.dialect.forms.narrow_operators:
-        return back(emit, call(name, single(emit, node.a, dtype), single(emit, node.b, dtype)), dtype)
-    return call(name, emit.value(node.a), emit.value(node.b))
+        return back(emit, emit.function(name, single(emit, node.a, dtype), single(emit, node.b, dtype)), dtype)
+    return emit.function(name, emit.value(node.a), emit.value(node.b))
 
 
-def _compare(emit: Expressions, node: Any) -> Text:
+def compare(emit: Expressions, node: Any) -> Text:
     _kind_of(emit, node.a)
     return _plain(emit, node)
 
 
-def _bits(emit: Expressions, node: Any) -> Text:
+def bits(emit: Expressions, node: Any) -> Text:
     dtype = _kind_of(emit, node)
     if FACTS[dtype].kind == "float":
         return refuse(node, emit.dialect.kind, what=f"{type(node).__name__} of {dtype}")
     return _plain(emit, node)
 
 
-def _bitwise_not(emit: Expressions, node: Any) -> Text:
+def bitwise_not(emit: Expressions, node: Any) -> Text:
     dtype, value = _kind_of(emit, node), emit.value(node.a)
     if dtype == "bool":
-        return Text(f"!{within(value, UNARY)}", UNARY)
-    text = Text(f"~{within(value, UNARY)}", UNARY)
+        return emit.unary("!", value)
+    text = emit.unary("~", value)
     return wrapped(emit, text, dtype) if FACTS[dtype].bits < 32 else text
-
-
-HANDLERS: dict[str, Callable[[Expressions, Any], Text]] = {
-    **dict.fromkeys(_WRAPPING, _arithmetic),
-    **dict.fromkeys(("Div", "Mod"), _division),
-    **dict.fromkeys(("FloorDiv", "FloorMod"), _floor_division),
-    **dict.fromkeys(("Min", "Max"), _extreme),
-    **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), _compare),
-    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "RShift"), _bits),
-    "BitwiseNot": _bitwise_not,
-}

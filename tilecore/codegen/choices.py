@@ -1,16 +1,11 @@
-"""Emits logical operators and selections, with short-circuit evaluation as in the language.
-
-An absolute value of 8 or 16 bits is a call of ``tc_abs`` and no choice: compilers find it in a choice, and NVRTC 13.0
-then takes the largest of several with the neighbours' bits in it.
-"""
+"""Emits logical operators and selections, with short-circuit evaluation as in the language."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen.arithmetic import wrapped
-from tilecore.codegen.text import AND, OR, UNARY, Text, binary, call, choice, within
+from tilecore.codegen.text import AND, OR, Text
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import GE, GT, LE, LT, Sub, structural_equal
@@ -19,31 +14,20 @@ if TYPE_CHECKING:
     from tilecore.codegen.expressions import Expressions
 
 
-def _and(emit: Expressions, node: Any) -> Text:
-    return binary("&&", AND, emit.value(node.a), emit.value(node.b))
+def conjunction(emit: Expressions, node: Any) -> Text:
+    return emit.binary("&&", AND, emit.value(node.a), emit.value(node.b))
 
 
-def _or(emit: Expressions, node: Any) -> Text:
-    return binary("||", OR, emit.value(node.a), emit.value(node.b))
+def disjunction(emit: Expressions, node: Any) -> Text:
+    return emit.binary("||", OR, emit.value(node.a), emit.value(node.b))
 
 
-def _not(emit: Expressions, node: Any) -> Text:
-    return Text(f"!{within(emit.value(node.a), UNARY)}", UNARY)
-
-
-def _select(emit: Expressions, node: Any) -> Text:
-    return _choice(emit, node.condition, node.true_value, node.false_value)
-
-
-def if_then_else(emit: Expressions, node: Any) -> Text:
-    return _choice(emit, *node.args)
-
-
-def _choice(emit: Expressions, condition: Any, then: Any, otherwise: Any) -> Text:
-    of = _absolute_of(condition, then, otherwise)
+def chosen(emit: Expressions, condition: Any, then: Any, otherwise: Any) -> Text:
+    """``then`` where ``condition`` holds, else ``otherwise``."""
+    of = _absolute_of(condition, then, otherwise) if emit.dialect.calls_narrow_abs else None
     if of is not None:
-        return wrapped(emit, call("tc_abs", emit.value(of)), dtype_of(of))
-    return choice(emit.value(condition), emit.value(then), emit.value(otherwise))
+        return wrapped(emit, emit.function("tc_abs", emit.value(of)), dtype_of(of))
+    return emit.choice(emit.value(condition), emit.value(then), emit.value(otherwise))
 
 
 def _absolute_of(condition: Any, then: Any, otherwise: Any) -> Any:
@@ -57,6 +41,3 @@ def _absolute_of(condition: Any, then: Any, otherwise: Any) -> Any:
         return None
     is_negated = isinstance(otherwise, Sub) and constant(otherwise.a) == 0 and structural_equal(otherwise.b, then)
     return then if is_negated and structural_equal(condition.a, then) else None
-
-
-HANDLERS: dict[str, Callable[[Expressions, Any], Text]] = {"And": _and, "Or": _or, "Not": _not, "Select": _select}

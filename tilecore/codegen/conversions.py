@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilecore.codegen import literals
 from tilecore.codegen.arithmetic import NARROW, back, widened, wrapped
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import BIT_AND, EQUALITY, Text, binary, call, cast
+from tilecore.codegen.text import BIT_AND, EQUALITY, Text
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import Call, FloatImm, IntImm
@@ -23,7 +22,7 @@ def cast_value(emit: Expressions, node: Any) -> Text:
         return refuse(node, emit.dialect.kind, what=f"a conversion from {source} to {target}")
     handler = isinstance(node.value, IntImm) or (isinstance(node.value, FloatImm) and source == "float64")
     if handler and FACTS[target].kind == "float":
-        return literals.floating(float(node.value.value), target, emit.dialect)
+        return emit.floating(float(node.value.value), target)
     return convert(emit, emit.value(node.value), source, target)
 
 
@@ -35,30 +34,30 @@ def convert(emit: Expressions, value: Text, source: str, target: str) -> Text:
         return value
     if target == "bool":
         if source in NARROW:
-            return binary("!=", EQUALITY, widened(emit, value), Text("0.0f"))
-        zero = {"float64": "0.0", "float32": "0.0f", "tfloat32": "0.0f"}.get(source, "0")
-        return binary("!=", EQUALITY, value, Text(zero))
+            return emit.binary("!=", EQUALITY, widened(emit, value), emit.floating(0.0, "float32"))
+        zero = emit.floating(0.0, source) if kind == "float" else Text("0")
+        return emit.binary("!=", EQUALITY, value, zero)
     if source in NARROW:
         return convert(emit, widened(emit, value), "float32", target)
     if target in NARROW:
         return back(emit, value, target)
     if to.kind == "float":
-        return cast(emit.type_of(target), value)
+        return emit.cast(target, value)
     if kind == "float":
         return _truncated(emit, value, target)
     if to.bits < 8:
         text = wrapped(emit, value, target)
         wider = target == "uint4" and source in ("uint32", "int64", "uint64")  # the mask is of the value's type
-        return cast(emit.type_of("int32"), text) if wider else text
-    return cast(emit.type_of(target), value)
+        return emit.cast("int32", text) if wider else text
+    return emit.cast(target, value)
 
 
 def _four_bits(emit: Expressions, value: Text, target: str) -> Text:
     """A float of 4 bits from an integer or the other way; what has 4 bits stands in a byte."""
     if _is_float4(target):
-        bits = binary("&", BIT_AND, value, Text("15"))
-        return emit.dialect.forms.from_bits(emit.type_of(target), bits.text)
-    bits = call(_typed(emit, "tc_bits", "uint8"), value)
+        bits = emit.binary("&", BIT_AND, value, Text("15"))
+        return emit.from_bits(target, bits.text)
+    bits = emit.bits_as("uint8", value)
     return wrapped(emit, bits, target) if target == "int4" else bits
 
 
@@ -68,9 +67,9 @@ def _is_float4(dtype: str) -> bool:
 
 def _truncated(emit: Expressions, value: Text, target: str) -> Text:
     if FACTS[target].bits >= 8:
-        return call(_typed(emit, "tc_truncate", target), value)
+        return emit.truncate(target, value)
     low, high = ("-8", "7") if FACTS[target].kind == "int" else ("0", "15")
-    return call("tc_min", call("tc_max", call(_typed(emit, "tc_truncate", "int32"), value), low), high)
+    return emit.function("tc_min", emit.function("tc_max", emit.truncate("int32", value), low), high)
 
 
 def reinterpret(emit: Expressions, node: Call) -> Text:
@@ -88,10 +87,5 @@ def reinterpret(emit: Expressions, node: Call) -> Text:
     if FACTS[source].kind != "float" and FACTS[target].kind in ("int", "uint"):
         return convert(emit, value, source, target)
     if FACTS[source].bits < 32 and FACTS[source].kind != "float":
-        value = cast(emit.type_of(source), value)
-    return call(_typed(emit, "tc_bits", target), value)
-
-
-def _typed(emit: Expressions, name: str, dtype: str) -> str:
-    """The function of this name that returns a ``dtype``."""
-    return emit.dialect.forms.typed(name, emit.type_of(dtype), dtype)
+        value = emit.cast(source, value)
+    return emit.bits_as(target, value)

@@ -46,9 +46,13 @@ class KernelHead:
     launch: Mapping[str, Any] = field(default_factory=dict)
 
 
+def _no_head(head: KernelHead) -> str:
+    raise NotImplementedError("give Dialect.head, or override SourceEmitter.kernel_head")
+
+
 @dataclass(frozen=True)
 class Dialect:
-    """A C-like language as one backend writes it.
+    """A C-like language as one backend writes it; of a language that is not C-like, what the tables can say.
 
     kind: of the target, for errors. include: the header, first line of every source. head: text of a kernel's head,
     without the brace. arena: the statement that declares the block's shared memory, for its bytes; the arena itself is
@@ -64,11 +68,11 @@ class Dialect:
     """
 
     kind: str
-    include: str
-    head: Callable[[KernelHead], str]
-    arena: Callable[[int], str]
-    block_index: tuple[str, str, str]
-    thread_index: tuple[str, str, str]
+    include: str = ""
+    head: Callable[[KernelHead], str] = _no_head
+    arena: Callable[[int], str] = lambda size: ""
+    block_index: tuple[str, str, str] = ("", "", "")
+    thread_index: tuple[str, str, str] = ("", "", "")
     arena_name: str = "shared"
     types: Mapping[str, str] = field(default_factory=lambda: C_TYPES)
     math: Mapping[str, tuple[str, str]] = field(default_factory=lambda: C_MATH)
@@ -81,6 +85,7 @@ class Dialect:
     scopes: Mapping[str, Callable[[Statements, Any], None]] = field(default_factory=dict)
     spaces: Mapping[str, str] = field(default_factory=dict)
     aliased: Callable[[str], str] = lambda kind: kind
+    calls_narrow_abs: bool = False
 
     def pointer(self, kind: str, scope: str, const: bool = False) -> str:
         """The type of a pointer into memory of a scope, to elements of the C type ``kind``."""

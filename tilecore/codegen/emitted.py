@@ -4,21 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tilecore.contract.origin import Origin
 from tilecore.plugins.checking import is_int, shown, wrong
 
-EXPECTED = 'the source text, or a dict of two texts, "source" and "entries"'
+EXPECTED = 'the source text, or a dict of texts, "source", "entries" and, where it is not Codegen.emits, "format"'
 
 
-def read_emitted(backend: Origin, function: str, emitted: Any, symbols: Collection[str]) -> tuple[str, dict[str, Any]]:
-    """(source, facts by symbol) of ``emitted``. symbols: the entries of the module. Raises PluginError."""
+@dataclass(frozen=True)
+class EmittedModule:
+    """What a code generator returned for a module. facts: of each entry, by symbol. source_format: "" for that of
+    ``Codegen.emits``."""
+
+    source: str
+    facts: dict[str, Any]
+    source_format: str = ""
+
+    def name_of(self, symbol: str) -> str:
+        """What the source calls an entry."""
+        return str(self.facts.get(symbol, {}).get("symbol", symbol))
+
+
+def read_emitted(backend: Origin, function: str, emitted: Any, symbols: Collection[str]) -> EmittedModule:
+    """What ``emitted`` says. symbols: the entries of the module. Raises PluginError where it is wrong."""
     what = f"the code generator {function} returned a wrong value"
     if isinstance(emitted, str):
-        source, entries = emitted, "{}"
+        source, entries, source_format = emitted, "{}", ""
     elif isinstance(emitted, Mapping) and all(isinstance(emitted.get(name), str) for name in ("source", "entries")):
-        source, entries = emitted["source"], emitted["entries"]
+        source, entries, source_format = emitted["source"], emitted["entries"], emitted.get("format", "")
+        if not isinstance(source_format, str):
+            raise wrong(backend, f"{what}: its format is wrong", shown(source_format), 'a word, such as "c"')
     else:
         raise wrong(backend, what, shown(emitted), EXPECTED)
     if not source.strip():
@@ -27,14 +44,17 @@ def read_emitted(backend: Origin, function: str, emitted: Any, symbols: Collecti
         facts = json.loads(str(entries))
     except ValueError as error:
         raise wrong(backend, f"{what}: its entries are no JSON", f"{error}: {shown(str(entries))}", EXPECTED) from None
-    expected = f'{{symbol: {{"shared_bytes": int, "attributes": {{...}}}}}} for {", ".join(sorted(symbols))}'
+    expected = (
+        f'{{symbol: {{"shared_bytes": int, "attributes": {{...}}, "symbol": str}}}} for {", ".join(sorted(symbols))}'
+    )
     if not isinstance(facts, dict) or not set(facts) <= set(symbols) or not all(map(_is_fact, facts.values())):
         raise wrong(backend, f"{what}: its entries are wrong", shown(facts), expected)
-    return str(source), facts
+    return EmittedModule(str(source), facts, str(source_format))
 
 
 def _is_fact(fact: Any) -> bool:
-    if not isinstance(fact, dict) or not set(fact) <= {"shared_bytes", "attributes"}:
+    if not isinstance(fact, dict) or not set(fact) <= {"shared_bytes", "attributes", "symbol"}:
         return False
     shared = fact.get("shared_bytes", 0)
-    return is_int(shared) and shared >= 0 and isinstance(fact.get("attributes", {}), dict)
+    is_named = isinstance(fact.get("symbol", ""), str)
+    return is_int(shared) and shared >= 0 and isinstance(fact.get("attributes", {}), dict) and is_named

@@ -1,15 +1,14 @@
-"""Expressions of thread IR as C expressions."""
+"""Expressions of thread IR as expressions of the source: a method for each kind of node."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from tilecore.codegen import arithmetic, calls, choices, conversions, literals
+from tilecore.codegen import arithmetic, choices, conversions
 from tilecore.codegen.bounds import Bounds
 from tilecore.codegen.dialect import Dialect
 from tilecore.codegen.refusal import refuse
+from tilecore.codegen.syntax import Memory, Parameter, Syntax
 from tilecore.codegen.text import PRIMARY, SUM, UNARY, Text, within
 from tilecore.dtypes import FACTS
 from tilecore.errors import LoweringError
@@ -17,66 +16,75 @@ from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, TensorLoad, Var
 from tilecore.ir.spans import location_of_span
 
+__all__ = ["Expressions", "Memory", "Parameter"]
+
 _AFFINE = ("Add", "Sub", "Mul", "Cast")
+# class of a node -> the method that emits it
+_METHODS = {
+    "IntImm": "integer_value",
+    "FloatImm": "floating_value",
+    "Var": "variable_value",
+    "TensorLoad": "load_value",
+    "Let": "let_value",
+    "Call": "call_value",
+    "Cast": "cast_value",
+    **dict.fromkeys(("Add", "Sub", "Mul", "LShift"), "arithmetic_value"),
+    **dict.fromkeys(("Div", "Mod"), "division_value"),
+    **dict.fromkeys(("FloorDiv", "FloorMod"), "floor_division_value"),
+    **dict.fromkeys(("Min", "Max"), "extreme_value"),
+    **dict.fromkeys(("EQ", "NE", "LT", "LE", "GT", "GE"), "comparison_value"),
+    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor", "RShift"), "bits_value"),
+    "BitwiseNot": "complement_value",
+    "And": "and_value",
+    "Or": "or_value",
+    "Not": "not_value",
+    "Select": "select_value",
+}
 
 
-@dataclass(frozen=True)
-class Memory:
-    """A buffer in the source: its name; scalar: a plain variable, not an array or a pointer."""
-
-    name: str
-    dtype: str
-    scalar: bool = False
-
-
-class Expressions:
+class Expressions(Syntax):
     """Emits expressions. ``variables``: what stands for each variable; ``memory``: the buffers."""
 
     def __init__(self, dialect: Dialect, bounds: Bounds) -> None:
-        self.dialect = dialect
+        super().__init__(dialect)
         self.bounds = bounds
         self.variables: dict[Var, Text] = {}
         self.memory: dict[Var, Memory] = {}
         self.is_index = False  # sums and products are those of an index
 
     def value(self, node: Expr) -> Text:
-        """The C expression for ``node``. Raises UnsupportedError for what has no form here."""
+        """The expression for ``node``. Raises UnsupportedError, at the user's line, for what has no form here."""
         name = type(node).__name__
         before, self.is_index = self.is_index, self.is_index and name in _AFFINE
         try:
-            handler = _HANDLERS.get(name)
-            return refuse(node, self.dialect.kind) if handler is None else handler(self, node)
+            method = _METHODS.get(name)
+            text: Text = refuse(node, self.dialect.kind) if method is None else getattr(self, method)(node)
+            return text
         finally:
             self.is_index = before
 
     def index(self, node: Expr) -> Text:
-        """The C expression for an index: sums and products in it do not overflow, as no buffer reaches so far."""
+        """The expression for an index: sums and products in it do not overflow, as no buffer reaches so far."""
         before, self.is_index = self.is_index, True
         try:
             return self.value(node)
         finally:
             self.is_index = before
 
-    def type_of(self, dtype: str, node: Any = None) -> str:
-        """The C type of ``dtype``; raises UnsupportedError for vectors and unknown types."""
-        kind = self.dialect.types.get(dtype)
-        return kind if kind is not None else refuse(node, self.dialect.kind, what=f"a value of type {dtype}")
-
-    # -- memory -----------------------------------------------------------------------------------------------
+    # -- memory -------------------------------------------------------------------------------------------------
 
     def element(self, buffer: Var, index: Expr) -> Text:
         """``buffer[index]``."""
         memory = self.memory[buffer]
-        if memory.scalar:
-            return Text(memory.name)
-        return Text(f"{memory.name}[{self.index(index)}]")
+        return Text(memory.name) if memory.scalar else self.access(memory, self.index(index))
 
     def address(self, node: Any) -> Text:
-        """The address of an element: a load, an ``address_of`` of one, or what the target writes for one of its own."""
+        """The address of an element: a load, an ``address_of`` of one, or what the target writes for one of its own.
+        Raises UnsupportedError for anything else."""
         own = self.dialect.values.get(op_name(node))
         if own is not None:
             return Text(f"&{within(own(self, node), UNARY)}", UNARY)
-        source, base = self._element_named(node)
+        source, base = self.element_named(node)
         memory = self.memory[source]
         if not memory.scalar and constant(base) == 0:
             return Text(memory.name)
@@ -84,7 +92,7 @@ class Expressions:
 
     def place(self, node: Any) -> str:
         """As :meth:`address`, written as a sum: ``buffer + index``."""
-        return self.place_at(*self._element_named(node))
+        return self.place_at(*self.element_named(node))
 
     def place_at(self, buffer: Var, index: Expr) -> str:
         """``buffer + index``; of a vector's indices the first."""
@@ -96,7 +104,9 @@ class Expressions:
         right = dtype_of(base).startswith("uint")  # which wraps before it is an address
         return f"{memory.name} + {within(self.index(base), SUM, right)}"
 
-    def _element_named(self, node: Any) -> tuple[Var, Expr]:
+    def element_named(self, node: Any) -> tuple[Var, Expr]:
+        """The buffer and the index of a load, or of an ``address_of`` of one; of a vector the first index. Raises
+        UnsupportedError for anything else."""
         if op_name(node) == "address_of":
             node = node.args[0]
         if not isinstance(node, TensorLoad):
@@ -104,63 +114,93 @@ class Expressions:
         (index,) = node.indices
         return node.source, getattr(index, "base", index)
 
+    # -- leaves -------------------------------------------------------------------------------------------------
 
-# -- leaves ------------------------------------------------------------------------------------------------------
+    def integer_value(self, node: Any) -> Text:
+        dtype = dtype_of(node)
+        if dtype == "bool":
+            return self.boolean(bool(int(node.value)))
+        if dtype not in FACTS:
+            return refuse(node, self.dialect.kind, what=f"a constant of type {dtype}")
+        return self.integer(int(node.value), dtype)
 
+    def floating_value(self, node: Any) -> Text:
+        dtype = dtype_of(node)
+        self.type_of(dtype, node)
+        return self.floating(float(node.value), dtype)
 
-def _int(emit: Expressions, node: Any) -> Text:
-    dtype = dtype_of(node)
-    if dtype == "bool":
-        return Text("true" if int(node.value) else "false")
-    if dtype not in FACTS:
-        return refuse(node, emit.dialect.kind, what=f"a constant of type {dtype}")
-    return literals.integer(int(node.value), dtype, emit.dialect)
+    def variable_value(self, node: Var) -> Text:
+        """What stands for a variable. Raises LoweringError for one that nothing has declared."""
+        name = self.variables.get(node)
+        if name is None:
+            raise LoweringError(
+                f"the variable {node.name} is used where it is not defined",
+                location=location_of_span(getattr(node, "span", None)),
+                hint="a pass lost it: TILECORE_CHECK=1 names which; please report it",
+            )
+        return name
 
+    def load_value(self, node: TensorLoad) -> Text:
+        """One element that is read. Raises UnsupportedError for a vector."""
+        if dtype_of(node) not in FACTS:
+            hint = "vectors are only moved from buffer to buffer"
+            return refuse(node, self.dialect.kind, hint, "a vector as a value")
+        (index,) = node.indices
+        return self.element(node.source, index)
 
-def _float(emit: Expressions, node: Any) -> Text:
-    dtype = dtype_of(node)
-    emit.type_of(dtype, node)
-    return literals.floating(float(node.value), dtype, emit.dialect)
+    def let_value(self, node: Any) -> Text:
+        """The value stands where the variable stood: it has no effects."""
+        self.variables[node.var] = Text(within(self.value(node.value), PRIMARY))
+        self.bounds.bind_value(node.var, node.value)
+        return self.value(node.body)
 
+    # -- operators ----------------------------------------------------------------------------------------------
 
-def _variable(emit: Expressions, node: Var) -> Text:
-    name = emit.variables.get(node)
-    if name is None:
-        raise LoweringError(
-            f"the variable {node.name} is used where it is not defined",
-            location=location_of_span(getattr(node, "span", None)),
-            hint="a pass lost it: TILECORE_CHECK=1 names which; please report it",
-        )
-    return name
+    def call_value(self, node: Call) -> Text:
+        """A call with a value, by the dialect's own function. Raises UnsupportedError for one that has none."""
+        own = self.dialect.values.get(op_name(node))
+        return own(self, node) if own is not None else refuse(node, self.dialect.kind)
 
+    def cast_value(self, node: Any) -> Text:
+        """A conversion between element types. Numbers that are known are converted here."""
+        return conversions.cast_value(self, node)
 
-def _load(emit: Expressions, node: TensorLoad) -> Text:
-    if dtype_of(node) not in FACTS:
-        return refuse(node, emit.dialect.kind, "vectors are only moved from buffer to buffer", "a vector as a value")
-    (index,) = node.indices
-    return emit.element(node.source, index)
+    def arithmetic_value(self, node: Any) -> Text:
+        """A sum, a difference, a product or a shift to the left; integers wrap."""
+        return arithmetic.arithmetic(self, node)
 
+    def division_value(self, node: Any) -> Text:
+        """A division towards zero, or its remainder."""
+        return arithmetic.division(self, node)
 
-def _let(emit: Expressions, node: Any) -> Text:
-    """The value stands where the variable stood: it has no effects."""
-    emit.variables[node.var] = Text(within(emit.value(node.value), PRIMARY))
-    emit.bounds.bind_value(node.var, node.value)
-    return emit.value(node.body)
+    def floor_division_value(self, node: Any) -> Text:
+        """A division rounded down, or its remainder."""
+        return arithmetic.floor_division(self, node)
 
+    def extreme_value(self, node: Any) -> Text:
+        """The smaller or the larger of two; of floats the one that is a number."""
+        return arithmetic.extreme(self, node)
 
-def _call(emit: Expressions, node: Call) -> Text:
-    own = emit.dialect.values.get(op_name(node))
-    return own(emit, node) if own is not None else calls.call_value(emit, node)
+    def comparison_value(self, node: Any) -> Text:
+        return arithmetic.compare(self, node)
 
+    def bits_value(self, node: Any) -> Text:
+        """Bitwise and, or, exclusive or, and shifts to the right."""
+        return arithmetic.bits(self, node)
 
-_HANDLERS: dict[str, Callable[[Expressions, Any], Text]] = {
-    "IntImm": _int,
-    "FloatImm": _float,
-    "Var": _variable,
-    "TensorLoad": _load,
-    "Let": _let,
-    "Call": _call,
-    "Cast": conversions.cast_value,
-    **arithmetic.HANDLERS,
-    **choices.HANDLERS,
-}
+    def complement_value(self, node: Any) -> Text:
+        """Every bit inverted; of a bool its opposite."""
+        return arithmetic.bitwise_not(self, node)
+
+    def and_value(self, node: Any) -> Text:
+        return choices.conjunction(self, node)
+
+    def or_value(self, node: Any) -> Text:
+        return choices.disjunction(self, node)
+
+    def not_value(self, node: Any) -> Text:
+        return self.unary("!", self.value(node.a))
+
+    def select_value(self, node: Any) -> Text:
+        """One of two values by a condition."""
+        return choices.chosen(self, node.condition, node.true_value, node.false_value)

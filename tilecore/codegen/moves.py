@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tilecore.codegen.lines import Lines
 from tilecore.codegen.refusal import refuse
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of
-from tilecore.ir.nodes import AttrStmt, BufferStore, Ramp, TensorLoad
-
-if TYPE_CHECKING:
-    from tilecore.codegen.statements import Statements
+from tilecore.ir.nodes import BufferStore, Ramp, TensorLoad
 
 # key of an AttrStmt around moves, with a StringImm: data that is used once, or leaves the second level of cache first
 # or last
@@ -19,44 +17,40 @@ HINTS = ("streaming", "evict_first", "evict_last")
 _SIZES = (2, 4, 8, 16)
 
 
-def with_hint(emit: Statements, node: AttrStmt) -> None:
-    """The body, its moves with the hint of ``node``."""
-    before, emit.move_hint = emit.move_hint, str(node.value.value)
-    if emit.move_hint not in HINTS:
-        refuse(node, emit.dialect.kind, "one of " + ", ".join(HINTS), f"the hint {emit.move_hint!r} for moves")
-    emit.emit(node.body)
-    emit.move_hint = before
+class Moves(Lines):
+    """Emits copies from buffer to buffer. ``move_hint``: that of the statement around, "" for none."""
 
+    move_hint = ""
 
-def vector(emit: Statements, node: BufferStore, index: Ramp) -> None:
-    """A vector from buffer to buffer."""
-    source = node.value
-    lanes, size = int(index.lanes), (FACTS[dtype_of(node.buffer)].bits + 7) // 8
-    whole = isinstance(source, TensorLoad) and isinstance(source.indices[0], Ramp)
-    if not whole or constant(index.stride) != 1 or constant(source.indices[0].stride) != 1:
-        refuse(node, emit.dialect.kind, "neighbouring elements of one buffer", "a vector that is no move")
-    if dtype_of(source.source) != dtype_of(node.buffer) or lanes * size not in _SIZES:
-        refuse(node, emit.dialect.kind, what=f"a move of {lanes} {dtype_of(source.source)}")
-    move(emit, node, index, lanes * size)
+    def vector_move(self, node: BufferStore, index: Ramp) -> None:
+        """A vector from buffer to buffer. Raises UnsupportedError for any other vector."""
+        source = node.value
+        lanes, size = int(index.lanes), (FACTS[dtype_of(node.buffer)].bits + 7) // 8
+        whole = isinstance(source, TensorLoad) and isinstance(source.indices[0], Ramp)
+        if not whole or constant(index.stride) != 1 or constant(source.indices[0].stride) != 1:
+            refuse(node, self.dialect.kind, "neighbouring elements of one buffer", "a vector that is no move")
+        if dtype_of(source.source) != dtype_of(node.buffer) or lanes * size not in _SIZES:
+            refuse(node, self.dialect.kind, what=f"a move of {lanes} {dtype_of(source.source)}")
+        self.emit_move(node, index, lanes)
 
+    def is_hinted(self, node: BufferStore) -> bool:
+        """Is it one element from buffer to buffer, one of them in global memory, with a hint?"""
+        source = node.value
+        plain = isinstance(source, TensorLoad) and dtype_of(source) == dtype_of(node.buffer)
+        return bool(self.move_hint) and plain and (_is_global(source.source) or _is_global(node.buffer))
 
-def is_hinted(emit: Statements, node: BufferStore) -> bool:
-    """Is it one element from buffer to buffer, one of them in global memory, with a hint?"""
-    source = node.value
-    plain = isinstance(source, TensorLoad) and dtype_of(source) == dtype_of(node.buffer)
-    return bool(emit.move_hint) and plain and (_is_global(source.source) or _is_global(node.buffer))
-
-
-def move(emit: Statements, node: BufferStore, index: Any, size: int) -> None:
-    """``size`` bytes. A hint is for the side in global memory; where both are, for what is loaded."""
-    word = "move"
-    if emit.move_hint and _is_global(node.value.source):
-        word = f"load_{emit.move_hint}"
-    elif emit.move_hint and _is_global(node.buffer):
-        word = f"store_{emit.move_hint}"
-    target = emit.expressions.place_at(node.buffer, index)
-    name = emit.dialect.forms.sized(f"tc_{word}", size)
-    emit.line(f"{name}({target}, {emit.expressions.place(node.value)});")
+    def emit_move(self, node: BufferStore, index: Any, count: int) -> None:
+        """``count`` adjacent elements from ``node.value``, a load, to ``node.buffer`` at ``index``: numbers, or vectors
+        of indices whose ``base`` is the first. A hint is for the side in global memory; where both are, for what is
+        loaded."""
+        word = "move"
+        if self.move_hint and _is_global(node.value.source):
+            word = f"load_{self.move_hint}"
+        elif self.move_hint and _is_global(node.buffer):
+            word = f"store_{self.move_hint}"
+        size = count * ((FACTS[dtype_of(node.buffer)].bits + 7) // 8)
+        places = self.place_at(node.buffer, index), self.place(node.value)
+        self.call_line(self.sized_function(f"tc_{word}", size, *places))
 
 
 def _is_global(buffer: Any) -> bool:

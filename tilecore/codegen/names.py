@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Sequence
 
 _KEYWORDS = frozenset(
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl "
@@ -19,23 +20,22 @@ _KEYWORDS = frozenset(
 
 
 class Names:
-    """Gives every variable of a kernel a name of its own."""
+    """Gives every variable of a kernel a name of its own. reserved: the language's words and the names in use."""
 
-    def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
-        self._reserved = reserved
+    def __init__(self, reserved: Collection[str] = ()) -> None:
+        self._reserved = frozenset(reserved)
         self._used: dict[str, int] = {}
 
     def release(self, name: str) -> None:
         """The variable's scope has ended; another may have its name."""
         self._used.pop(name, None)
 
+    def is_reserved(self, name: str) -> bool:
+        return name in _KEYWORDS or name in self._reserved
+
     def take(self, wanted: str) -> str:
-        """``wanted`` if it is legal and free, else one like it."""
-        name = re.sub(r"\W", "_", wanted, flags=re.ASCII) or "v"
-        if name[0].isdigit() or name.startswith(("__", "tc_", "TC_")) or re.match(r"_[A-Z]", name):
-            name = f"v{name}" if name[0] in "_0123456789" else f"v_{name}"
-        if name in _KEYWORDS or name in self._reserved:
-            name += "_"
+        """``wanted`` if it is legal, free and not reserved, else one like it."""
+        name = self._legal(wanted)
         if name not in self._used:
             self._used[name] = 0
             return name
@@ -43,7 +43,33 @@ class Names:
         while True:
             suffix += 1
             candidate = f"{name}_{suffix}"
-            if candidate not in self._used:
+            if candidate not in self._used and not self.is_reserved(candidate):
                 self._used[name] = suffix
                 self._used[candidate] = 0
                 return candidate
+
+    def _legal(self, wanted: str) -> str:
+        name = re.sub(r"\W", "_", wanted, flags=re.ASCII) or "v"
+        if name[0].isdigit() or name.startswith(("__", "tc_", "TC_")) or re.match(r"_[A-Z]", name):
+            name = f"v{name}" if name[0] in "_0123456789" else f"v_{name}"
+        if self.is_reserved(name) and not name.strip("_"):
+            name = f"v{name}"  # languages reserve names of two underscores
+        while self.is_reserved(name):
+            name += "_"
+        return name
+
+
+def kernel_names(symbols: Sequence[str], reserved: frozenset[str]) -> dict[str, str]:
+    """Other names for those kernels of a module whose symbols are reserved, or are no names in ASCII."""
+    names = Names(reserved | frozenset(symbols))
+    own = Names(reserved)
+    return {
+        symbol: names.take(symbol)
+        for symbol in symbols
+        if own.is_reserved(symbol) or not (symbol.isascii() and symbol.isidentifier())
+    }
+
+
+def words_of(texts: Iterable[str]) -> frozenset[str]:
+    """The names in pieces of source text, such as types and functions: no variable may have one of them."""
+    return frozenset(word for text in texts for word in re.findall(r"(?<![.\w])[A-Za-z_]\w*", text))

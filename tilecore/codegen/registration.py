@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tilecore.contract.records import CodegenRequest
 
 _kept = threading.local()
 
 
-def register_codegen(name: str, build: Callable[[Any, str], Any]) -> None:
-    """Register ``build(module, target)`` as the global function ``name``."""
+def register_codegen(name: str, build: Callable[..., Any]) -> None:
+    """Register ``build(module, target)``, or ``build(module, target, request)`` for ``Codegen.takes_request``, as the
+    global function ``name``. target: the target's canonical text. request: a ``CodegenRequest``."""
     from tilecore.ir.nodes import tvm_ffi
 
-    def call(module: Any, target: Any) -> Any:
+    def call(module: Any, target: Any, *request: CodegenRequest) -> Any:
         try:
-            return build(module, str(target))
+            return build(module, str(target), *request)
         except Exception as error:
             _kept.error = error
             raise
@@ -27,13 +31,14 @@ def register_codegen(name: str, build: Callable[[Any, str], Any]) -> None:
     tvm_ffi.register_global_func(name, call, override=True)
 
 
-def call_codegen(name: str, module: Any, target: str) -> Any:
-    """What the code generator makes of a module; its errors as they were raised."""
+def call_codegen(name: str, module: Any, target: str, request: CodegenRequest | None = None) -> Any:
+    """What the code generator ``name`` returns for a module. request: its third argument, where it takes one. Raises
+    what the code generator raised."""
     from tilecore.ir.nodes import tvm_ffi
 
     _kept.error = None
     try:
-        return tvm_ffi.get_global_func(name)(module, target)
+        return tvm_ffi.get_global_func(name)(module, target, *(() if request is None else (request,)))
     except Exception:
         error, _kept.error = _kept.error, None
         if error is not None:

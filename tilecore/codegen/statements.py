@@ -1,20 +1,15 @@
-"""Statements of thread IR as C statements, one line each, with a note of the user's line where it changes."""
+"""Statements of thread IR as statements of the source, one line each: a method for each kind of node."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import replace
 
-from tilecore.codegen import effects, moves
-from tilecore.codegen.bounds import Bounds
-from tilecore.codegen.dialect import Dialect
-from tilecore.codegen.expressions import Expressions, Memory
-from tilecore.codegen.memory_uses import MemoryUses
-from tilecore.codegen.names import Names
+from tilecore.codegen import moves
+from tilecore.codegen.effects import STATEMENT_CALLS, Effects
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import ORDER, SUM, Text, binary, within
-from tilecore.dtypes import FACTS
+from tilecore.codegen.syntax import Memory, alignment_beyond
+from tilecore.codegen.text import SUM, Text
 from tilecore.errors import TilecoreError
 from tilecore.ir.build import constant, dtype_of, is_nothing, op_name
 from tilecore.ir.nodes import (
@@ -42,221 +37,213 @@ from tilecore.ir.spans import location_of_span
 
 UNROLL_FACTOR = "unroll_factor"  # annotation of a loop: T.unroll(unroll_factor=)
 _OWN = ("local", "reduce.")  # memory of a thread; partial results of reductions on targets without threads
-_UPDATES = {"Add": "+=", "Sub": "-=", "Mul": "*="}
+_UPDATES = {"Add": "+", "Sub": "-", "Mul": "*"}
+# class of a node -> the method that emits it
+_METHODS: dict[type, str] = {
+    SeqStmt: "emit_sequence",
+    AttrStmt: "emit_attribute",
+    For: "emit_for",
+    While: "emit_while",
+    IfThenElse: "emit_if",
+    Break: "emit_break",
+    Continue: "emit_continue",
+    Bind: "emit_binding",
+    AllocBuffer: "emit_allocation",
+    DeclBuffer: "emit_view",
+    BufferStore: "emit_store",
+    Evaluate: "emit_evaluate",
+}
 
 
-class Statements:
-    """Emits statements of one kernel into ``lines``. ``offsets``: where shared buffers lie in the arena, by name."""
-
-    def __init__(self, dialect: Dialect, names: Names, offsets: Mapping[str, int], uses: MemoryUses) -> None:
-        self.dialect = dialect
-        self.names = names
-        self.offsets = offsets
-        self.uses = uses
-        self.bounds = Bounds()
-        self.expressions = Expressions(dialect, self.bounds)
-        self.lines: list[str] = []
-        self.depth = 1
-        self.assertions: list[str] = []
-        self.move_hint = ""  # of the statement around (moves.py)
-        self._place: tuple[str, int] | None = None  # the user's line of the statement that is being emitted
-        self._noted: tuple[str, int] | None = None
-
-    # -- text ---------------------------------------------------------------------------------------------------
-
-    def line(self, text: str) -> None:
-        """One line of source, with the user's line behind it when that is another than before."""
-        note = ""
-        if self._place is not None and self._place != self._noted:
-            note = f"  // {self._place[0]}:{self._place[1]}"
-            self._noted = self._place
-        self.lines.append(f"{'  ' * self.depth}{text}{note}")
-
-    def value(self, node: Any) -> Text:
-        return self.expressions.value(node)
+class Statements(Effects):
+    """Emits statements of one kernel into ``lines``."""
 
     def emit(self, node: Stmt) -> None:
-        """Emit one statement. Errors name the user's line."""
-        handler = _HANDLERS.get(type(node))
-        if handler is None:
+        """Emit one statement. Raises UnsupportedError for what has no form; errors name the user's line."""
+        method = _METHODS.get(type(node))
+        if method is None:
             refuse(node, self.dialect.kind)
         place = location_of_span(getattr(node, "span", None))
         if place is not None:
             self._place = (os.path.basename(place.file), place.line)
         try:
-            handler(self, node)
+            getattr(self, method)(node)
         except TilecoreError as error:
             error.at(place)
             raise
 
-    def block(self, head: str, body: Stmt, tail: str = "}") -> None:
-        """``head { body }``."""
-        self.line(f"{head} {{")
+    # -- control flow -------------------------------------------------------------------------------------------
+
+    def block(self, head: str, body: Stmt, tail: str | None = None) -> None:
+        """A head, and ``body`` in a block. tail: the line behind it, the end of a block where it is None."""
+        self.line(f"{head}{self.block_start}")
+        self._indented(body)
+        self._plain_line(self.block_end if tail is None else tail)
+
+    def _indented(self, body: Stmt) -> None:
         self.depth += 1
         self.emit(body)
         self.depth -= 1
-        self.lines.append(f"{'  ' * self.depth}{tail}")
 
-    # -- control flow -------------------------------------------------------------------------------------------
+    def _plain_line(self, text: str) -> None:
+        """A line without a note of the user's line."""
+        self.lines.append(f"{'  ' * self.depth}{text}")
 
-    def _seq(self, node: SeqStmt) -> None:
+    def emit_sequence(self, node: SeqStmt) -> None:
         for part in node.seq:
             self.emit(part)
 
-    def _attr(self, node: AttrStmt) -> None:
+    def emit_attribute(self, node: AttrStmt) -> None:
+        """The body, with what the attribute says of moves or of a variable's range; others mean nothing here."""
         if str(node.attr_key) == moves.HINT:
-            moves.with_hint(self, node)
+            before, self.move_hint = self.move_hint, str(node.value.value)
+            if self.move_hint not in moves.HINTS:
+                hint = "one of " + ", ".join(moves.HINTS)
+                refuse(node, self.dialect.kind, hint, f"the hint {self.move_hint!r} for moves")
+            self.emit(node.body)
+            self.move_hint = before
             return
-        handler = known_range(node)
-        if handler is not None:
-            var, domain = handler
+        known = known_range(node)
+        if known is not None:
+            var, domain = known
             self.bounds.bind_range(var, domain.min, domain.extent)
         self.emit(node.body)
 
-    def _for(self, node: For) -> None:
+    def emit_for(self, node: For) -> None:
+        """A loop that counts up by one. Raises UnsupportedError for loops that are not serial or unrolled."""
         if node.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
             refuse(node, self.dialect.kind, what=f"a loop of kind {ForKind(node.kind).name}")
-        var, kind = node.loop_var, self.expressions.type_of(dtype_of(node.loop_var), node)
+        var, dtype = node.loop_var, dtype_of(node.loop_var)
+        self.type_of(dtype, node)
         first, extent = self.value(node.min), self.value(node.extent)
-        stop = extent if constant(node.min) == 0 else binary("+", SUM, first, extent)
+        stop = extent if constant(node.min) == 0 else self.binary("+", SUM, first, extent)
         known_first, known_extent = constant(node.min), constant(node.extent)
         if known_first is not None and known_extent is not None:
             stop = Text(str(known_first + known_extent))
         elif not self.bounds.is_place(node.min) or not self.bounds.is_place(node.extent):
             name = self.names.take(f"{var.name}_end")  # evaluated once
-            self.line(f"const {kind} {name} = {stop};")
+            self.line(self.constant(dtype, name, stop))
             stop = Text(name)
         name = self.names.take(str(var.name))
-        self.expressions.variables[var] = Text(name)
+        self.variables[var] = Text(name)
         self.bounds.bind_range(var, node.min, node.extent)
-        if node.kind == ForKind.UNROLLED and self.dialect.unroll:
-            factor = f" {int(node.annotations[UNROLL_FACTOR])}" if UNROLL_FACTOR in node.annotations else ""
-            self.lines.append(f"{'  ' * self.depth}{self.dialect.unroll}{factor}")
-        self.block(f"for ({kind} {name} = {first}; {name} < {within(stop, ORDER, right=True)}; ++{name})", node.body)
+        if node.kind == ForKind.UNROLLED:
+            line = self.unroll_line(int(node.annotations.get(UNROLL_FACTOR, 0)))
+            if line:
+                self._plain_line(line)
+        self.block(self.for_head(dtype, name, first, stop), node.body)
         self.names.release(name)
 
-    def _while(self, node: While) -> None:
-        self.block(f"while ({self.value(node.condition)})", node.body)
+    def emit_while(self, node: While) -> None:
+        self.block(self.while_head(self.value(node.condition)), node.body)
 
-    def _if(self, node: IfThenElse) -> None:
-        head = f"if ({self.value(node.condition)})"
-        while node.else_case is not None:
-            inner = node.else_case
-            chained = isinstance(inner, IfThenElse)
-            self.block(head, node.then_case, tail="}" if not chained else "")
-            if not chained:
-                self.lines[-1] += " else {"
-                self.depth += 1
-                self.emit(inner)
-                self.depth -= 1
-                self.lines.append(f"{'  ' * self.depth}}}")
-                return
-            self.lines.pop()
-            head = f"}} else if ({self.value(inner.condition)})"
-            node = inner
-        self.block(head, node.then_case)
+    def emit_if(self, node: IfThenElse) -> None:
+        """A branch; one that is all of another's other block goes on in its chain."""
+        head = self.if_head(self.value(node.condition))
+        while True:
+            self.line(f"{head}{self.block_start}")
+            self._indented(node.then_case)
+            other = node.else_case
+            if other is None:
+                break
+            head = self.else_if_head(self.value(other.condition)) if isinstance(other, IfThenElse) else ""
+            if not head:
+                self._plain_line(self.otherwise)
+                self._indented(other)
+                break
+            node = other
+        self._plain_line(self.block_end)
 
-    def _break(self, node: Break) -> None:
-        self.line("break;")
+    def emit_break(self, node: Break) -> None:
+        self.line(self.break_statement())
 
-    def _continue(self, node: Continue) -> None:
-        self.line("continue;")
+    def emit_continue(self, node: Continue) -> None:
+        self.line(self.continue_statement())
 
     # -- memory -------------------------------------------------------------------------------------------------
 
-    def _bind(self, node: Bind) -> None:
+    def emit_binding(self, node: Bind) -> None:
+        """A variable that keeps its value."""
         dtype = dtype_of(node.value)
-        kind = self.expressions.type_of(dtype, node)
+        self.type_of(dtype, node)
         value = self.value(node.value)
         name = self.names.take(str(node.var.name))
-        self.line(f"const {kind} {name} = {value};")
-        self.expressions.variables[node.var] = Text(name)
+        self.line(self.constant(dtype, name, value))
+        self.variables[node.var] = Text(name)
         self.bounds.bind_value(node.var, node.value)
 
-    def _alloc(self, node: AllocBuffer) -> None:
+    def emit_allocation(self, node: AllocBuffer) -> None:
+        """A buffer of the block or of the thread. Raises UnsupportedError for other scopes and for sizes that are not
+        constant."""
         buffer = node.buffer
         dtype, scope = dtype_of(buffer), str(buffer.scope())
         if scope in self.dialect.scopes:
             self.dialect.scopes[scope](self, node)
             return
-        kind = self.expressions.type_of(dtype, node)
+        self.type_of(dtype, node)
         name = self.names.take(str(buffer.name))
+        count = constant(buffer.shape[0]) if len(buffer.shape) == 1 else None
         if scope.startswith("shared"):
-            self.expressions.memory[buffer] = Memory(name, dtype)
+            memory = self.memory[buffer] = Memory(name, dtype, scope=scope)
             offset = self.offsets.get(str(buffer.name))
             if offset is None:
                 refuse(node, self.dialect.kind, what=f"shared buffer {buffer.name} without a place in the arena")
-            pointer = self.dialect.pointer(self.dialect.aliased(kind), scope)
-            self.line(f"{pointer} {name} = ({pointer})({self.dialect.arena_name} + {offset});")
+            line = self.shared_array(memory, count, offset)
+            if line:
+                self.line(line)
             return
         if not scope.startswith(_OWN):
             refuse(node, self.dialect.kind, what=f"memory of scope {scope!r}")
-        sizes = [constant(size) for size in buffer.shape]
-        if len(sizes) != 1 or sizes[0] is None:
+        if count is None:
             refuse(node, self.dialect.kind, what=f"{buffer.name}, of a size that is no constant,")
-        scalar = sizes[0] == 1 and not self.uses.is_viewed(buffer)
-        self.expressions.memory[buffer] = Memory(name, dtype, scalar)
-        align = self.uses.alignment(buffer)
-        own = (FACTS[dtype].bits + 7) // 8
-        prefix = f"alignas({align}) " if align > own else ""
-        self.line(f"{prefix}{kind} {name};" if scalar else f"{prefix}{kind} {name}[{sizes[0]}];")
+        scalar = count == 1 and not self.uses.is_viewed(buffer)
+        self.memory[buffer] = Memory(name, dtype, scalar, scope)
+        align = alignment_beyond(dtype, self.uses.alignment(buffer))
+        self.line(self.variable(dtype, name, align) if scalar else self.local_array(dtype, name, count, align))
 
-    def _view(self, node: DeclBuffer) -> None:
+    def emit_view(self, node: DeclBuffer) -> None:
         """Another element type of a buffer's memory."""
         if str(node.buffer.scope()) in self.dialect.scopes:
             self.dialect.scopes[str(node.buffer.scope())](self, node)
             return
-        source = self.expressions.memory[node.data.args[0]]
+        source = replace(self.memory[node.data.args[0]], scope=str(node.data.args[0].scope()) or "global")
         dtype = dtype_of(node.buffer)
-        kind = self.expressions.type_of(dtype, node)
+        self.type_of(dtype, node)
         name = self.names.take(str(node.buffer.name))
-        scope = str(node.data.args[0].scope())
-        pointer = self.dialect.pointer(self.dialect.aliased(kind), scope, self.uses.is_read_only(node.buffer))
-        self.line(f"{pointer} {name} = ({pointer}){source.name};")
-        self.expressions.memory[node.buffer] = Memory(name, dtype)
+        memory = Memory(name, dtype, scope=source.scope)
+        self.line(self.view(memory, source, self.uses.is_read_only(node.buffer)))
+        self.memory[node.buffer] = memory
 
-    def _store(self, node: BufferStore) -> None:
+    def emit_store(self, node: BufferStore) -> None:
+        """One element that is written, or a move of several."""
         (index,) = node.indices
         if isinstance(index, Ramp):
-            moves.vector(self, node, index)
+            self.vector_move(node, index)
             return
-        if moves.is_hinted(self, node):
-            moves.move(self, node, index, (FACTS[dtype_of(node.buffer)].bits + 7) // 8)
+        if self.is_hinted(node):
+            self.emit_move(node, index, 1)
             return
-        target = self.expressions.element(node.buffer, index)
+        memory, target = self.memory[node.buffer], self.element(node.buffer, index)
         dtype = dtype_of(node.buffer)
-        update = _UPDATES.get(type(node.value).__name__)
-        if update is not None and dtype in ("float32", "float64", "uint32", "uint64"):
+        symbol = _UPDATES.get(type(node.value).__name__)
+        if symbol is not None and dtype in ("float32", "float64", "uint32", "uint64"):
             old = node.value.a
             if isinstance(old, TensorLoad) and self.value(old) == target:
-                self.line(f"{target} {update} {self.value(node.value.b)};")
+                self.line(self.updated(memory, target, symbol, self.value(node.value.b)))
                 return
-        self.line(f"{target} = {self.value(node.value)};")
+        self.line(self.assigned(memory, target, self.value(node.value)))
 
     # -- calls --------------------------------------------------------------------------------------------------
 
-    def _evaluate(self, node: Evaluate) -> None:
+    def emit_evaluate(self, node: Evaluate) -> None:
+        """A call that stands alone: by the dialect's own function, else by the method of its name, else its value."""
         if is_nothing(node) or isinstance(node.value, IntImm):
             return
         name = op_name(node.value)
-        handler = self.dialect.statements.get(name) or effects.STATEMENTS.get(name)
-        if handler is not None:
-            handler(self, node)
+        own, method = self.dialect.statements.get(name), STATEMENT_CALLS.get(name)
+        if own is not None:
+            own(self, node)
+        elif method is not None:
+            getattr(self, method)(node)
         elif isinstance(node.value, Call):
-            self.line(f"{self.value(node.value)};")
-
-
-_HANDLERS: dict[type, Callable[[Statements, Any], None]] = {
-    SeqStmt: Statements._seq,
-    AttrStmt: Statements._attr,
-    For: Statements._for,
-    While: Statements._while,
-    IfThenElse: Statements._if,
-    Break: Statements._break,
-    Continue: Statements._continue,
-    Bind: Statements._bind,
-    AllocBuffer: Statements._alloc,
-    DeclBuffer: Statements._view,
-    BufferStore: Statements._store,
-    Evaluate: Statements._evaluate,
-}
+            self.call_line(self.value(node.value))

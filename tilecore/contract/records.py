@@ -115,14 +115,27 @@ class Codegen:
 
     function: name of the TVM global function (``target.build.tilecore_<kind>``): called with the lowered IRModule and
     the target's canonical text, it returns the source text of the whole module; or a dict of two texts, "source" and
-    "entries": JSON ``{symbol: {"shared_bytes": int, "attributes": {...}}}`` for the artifact's entries.
+    "entries": JSON ``{symbol: {"shared_bytes": int, "attributes": {...}, "symbol": ...}}`` for the artifact's entries;
+    "symbol" is the entry's name in the source where it is another.
     register: registers that function; called once, before its first use (it may import TVM).
-    emits: format of the source: "llvm", "c", ... ; the extension of dumped files.
+    emits: format of the source: "llvm", "c", ... ; the extension of dumped files. A dict may have a third text,
+    "format", for source of another one.
+    takes_request: the function has a third parameter, a :class:`CodegenRequest`.
     """
 
     function: str
     emits: str
     register: Callable[[], None]
+    takes_request: bool = False
+
+
+@dataclass(frozen=True)
+class CodegenRequest:
+    """What the source is for. adapter: the execution backend that will load what is built of it, by its name, such as
+    "simulated"; a part of every cache key, so that the source may depend on it."""
+
+    target: Target
+    adapter: str = ""
 
 
 @dataclass(frozen=True)

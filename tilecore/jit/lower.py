@@ -40,8 +40,8 @@ def lower(
     request = make_request(target=target, target_host=target_host)
     func = _only_function(func_or_mod)
     module, _ = compiler.lower(func, request.backend, request.target, request.options)
-    source, _ = compiler.emit(module, request.backend, request.target)
-    return CompiledArtifact(module, list(params_of(compiler.params_of(func))), source)
+    emitted = compiler.emit(module, request.backend, request.target, request.adapter)
+    return CompiledArtifact(module, list(params_of(compiler.params_of(func))), emitted.source)
 
 
 def _only_function(func_or_mod: Any) -> Any:

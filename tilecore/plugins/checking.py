@@ -128,7 +128,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "known_failures": takes(1),
     },
     Lowering: {"family": FAMILY, "stand_in": takes(1), "edits": SEQUENCE, "implementations": SEQUENCE},
-    Codegen: {"function": TEXT, "emits": TEXT, "register": takes(0)},
+    Codegen: {"function": TEXT, "emits": TEXT, "takes_request": FLAG, "register": takes(0)},
     Toolchain: {
         "find": takes(0),
         "build": takes(1),

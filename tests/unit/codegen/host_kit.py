@@ -46,6 +46,7 @@ HOST = Dialect(
     arena=lambda size: "unsigned char* shared = tc_arena;",
     block_index=("tc_block[0]", "tc_block[1]", "tc_block[2]"),
     thread_index=("tc_thread[0]", "tc_thread[1]", "tc_thread[2]"),
+    calls_narrow_abs=True,
 )
 
 BX, BY, BZ = (Var(n, "int32") for n in ("bx", "by", "bz"))

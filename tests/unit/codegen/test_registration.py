@@ -3,7 +3,9 @@
 import pytest
 
 from tilecore.codegen.registration import call_codegen, register_codegen
+from tilecore.contract.records import CodegenRequest
 from tilecore.errors import Location, UnsupportedError
+from tilecore.target import Target
 
 
 def test_errors_keep_type_place_and_hint():
@@ -34,3 +36,9 @@ def test_an_old_error_is_not_raised_for_a_new_one():
 def test_what_is_built_comes_back():
     register_codegen("target.build.tilecore_test_builds", lambda module, target: f"{target}: {module}")
     assert str(call_codegen("target.build.tilecore_test_builds", 3, "x -y=1")) == "x -y=1: 3"
+
+
+def test_the_execution_backend_is_a_third_argument():
+    register_codegen("target.build.tilecore_test_asks", lambda module, target, request: f"for {request.adapter}")
+    request = CodegenRequest(Target("x"), "simulated")
+    assert str(call_codegen("target.build.tilecore_test_asks", 1, "x", request)) == "for simulated"

@@ -71,6 +71,7 @@ def dialect(has_double: bool) -> Dialect:
         forms=replace(C, suffixes={"uint32": "u", "int64": "l", "uint64": "ul"}, printed=printed),
         spaces={"global": "global", "shared": "local"},
         aliased=lambda kind: f"tc_any_{kind}" if kind in NAMES[2:] else kind,
+        calls_narrow_abs=True,  # NVIDIA's compiler computes some of them wrong where it finds them in a choice
     )
 
 

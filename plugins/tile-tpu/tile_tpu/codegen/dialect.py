@@ -57,4 +57,5 @@ def dialect(chip: Chip) -> Dialect:
         reserved=frozenset(_RESERVED) | {name for pair in _MATH.values() for name in pair},
         forms=C,
         scopes={LOCAL: local_memory.allocate},
+        calls_narrow_abs=True,  # the header's function reads its operand once, a choice three times
     )

@@ -16,6 +16,7 @@ from tile_tpu.ir.views import as_view
 from tilecore.codegen.expressions import Memory
 from tilecore.codegen.memory_uses import MemoryUses
 from tilecore.codegen.names import Names
+from tilecore.codegen.source_emitter import reserved_names
 from tilecore.codegen.text import Text
 from tilecore.errors import LoweringError
 from tilecore.ir.build import dtype_of, op_name
@@ -71,7 +72,7 @@ class _Kernel:
         self.symbol, self.func = symbol, func
         self.record = f"{symbol.removesuffix('_kernel')}_args"
         own = dialect(chip)
-        names = Names(own.reserved | {symbol, self.record})
+        names = Names(reserved_names(func, own) | {symbol, self.record})
         places = {str(k): int(v) for k, v in (func.attrs.get("tpu.local") or {}).items()}
         self.emit = ControlCode(own, names, places, MemoryUses(func.body), chip)
         self.fields: list[tuple[str, str]] = []  # C type, name

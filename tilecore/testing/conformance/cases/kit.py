@@ -159,8 +159,7 @@ def _compile(func: Any, target: str) -> None:
     backend, resolved = manager.resolve(target)
     options = CompileOptions((), {}, (), False)
     module, _ = lower(func.ir, backend, resolved, options)
-    source, _ = emit(module, backend, resolved)
-    assert source.strip(), "there is no source"
+    assert emit(module, backend, resolved).source.strip(), "there is no source"
 
 
 def compiled(func: Any, target: str, **options: Any) -> Any:

@@ -16,8 +16,7 @@ LEVEL = 1
 def source_of(func, target):
     backend, resolved = manager.resolve(str(target))
     module, _ = lower(func.ir, backend, resolved, CompileOptions())
-    source, _ = emit(module, backend, resolved)
-    return source
+    return emit(module, backend, resolved).source
 
 
 def doubled(n=100):

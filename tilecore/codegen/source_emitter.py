@@ -1,0 +1,144 @@
+"""The emitter of whole kernels: a backend whose language is not of C's family derives its own from SourceEmitter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilecore.codegen.dialect import Dialect, KernelHead
+from tilecore.codegen.memory_uses import MemoryUses
+from tilecore.codegen.names import Names, words_of
+from tilecore.codegen.statements import Statements
+from tilecore.codegen.syntax import Memory, Parameter
+from tilecore.codegen.text import Text
+from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.nodes import Call, PrimFunc, Var, is_buffer_var
+from tilecore.ir.visit import collect, variables
+
+_EXTERN = ("call_extern", "call_pure_extern")
+
+
+@dataclass(frozen=True)
+class EmittedKernel:
+    """What the artifact's entry needs to know: bytes of shared memory, the texts of assertions, launch attributes."""
+
+    shared_bytes: int = 0
+    assertions: tuple[str, ...] = ()
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+
+class SourceEmitter(Statements):
+    """Emits one kernel. Every method may be overridden; docs/hooks/codegen.md lists them.
+
+    - Methods of Syntax take emitted text and return text: how the language writes it.
+    - Methods ``..._value`` take an expression of thread IR and return text.
+    - Methods ``emit_...`` take a statement of thread IR and append lines.
+
+    :meth:`for_kernel` makes one; ``symbol`` is the kernel's name in the source.
+    """
+
+    def __init__(self, dialect: Dialect, names: Names, offsets: Mapping[str, int], uses: MemoryUses) -> None:
+        super().__init__(dialect, names, offsets, uses)
+        self.symbol = ""
+        self.parameters: list[Parameter] = []
+
+    @classmethod
+    def for_kernel(
+        cls, symbol: str, func: PrimFunc, dialect: Dialect, taken: frozenset[str] = frozenset()
+    ) -> SourceEmitter:
+        """The emitter of ``func``. symbol: its name in the source. taken: names that the module's other
+        kernels have declared."""
+        offsets = {str(name): int(offset) for name, offset in (func.attrs.get("simt.shared") or {}).items()}
+        names = Names(cls.reserved_names(func, dialect) | taken | {symbol})
+        emitter = cls(dialect, names, offsets, MemoryUses(func.body, read_only_parameters(func)))
+        emitter.symbol = symbol
+        return emitter
+
+    @classmethod
+    def reserved_names(cls, func: PrimFunc, dialect: Dialect) -> frozenset[str]:
+        """Names that no variable, parameter or buffer of ``func`` may have."""
+        return reserved_names(func, dialect)
+
+    def kernel(self, func: PrimFunc) -> tuple[str, EmittedKernel]:
+        """The text of the whole kernel, and what its entry needs to know. Raises UnsupportedError, at the user's line,
+        for what has no form."""
+        self.take_parameters(func)
+        shared_bytes = int(func.attrs.get("simt.shared_bytes") or 0)
+        threads = _three(func.attrs["tile.threads"])
+        self.emit_indices(func, threads)
+        arena = self.shared_arena(shared_bytes) if shared_bytes else ""
+        if arena:
+            self.line(arena)
+        self.emit(func.body)
+        attributes: dict[str, Any] = json.loads(str(func.attrs.get("simt.launch") or "{}"))
+        cluster = _three(func.attrs.get("simt.cluster") or (1, 1, 1))
+        min_blocks = int(func.attrs.get("simt.min_blocks") or 0)
+        types = [(self.parameter_type(parameter), parameter.name) for parameter in self.parameters]
+        head = self.kernel_head(KernelHead(self.symbol, types, threads, min_blocks, cluster, dict(attributes)))
+        if cluster != (1, 1, 1):
+            attributes["cluster"] = list(cluster)
+        if min_blocks:
+            attributes["min_blocks"] = min_blocks
+        text = "\n".join([*self.declarations.values(), f"{head}{self.block_start}", *self.lines, self.block_end])
+        return text, EmittedKernel(shared_bytes, tuple(self.assertions), attributes)
+
+    def take_parameters(self, func: PrimFunc) -> None:
+        """Gives every parameter its name, and notes what stands for it."""
+        read_only = set(read_only_parameters(func))
+        may_alias = {str(name) for name in func.attrs.get("simt.may_alias") or ()}
+        for param in func.params:
+            name, dtype = self.names.take(str(param.name)), dtype_of(param)
+            self.type_of(dtype, param)
+            if not is_buffer_var(param):
+                parameter = Parameter(name, dtype, is_buffer=False)
+                self.variables[param] = self.parameter_value(parameter)
+            else:
+                scope = str(param.scope()) or "global"
+                aliased = str(param.name) in may_alias
+                parameter = Parameter(name, dtype, True, param in read_only, aliased, scope)
+                self.memory[param] = Memory(name, dtype, scope=scope)
+            self.parameters.append(parameter)
+
+    def emit_indices(self, func: PrimFunc, threads: tuple[int, int, int]) -> None:
+        """The indices of the block and of the thread, of which only those that are used are read."""
+        used = variables(func.body)
+        for param in func.params:
+            for var in variables(list(param.shape)) if is_buffer_var(param) else ():
+                self.bounds.bind_size(var)
+        blocks = zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], self.dialect.block_index, strict=True)
+        inside = zip(func.attrs["tile.thread_vars"], threads, self.dialect.thread_index, strict=True)
+        for group in (blocks, inside):
+            names = []
+            for var, extent, text in group:
+                self.bounds.bind_range(var, 0, extent)
+                if var in used:
+                    name = self.names.take(str(var.name))
+                    self.variables[var] = Text(name)
+                    names.append((name, text))
+            if names:
+                self.line(self.indices(names))
+
+
+def reserved_names(func: PrimFunc, dialect: Dialect) -> frozenset[str]:
+    """The words of the dialect and what its tables name, the functions of the user's source that ``func`` calls, and
+    the parameters that its launcher adds: records of ``simt.launch`` name them as their "parameter"."""
+    texts = [*dialect.types.values(), *dialect.spaces.values(), *dialect.block_index, *dialect.thread_index]
+    texts += [name for names in dialect.math.values() for name in names]
+    texts += [str(call.args[0].value) for call in collect(func.body, Call) if op_name(call) in _EXTERN]
+    for records in json.loads(str(func.attrs.get("simt.launch") or "{}")).values():
+        for record in records if isinstance(records, list) else ():
+            texts += [str(record["parameter"])] if isinstance(record, dict) and "parameter" in record else []
+    return dialect.reserved | {dialect.arena_name} | words_of(texts)
+
+
+def read_only_parameters(func: PrimFunc) -> list[Var]:
+    """The buffers among a kernel's parameters that it only reads."""
+    access = func.attrs.get("simt.access") or {}
+    return [param for param in func.params if is_buffer_var(param) and str(access.get(str(param.name), "rw")) == "r"]
+
+
+def _three(sizes: Any) -> tuple[int, int, int]:
+    x, y, z = (constant(size) if not isinstance(size, int) else size for size in sizes)
+    return int(x or 0), int(y or 0), int(z or 0)
