@@ -261,8 +261,9 @@ _COMMANDS = (
         "passes",
         "list the passes that a kernel goes through on a target, in order\n\n"
         "Each with the package that it comes from and what it does; extension points, where backends insert passes,\n"
-        "stand in brackets. With --dump, a kernel of a file is compiled, and its IR before the first and after every\n"
-        "pass is written to a folder of its name in FOLDER.",
+        "stand in brackets. The options of the target follow: the keys of pass_configs that are read for it. With\n"
+        "--dump, a kernel of a file is compiled, and its IR before the first and after every pass is written to a\n"
+        "folder of its name in FOLDER.",
         "  tilecore passes --target cpu\n  tilecore passes --target acme --dump ir/ kernel.py:softmax --set rows=64",
         (_passes, _json),
     ),

@@ -16,6 +16,7 @@ from tilecore.errors import TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
+from tilecore.plugins.pass_options import warn_of_ignored
 from tilecore.target import Target
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def lower(
 
     capabilities = backend.target.capabilities(target)
     implementations = implementations_of(backend)
-    env = PassEnv(target, capabilities, implementations, pass_configs_of(func, options), refusals=refusals)
+    configs = pass_configs_of(func, options)
+    warn_of_ignored(configs, backend.target)
+    env = PassEnv(target, capabilities, implementations, configs, refusals=refusals)
     with held_back():
         module = run_passes(func, backend, env)
     if not isinstance(module, IRModule):

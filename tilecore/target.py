@@ -1,7 +1,6 @@
 """Targets: a kind, such as ``cpu``, and attributes, such as ``arch=...``.
 
-tilecore has its own target because TVM's knows only kinds that are registered in C++; a TVM target appears
-only where stock passes run (``Lowering.stand_in``).
+tilecore has its own target because TVM's knows only kinds that are registered in C++.
 """
 
 from __future__ import annotations

@@ -10,9 +10,10 @@ from tilecore.errors import TargetError
 
 
 class PassConfigKey(str, Enum):
-    """Keys of ``pass_configs``. A key that a target has no use for is accepted and has no effect there.
+    """Names for keys of ``pass_configs``: TileLang's, and those of installed backends' options.
 
-    docs/language.md says which targets use which.
+    Who reads a key declares it as a :class:`tilecore.contract.records.PassOption`; ``tilecore passes --target TARGET``
+    lists the options of a target. A key here that a target does not read is ignored there, with a warning.
     """
 
     TL_SIMPLIFY = "tl.Simplify"
@@ -69,57 +70,80 @@ class PassConfigKey(str, Enum):
         return str(self.value)
 
 
-# Of TileLang's own passes; there is nothing here that they could set.
-_WITHOUT_EFFECT = frozenset(
-    f"tl.{name}"
-    for name in (
-        "disable_prelower_semantic_check enable_auto_schedule enable_auto_warp_specialization layout_cost_model "
-        "enable_reducer_plan_verbose enable_fp32x2_reduction disable_loop_unswitching ast_print_enable "
-        "loop_unswitching_allow_non_trivial_else if_stmt_binding_inline_replayable_binds "
-        "disable_out_of_bound_warning pass_profile_threshold_ms"
-    ).split()
-)
+# Keys that TileLang's and TVM's programs set, with what each does there: for the warning where nobody reads the key.
+KNOWN_ELSEWHERE: Mapping[str, str] = {
+    "tl.Simplify": "sets how TileLang's pass Simplify works",
+    "tl.ast_print_enable": "prints the syntax trees of passes",
+    "tl.config_index_bitwidth": "sets the width of index expressions in bits",
+    "tl.debug_merge_shared_memory_allocations": "prints how shared memory is merged",
+    "tl.device_compile_flags": "gives flags to the device's compiler, as compile_flags does",
+    "tl.disable_bank_aware_allocation": "lets on-chip buffers that work together lie in one bank",
+    "tl.disable_buffer_init_check": "turns the check for uninitialised buffers off",
+    "tl.disable_data_race_check": "turns the check for data races off",
+    "tl.disable_fast_math": "keeps the exact forms of functions",
+    "tl.disable_loop_unswitching": "turns the unswitching of loops off",
+    "tl.disable_out_of_bound_warning": "hides warnings of accesses out of bounds",
+    "tl.disable_prelower_semantic_check": "turns checks before the lowering off",
+    "tl.disable_safe_memory_legalize": "leaves out the bounds checks of accesses",
+    "tl.disable_shared_memory_reuse": "gives each shared buffer memory of its own",
+    "tl.disable_shuffle_elect": "elects a thread by its index instead of by a shuffle",
+    "tl.disable_thread_storage_sync": "inserts no barriers for shared memory",
+    "tl.disable_tma_lower": "copies without the tensor memory accelerator",
+    "tl.disable_vectorize_256": "keeps accesses of 256 bits from being used",
+    "tl.disable_warp_specialized": "turns warp specialization off",
+    "tl.disable_wgmma": "multiplies without warpgroup instructions",
+    "tl.dump_ir_path": "names the folder for the IR of every pass",
+    "tl.emit_line_directives": "writes #line directives into the source",
+    "tl.enable_aggressive_shared_memory_merge": "merges shared buffers more eagerly",
+    "tl.enable_async_copy": "makes copies asynchronous",
+    "tl.enable_auto_schedule": "schedules the kernel automatically",
+    "tl.enable_auto_warp_specialization": "specializes warps automatically",
+    "tl.enable_dump_ir": "writes the IR of every pass to files",
+    "tl.enable_fast_math": "allows quick forms of functions, which round worse",
+    "tl.enable_fp32x2_reduction": "reduces float32 in pairs",
+    "tl.enable_lower_ldgstg": "uses wide loads and stores of global memory",
+    "tl.enable_lower_ldgstg_predicated": "uses wide loads and stores under conditions",
+    "tl.enable_ptxas_verbose_output": "shows what the assembler reports",
+    "tl.enable_reducer_plan_verbose": "prints how reducers are planned",
+    "tl.enable_vectorize_planner_verbose": "prints how loops are vectorized",
+    "tl.force_let_inline": "inlines every binding",
+    "tl.if_stmt_binding_inline_replayable_binds": "inlines bindings of conditions",
+    "tl.layout_cost_model": "chooses the cost model of layouts",
+    "tl.layout_visualization_enable": "draws inferred layouts",
+    "tl.layout_visualization_formats": "sets the formats of drawn layouts",
+    "tl.loop_unswitching_allow_non_trivial_else": "unswitches loops whose else branch has code",
+    "tl.pass_profile": "times the passes",
+    "tl.pass_profile_threshold_ms": "hides passes that take less time",
+    "tl.ptxas_register_usage_level": "sets the assembler's effort to save registers",
+    "tl.reducer_force_baseline": "uses the plain form of reducers",
+    "tl.storage_rewrite_detect_inplace": "lets a buffer take the memory of one that it replaces",
+}
+_TVM_PREFIXES = ("tir.", "tirx.", "s_tir.")
 _OLD_NAMES = {"tl.disable_safe_memory_access": PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS.value}
-_warned: set[str] = set()
+_KEYS = frozenset(key.value for key in PassConfigKey)
 
 
 class PassConfigWarning(UserWarning):
-    """A key of ``pass_configs`` sets nothing here."""
+    """A key of ``pass_configs`` that the target does not read, or a value of another type than the option has."""
 
 
-def checked_pass_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
-    """``pass_configs`` with plain string keys.
+def meaning_elsewhere(name: str) -> str | None:
+    """What a known key does in TileLang or TVM ("" where that is not written down); None for an unknown name."""
+    if name in KNOWN_ELSEWHERE:
+        return KNOWN_ELSEWHERE[name]
+    if name.startswith(_TVM_PREFIXES):
+        return "sets a pass of TVM's"
+    return "" if name in _KEYS else None
 
-    An unknown key is an error that names the nearest. One that sets a pass of TileLang's own is left out, with one
-    warning for each such key in a process.
-    """
-    import difflib
-    import warnings
 
+def plain_pass_configs(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
+    """``pass_configs`` by plain string keys, former names replaced. Raises TargetError for anything but a dict."""
     if configs is not None and not isinstance(configs, Mapping):
         raise TargetError(
             "pass_configs must be a dict", found=repr(configs), expected="{tilecore.PassConfigKey: value}"
         )
-    known = {key.value for key in PassConfigKey}
-    made: dict[str, Any] = {}
-    for key, value in (configs or {}).items():
-        name = str(key.value if isinstance(key, Enum) else key)
-        name = _OLD_NAMES.get(name, name)
-        if name in _WITHOUT_EFFECT:
-            if name not in _warned:
-                _warned.add(name)
-                text = f"the pass configuration {name!r} is for a pass of TileLang's own and has no effect here"
-                warnings.warn(text, PassConfigWarning, stacklevel=3)
-            continue
-        if name not in known and not name.startswith(("tir.", "tirx.", "s_tir.")):
-            close = difflib.get_close_matches(name, known, n=1)
-            raise TargetError(
-                f"unknown pass configuration {name!r}",
-                expected="a tilecore.PassConfigKey",
-                hint=f"did you mean {close[0]!r}?" if close else None,
-            )
-        made[name] = value
-    return made
+    names = {key: str(key.value if isinstance(key, Enum) else key) for key in configs or {}}
+    return {_OLD_NAMES.get(name, name): (configs or {})[key] for key, name in names.items()}
 
 
 def simplify_prim_func(func: Any) -> Any:

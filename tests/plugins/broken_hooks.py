@@ -287,16 +287,6 @@ def resolve(self, target):
 """,
     ),
     BrokenPackage(
-        "nonsense_later_from_stand_in",
-        "stand_in returns the wrong thing when it is called.",
-        step="stand_in",
-        says="Lowering.stand_in returned a wrong value",
-        backend="""\
-def stand_in(self, target):
-    return "c"
-""",
-    ),
-    BrokenPackage(
         "nonsense_later_from_version",
         "version returns the wrong thing when it is called.",
         step="version",
@@ -475,16 +465,6 @@ def resolve(self, target):
 """,
     ),
     BrokenPackage(
-        "raises_later_in_stand_in",
-        "Lowering.stand_in raises when it is called.",
-        step="stand_in",
-        says="Lowering.stand_in raised ZeroDivisionError:",
-        backend="""\
-def stand_in(self, target):
-    return 1 // 0
-""",
-    ),
-    BrokenPackage(
         "raises_later_in_version",
         "Toolchain.version raises when it is called.",
         step="version",
@@ -535,7 +515,7 @@ def tilecore_codegen(self):
         backend="""\
 @hookimpl
 def tilecore_lowering(self):
-    return Lowering("quantum", self.stand_in)
+    return Lowering("quantum")
 """,
     ),
     BrokenPackage(

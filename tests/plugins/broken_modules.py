@@ -227,7 +227,7 @@ class Broken:
 
     @hookimpl
     def tilecore_lowering(self):
-        return Lowering("none", dict)
+        return Lowering("none")
 
     @hookimpl
     def tilecore_codegen(self):

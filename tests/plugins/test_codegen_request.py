@@ -18,7 +18,10 @@ FUNCTION = "target.build.tilecore_null"
 
 @pytest.fixture(autouse=True)
 def no_cached_kernels(monkeypatch, tmp_path):
+    from tilecore.jit.compile import _kernels
+
     monkeypatch.setenv("TILECORE_CACHE_DIR", str(tmp_path))
+    _kernels.clear()
 
 
 class Simulated(null_backend.NullAdapter):

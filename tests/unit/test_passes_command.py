@@ -36,7 +36,7 @@ def test_every_pass_that_runs_is_listed_in_its_order(capsys, tmp_path):
     assert str(folder) in printed.err
     after = [re.fullmatch(r"\d+_after_(\w+)\.py", path.name) for path in sorted((folder / "double").iterdir())]
     ran = [match[1] for match in after if match]
-    listed = [line.split()[0] for line in printed.out.splitlines() if line[:1] not in (" ", "[")]
+    listed = [line.split()[0] for line in printed.out.partition("\n\n")[0].splitlines() if line[:1] not in (" ", "[")]
     assert ran == listed
     assert "flatten_buffers" in ran
 
@@ -48,11 +48,18 @@ def test_extension_points_stand_where_they_are(capsys):
     assert all(len(line) <= 120 for line in printed.out.splitlines())
 
 
+def test_options_of_a_target_follow_its_passes(capsys):
+    _, printed = output(capsys, "--target", "cpu")
+    assert "tl.enable_dump_ir  bool  False      tilecore  write the files" in printed.out.partition("\n\n")[2]
+
+
 @pytest.mark.parametrize("target", manager.kinds())
 def test_every_pass_says_what_it_does(capsys, target):
     code, printed = output(capsys, "--target", target, "--json")
     assert code == 0
     listed = json.loads(printed.out)
+    assert {"tl.enable_dump_ir", "tl.dump_ir_path"} <= {option["name"] for option in listed["options"]}
+    assert all(option["doc"] and option["package"] and option["type"] for option in listed["options"])
     steps = [step for step in listed["steps"] if step["kind"] == "pass"]
     assert len({step["name"] for step in steps}) == len(steps)
     for step in steps:

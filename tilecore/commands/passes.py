@@ -1,14 +1,20 @@
-"""``tilecore passes --target TARGET``: the passes of a target's pipeline in order; with --dump, a kernel after each."""
+"""``tilecore passes --target TARGET``: the passes of a target's pipeline in order, and its options.
+
+With --dump, a kernel's IR after each pass.
+"""
 
 from __future__ import annotations
 
 import sys
 import textwrap
 from argparse import Namespace
+from typing import Any
 
 from tilecore import settings
-from tilecore.commands.text import dump
+from tilecore.commands.text import dump, table
+from tilecore.contract.records import Backend
 from tilecore.errors import ArgumentError
+from tilecore.jit.compile import OPTIONS
 from tilecore.lowering.listing import ListedStep, as_rows, listed_steps
 from tilecore.plugins import manager
 
@@ -16,18 +22,19 @@ WIDTH = 120  # of the list, in characters
 
 
 def run(arguments: Namespace) -> int:
-    """Print the list, or JSON: {"target", "family", "steps": [{"kind", "name", "package", "module", "does"}]}."""
+    """Print the lists, or JSON: {"target", "family", "steps": [{"kind", "name", "package", "module", "does"}],
+    "options": [{"name", "type", "default", "package", "doc"}]}."""
     if bool(arguments.dump) != bool(arguments.kernel):
         raise ArgumentError(
             "--dump and FILE[:NAME] belong together",
             expected="tilecore passes --target TARGET --dump FOLDER FILE[:NAME]",
         )
     backend, target = manager.resolve(arguments.target)
-    steps = listed_steps(backend)
+    steps, options = listed_steps(backend), _options(backend)
     if arguments.json:
-        dump({"target": str(target), "family": backend.lowering.family, "steps": as_rows(steps)})
+        dump({"target": str(target), "family": backend.lowering.family, "steps": as_rows(steps), "options": options})
     else:
-        print("\n".join(_lines(steps)))
+        print("\n".join([*_lines(steps), "", *_option_lines(options)]))
     if arguments.dump:
         _write_ir(arguments)
     return 0
@@ -45,6 +52,27 @@ def _lines(steps: list[ListedStep]) -> list[str]:
         text = textwrap.wrap(step.does, WIDTH - len(margin)) or [""]
         lines += [margin + text[0], *(" " * len(margin) + line for line in text[1:])]
     return lines
+
+
+def _options(backend: Backend) -> list[dict[str, Any]]:
+    """The pass configurations that are read for a target, by tilecore itself and by the backend."""
+    declared = [("tilecore", option) for option in OPTIONS]
+    declared += [(backend.package, option) for option in backend.target.options or ()]
+    return [
+        {
+            "name": option.name,
+            "type": option.value_type.__name__,
+            "default": option.default,
+            "package": package,
+            "doc": option.doc,
+        }
+        for package, option in sorted(declared, key=lambda entry: entry[1].name)
+    ]
+
+
+def _option_lines(options: list[dict[str, Any]]) -> list[str]:
+    rows = [(o["name"], o["type"], str(o["default"]), o["package"], o["doc"]) for o in options]
+    return ["options, for pass_configs:", *table(("KEY", "TYPE", "DEFAULT", "PACKAGE", "MEANING"), rows).splitlines()]
 
 
 def _write_ir(arguments: Namespace) -> None:

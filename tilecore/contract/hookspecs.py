@@ -33,7 +33,7 @@ def tilecore_target() -> TargetSpec:  # type: ignore[empty-body]
 
 @hookspec(firstresult=True)
 def tilecore_lowering() -> Lowering:  # type: ignore[empty-body]
-    """The lowering from tile IR to target IR: family, edits of passes, implementations of tile ops, stand-in target."""
+    """The lowering from tile IR to target IR: family, edits of passes, implementations of tile ops."""
 
 
 @hookspec(firstresult=True)

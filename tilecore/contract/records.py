@@ -65,6 +65,24 @@ class AttributeSpec:
 
 
 @dataclass(frozen=True)
+class PassOption:
+    """One pass configuration, declared by the package whose passes or toolchain read it.
+
+    name: its key in ``pass_configs``. doc: its meaning, one line. default: its value where nobody sets it.
+    value_type: the type of its values.
+    """
+
+    name: str
+    doc: str
+    default: Any = False
+    value_type: type = bool
+
+    def value_in(self, config: Mapping[str, Any]) -> Any:
+        """Its value in a pass configuration, such as ``PassEnv.config`` or ``BuildRequest.config``."""
+        return config.get(self.name, self.default)
+
+
+@dataclass(frozen=True)
 class TargetSpec:
     """Answer of ``tilecore_target``.
 
@@ -77,6 +95,8 @@ class TargetSpec:
     known_failures: function of a Target: the cases of the conformance kit that are known to fail on it, as patterns
     ("test_math.py::*erf*"), each with the reason; a case whose reason begins with "crashes" is not run.
     contract: the version of the contract that the plugin was written for.
+    options: the pass configurations that the passes and the toolchain read; None: not declared, so that known keys are
+    passed on without a check.
     """
 
     kind: str
@@ -91,6 +111,7 @@ class TargetSpec:
     language: Mapping[str, str] = field(default_factory=dict)
     contract: int = CONTRACT_VERSION
     known_failures: Callable[[Target], Mapping[str, str]] = lambda target: {}
+    options: Sequence[PassOption] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,11 +121,11 @@ class Lowering:
     family: the pipeline that it starts from ("loops", "simt"), or "none" for the plugin's own: the extension point
     "all", then "outline_kernels", which splits the function into its kernels unless a pass before it did.
     edits: passes inserted, replaced or removed by name. implementations: the backend's own tile ops.
-    stand_in: the TVM target, as a dict, that stock passes run under.
+    stand_in: deprecated, leave it out: no pass runs under a TVM target.
     """
 
     family: str
-    stand_in: Callable[[Target], dict[str, Any]]
+    stand_in: Callable[[Target], dict[str, Any]] | None = None
     edits: Sequence[PassEdit] = ()
     implementations: Sequence[TileOpImpl] = ()
 

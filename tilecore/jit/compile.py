@@ -18,7 +18,7 @@ from tilecore.cache.source_key import SourceKey
 from tilecore.cache.versions import versions_for_key
 from tilecore.compiler import CompileOptions, build_artifact
 from tilecore.contract.adapter import INTERPRETED, SIMULATED
-from tilecore.contract.records import Backend
+from tilecore.contract.records import Backend, PassOption
 from tilecore.errors import LanguageError, LaunchError, Location, TargetError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.jit.absent import made_here
@@ -28,12 +28,15 @@ from tilecore.jit.kernel import JITKernel
 from tilecore.plugins import manager
 from tilecore.plugins.discovery import HOST_KIND
 from tilecore.plugins.guard import describe
+from tilecore.plugins.pass_options import checked_pass_configs
 from tilecore.plugins.tvm_targets import is_tvm_target, kind_name
 from tilecore.runtime.simulation import simulates, warn_of_simulation
 from tilecore.target import Target
-from tilecore.transform import PassConfigKey, checked_pass_configs
 
 logger = logging.getLogger("tilecore.jit")  # level debug: compiled kernels and cache hits
+DUMP_IR = PassOption("tl.enable_dump_ir", "write the files of every step, as debug_root_path does")
+DUMP_IR_FOLDER = PassOption("tl.dump_ir_path", "the folder that tl.enable_dump_ir writes to", "./dump_ir", str)
+OPTIONS = (DUMP_IR, DUMP_IR_FOLDER)  # the pass configurations that are read here, for every target
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def make_request(
     asked = execution_backend not in (None, "", "auto")
     adapter = choose_adapter(backend, resolved, str(execution_backend) if asked else settings.execution_backend())
     is_verbose = settings.verbose() if verbose is None else bool(verbose)
-    configs = checked_pass_configs(pass_configs)
+    configs = checked_pass_configs(pass_configs, backend, OPTIONS)
     folder = _dump_folder(configs) if debug_root_path is None else str(debug_root_path)
     options = CompileOptions(_positions(out_idx), configs, _flags(compile_flags), is_verbose)
     asked = asked or settings.simulate() or settings.execution_backend() not in ("auto", "")
@@ -107,9 +110,10 @@ def make_request(
 
 
 def _dump_folder(configs: dict[str, Any]) -> str | None:
-    """The folder of TL_ENABLE_DUMP_IR for the files of every step, or None. Removes both keys from ``configs``."""
-    enabled = configs.pop(PassConfigKey.TL_ENABLE_DUMP_IR.value, False)
-    folder = configs.pop(PassConfigKey.TL_DUMP_IR_DIR.value, "./dump_ir")
+    """The folder that DUMP_IR asks for, for the files of every step, or None. Removes both keys from ``configs``."""
+    enabled, folder = DUMP_IR.value_in(configs), DUMP_IR_FOLDER.value_in(configs)
+    for option in OPTIONS:
+        configs.pop(option.name, None)
     return str(folder) if enabled else None
 
 

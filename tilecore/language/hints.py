@@ -13,8 +13,8 @@ from tilecore.language.conversions import convert
 from tilecore.language.copies import emit
 from tilecore.language.layouts import Layout
 from tilecore.language.values import as_expr
+from tilecore.plugins.pass_options import known_pass_configs
 from tilecore.tracing.builder import current
-from tilecore.transform import checked_pass_configs
 
 
 def annotate(key: str, *values: Any, hints: dict[str, Any] | None = None) -> None:
@@ -127,7 +127,7 @@ def annotate_pass_configs(configs: Mapping[Any, Any]) -> None:
     tilecore.jit goes before it. Values: numbers, text, True or False, None, and lists and dicts of them."""
     builder = current("T.annotate_pass_configs")
     try:
-        checked = checked_pass_configs(configs)
+        checked = known_pass_configs(configs)
         json.dumps(checked)
     except TargetError as error:
         raise LanguageError(

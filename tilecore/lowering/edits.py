@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Sequence
 
-from tilecore.contract.origin import Origin
+from tilecore.caller import levels_to_user
+from tilecore.contract.origin import Origin, title
 from tilecore.contract.passes import ExtensionPoint, Pass, PassEdit
 from tilecore.errors import PluginError
 from tilecore.plugins.checking import wrong
 
+# passes that were in a family before, each with the feature that switched it on, and what to do in a backend
+MOVED = {
+    "add_branch_barriers": (
+        "closed_branches",
+        "it is in examples/backends/tile-opencl now: take it into the package and insert it after insert_barriers",
+    )
+}
 IN_ORDER_SINCE = 2  # the contract since which passes inserted after one place run in the order written
 
 
@@ -31,6 +40,15 @@ def edited_with_points(
     for edit in edits:
         pipeline.apply(edit)
     return pipeline.steps
+
+
+def warn_of_moved(steps: Sequence[Pass], features: Collection[str], owner: Origin) -> None:
+    """Warn where a target asks by a feature for a pass that left its family, and has no pass of that name."""
+    names = {step.name for step in steps}
+    for name, (feature, remedy) in MOVED.items():
+        if feature in features and name not in names:
+            text = f"{title(owner)}: its feature {feature!r} asks for the pass {name}, which the family lost; {remedy}"
+            warnings.warn(text, DeprecationWarning, stacklevel=levels_to_user())
 
 
 class _Pipeline:
@@ -71,6 +89,8 @@ class _Pipeline:
             return names.index(edit.at)
         close = difflib.get_close_matches(edit.at, names, 1)
         expected = f"{close[0]!r}, or another of " if close else "one of "
+        if edit.at in MOVED:
+            expected = f"another place ({MOVED[edit.at][1]}): one of "
         message = f"it edits the pipeline at {edit.at!r}, which is not there"
         raise self._wrong(message, repr(edit.at), expected + ", ".join(names))
 

@@ -15,7 +15,7 @@ from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import IRModule
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.verify import Verifier
-from tilecore.lowering.edits import edited
+from tilecore.lowering.edits import edited, warn_of_moved
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
 from tilecore.lowering.normalize.check_index_types import refuse_large_tensors, refuse_wide_integers
 from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
@@ -53,6 +53,7 @@ def passes_of(backend: Backend) -> list[Pass]:
 def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     """Tile IR to target IR, by the backend's edited pipeline. Timings go to ``env.report["passes"]``."""
     steps = passes_of(backend)
+    warn_of_moved(steps, env.capabilities.features, backend)
     family = family_steps(backend.lowering.family)
     before_outline = list(takewhile(lambda step: step.name != "outline_kernels", family))
     verifier = Verifier() if debug.check_enabled() else None

@@ -14,6 +14,7 @@ from tilecore.contract.records import (
     Codegen,
     Installable,
     Lowering,
+    PassOption,
     TargetSpec,
     Toolchain,
 )
@@ -95,6 +96,15 @@ def _is_attribute_spec(value: Any) -> bool:
     )
 
 
+def _are_pass_options(value: Any) -> bool:
+    return value is None or (
+        SEQUENCE.holds(value)
+        and all(isinstance(option, PassOption) and is_text(option.name) and is_text(option.doc) for option in value)
+        and all(isinstance(option.value_type, type) for option in value)
+        and len({option.name for option in value}) == len(value)
+    )
+
+
 def _is_installable(value: Any) -> bool:
     return (
         isinstance(value, Installable)
@@ -126,8 +136,14 @@ RULES: dict[type, dict[str, Rule]] = {
         "torch_device": TEXT,
         "language": mapping('a dict of names to "module:attribute"', _is_identifier, _is_place),
         "known_failures": takes(1),
+        "options": Rule("a list of valid PassOptions with different names, or None", _are_pass_options),
     },
-    Lowering: {"family": FAMILY, "stand_in": takes(1), "edits": SEQUENCE, "implementations": SEQUENCE},
+    Lowering: {
+        "family": FAMILY,
+        "stand_in": Rule("None, as it is not used any more", lambda value: value is None or takes(1).holds(value)),
+        "edits": SEQUENCE,
+        "implementations": SEQUENCE,
+    },
     Codegen: {"function": TEXT, "emits": TEXT, "takes_request": FLAG, "register": takes(0)},
     Toolchain: {
         "find": takes(0),

@@ -66,7 +66,6 @@ _MODULES = """
     lowering.simt.asynchronous lowering.simt.analysis.asynchronous
     lowering.simt.binding lowering.simt.tile_ops.thread_registers
     lowering.simt.choose lowering.simt.choose_tile_ops
-    lowering.simt.close_branches lowering.simt.add_branch_barriers
     lowering.simt.delay_joins lowering.simt.sink_reductions
     lowering.simt.family lowering.simt.pipeline
     lowering.simt.following lowering.simt.analysis.implied_layouts

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tilecore.caller import levels_to_user
 from tilecore.contract.implementation import TileOpImpl
-from tilecore.contract.origin import Origin
+from tilecore.contract.origin import Origin, title
 from tilecore.contract.passes import Pass, PassEdit
 from tilecore.contract.records import Lowering
 from tilecore.ir.names import TILE_OP_NAMES
@@ -43,10 +45,11 @@ REASON = Rule(
 
 
 def guard_lowering(origin: Origin, lowering: Lowering) -> Lowering:
-    stand_in = Rule("the TVM target as a dict", lambda value: isinstance(value, dict) and is_text(value.get("kind")))
+    if lowering.stand_in is not None:
+        text = f"{title(origin)}: Lowering.stand_in has no effect, as no pass runs under a TVM target; leave it out"
+        warnings.warn(text, DeprecationWarning, stacklevel=levels_to_user())
     return replace(
         lowering,
-        stand_in=guarded_by(origin, "Lowering.stand_in", lowering.stand_in, stand_in),
         edits=tuple(_guard_edit(origin, edit) for edit in lowering.edits),
         implementations=tuple(_guard_implementation(origin, impl) for impl in lowering.implementations),
     )

@@ -8,13 +8,14 @@ from typing import Any
 
 from tilecore.compiler import CompileOptions
 from tilecore.errors import PluginError, TilecoreError
+from tilecore.jit.compile import OPTIONS
 from tilecore.plugins.guard import describe
+from tilecore.plugins.pass_options import checked_pass_configs
 from tilecore.target_report.changes import changes_of
 from tilecore.target_report.kernels import Kernel, LeftOut
 from tilecore.target_report.refusals import Outcome, compile_whole
 from tilecore.target_report.remarks import Remark, remarks_of
 from tilecore.target_report.targets import ReportTarget
-from tilecore.transform import checked_pass_configs
 
 OK, SLOW, REFUSED, FAILED, BROKEN = "ok", "slow", "refused", "failed", "broken"
 
@@ -95,7 +96,7 @@ def _verdict(kernel: Kernel, func: Any, target: ReportTarget) -> Verdict:
         errors = () if target.error is None else (target.error,)
         return Verdict(kernel.label, target.text, BROKEN, errors, whole=False)
     backend, resolved = target.backend, target.target
-    options = CompileOptions(pass_configs=checked_pass_configs(kernel.settings.get("pass_configs")))
+    options = CompileOptions(pass_configs=checked_pass_configs(kernel.settings.get("pass_configs"), backend, OPTIONS))
     try:
         outcome = compile_whole(func, backend, resolved, options)
         if not outcome.refusals:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tile_cuda import architectures
 from tile_cuda.devices import first_device, visible_devices
 from tile_cuda.language import NAMES
+from tile_cuda.options import OPTIONS
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
@@ -86,4 +87,5 @@ SPEC = TargetSpec(
     torch_device="cuda",
     language=NAMES,
     contract=2,
+    options=OPTIONS,
 )

@@ -16,12 +16,12 @@ from typing import Any
 from tile_cuda import compile_errors, cubin, nvcc, nvrtc, register_allocation, simulated
 from tile_cuda.architectures import Architecture
 from tile_cuda.headers import INCLUDE, headers
+from tile_cuda.options import FAST_MATH
 from tile_cuda.target import architecture_of
 from tilecore import debug
 from tilecore.contract.records import BuildRequest, Found, Toolchain
 from tilecore.errors import ToolchainError
 from tilecore.target import Target
-from tilecore.transform import PassConfigKey
 
 _EXACT = (("fmad", "false"), ("ftz", "false"), ("prec-div", "true"), ("prec-sqrt", "true"))
 _LEVEL = re.compile(r"-?-O\d")
@@ -109,7 +109,7 @@ def _exact(flags: Sequence[str], is_fast: bool) -> list[str]:
 
 def fast_math(config: Mapping[str, Any]) -> bool:
     """Functions, divisions and square roots by their quick forms, numbers below the normal range as 0?"""
-    return bool(config.get(str(PassConfigKey.TL_ENABLE_FAST_MATH)))
+    return bool(FAST_MATH.value_in(config))
 
 
 def find() -> Sequence[Found]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from tile_tpu.chips import CHIPS, DEFAULT, chip_of, find_chip
+from tile_tpu.options import OPTIONS
 from tilecore.contract.records import AttributeSpec, Capabilities, Presence, TargetSpec
 from tilecore.dtypes import FACTS
 from tilecore.errors import TargetError
@@ -73,4 +74,5 @@ SPEC = TargetSpec(
     device=DLPACK_EXTENSION,
     torch_device="tpu",
     contract=2,
+    options=OPTIONS,
 )

@@ -33,7 +33,6 @@ def steps(kind):
     yield "capabilities", lambda: backend.target.capabilities(target)
     yield "known_failures", lambda: backend.target.known_failures(target)
     yield "lowering", lambda: backend.lowering
-    yield "stand_in", lambda: backend.lowering.stand_in(target)
     yield "register", backend.codegen.register
     yield "find", backend.toolchain.find
     yield "build", lambda: backend.toolchain.build(BuildRequest("k", "source", ("k",), target))

@@ -18,7 +18,7 @@ from tilecore.errors import ArgumentError, LanguageError, TargetError
 from tilecore.jit.compile import ir_of
 from tilecore.jit.kernel import JITKernel
 from tilecore.plugins import manager
-from tilecore.transform import checked_pass_configs
+from tilecore.transform import plain_pass_configs
 
 FAST = tilecore.PassConfigKey.TL_ENABLE_FAST_MATH
 
@@ -310,7 +310,7 @@ def test_the_environment_names_the_target_of_kernels_that_name_none(monkeypatch)
 def test_pass_configs_are_checked():
     with pytest.raises(TargetError, match=r"unknown pass configuration 'tl.enable_fastmath'") as caught:
         tilecore.jit(three.func, target="cpu", pass_configs={"tl.enable_fastmath": True})(8)
-    assert caught.value.hint == "did you mean 'tl.enable_fast_math'?"
+    assert caught.value.hint.startswith("did you mean 'tl.enable_fast_math' or ")
     with pytest.raises(TargetError, match="pass_configs must be a dict"):
         tilecore.compile(FUNC, target="cpu", pass_configs=["tl.enable_fast_math"])
     key = tilecore.PassConfigKey.TL_ENABLE_FAST_MATH
@@ -334,7 +334,7 @@ def test_pass_configs_of_a_kernel(asked, fast, simplify):
     backend, target = manager.resolve("cpu")
     spec = dataclasses.replace(backend.toolchain, build=lambda r: seen.append(r.config) or backend.toolchain.build(r))
     changed = dataclasses.replace(backend, toolchain=spec)
-    options = CompileOptions(pass_configs=checked_pass_configs(asked))
+    options = CompileOptions(pass_configs=plain_pass_configs(asked))
     func = ir_of(kernel)
     _, env = lower(func, changed, target, options)
     assert env.config == {"tl.enable_fast_math": fast, "tl.Simplify": simplify}

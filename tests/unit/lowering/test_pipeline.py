@@ -13,7 +13,7 @@ from tilecore.errors import LoweringError, PluginError, UnsupportedError
 from tilecore.interpreter.program import Program
 from tilecore.ir.nodes import IRModule
 from tilecore.lowering import pipeline
-from tilecore.lowering.edits import edited
+from tilecore.lowering.edits import edited, warn_of_moved
 from tilecore.lowering.loops.pipeline import STEPS
 from tilecore.lowering.pipeline import family_steps, lower
 from tilecore.plugins import manager
@@ -74,6 +74,19 @@ def test_a_place_that_is_not_there_names_those_that_are(edit):
         names(edit)
     assert caught.value.expected == "one of a, gap, b, end"
     assert "pip install --upgrade tile-acme" in caught.value.hint
+
+
+def test_a_pass_that_left_its_family_is_named_with_what_to_do():
+    with pytest.raises(PluginError, match="'add_branch_barriers', which is not there") as caught:
+        names(PassEdit("insert", "add_branch_barriers", step("x")))
+    assert "insert it after insert_barriers): one of a, gap" in caught.value.expected
+
+
+def test_a_feature_that_asks_for_such_a_pass_is_warned_of():
+    warn_of_moved([step("a")], {"atomics"}, OWNER)
+    warn_of_moved([step("add_branch_barriers")], {"closed_branches"}, OWNER)
+    with pytest.warns(DeprecationWarning, match=r"tile-acme 1.5\): its feature 'closed_branches' asks for the pass"):
+        warn_of_moved([step("a")], {"closed_branches"}, OWNER)
 
 
 def test_a_place_of_nearly_that_name_is_guessed():

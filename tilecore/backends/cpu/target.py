@@ -129,4 +129,5 @@ SPEC = TargetSpec(
     aliases={"llvm": {}, "c": {}, "host": {}},
     device=1,
     torch_device="cpu",
+    options=(),
 )

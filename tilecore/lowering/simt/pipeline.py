@@ -18,7 +18,6 @@ from tilecore.lowering.normalize.inline_binds import INLINE_BINDS
 from tilecore.lowering.normalize.privatize_scratch import PRIVATIZE_SCRATCH
 from tilecore.lowering.normalize.separate_overlaps import SEPARATE_OVERLAPS
 from tilecore.lowering.simt import tile_ops
-from tilecore.lowering.simt.add_branch_barriers import ADD_BRANCH_BARRIERS
 from tilecore.lowering.simt.bind_threads import BIND_THREADS
 from tilecore.lowering.simt.choose_tile_ops import CHOOSE_TILE_OPS
 from tilecore.lowering.simt.describe_hints import DESCRIBE_HINTS, KERNEL_HINTS
@@ -64,7 +63,6 @@ STEPS: tuple[Pass | ExtensionPoint, ...] = (
     LOWER_SHUFFLES,
     PLAN_SHARED,
     INSERT_BARRIERS,
-    ADD_BRANCH_BARRIERS,
     LOAD_PACKED_BYTES,
     FLATTEN_BUFFERS,
     ExtensionPoint("before_vectorize"),

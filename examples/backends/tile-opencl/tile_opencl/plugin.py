@@ -7,6 +7,7 @@ from tile_opencl.codegen import CODEGEN
 from tile_opencl.target import SPEC
 from tile_opencl.toolchain import TOOLCHAIN
 from tilecore.contract.hookspecs import hookimpl
+from tilecore.contract.passes import PassEdit
 from tilecore.contract.records import Codegen, Lowering, TargetSpec, Toolchain
 
 
@@ -17,7 +18,10 @@ def tilecore_target() -> TargetSpec:
 
 @hookimpl
 def tilecore_lowering() -> Lowering:
-    return Lowering(family="simt", stand_in=lambda target: {"kind": "c"})
+    from tile_opencl.add_branch_barriers import ADD_BRANCH_BARRIERS
+
+    edits = (PassEdit("insert", "insert_barriers", ADD_BRANCH_BARRIERS),)
+    return Lowering(family="simt", edits=edits)
 
 
 @hookimpl

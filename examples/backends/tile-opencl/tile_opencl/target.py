@@ -46,7 +46,7 @@ def capabilities(target: Target) -> Capabilities:
         tile_ops=frozenset(TILE_OP_NAMES),
         max_threads=int(target.get("threads") or 0),
         shared_bytes=int(target.get("local_bytes") or 0),
-        features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes", "closed_branches"}),
+        features=frozenset({"atomics", "print", "device_assert", "dynamic_shapes"}),
     )
 
 
@@ -63,4 +63,5 @@ SPEC = TargetSpec(
         "extensions": AttributeSpec("the extensions that kernels may use, comma separated: " + ", ".join(EXTENSIONS)),
     },
     contract=2,
+    options=(),
 )

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilecore.contract.passes import PassEdit
 from tilecore.contract.records import Lowering
-from tilecore.target import Target
-
-
-def stand_in(target: Target) -> dict[str, Any]:
-    """The TVM target for stock passes."""
-    return {"kind": "cuda", "arch": str(target.get("arch", "sm_80"))}
 
 
 def lowering() -> Lowering:
@@ -66,4 +58,4 @@ def lowering() -> Lowering:
     )
     automatic = (WGMMA, MMA_SYNC, TMA_LOAD, TMA_STORE)
     explicit = (EXPLICIT_WGMMA, EXPLICIT_TMA_COPY, FENCE, SETMAXNREG)
-    return Lowering(family="simt", stand_in=stand_in, implementations=(*automatic, *explicit), edits=edits)
+    return Lowering(family="simt", implementations=(*automatic, *explicit), edits=edits)

@@ -7,13 +7,13 @@ from typing import NamedTuple
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.shapes import Shape, shape_of
 from tile_cuda.lowering.warp_grid import warp_grid
+from tile_cuda.options import ALLOW_TF32, key_name
 from tile_cuda.target import architecture_of
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.gemm import gemm_sizes
 from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
-from tilecore.transform import PassConfigKey
 
 # C's element types that the instructions do not have: what is summed in registers before it is added to C
 SUMS = {
@@ -85,7 +85,7 @@ def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
     a, b, c = (dtype_of(r.source) for r in (call.a, call.b, call.c))
     arch = architecture_of(env.target).capability
     if a == b == "float32" and not allows_tf32(call, env):
-        return f"float32 is rounded to tf32 only where {PassConfigKey.TL_ALLOW_TF32.name} or annotations allow it"
+        return f"float32 is rounded to tf32 only where {key_name(ALLOW_TF32)} or annotations allow it"
     for total in (c, *SUMS.get(c, ())):
         shape = shape_of(a, b, total, k, arch)
         if shape is not None:
@@ -95,7 +95,7 @@ def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
 
 def allows_tf32(call: TileCall, env: PassEnv) -> bool:
     """May this product round its float32 operands to 10 bits of mantissa?"""
-    return bool(call.hints.get("allow_tf32", env.config.get(str(PassConfigKey.TL_ALLOW_TF32), False)))
+    return bool(call.hints.get("allow_tf32", ALLOW_TF32.value_in(env.config)))
 
 
 def a_is_held(call: TileCall, product: MmaConfig) -> bool:

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tilecore.contract.passes import PassEdit
 from tilecore.contract.records import Lowering
-from tilecore.target import Target
-
-
-def stand_in(target: Target) -> dict[str, Any]:
-    """The TVM target for stock passes."""
-    return {"kind": "c"}
 
 
 def lowering() -> Lowering:
@@ -43,4 +35,4 @@ def lowering() -> Lowering:
         PassEdit("insert", "plan_local", ORDER_ENGINES),
         PassEdit("insert", "order_engines", MAINTAIN_CACHES),
     )
-    return Lowering(family="loops", stand_in=stand_in, edits=edits, implementations=implementations())
+    return Lowering(family="loops", edits=edits, implementations=implementations())

@@ -2,4 +2,4 @@
 
 from tilecore.contract.records import Lowering
 
-LOWERING = Lowering(family="none", stand_in=lambda target: {"kind": "c"})
+LOWERING = Lowering(family="none")

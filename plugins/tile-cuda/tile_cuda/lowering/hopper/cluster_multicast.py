@@ -17,25 +17,24 @@ from typing import Any
 from tile_cuda.lowering.hopper.column_blocks import column_blocks_of
 from tile_cuda.lowering.hopper.pipelines import Pipeline, TmaLoad, bytes_of, tiling_of_load
 from tile_cuda.lowering.hopper.tensor_maps import Tiling
+from tile_cuda.options import BLOCK_PAIRS, key_name
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, statements_of
 from tilecore.ir.nodes import AttrStmt, Bind, Evaluate, For, IfThenElse, Stmt, Var
 from tilecore.ir.visit import collect, variables
-from tilecore.transform import PassConfigKey
 
 CLUSTER_BLOCKS = 2
 SECTOR = 32  # bytes
-KEY = PassConfigKey.TL_BLOCK_PAIRS
 
 
 def cluster_axis(
     levels: list[AttrStmt], code: Stmt, channels: list[Pipeline], divisors: Mapping[Var, int], env: PassEnv
 ) -> AttrStmt | str:
     """The axis of the grid along which two neighbouring blocks form a cluster, or why there is none."""
-    wanted = env.config.get(str(KEY))
+    wanted = BLOCK_PAIRS.value_in(env.config)
     if wanted is False:
-        return f"{KEY.name} is False"
+        return f"{key_name(BLOCK_PAIRS)} is False"
     pipelined = [channel for channel in channels if channel.slots > 1]
     if wanted is not True:
         aligned = _aligned_tensors(pipelined, divisors)

@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 
 from tile_cuda import instructions
+from tile_cuda.options import DISABLE_KERNEL_OVERLAP
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import seq
 from tilecore.ir.nodes import IRModule, PrimFunc
-from tilecore.transform import PassConfigKey
 
 FEATURE = "programmatic_launch"
 
 
 def programmatic_dependent_launch(module: IRModule, env: PassEnv) -> IRModule:
     functions = list(module.functions.items())
-    off = env.config.get(str(PassConfigKey.TL_DISABLE_KERNEL_OVERLAP))
+    off = DISABLE_KERNEL_OVERLAP.value_in(env.config)
     if len(functions) < 2 or off or FEATURE not in env.capabilities.features:
         return module
     lowered: dict[str, PrimFunc] = {}

@@ -19,6 +19,13 @@ from tile_cuda.lowering.hopper.pipelines import Pipeline, find_pipelines
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.lowering.hopper.warp_roles import Consumer, Producer, warps_of
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
+from tile_cuda.options import (
+    DISABLE_PERSISTENT_BLOCKS,
+    DISABLE_PRODUCT_OVERLAP,
+    DISABLE_TMA_LOWER,
+    DISABLE_WARP_SPECIALIZED,
+    key_name,
+)
 from tile_cuda.target import multiprocessors_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
@@ -50,7 +57,6 @@ from tilecore.lowering.analysis.kernels import asks_for_threads, axes_and_code, 
 from tilecore.lowering.simt.insert_barriers import BLOCKS
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.read_layouts import transfer_layout
-from tilecore.transform import PassConfigKey
 
 ROLES = "cuda.roles"  # attribute of a kernel's code; its value is the number of producer threads
 ROLE = "cuda.role"  # attribute of one role's code: "init", "producer" or "consumer"
@@ -59,7 +65,7 @@ OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its circular buffe
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS, OTHER_REGISTERS = 168, 40  # of a thread; beside its fragments
 TENSORS = "tensors"  # the fact: the buffers that a launch can make tensor maps of
-_OFF = (PassConfigKey.TL_DISABLE_WARP_SPECIALIZED, PassConfigKey.TL_DISABLE_TMA_LOWER)
+_OFF = (DISABLE_WARP_SPECIALIZED, DISABLE_TMA_LOWER)
 
 
 def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -125,9 +131,9 @@ class _Kernel:
         return on_axes(levels, lowered)
 
     def _check(self) -> None:
-        for key in _OFF:
-            if self.env.config.get(str(key)):
-                raise Declined(f"{key.name} is set")
+        for option in _OFF:
+            if option.value_in(self.env.config):
+                raise Declined(f"{key_name(option)} is set")
         calls = [call for node in collect(self.code, Evaluate) if (call := as_tile_call(node)) is not None]
         products = [call for call in calls if call.op.name == "gemm"]
         if not products:
@@ -163,7 +169,7 @@ class _Kernel:
 
     def _make_persistent(self, code: Stmt) -> tuple[list[AttrStmt], Stmt, AttrStmt | None]:
         """The persistent kernel's axes and code, and the axis along which blocks form clusters."""
-        if self.env.config.get(str(PassConfigKey.TL_DISABLE_PERSISTENT_BLOCKS)):
+        if DISABLE_PERSISTENT_BLOCKS.value_in(self.env.config):
             return self.levels, code, None
         pipelines, _ = self._find_pipelines(code)
         blocks = multiprocessors_of(self.env.target) * self._blocks_per_multiprocessor(code, pipelines)
@@ -194,7 +200,7 @@ class _Kernel:
         return max(1, min(self.env.capabilities.shared_bytes // taken, by_threads))
 
     def _overlap(self, node: For) -> Stmt:
-        if BLOCKS in node.annotations or self.env.config.get(str(PassConfigKey.TL_DISABLE_PRODUCT_OVERLAP)):
+        if BLOCKS in node.annotations or DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
             return node
         return overlap_wgmma(node, self.env)
 

@@ -20,6 +20,7 @@ from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
 from tile_cuda.lowering.hopper.tma_loads import MAPS
 from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, wgmma_config_of
 from tile_cuda.operations import WGMMA_GEMM
+from tile_cuda.options import DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER, key_name
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
@@ -49,18 +50,17 @@ from tilecore.lowering.analysis.assumptions import DIVISORS
 from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.transform import PassConfigKey
 
 ROWS_AT_ONCE = 16  # of a warp
 WIDEST = 64  # columns of a store
-_OFF = (PassConfigKey.TL_DISABLE_TENSOR_STORE, PassConfigKey.TL_DISABLE_TMA_LOWER)
+_OFF = (DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER)
 _TYPES = ("float16", "bfloat16")
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    for key in _OFF:
-        if env.config.get(str(key)):
-            return f"{key.name} is set"
+    for option in _OFF:
+        if option.value_in(env.config):
+            return f"{key_name(option)} is set"
     if call.hints.get("disable_tma"):
         return "disable_tma=True"
     if not (is_fragment(call.src.source) and is_whole(call.src) and is_global(call.dst.source)):

@@ -9,6 +9,7 @@ from tile_cuda.lowering.hopper.column_blocks import PATTERN, ColumnBlocks, colum
 from tile_cuda.lowering.mma_config import SUMS, allows_tf32
 from tile_cuda.lowering.shapes import SHORT, Shape, shape_of
 from tile_cuda.lowering.warp_grid import FULL_COLUMN
+from tile_cuda.options import ALLOW_TF32, DISABLE_WGMMA, key_name
 from tile_cuda.target import architecture_of
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import dtype as DType
@@ -20,7 +21,6 @@ from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.analysis.assumptions import is_multiple
 from tilecore.lowering.loops.gemm import gemm_sizes
 from tilecore.lowering.simt.tile_ops.accumulators import is_whole_fragment
-from tilecore.transform import PassConfigKey
 
 GROUP = 4 * WARP  # threads of a warpgroup
 ROWS = 64  # of A, in an instruction
@@ -83,8 +83,8 @@ def wgmma_config_of(call: TileCall, env: PassEnv, threads: int | None) -> WgmmaC
     """The configuration for a gemm, or the reason why wgmma cannot do it. threads: of the block; None: not known."""
     if "wgmma" not in env.capabilities.features:
         return f"{architecture_of(env.target).name} has no wgmma"
-    if env.config.get(str(PassConfigKey.TL_DISABLE_WGMMA)):
-        return f"{PassConfigKey.TL_DISABLE_WGMMA.name} is set"
+    if DISABLE_WGMMA.value_in(env.config):
+        return f"{key_name(DISABLE_WGMMA)} is set"
     if any(constant(r.extent) is None for region in (call.a, call.b, call.c) for r in region.region[-2:]):
         return "a tile size is not known when compiling"
     groups, remainder = divmod(threads or 0, GROUP)
@@ -108,7 +108,7 @@ def wgmma_config_of(call: TileCall, env: PassEnv, threads: int | None) -> WgmmaC
 def _instruction(call: TileCall, env: PassEnv, k: int) -> Shape | str:
     a, b, c = (dtype_of(r.source) for r in (call.a, call.b, call.c))
     if a == b == "float32" and not allows_tf32(call, env):
-        return f"float32 is rounded to tf32 only where {PassConfigKey.TL_ALLOW_TF32.name} or annotations allow it"
+        return f"float32 is rounded to tf32 only where {key_name(ALLOW_TF32)} or annotations allow it"
     for total in (c, *SUMS.get(c, ())):
         shape = shape_of(a, b, total, k, 90)
         if shape is not None and DType(a).bits <= 32 and total != "float64":

@@ -13,13 +13,13 @@ from tile_tpu.ir.views import LOCAL
 from tile_tpu.lowering.kernels import of_each_kernel
 from tile_tpu.lowering.local_memory.bank_allocator import Memory, Pairs, Request, allocate, bank_conflicts, peak_bytes
 from tile_tpu.lowering.local_memory.live_ranges import LiveRange, LiveRanges
+from tile_tpu.options import DISABLE_BANK_AWARE_ALLOCATION
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LimitError, UnsupportedError
 from tilecore.ir.build import constant, dtype_of, nothing
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, PrimFunc, Stmt, Var, structural_map, tirx
 from tilecore.ir.visit import collect, substitute
-from tilecore.transform import PassConfigKey
 
 ADDRESSES = "tpu.local"
 
@@ -45,7 +45,7 @@ def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def heeds_banks(env: PassEnv) -> bool:
     """Whether what works together is to lie in different banks."""
-    return not env.config.get(str(PassConfigKey.TL_DISABLE_BANK_AWARE_ALLOCATION), False)
+    return not DISABLE_BANK_AWARE_ALLOCATION.value_in(env.config)
 
 
 def fits(body: Stmt, chip: Chip) -> bool:

@@ -18,6 +18,7 @@ from tile_tpu.lowering.kernels import map_bodies, with_first
 from tile_tpu.lowering.nests.overwrites import overwrites_of
 from tile_tpu.lowering.nests.parallel_nests import Layouts, Nest, frames, is_parallel, nest_of
 from tile_tpu.lowering.nests.statements import Body
+from tile_tpu.options import FAST_MATH
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of, with_body
@@ -37,7 +38,6 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.spans import location_of_span
 from tilecore.lowering.buffers.guard_bounds import sizes_of
-from tilecore.transform import PassConfigKey
 
 LAYOUTS = "tpu.layouts"  # the fact that assign_layouts leaves
 GUARDED = "tpu.guarded"  # the local buffers that commands use under a condition that holds in some iterations only
@@ -117,7 +117,7 @@ class _Tensorizer:
         return None, reason
 
     def _emitter(self, frame: Frame, nest: Nest) -> Emitter:
-        fast = bool(self.env.config.get(str(PassConfigKey.TL_ENABLE_FAST_MATH), False))
+        fast = bool(FAST_MATH.value_in(self.env.config))
         return Emitter(self.chip, frame, self.analyzer, dict(self.tables), nest.loops[0].span, fast)
 
     def _with_outer_loop(self, node: For) -> Stmt | None:

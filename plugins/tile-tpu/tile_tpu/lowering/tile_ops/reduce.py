@@ -13,12 +13,12 @@ from tile_tpu.lowering.tile_ops.axis_reductions import C, N, W, along_columns, a
 from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
 from tile_tpu.lowering.tile_ops.reduction_operators import ReductionOperator
 from tile_tpu.lowering.views.regions import region_view
+from tile_tpu.options import FAST_MATH
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of, nest
 from tilecore.ir.nodes import BufferRegion, ForKind, Range, Stmt, TensorRegion
 from tilecore.ir.tile_ops import TileCall
-from tilecore.transform import PassConfigKey
 
 
 def declines(call: TileCall, env: PassEnv) -> str | None:
@@ -87,7 +87,7 @@ class _Reduction:
 
     def __init__(self, work: Work, call: TileCall, env: PassEnv, source: TensorRegion, target: TensorRegion) -> None:
         self.work, self.call = work, call
-        fast = bool(env.config.get(str(PassConfigKey.TL_ENABLE_FAST_MATH), False))
+        fast = bool(FAST_MATH.value_in(env.config))
         self.operator = ReductionOperator(call.kind, dtype_of(target.source), bool(call.nan_propagate), fast)
         found = region_view(source, env.facts[LAYOUTS])
         self.source = found.view if constant(found.view.lane) == 0 else work.aligned_operand(found.view)

@@ -14,12 +14,12 @@ from tile_tpu.lowering.tile_ops.axis_reductions import C, W, piece
 from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
 from tile_tpu.lowering.tile_ops.reduction_operators import ReductionOperator
 from tile_tpu.lowering.views.regions import region_view
+from tile_tpu.options import FAST_MATH
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Stmt
 from tilecore.ir.tile_ops import TileCall
-from tilecore.transform import PassConfigKey
 
 
 def declines(call: TileCall, env: PassEnv) -> str | None:
@@ -48,7 +48,7 @@ def _axis(call: TileCall, env: PassEnv) -> int:
 
 def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
     work = work_of(call, env)
-    fast = bool(env.config.get(str(PassConfigKey.TL_ENABLE_FAST_MATH), False))
+    fast = bool(FAST_MATH.value_in(env.config))
     operator = ReductionOperator(call.kind, dtype_of(call.dst.source), fast=fast)
     source, target, axis = view_of(call.src, env), view_of(call.dst, env), _axis(call, env)
     if constant(source.lane) != 0:

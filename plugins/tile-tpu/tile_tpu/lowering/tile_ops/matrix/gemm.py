@@ -12,12 +12,12 @@ from tile_tpu.ir.views import View
 from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
 from tile_tpu.lowering.tile_ops.matrix import byte_products, float_splits
 from tile_tpu.lowering.tile_ops.matrix.matrix_products import Product, add_or_put, multiply, only_if
+from tile_tpu.options import ALLOW_TF32
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Stmt, tirx
 from tilecore.ir.tile_ops import TileCall
-from tilecore.transform import PassConfigKey
 
 _HALVES = ("float16", "bfloat16")
 _FP8 = ("float8_e4m3fn", "float8_e5m2")
@@ -85,7 +85,7 @@ def _left(work: Work, call: TileCall, a: View) -> View:
 
 
 def _split_products(work: Work, call: TileCall, env: PassEnv, a: View, b: View) -> list[tuple[View, View]]:
-    allowed = bool(call.hints.get("allow_tf32", env.config.get(str(PassConfigKey.TL_ALLOW_TF32), False)))
+    allowed = bool(call.hints.get("allow_tf32", ALLOW_TF32.value_in(env.config)))
     parts = 2 if allowed else 3
     left = float_splits.split(work, _left(work, call, work.converted(a, "float32")), parts)
     right = float_splits.split(work, work.aligned_operand(work.converted(b, "float32")), parts)

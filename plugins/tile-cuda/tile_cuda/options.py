@@ -1,0 +1,42 @@
+"""The pass configurations that tile-cuda's passes and toolchain read."""
+
+from __future__ import annotations
+
+from tilecore.contract.records import PassOption
+from tilecore.transform import PassConfigKey
+
+ALLOW_TF32 = PassOption("tl.allow_tf32", "round float32 operands of products to tf32, for the matrix instructions")
+BLOCK_PAIRS = PassOption(
+    "tl.block_pairs", "load tiles for a neighbouring block, too; False: never, not set: where it is faster", None
+)
+DISABLE_KERNEL_OVERLAP = PassOption(
+    "tl.disable_kernel_overlap", "start the second kernel of a function after the first has ended"
+)
+DISABLE_PERSISTENT_BLOCKS = PassOption("tl.disable_persistent_blocks", "launch one block for each tile of the output")
+DISABLE_PRODUCT_OVERLAP = PassOption("tl.disable_product_overlap", "do not overlap wgmma with the work that follows")
+DISABLE_TENSOR_STORE = PassOption("tl.disable_tensor_store", "write tiles without the tensor memory accelerator")
+DISABLE_TMA_LOWER = PassOption("tl.disable_tma_lower", "copy tiles without the tensor memory accelerator")
+DISABLE_WARP_SPECIALIZED = PassOption(
+    "tl.disable_warp_specialized", "do not split a block into producers and consumers"
+)
+DISABLE_WGMMA = PassOption("tl.disable_wgmma", "multiply tiles by mma.sync instead of wgmma")
+FAST_MATH = PassOption(
+    "tl.enable_fast_math", "quick forms of functions, divisions and square roots; subnormal numbers count as 0"
+)
+OPTIONS = (
+    ALLOW_TF32,
+    BLOCK_PAIRS,
+    DISABLE_KERNEL_OVERLAP,
+    DISABLE_PERSISTENT_BLOCKS,
+    DISABLE_PRODUCT_OVERLAP,
+    DISABLE_TENSOR_STORE,
+    DISABLE_TMA_LOWER,
+    DISABLE_WARP_SPECIALIZED,
+    DISABLE_WGMMA,
+    FAST_MATH,
+)
+
+
+def key_name(option: PassOption) -> str:
+    """The name of an option's tilecore.PassConfigKey, which remarks and reasons quote."""
+    return PassConfigKey(option.name).name
