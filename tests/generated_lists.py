@@ -13,8 +13,9 @@ HEAD = """# The passes of every pipeline
 
 Written by `python -m tests.generated_lists --update`; `tilecore passes --target X` prints the list of any installed
 target, and with `--dump FOLDER FILE[:NAME]` it writes a kernel's IR after each pass. Names in brackets are extension
-points: places where backends insert passes ([hooks/lowering.md](hooks/lowering.md)). What the words mean:
-[glossary.md](glossary.md).
+points: places where backends insert passes ([hooks/lowering.md](hooks/lowering.md)). "Needs" and "leaves" are the
+classes of state that a pass reads, and those that it publishes or adds to; in a target's list with those of the
+implementations that the pass calls. What the words mean: [glossary.md](glossary.md).
 """
 FAMILIES = {
     "simt": "The SIMT family: targets whose blocks are many threads with shared memory",
@@ -25,13 +26,14 @@ TARGETS = ("cpu", "cuda", "tpu")
 
 def table(steps: list[ListedStep], with_package: bool) -> str:
     lines = (
-        ["| pass | package | what it does |", "|---|---|---|"]
+        ["| pass | package | what it does | needs | leaves |", "|---|---|---|---|---|"]
         if with_package
-        else ["| pass | what it does |", "|---|---|"]
+        else ["| pass | what it does | needs | leaves |", "|---|---|---|---|"]
     )
     for step in steps:
         name = f"[{step.name}]" if step.is_point else f"`{step.name}`"
         cells = [name, *([step.package] if with_package else []), step.does.replace("|", "\\|")]
+        cells += [", ".join(step.needs), ", ".join(step.leaves)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

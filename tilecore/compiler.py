@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore import debug
 from tilecore.artifact.records import Artifact, Entry, Param, ScalarParam, TensorParam, Workspace
 from tilecore.contract.records import Backend, BuildRequest, CodegenRequest
+from tilecore.contract.state import Workspaces
 from tilecore.errors import TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
 from tilecore.plugins.checking import wrong
@@ -141,9 +142,8 @@ def assemble(
     from tilecore.lowering.analysis.shared_size import require_shared
 
     params = params_of(func)
-    workspaces = tuple(
-        Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in env.facts.get("workspaces", ())
-    )
+    buffers = [] if (allocated := env.find_state(Workspaces)) is None else allocated.buffers
+    workspaces = tuple(Workspace(str(w.name), dtype_of(w), tuple(to_dim(s) for s in w.shape)) for w in buffers)
     entries = tuple(_entry(v, f, emitted) for v, f in module.functions.items())
     require_shared(func, max((fact.get("shared_bytes", 0) for fact in emitted.facts.values()), default=0), env)
     sizes = [d for e in entries for d in e.grid] + [d for w in workspaces for d in w.shape]

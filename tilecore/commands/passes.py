@@ -22,8 +22,8 @@ WIDTH = 120  # of the list, in characters
 
 
 def run(arguments: Namespace) -> int:
-    """Print the lists, or JSON: {"target", "family", "steps": [{"kind", "name", "package", "module", "does"}],
-    "options": [{"name", "type", "default", "package", "doc"}]}."""
+    """Print the lists, or JSON: {"target", "family", "steps": [...], "options": [{"name", "type", "default", "package",
+    "doc"}]}, with a dict for each step (``as_rows``)."""
     if bool(arguments.dump) != bool(arguments.kernel):
         raise ArgumentError(
             "--dump and FILE[:NAME] belong together",
@@ -50,6 +50,8 @@ def _lines(steps: list[ListedStep]) -> list[str]:
             continue
         margin = f"{step.name:{names}}  {step.package:{packages}}  "
         text = textwrap.wrap(step.does, WIDTH - len(margin)) or [""]
+        for word, kinds in (("needs", step.needs), ("leaves", step.leaves)):
+            text += textwrap.wrap(f"{word} {', '.join(kinds)}", WIDTH - len(margin)) if kinds else []
         lines += [margin + text[0], *(" " * len(margin) + line for line in text[1:])]
     return lines
 

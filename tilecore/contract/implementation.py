@@ -12,6 +12,7 @@ from tilecore.ir.spans import location_of_span
 
 if TYPE_CHECKING:
     from tilecore.contract.passes import PassEnv
+    from tilecore.contract.state import PassState
     from tilecore.ir.nodes import Stmt
     from tilecore.ir.tile_ops import TileCall
 
@@ -29,12 +30,13 @@ class TileOpImpl:
     thread (families with threads only). fragments: for a late one, {buffer: fragment layout} of the operands whose
     layout it fixes, or SHARED for an operand that must be in shared memory; its last argument is the number of threads
     of the block. relate: for a late one, layouts of operands that follow from known layouts of other operands.
-    last_resort: whether it applies where faster implementations of a target decline.
+    last_resort: whether it applies where faster implementations of a target decline. needs, leaves: the classes of
+    state (tilecore/contract/state.py) that its functions read, and those that they add to.
     """
 
     op: str
     name: str
-    lower: Callable[[TileCall, PassEnv], Stmt]
+    lower: Callable[[TileCall, Any], Stmt]  # Any: a PassEnv; for a late one a ThreadEnv (lowering/simt/thread_env.py)
     matches: Callable[[TileCall, PassEnv], str | None] = lambda call, env: None
     priority: int = 0
     needs_layouts: bool = False
@@ -43,6 +45,8 @@ class TileOpImpl:
     fragments: Callable[[TileCall, PassEnv, int], dict[Any, Any]] = field(default=lambda call, env, threads: {})
     relate: Callable[[TileCall, dict[Any, Any]], dict[Any, Any]] = field(default=lambda call, known: {})
     last_resort: bool = False
+    needs: tuple[type[PassState], ...] = ()
+    leaves: tuple[type[PassState], ...] = ()
 
 
 @dataclass(frozen=True)

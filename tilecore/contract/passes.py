@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tilecore.contract.former_facts import FormerFacts
+from tilecore.contract.state import PassState, PassStates, State
 from tilecore.errors import TilecoreError
 from tilecore.former_attributes import former_attributes
 from tilecore.target import Target
@@ -16,16 +18,13 @@ if TYPE_CHECKING:
     from tilecore.ir.nodes import PrimFunc
 
 
-DEFINITION = "definition"  # key of PassEnv.facts: the span of the user's function
-
-
 @dataclass
 class PassEnv:
     """The environment of a pass: what it may read, and the report that it adds to.
 
-    config: pass configuration by key. report: plain data for ``kernel.explain()``, one list per topic. facts: results
-    of earlier passes for later ones, by name. refusals: the list for errors after which a pass can continue; None: the
-    first error is raised.
+    config: pass configuration by key. report: plain data for ``kernel.explain()``, one list per topic. facts:
+    deprecated; a backend's own results of earlier passes for later ones, by name. refusals: the list for errors after
+    which a pass can continue; None: the first error is raised. states: what passes have published (``state``).
     """
 
     target: Target
@@ -33,8 +32,24 @@ class PassEnv:
     implementations: Sequence[TileOpImpl] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     report: dict[str, list[Any]] = field(default_factory=dict)
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: MutableMapping[str, Any] = field(default_factory=dict)
     refusals: list[TilecoreError] | None = None
+    states: PassStates = field(default_factory=PassStates, repr=False)
+
+    def __post_init__(self) -> None:
+        self.facts = FormerFacts(self.states, self.facts, {})
+
+    def state(self, kind: type[State]) -> State:
+        """What an earlier pass has published as an instance of ``kind``; a LoweringError where none has."""
+        return self.states.get(kind)
+
+    def find_state(self, kind: type[State]) -> State | None:
+        """As ``state``; None where no pass has published it."""
+        return self.states.find(kind)
+
+    def publish(self, state: PassState) -> None:
+        """Hand over a result of this pass to later ones, which get it by its type."""
+        self.states.put(state)
 
     def refuse(self, error: TilecoreError) -> None:
         """Raise the error; where ``refusals`` is a list, append the error to it and return."""
@@ -49,10 +64,17 @@ class PassEnv:
 
 @dataclass(frozen=True)
 class Pass:
-    """A named pass. ``run`` takes and returns a PrimFunc; the last pass of a family may return an IRModule."""
+    """A named pass. ``run`` takes and returns a PrimFunc; the last pass of a family may return an IRModule.
+
+    needs: the classes of state that it reads. leaves: those that it publishes or adds to. runs_implementations: whether
+    it calls implementations of tile operations, which declare state of their own.
+    """
 
     name: str
     run: Callable[[PrimFunc, PassEnv], Any]
+    needs: tuple[type[PassState], ...] = ()
+    leaves: tuple[type[PassState], ...] = ()
+    runs_implementations: bool = False
 
 
 @dataclass(frozen=True)

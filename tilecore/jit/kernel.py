@@ -174,7 +174,7 @@ class JITKernel(Launcher, Generic[_P, _T], metaclass=_Constructor):
 
         options = CompileOptions(pass_configs=self.pass_configs)
         _, env = lower(self.prim_func, self.backend, self.target, options)
-        return pictures_of(env.facts)
+        return pictures_of(env)
 
     # -- use ---------------------------------------------------------------------------------------------
 

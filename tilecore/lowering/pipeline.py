@@ -8,17 +8,19 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
-from tilecore.contract.passes import DEFINITION, ExtensionPoint, Pass, PassEnv
+from tilecore.contract.passes import ExtensionPoint, Pass, PassEnv
 from tilecore.errors import LanguageError, LimitError, LoweringError, TilecoreError, UnsupportedError
 from tilecore.interrupts import safe_point
 from tilecore.ir.dialect_calls import refuse_dialects
 from tilecore.ir.nodes import IRModule
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.verify import Verifier
+from tilecore.lowering.declared_state import leaves_of, needs_of
 from tilecore.lowering.edits import edited, warn_of_moved
 from tilecore.lowering.normalize.check_capabilities import check_capabilities
 from tilecore.lowering.normalize.check_index_types import refuse_large_tensors, refuse_wide_integers
 from tilecore.lowering.normalize.contract_sums import CONTRACT_SUMS
+from tilecore.lowering.state import UserFunction
 from tilecore.plugins.checking import wrong
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     check_capabilities(func, env)
     if env.capabilities.index_bits == 32:
         refuse_large_tensors(func, env)
-    env.facts[DEFINITION] = func.span
+    env.publish(UserFunction(func.span))
     current: Any = func
     for position, step in enumerate(steps):
         safe_point()
@@ -72,6 +74,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         if isinstance(current, IRModule) and step in before_outline:
             result = f"pass {steps[position - 1].name}, before it, returned an IRModule"
             raise wrong(backend, f"pass {step.name} takes a whole function", result, "a PrimFunc")
+        _begin(step, env, is_checked=verifier is not None)
         try:
             current = step.run(current, env)
         except (LanguageError, LimitError, UnsupportedError) as error:
@@ -88,6 +91,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         if verifier:
             verifier.verify(current, f"pass {step.name}")
         debug.after_pass(step.name, current)
+    env.states.begin("")
     if env.capabilities.index_bits == 32 and isinstance(current, IRModule):
         refuse_wide_integers(current, env)
     if verifier and takes_ranges and isinstance(current, IRModule):
@@ -95,3 +99,11 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
 
         check_order(current, env.capabilities.warp)
     return current
+
+
+def _begin(step: Pass, env: PassEnv, is_checked: bool) -> None:
+    """Says which pass runs, and what state it may use."""
+    if is_checked:
+        env.states.begin(step.name, needs_of(step, env.implementations), leaves_of(step, env.implementations))
+    else:
+        env.states.begin(step.name)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import prod
-from typing import Any
 
 import numpy as np
 
+from tilecore.contract.passes import PassEnv
+from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import constant, dtype_of
@@ -17,23 +17,25 @@ from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Var
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tabulate import tabulate
+from tilecore.lowering.simt.state import InferredLayouts, SharedPlan
 from tilecore.pictures.picture import FRAGMENT, MEMORY, LayoutPicture
 
 
-def pictures_of(facts: Mapping[str, Any]) -> dict[str, LayoutPicture]:
-    """By buffer; none for kernels without threads. ``facts``: what the passes found out (``PassEnv.facts``)."""
+def pictures_of(env: PassEnv) -> dict[str, LayoutPicture]:
+    """By buffer; none for kernels without threads. ``env``: after the last pass."""
     pictures: dict[str, LayoutPicture] = {}
-    if "inferred" not in facts:
+    fragments = env.find_state(InferredLayouts)
+    if fragments is None:
         return pictures
-    for inferred in facts["inferred"]:
+    for inferred in fragments.by_kernel:
         for buffer, layout in inferred.fragments.items():
             _add(pictures, fragment_picture(str(buffer.name), dtype_of(buffer), layout))
-    arranged = facts.get("layouts", {})
+    arranged = env.state(BufferLayouts).by_buffer
     for buffer, layout in arranged.items():
         if is_shared(buffer):
             _add(pictures, memory_picture(buffer, layout))
     rearranged = {str(buffer.name) for buffer in arranged}
-    for buffer in facts.get("shared_offsets", {}):
+    for buffer in env.state(SharedPlan).places:
         if str(buffer.name) not in rearranged:
             _add(pictures, memory_picture(buffer, None))
     return pictures

@@ -8,11 +8,15 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+from tilecore.contract.passes import PassEnv
+from tilecore.contract.records import Capabilities
+from tilecore.contract.state import BufferLayouts
 from tilecore.errors import ArgumentError
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout, spread
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import tirx
 from tilecore.pictures.collect import fragment_picture, memory_picture, pictures_of
+from tilecore.target import Target
 
 MMA = FragmentLayout(
     (16, 8), 32,
@@ -124,4 +128,7 @@ def test_a_console_gets_colours():
 
 
 def test_kernels_without_threads_have_none():
-    assert pictures_of({"layouts": {buffer((8, 8), "float32"): None}}) == {}
+    none: frozenset[str] = frozenset()
+    env = PassEnv(Target("acme"), Capabilities(none, none, none))
+    env.publish(BufferLayouts({buffer((8, 8), "float32"): None}))
+    assert pictures_of(env) == {}

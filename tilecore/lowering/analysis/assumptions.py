@@ -24,7 +24,6 @@ from tilecore.ir.sizes import symbols_in
 from tilecore.ir.visit import children, substitute
 
 ASSUME = "tile.assume"
-DIVISORS = "assumed_divisors"  # the fact: what assumed_divisors finds
 
 
 def assumed_divisors(func: PrimFunc) -> dict[Var, int]:

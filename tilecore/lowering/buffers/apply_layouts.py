@@ -1,10 +1,11 @@
-"""Applies the layouts that the chosen implementations of tile operations requested (``env.facts["layouts"]``)."""
+"""Applies the layouts that the chosen implementations of tile operations requested (``BufferLayouts``)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.state import BufferLayouts, SharedRequests
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import dtype_of
 from tilecore.ir.layout import BufferLayout
@@ -25,17 +26,16 @@ from tilecore.lowering.loops.lane_ops import RAW_LOAD, raw_load
 
 
 def apply_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    layouts: dict[Var, BufferLayout] = env.facts.get("layouts", {})
+    layouts: dict[Var, BufferLayout] = env.state(BufferLayouts).by_buffer
     for buffer, layout in layouts.items():
         env.note("layouts", {"buffer": str(buffer.name), "layout": layout.name})
     if not layouts:
         return func
     rearrange = _Rearrange(layouts)
     aligned = {rearrange.made[buffer]: layout.alignment for buffer, layout in layouts.items() if layout.alignment}
-    env.facts.setdefault("shared_alignment", {}).update(aligned)
-    env.facts.setdefault("shared_alone", set()).update(
-        rearrange.made[b] for b, layout in layouts.items() if layout.alone
-    )
+    requests = env.state(SharedRequests)
+    requests.alignment.update(aligned)
+    requests.alone.update(rearrange.made[b] for b, layout in layouts.items() if layout.alone)
     return func.with_body(rearrange.run(func.body))
 
 
@@ -89,4 +89,4 @@ class _Rearrange:
         return AllocBuffer(self.made.get(node.buffer, node.buffer), span=node.span)
 
 
-APPLY_LAYOUTS = Pass("apply_layouts", apply_layouts)
+APPLY_LAYOUTS = Pass("apply_layouts", apply_layouts, needs=(BufferLayouts,), leaves=(SharedRequests,))

@@ -32,7 +32,6 @@ MAX_INT32 = 2**31 - 1
 def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     flat = _Flatten(env.capabilities.index_bits)
     params = [flat.buffer(p) if is_buffer_var(p) else p for p in func.params]
-    env.facts["original_params"] = list(func.params)
     body = structural_mutate(
         func.body,
         [

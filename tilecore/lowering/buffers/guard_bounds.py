@@ -35,6 +35,7 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.visit import variables
 from tilecore.lowering.analysis.kernels import is_axis
 from tilecore.lowering.loops.prefetch import PREFETCH
+from tilecore.lowering.state import SafeValues
 
 
 def guard_bounds(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -43,7 +44,7 @@ def guard_bounds(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 class _Guard:
     def __init__(self, func: PrimFunc, env: PassEnv) -> None:
-        self.safe_values = env.facts.get("safe_values", {})
+        self.safe_values = env.state(SafeValues).by_buffer
         self.analyzer = Analyzer()
         self.memory = Memory(func.body)
         for symbol in sizes_of(func):
@@ -155,4 +156,4 @@ def sizes_of(func: PrimFunc) -> set[Var]:
     return sizes
 
 
-GUARD_BOUNDS = Pass("guard_bounds", guard_bounds)
+GUARD_BOUNDS = Pass("guard_bounds", guard_bounds, needs=(SafeValues,))

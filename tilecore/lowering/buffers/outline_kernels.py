@@ -8,9 +8,11 @@ Views of tensors and workspaces that stand before the kernels go into those that
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.state import Workspaces
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import const, constant, seq, statements_of
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, DeclBuffer, IntImm, IRModule, PrimFunc, Stmt, Var, is_buffer_var
@@ -40,8 +42,9 @@ def outline_kernels(func: PrimFunc | IRModule, env: PassEnv) -> IRModule:
                 expected="T.Kernel, T.alloc_global and views of tensors only",
                 hint="move it into a kernel",
             )
-    params = slot_params(func, workspaces, env.facts.get("original_params", func.params))
-    env.facts["workspaces"] = workspaces
+    symbols = (func.attrs or {}).get("tile.symbols")  # of the parameters before flatten_buffers
+    params = slot_params(func, workspaces, symbols_in(func.params) if symbols is None else symbols)
+    env.publish(Workspaces(workspaces))
     functions = {}
     # a function called just "kernel" gets the ending too: that word is a keyword of some languages
     stem = name if name.endswith("_kernel") else f"{name}_kernel"
@@ -51,11 +54,11 @@ def outline_kernels(func: PrimFunc | IRModule, env: PassEnv) -> IRModule:
     return IRModule(functions)
 
 
-def slot_params(func: PrimFunc, workspaces: list[Var], originals: Any) -> list[Var]:
+def slot_params(func: PrimFunc, workspaces: list[Var], symbols: Iterable[Var]) -> list[Var]:
     """The parameters of every kernel, in the order of an artifact's slots."""
     buffers = [p for p in func.params if is_buffer_var(p)]
     scalars = [p for p in func.params if not is_buffer_var(p)]
-    return [*buffers, *workspaces, *scalars, *symbols_in(originals)]
+    return [*buffers, *workspaces, *scalars, *symbols]
 
 
 def _kernel(node: AttrStmt, views: list[DeclBuffer], params: list[Var], symbol: str) -> PrimFunc:
@@ -89,4 +92,4 @@ def _views_of(body: Stmt, views: list[DeclBuffer]) -> list[DeclBuffer]:
     return kept[::-1]
 
 
-OUTLINE_KERNELS = Pass("outline_kernels", outline_kernels)
+OUTLINE_KERNELS = Pass("outline_kernels", outline_kernels, leaves=(Workspaces,))

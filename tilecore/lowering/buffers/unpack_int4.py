@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilecore.contract.passes import DEFINITION, Pass, PassEnv
+from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
 from tilecore.ir.affine import coefficient
@@ -41,9 +41,9 @@ from tilecore.ir.tile_ops import tile_call
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.analysis.kernels import is_axis
 from tilecore.lowering.loops.prefetch import PREFETCH
+from tilecore.lowering.state import HalfStores, SafeValues, UserFunction
 
 BYTE = "uint8"
-HALVES = "halves"  # the fact: buffers of bytes of which single halves are stored
 
 
 def unpack_int4(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -52,9 +52,11 @@ def unpack_int4(func: PrimFunc, env: PassEnv) -> PrimFunc:
     ]
     if not any(is_narrow(b) for b in buffers):
         return func
-    work = _Unpack(env.facts.get(DEFINITION), env.facts.setdefault(HALVES, set()))
+    user_function = env.find_state(UserFunction)
+    definition = None if user_function is None else user_function.span
+    work = _Unpack(definition, env.state(HalfStores).buffers)
     params = [work.bytes_of(p) if is_buffer_var(p) and is_packed(p) else p for p in func.params]
-    safe = env.facts.get("safe_values", {})
+    safe = env.state(SafeValues).by_buffer
     for buffer in [b for b in safe if is_packed(b)]:
         half = half_byte(safe[buffer])
         safe[work.bytes_of(buffer)] = half | (half << const(4, BYTE))
@@ -231,4 +233,4 @@ def _atomic(element: Expr, operand: Expr, kind: str, span: Any) -> Stmt:
     return Evaluate(tile_call("atomic_element", [element, operand, kind, "relaxed"], dtype=BYTE), span=span)
 
 
-UNPACK_INT4 = Pass("unpack_int4", unpack_int4)
+UNPACK_INT4 = Pass("unpack_int4", unpack_int4, needs=(UserFunction, SafeValues), leaves=(HalfStores, SafeValues))

@@ -6,12 +6,13 @@ other operation requires a different one for the same buffer; otherwise the impl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tilecore.contract.implementation import Choice, TileOpImpl, choose
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import dtype_of
 from tilecore.ir.layout import BufferLayout
@@ -23,13 +24,14 @@ from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.ir.written_layouts import run_of
 
-ASKED = "asked_layouts"  # the fact: {buffer: the layout that the kernel asks for}
 PIECE = 16  # most bytes that one tile instruction accesses at once
 
 
 def lower_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
-    choices = choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
+    calls = [call for node in nodes if (call := as_tile_call(node)) is not None]
+    choices, layouts = choose_all(calls, func, env)
+    env.publish(BufferLayouts(layouts))
     lowered: dict[Evaluate, Any] = {}
     for node, choice in zip(
         nodes, choices, strict=True
@@ -46,8 +48,13 @@ def is_lowered(call: TileCall | None) -> bool:
     return call.op.name != "print" or any(isinstance(value, TensorRegion) for value in call.rest)
 
 
-def choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[Choice]:
-    """One implementation for each call, such that the layouts that they require are compatible."""
+def choose_all(
+    calls: Sequence[TileCall], func: PrimFunc, env: PassEnv, requested: Mapping[Var, BufferLayout] | None = None
+) -> tuple[list[Choice], dict[Var, BufferLayout]]:
+    """One implementation for each call, such that the layouts that they require are compatible; and the layouts.
+
+    requested: the layouts that the kernel asks for.
+    """
     views = set(memory_roots(func.body))
     refused: dict[int, list[tuple[str, str]]] = {}
     while True:
@@ -65,14 +72,15 @@ def choose_all(calls: Sequence[TileCall], func: PrimFunc, env: PassEnv) -> list[
             for buffer, layout in choice.impl.layouts(choice.call, env).items():
                 if buffer not in views and not is_global(buffer):
                     layouts.setdefault(buffer, layout)
-    env.facts["layouts"] = _with_asked(layouts, choices, env)
-    return choices
+    return choices, _with_requested(layouts, requested or {}, choices, env)
 
 
-def _with_asked(layouts: dict[Var, BufferLayout], choices: Sequence[Choice], env: PassEnv) -> dict[Var, BufferLayout]:
-    """``layouts`` and those that the kernel annotates, which take precedence unless an operation cannot use them."""
+def _with_requested(
+    layouts: dict[Var, BufferLayout], requested: Mapping[Var, BufferLayout], choices: Sequence[Choice], env: PassEnv
+) -> dict[Var, BufferLayout]:
+    """``layouts`` and the requested ones, which take precedence unless an operation cannot use them."""
     granted = dict(layouts)
-    for buffer, asked in env.facts.get(ASKED, {}).items():
+    for buffer, asked in requested.items():
         shape = [int(size) for size in buffer.shape]
         run = run_of(asked, shape)
         reason = None
@@ -140,4 +148,4 @@ def describe(choice: Choice) -> dict[str, Any]:
     }
 
 
-LOWER_TILE_OPS = Pass("lower_tile_ops", lower_tile_ops)
+LOWER_TILE_OPS = Pass("lower_tile_ops", lower_tile_ops, leaves=(BufferLayouts,), runs_implementations=True)

@@ -55,9 +55,10 @@ from tilecore.lowering.simt.analysis.overflow import (
 from tilecore.lowering.simt.analysis.parallel_nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
 from tilecore.lowering.simt.analysis.partition import memory_accesses, offset_of
 from tilecore.lowering.simt.choose_tile_ops import HINT, chosen
-from tilecore.lowering.simt.infer_layouts import Inferred
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.tile_ops.reducers import REDUCERS, filled, is_fill
+from tilecore.lowering.simt.state import Inferred, InferredLayouts, TileFunction
+from tilecore.lowering.simt.thread_env import thread_env
+from tilecore.lowering.simt.tile_ops.reducers import filled, is_fill
 from tilecore.lowering.simt.tile_ops.thread_elements import in_bounds, is_first_copy, steps_of
 from tilecore.lowering.simt.tile_ops.thread_registers import Binding, FragmentRegisters, registers_of
 
@@ -66,12 +67,13 @@ UNROLLED_STATEMENTS = 512  # most statements of such a nest when unrolled: vendo
 
 
 def bind_threads(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    inferred = iter(env.facts["inferred"])
+    inferred = iter(env.state(InferredLayouts).by_kernel)
+    reducers = env.state(TileFunction).reducers
     arguments = {param for param in func.params if not is_buffer_var(param)}
 
     def bind(body: Stmt, threads: Threads) -> Stmt:
         thread_code = _Binder(body, threads, next(inferred), env, arguments).run()
-        return contract_stores(thread_code, env.facts.get(REDUCERS, {}))
+        return contract_stores(thread_code, reducers)
 
     return func.with_body(each_kernel(func.body, bind))
 
@@ -81,7 +83,7 @@ class _Binder:
 
     def __init__(self, body: Stmt, threads: Threads, inferred: Inferred, env: PassEnv, arguments: set[Var]) -> None:
         self.body, self.threads, self.inferred, self.env = body, threads, inferred, env
-        self.reducers: dict[Var, str] = env.facts.get(REDUCERS, {})
+        self.reducers = env.state(TileFunction).reducers
         self.per_thread = asks_for_threads(body, threads)
         self.uniformity = Uniformity(body, threads)
         self.range = self.uniformity.block  # the threads whose code it is
@@ -91,12 +93,9 @@ class _Binder:
         registers = {b: registers_of(b, layout) for b, layout in inferred.fragments.items()}
         unit_axes = without_unit_axes(threads)
         thread_index = threads.number({axis.var: unit_axes.get(axis.var, axis.var) for axis in threads.axes})
-        self._set_binding(Binding(Analyzer().simplify(thread_index), threads.count, inferred, registers))
+        # the threads that execute the statements that follow
+        self.binding = Binding(Analyzer().simplify(thread_index), threads.count, inferred, registers)
         self.range_indices: dict[Var, int] = {}  # variables of thread indices in ranges of threads, with the counts
-
-    def _set_binding(self, binding: Binding) -> None:
-        """Sets the threads that execute the statements that follow."""
-        self.binding = self.env.facts["binding"] = binding
 
     def run(self) -> Stmt:
         body = self.statement(self.body)
@@ -143,9 +142,9 @@ class _Binder:
         all_of_them, number = self.binding, number_in(node)
         around, self.range = self.range, threads
         self.range_indices[number] = threads.count
-        self._set_binding(replace(all_of_them, thread=number, threads=threads.count))
+        self.binding = replace(all_of_them, thread=number, threads=threads.count)
         made = for_threads(threads, self.statement(node.body), number, node.span)
-        self._set_binding(all_of_them)
+        self.binding = all_of_them
         self.range = around
         return made
 
@@ -153,7 +152,7 @@ class _Binder:
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
         if call is not None and HINT in call.hints:
             impl = chosen(call, self.env)
-            return impl.lower(call, self.env)
+            return impl.lower(call, thread_env(self.env, self.binding))
         if isinstance(node, BufferStore) and node.buffer in self.reducers:
             return self._fill_once(node) if is_fill(node, self.reducers) else self._once_a_block(node)
         if isinstance(node, BufferStore) and not is_own(node.buffer):
@@ -309,4 +308,4 @@ def _as_expr(index: Any, var: Var) -> Any:
     return const(value, dtype_of(var)) if value is not None else index
 
 
-BIND_THREADS = Pass("bind_threads", bind_threads)
+BIND_THREADS = Pass("bind_threads", bind_threads, needs=(InferredLayouts, TileFunction), runs_implementations=True)

@@ -10,31 +10,41 @@ from typing import Any
 
 from tilecore.contract.implementation import Choice, TileOpImpl
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.state import BufferLayouts
 from tilecore.ir.build import const, is_nothing
 from tilecore.ir.nodes import Evaluate, For, ForKind, PrimFunc, Var, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect
-from tilecore.lowering.analysis.assumptions import DIVISORS, assumed_divisors
-from tilecore.lowering.analysis.kernels import threads_in
+from tilecore.lowering.analysis.assumptions import assumed_divisors
 from tilecore.lowering.loops.lower_reducers import reducers_of
 from tilecore.lowering.loops.lower_tile_ops import choose_all, describe, is_lowered
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC
 from tilecore.lowering.simt.analysis.parallel_nests import LOOP_HINTS, PRIVATE
-from tilecore.lowering.simt.tile_ops import reducers
+from tilecore.lowering.simt.state import RequestedLayouts, TileFunction
 from tilecore.lowering.simt.tile_ops.reduce_to_shared import reduce_to_shared
 
 HINT = "implementation"
-UNCHOSEN = "before_choice"  # fact: the function before the choice, for a pass that must choose again
 
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    env.publish(TileFunction(func))
+    env.publish(BufferLayouts())
+    return choose(func, env)
+
+
+def choose(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    """The function with an implementation for each operation; TileFunction and BufferLayouts say what follows.
+
+    infer_layouts calls it, too, after it has moved fragments to shared memory: which implementations apply depends on
+    where operands are, and which fragments have layouts depends on the implementations.
+    """
     func = reduce_to_shared(func)
-    env.facts[UNCHOSEN] = func
-    env.facts[DIVISORS] = assumed_divisors(func)
-    env.facts["threads"] = threads_in(func.body)
-    env.facts[reducers.REDUCERS] = reducers_of(func.body)
+    tile = env.state(TileFunction)
+    tile.function, tile.divisors, tile.reducers = func, assumed_divisors(func), reducers_of(func.body)
     nodes = [node for node in collect(func.body, Evaluate) if is_lowered(as_tile_call(node))]
-    choices = choose_all([call for node in nodes if (call := as_tile_call(node)) is not None], func, env)
+    calls = [call for node in nodes if (call := as_tile_call(node)) is not None]
+    choices, layouts = choose_all(calls, func, env, env.state(RequestedLayouts).of_shared)
+    env.state(BufferLayouts).by_buffer = layouts
     lowered: dict[Evaluate, Any] = {}
     for node, choice in zip(nodes, choices, strict=True):
         env.note("tile_ops", describe(choice))
@@ -67,4 +77,10 @@ def chosen(call: TileCall, env: PassEnv) -> TileOpImpl:
     return next(i for i in env.implementations if i.op == call.op.name and i.name == name)
 
 
-CHOOSE_TILE_OPS = Pass("choose_tile_ops", choose_tile_ops)
+CHOOSE_TILE_OPS = Pass(
+    "choose_tile_ops",
+    choose_tile_ops,
+    needs=(RequestedLayouts,),
+    leaves=(TileFunction, BufferLayouts),
+    runs_implementations=True,
+)

@@ -11,23 +11,22 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, last_hint
 from tilecore.lowering.analysis.kernels import kernels_of
 from tilecore.lowering.analysis.needs import SOURCE_HINTS
-from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN
+from tilecore.lowering.simt.state import SourceTexts, TileFunction
+from tilecore.lowering.state import SafeValues
 from tilecore.lowering.tile_ops.effects import lower_annotate
-
-_TEXTS = "source_texts"  # fact: {text: None} in the order of first use
 
 
 def lower_hint(call: TileCall, env: PassEnv) -> Stmt:
     """Keeps source text where the target compiles it; lowers other hints as the loops family does."""
     if str(call.key) in SOURCE_HINTS and "source" in env.capabilities.features:
-        env.facts.setdefault(_TEXTS, {})[str(call.rest[0].value)] = None
+        env.state(SourceTexts).texts[str(call.rest[0].value)] = None
         return nothing()
     return lower_annotate(call, env)
 
 
 def describe_hints(module: IRModule, env: PassEnv) -> IRModule:
-    kernels = kernels_of(env.facts[UNCHOSEN].body)
-    text = "\n\n".join(env.facts.get(_TEXTS, {}))
+    kernels = kernels_of(env.state(TileFunction).function.body)
+    text = "\n\n".join(env.state(SourceTexts).texts)
     described = {}
     for index, (var, func) in enumerate(module.functions.items()):
         kernel = kernels[index]
@@ -54,5 +53,5 @@ def _cluster(call: TileCall, env: PassEnv) -> list[int]:
     return sizes
 
 
-KERNEL_HINTS = TileOpImpl("annotate", "hint", lower_hint)
-DESCRIBE_HINTS = Pass("describe_hints", describe_hints)
+KERNEL_HINTS = TileOpImpl("annotate", "hint", lower_hint, leaves=(SourceTexts, SafeValues))
+DESCRIBE_HINTS = Pass("describe_hints", describe_hints, needs=(TileFunction, SourceTexts))

@@ -19,9 +19,9 @@ from tilecore.ir.register_call import register_call
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.analysis.may_alias import MAY_ALIAS
 from tilecore.lowering.simt.analysis.parallel_nests import accesses_of
 from tilecore.lowering.simt.insert_barriers import BARRIER
+from tilecore.lowering.simt.state import AliasedParameters, SharedPlan
 
 SIMT_BARRIER = register_call("simt.barrier")
 
@@ -35,7 +35,7 @@ def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
     the thread itself writes there: nvcc keeps a value in a register over a barrier, behind which another thread has
     written it.
     """
-    extents = {str(b.name): extent for b, extent in env.facts.get("shared_offsets", {}).items()}
+    extents = {str(b.name): extent for b, extent in env.state(SharedPlan).places.items()}
     kernels = {}
     for var, func in module.functions.items():
         allocated = {str(a.buffer.name) for a in collect(func.body, AllocBuffer) if is_shared(a.buffer)}
@@ -44,7 +44,7 @@ def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
         func = func.with_body(structural_map(func.body, (Evaluate, _lower_barrier)))
         func = func.with_attr("simt.shared", {name: start for name, (start, _) in offsets.items()})
         func = func.with_attr("simt.shared_bytes", max((start + size for start, size in offsets.values()), default=0))
-        aliased = env.facts.get(MAY_ALIAS, set()) & set(access)
+        aliased = env.state(AliasedParameters).names & set(access)
         if writes_of(func.body).others:
             aliased = aliased | {name for name, kind in access.items() if kind == "rw"}
         if aliased:
@@ -72,4 +72,4 @@ def _lower_barrier(node: Evaluate) -> Evaluate:
     return Evaluate(Call(SIMT_BARRIER, [], ret_ty="void"), span=node.span) if op_name(node.value) == BARRIER else node
 
 
-DESCRIBE_KERNELS = Pass("describe_kernels", describe_kernels)
+DESCRIBE_KERNELS = Pass("describe_kernels", describe_kernels, needs=(SharedPlan, AliasedParameters))

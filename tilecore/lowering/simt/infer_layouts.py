@@ -9,20 +9,19 @@ memory instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import prod
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.state import BufferLayouts
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
-from tilecore.ir.nodes import DeclBuffer, For, PrimFunc, Stmt, Var, tirx
+from tilecore.ir.nodes import DeclBuffer, PrimFunc, Stmt, Var, tirx
 from tilecore.ir.scopes import is_fragment, is_private
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, variables
 from tilecore.ir.written_layouts import fragment_layout
-from tilecore.lowering.analysis.assumptions import DIVISORS
 from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel
 from tilecore.lowering.buffers.replace_buffers import with_buffers
 from tilecore.lowering.loops.lower_tile_ops import not_taken
@@ -30,22 +29,13 @@ from tilecore.lowering.simt.analysis.implied_layouts import following, reordered
 from tilecore.lowering.simt.analysis.kernel_parts import KernelPart, kernel_parts
 from tilecore.lowering.simt.analysis.parallel_nests import LOOP_LAYOUT, Nest, is_for_one
 from tilecore.lowering.simt.analysis.partition import partition_of
-from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN, choose_tile_ops
-from tilecore.lowering.simt.read_layouts import ASKED_FRAGMENTS
-from tilecore.lowering.simt.tile_ops.reducers import REDUCERS, everywhere, is_fill
-
-
-@dataclass
-class Inferred:
-    """What is known of one kernel. fragments: layouts of buffers. partitions: of nests, by their outermost loop.
-    demoted: fragments that shall live in shared memory, each with the reason; none once all is decided."""
-
-    fragments: dict[Var, FragmentLayout] = field(default_factory=dict)
-    partitions: dict[For, FragmentLayout | None] = field(default_factory=dict)
-    demoted: dict[Var, str] = field(default_factory=dict)
+from tilecore.lowering.simt.choose_tile_ops import choose
+from tilecore.lowering.simt.state import Inferred, InferredLayouts, RequestedLayouts, TileFunction
+from tilecore.lowering.simt.tile_ops.reducers import everywhere, is_fill
 
 
 def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    requested, tile = env.state(RequestedLayouts).of_fragments, env.state(TileFunction)
     demoted: dict[str, str] = {}
     while True:
         found: list[Inferred] = []
@@ -61,12 +51,12 @@ def infer_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
         # other implementations may fit operands in shared memory
         demoted |= {str(buffer.name): reason for buffer, reason in moved.items()}
         env.report.pop("tile_ops", None)
-        func = choose_tile_ops(in_shared_memory(env.facts[UNCHOSEN], set(moved)), env)
-    env.facts["inferred"] = found
+        func = choose(in_shared_memory(tile.function, set(moved)), env)
+    env.publish(InferredLayouts(found))
     for inferred in found:
         for buffer, layout in inferred.fragments.items():
             env.note("layouts", {"buffer": str(buffer.name), "layout": str(layout), **facts(layout)})
-            if env.facts[ASKED_FRAGMENTS].get(buffer, layout) != layout:
+            if requested.get(buffer, layout) != layout:
                 not_taken(env, buffer, "an operation holds it in its own way")
     for name, reason in demoted.items():
         env.note("layouts", {"buffer": name, "layout": f"shared memory: {reason}"})
@@ -110,8 +100,9 @@ class _Inference:
         self.env, self.threads, self.per_thread = env, part.threads.count, per_thread
         self.nests, self.calls, self.loose, self.buffers = part.nests, part.calls, part.loose, part.buffers
         self.viewed = part.viewed
-        self.reducers: dict[Var, str] = env.facts.get(REDUCERS, {})
-        self.assumed: dict[Var, int] = env.facts[DIVISORS]
+        tile = env.state(TileFunction)
+        self.reducers, self.assumed = tile.reducers, tile.divisors
+        self.requested = env.state(RequestedLayouts).of_fragments
         self.state = Inferred()
         self.fixed: set[Var] = set()  # fragments that an operation holds in a way of its own
 
@@ -168,7 +159,7 @@ class _Inference:
                 elif buffer not in self.state.demoted:  # else another implementation is chosen for what it is then
                     self.state.fragments.setdefault(buffer, wanted)
                     self.fixed.add(buffer)
-        for buffer, asked in self.env.facts.get(ASKED_FRAGMENTS, {}).items():
+        for buffer, asked in self.requested.items():
             if buffer in self.buffers and self._is_open(buffer):
                 self.state.fragments[buffer] = asked
 
@@ -294,4 +285,10 @@ class _Inference:
         return nests + sum(buffer in {region.source for region in call.regions} for call, _ in self.calls)
 
 
-INFER_LAYOUTS = Pass("infer_layouts", infer_layouts)
+INFER_LAYOUTS = Pass(
+    "infer_layouts",
+    infer_layouts,
+    needs=(RequestedLayouts, TileFunction, BufferLayouts),
+    leaves=(InferredLayouts,),
+    runs_implementations=True,
+)

@@ -44,10 +44,10 @@ from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
 from tilecore.lowering.analysis.uniformity import Uniformity
 from tilecore.lowering.simt.analysis.accesses import ConflictAnalysis, PendingAccess, carried, distinct, left
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
-from tilecore.lowering.simt.analysis.may_alias import MAY_ALIAS, may_alias_parameters
+from tilecore.lowering.simt.analysis.may_alias import may_alias_parameters
 from tilecore.lowering.simt.analysis.parallel_nests import Access, accesses_of
-from tilecore.lowering.simt.lower_allreduce import UNIFORM
 from tilecore.lowering.simt.reached_barriers import check_reached
+from tilecore.lowering.simt.state import AliasedParameters, SharedPlan, UniformBuffers
 
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known
 NEST = "simt.nest"  # attribute of a statement that was a parallel nest
@@ -57,6 +57,9 @@ BLOCKS = "simt.blocks"  # annotation of a loop whose steps are blocks of the use
 
 
 def insert_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
+    aliased = AliasedParameters()
+    env.publish(aliased)
+
     def change(body: Stmt, threads: Threads) -> Stmt:
         if threads.count == 1:
             return body
@@ -64,7 +67,7 @@ def insert_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
         made, _ = inserter.statement(body, frozenset())
         if inserter.is_divided:
             check_reached(made, inserter.uniformity)
-        env.facts.setdefault(MAY_ALIAS, set()).update(inserter.meetings.aliased)
+        aliased.names |= inserter.meetings.aliased
         env.note("barriers", {"inserted": len(collect_barriers(made)) - len(collect_barriers(body))})
         return made
 
@@ -99,13 +102,13 @@ class _Inserter:
         self.body, self.threads = body, ThreadRange(0, threads.count)
         self.inner: dict[ThreadRange, _Inserter] = {}
         self.is_divided = has_ranges(body)
-        self.uniformity = Uniformity(body, threads, env.facts.get(UNIFORM, ()))
+        self.uniformity = Uniformity(body, threads, env.state(UniformBuffers).buffers)
         self.roots = memory_roots(body)
         self.number = Analyzer().simplify(threads.number())
         accesses = accesses_of(body)
         stored = {self.root(a.buffer) for a in accesses if a.writes}
         aliases = may_alias_parameters(func, {self.root(a.buffer) for a in accesses}, stored)
-        self.meetings = ConflictAnalysis(threads, body, env.facts.get("shared_offsets", {}), aliases)
+        self.meetings = ConflictAnalysis(threads, body, env.state(SharedPlan).places, aliases)
         self.common = {b for b in stored if is_shared(b) or is_global(b)} | set(aliases)
         self.touches: dict[Any, list[PendingAccess]] = {}
         self.steps: list[_Step] = []  # of the loops around, the innermost last; one list for all ranges
@@ -345,4 +348,6 @@ def _is_plain(node: Any) -> bool:
     return not any("." in name or name in FOREIGN for name in names)
 
 
-INSERT_BARRIERS = Pass("insert_barriers", insert_barriers)
+INSERT_BARRIERS = Pass(
+    "insert_barriers", insert_barriers, needs=(SharedPlan, UniformBuffers), leaves=(AliasedParameters,)
+)

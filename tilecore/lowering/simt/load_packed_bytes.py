@@ -12,11 +12,11 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import const, dtype_of, op_name
 from tilecore.ir.nodes import BufferLoad, Call, PrimFunc, TensorLoad, structural_mutate
 from tilecore.ir.tile_ops import tile_call
-from tilecore.lowering.buffers.unpack_int4 import HALVES
+from tilecore.lowering.state import HalfStores
 
 
 def load_packed_bytes(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    packed = env.facts.get(HALVES)
+    packed = env.state(HalfStores).buffers
     if not packed:
         return func
 
@@ -38,4 +38,4 @@ def load_packed_bytes(func: PrimFunc, env: PassEnv) -> PrimFunc:
     return func.with_body(structural_mutate(func.body, [(TensorLoad, load), (Call, call)]))
 
 
-LOAD_PACKED_BYTES = Pass("load_packed_bytes", load_packed_bytes)
+LOAD_PACKED_BYTES = Pass("load_packed_bytes", load_packed_bytes, needs=(HalfStores,))

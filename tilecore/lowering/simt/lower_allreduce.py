@@ -39,9 +39,9 @@ from tilecore.ir.thread_ranges import number_in, range_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
 from tilecore.lowering.analysis.uniformity import Division, Uniformity
+from tilecore.lowering.simt.state import UniformBuffers
 
 ALLREDUCE = "tile.allreduce"
-UNIFORM = "uniform"  # fact: private buffers that are uniform across the block, which the uniformity analysis cannot see
 # (value, lane, kind: "idx" | "xor" | "up" | "down", width)
 SHUFFLE = register_call("simt.shuffle")
 
@@ -57,7 +57,7 @@ def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:
 
 def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:
     warp = env.capabilities.warp
-    uniform = env.facts.setdefault(UNIFORM, set())
+    uniform = env.state(UniformBuffers).buffers
 
     def change(body: Stmt, threads: Threads) -> Stmt:
         uniformity = Uniformity(body, threads)
@@ -220,4 +220,4 @@ def _is_power_of_two(number: int) -> bool:
     return number & (number - 1) == 0
 
 
-LOWER_ALLREDUCE = Pass("lower_allreduce", lower_allreduce)
+LOWER_ALLREDUCE = Pass("lower_allreduce", lower_allreduce, leaves=(UniformBuffers,))

@@ -18,6 +18,7 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.thread_ranges import ARRIVALS, ThreadRange, for_threads, has_ranges, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, threads_in
+from tilecore.lowering.simt.state import ThreadCount
 
 HINT = "threads"
 
@@ -25,11 +26,13 @@ HINT = "threads"
 def threads_of_call(call: TileCall, env: PassEnv) -> int | None:
     """The number of threads that execute a tile operation together; None where it is not known."""
     hint = call.hints.get(HINT)
-    return int(hint) if hint is not None else env.facts.get("threads")
+    return int(hint) if hint is not None else env.state(ThreadCount).count
 
 
 def note_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    differ = threads_in(func.body) is None
+    count = threads_in(func.body)
+    env.publish(ThreadCount(count))
+    differ = count is None
 
     def change(body: Stmt, threads: Threads) -> Stmt:
         if not has_ranges(body) and not differ:
@@ -110,4 +113,4 @@ class _RangeNotes:
         return call.rebuilt(hints={**call.hints, HINT: current.count})
 
 
-NOTE_RANGES = Pass("note_ranges", note_ranges)
+NOTE_RANGES = Pass("note_ranges", note_ranges, leaves=(ThreadCount,))

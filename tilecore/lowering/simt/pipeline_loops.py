@@ -38,6 +38,7 @@ from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.buffers.replace_buffers import with_buffers
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC, commit, wait
 from tilecore.lowering.simt.read_layouts import transfer_layout
+from tilecore.lowering.simt.state import RequestedLayouts
 
 STAGES = "num_stages"
 
@@ -229,4 +230,4 @@ def _marked(part: Stmt) -> Stmt:
     return structural_mutate(part, [(Evaluate, mark)])
 
 
-PIPELINE_LOOPS = Pass("pipeline_loops", pipeline_loops)
+PIPELINE_LOOPS = Pass("pipeline_loops", pipeline_loops, needs=(RequestedLayouts,))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.state import SharedRequests
 from tilecore.errors import Location
 from tilecore.ir.build import dtype_of, nothing
 from tilecore.ir.nodes import (
@@ -32,10 +33,9 @@ from tilecore.lowering.analysis.uniformity import Uniformity
 from tilecore.lowering.buffers.replace_buffers import with_buffers
 from tilecore.lowering.simt.analysis.shared_limit import too_much_shared
 from tilecore.lowering.simt.insert_barriers import NEST
-from tilecore.lowering.simt.lower_allreduce import UNIFORM
+from tilecore.lowering.simt.state import SharedPlan, UniformBuffers
 
 ALIGN = 128  # bytes; bulk copies and swizzles require it
-ALL_LIVE = "shared_lives"  # fact: no two buffers share memory, since asynchronous work uses them
 SMALL = 256  # bytes: buffers of at most this size share no memory, since sharing would cost a barrier
 
 
@@ -43,13 +43,13 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
     offsets: dict[Var, tuple[int, int]] = {}
 
     names: set[str] = set()
-    alignment: dict[Var, int] = dict(env.facts.get("shared_alignment", {}))
-    alone: set[Var] = set(env.facts.get("shared_alone", ()))
+    requests, uniform = env.state(SharedRequests), env.state(UniformBuffers).buffers
+    alignment, alone = dict(requests.alignment), set(requests.alone)
 
     def plan_kernel(body: Stmt, threads: Threads) -> Stmt:
         body = _with_unique_names(body, names, alignment, alone)
-        uniformity = Uniformity(body, threads, env.facts.get(UNIFORM, ()))
-        plan = _Plan(body, uniformity, alignment, alone, bool(env.facts.get(ALL_LIVE)))
+        uniformity = Uniformity(body, threads, uniform)
+        plan = _Plan(body, uniformity, alignment, alone, requests.all_alone)
         placed = plan.placed
         offsets.update(placed)
         total = max((start + size for start, size in placed.values()), default=0)
@@ -62,7 +62,7 @@ def plan_shared(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return _without_unused(body, placed)
 
     body = each_kernel(func.body, plan_kernel)
-    env.facts["shared_offsets"] = offsets
+    env.publish(SharedPlan(offsets))
     return func.with_body(body)
 
 
@@ -212,4 +212,4 @@ class _Plan:
         return range_a[0] <= range_b[1] and range_b[0] <= range_a[1]
 
 
-PLAN_SHARED = Pass("plan_shared", plan_shared)
+PLAN_SHARED = Pass("plan_shared", plan_shared, needs=(SharedRequests, UniformBuffers), leaves=(SharedPlan,))

@@ -20,7 +20,7 @@ from tilecore.ir.nodes import AttrStmt, Bind, IterVar, PrimFunc, SeqStmt, Stmt, 
 from tilecore.ir.ranges import within
 from tilecore.ir.tile_ops import last_hint
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, kernels_of
-from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN
+from tilecore.lowering.simt.state import TileFunction
 
 HINT = "use_swizzle"
 
@@ -33,7 +33,7 @@ class Panels(NamedTuple):
 
 
 def rasterize_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    panels_of_kernels = [panels_of(kernel) for kernel in kernels_of(env.facts[UNCHOSEN].body)]
+    panels_of_kernels = [panels_of(kernel) for kernel in kernels_of(env.state(TileFunction).function.body)]
     if not any(panels_of_kernels):
         return func
     remaining = iter(panels_of_kernels)
@@ -134,4 +134,4 @@ class _Definitions:
         self.statements.append(within(var, axis.value))
 
 
-RASTERIZE_BLOCKS = Pass("rasterize_blocks", rasterize_blocks)
+RASTERIZE_BLOCKS = Pass("rasterize_blocks", rasterize_blocks, needs=(TileFunction,))

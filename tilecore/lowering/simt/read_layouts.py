@@ -1,7 +1,7 @@
 """Notes the layouts that a kernel asks for (T.annotate_layout, T.annotate_padding) and removes these hints.
 
-Later passes find them in ``env.facts``. A layout never changes a result, so a layout that a buffer cannot have is not
-an error: the kernel compiles without it, and ``kernel.explain()`` says why.
+Later passes find them in ``RequestedLayouts``. A layout never changes a result, so a layout that a buffer cannot have
+is not an error: the kernel compiles without it, and ``kernel.explain()`` says why.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.written_layouts import fragment_layout, memory_layout, padded, slotted
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
-from tilecore.lowering.loops.lower_tile_ops import ASKED, not_taken
+from tilecore.lowering.loops.lower_tile_ops import not_taken
+from tilecore.lowering.simt.state import RequestedLayouts
 
-ASKED_FRAGMENTS = "asked_fragments"  # fact: {fragment: FragmentLayout}
 _KEYS = ("layout", "padding")
 
 
 def read_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    env.facts[ASKED], env.facts[ASKED_FRAGMENTS] = {}, {}
+    requested = RequestedLayouts()
+    env.publish(requested)
     views = set(memory_roots(func.body))
 
     def read(body: Stmt, threads: Threads) -> Stmt:
-        reader = _Reader(threads.count, views, env)
+        reader = _Reader(threads.count, views, requested, env)
         return structural_map(body, (Evaluate, reader.statement))
 
     return func.with_body(each_kernel(func.body, read))
@@ -37,7 +38,7 @@ def read_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def transfer_layout(env: PassEnv, old: Var, new: Var, slots: int) -> None:
     """Gives buffer ``new``, which is ``slots`` copies of ``old``, the layout that the kernel asks for ``old``."""
-    asked: dict[Var, BufferLayout] = env.facts.get(ASKED, {})
+    asked = env.state(RequestedLayouts).of_shared
     if old in asked:
         asked[new] = slotted(asked.pop(old), slots)
 
@@ -45,8 +46,8 @@ def transfer_layout(env: PassEnv, old: Var, new: Var, slots: int) -> None:
 class _Reader:
     """Reads the layout hints of one kernel. views: buffers that are views or have views."""
 
-    def __init__(self, threads: int, views: set[Var], env: PassEnv) -> None:
-        self.threads, self.views, self.env = threads, views, env
+    def __init__(self, threads: int, views: set[Var], requested: RequestedLayouts, env: PassEnv) -> None:
+        self.threads, self.views, self.requested, self.env = threads, views, requested, env
 
     def statement(self, node: Evaluate) -> Stmt:
         call = as_tile_call(node)
@@ -72,7 +73,7 @@ class _Reader:
             if layout is None:
                 not_taken(self.env, buffer, "a T.Fragment is a layout of fragments, and the buffer is in shared memory")
             else:
-                self.env.facts[ASKED][buffer] = layout
+                self.requested.of_shared[buffer] = layout
 
     def _layout(self, buffer: Var, call: TileCall) -> BufferLayout | None:
         if str(call.key) == "padding":
@@ -87,7 +88,7 @@ class _Reader:
         if layout is None:
             not_taken(self.env, buffer, f"the layout does not partition its axes over {self.threads} threads")
         else:
-            self.env.facts[ASKED_FRAGMENTS][buffer] = layout
+            self.requested.of_fragments[buffer] = layout
 
 
-READ_LAYOUTS = Pass("read_layouts", read_layouts)
+READ_LAYOUTS = Pass("read_layouts", read_layouts, leaves=(RequestedLayouts,))

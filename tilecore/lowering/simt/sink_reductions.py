@@ -40,17 +40,19 @@ from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel
 from tilecore.lowering.loops.fold_clears import cleared
 from tilecore.lowering.simt.analysis.parallel_nests import is_parallel
+from tilecore.lowering.simt.state import Partial, PartialSums
 from tilecore.lowering.simt.tile_ops.reduce import REDUCE
-from tilecore.lowering.simt.tile_ops.reduce_partials import PARTIAL_SUMS, SUNK, Partial
+from tilecore.lowering.simt.tile_ops.reduce_partials import SUNK
 
 
 def sink_reductions(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    env.facts[PARTIAL_SUMS] = {}
+    partial_sums = PartialSums()
+    env.publish(partial_sums)
     if any(impl.op == "reduce" and impl.late and impl is not REDUCE for impl in env.implementations):
         return func  # the backend has its own reduction across threads
 
     def change(body: Stmt, threads: Threads) -> Stmt:
-        return body if asks_for_threads(body, threads) else _Kernel(body, env).block(body)
+        return body if asks_for_threads(body, threads) else _Kernel(body, partial_sums).block(body)
 
     return func.with_body(each_kernel(func.body, change))
 
@@ -70,8 +72,8 @@ class _Candidate:
 
 
 class _Kernel:
-    def __init__(self, body: Stmt, env: PassEnv) -> None:
-        self.body, self.env = body, env
+    def __init__(self, body: Stmt, partial_sums: PartialSums) -> None:
+        self.body, self.partial_sums = body, partial_sums
 
     def block(self, body: Stmt) -> Stmt:
         statements: list[Stmt] = []
@@ -110,7 +112,7 @@ class _Kernel:
                 continue
             calls = [call for n in reductions if (call := as_tile_call(n)) is not None]
             sources = tuple((call.src.source, int(call.dim)) for call in calls)
-            self.env.facts[PARTIAL_SUMS][total] = Partial(sources, frozenset({total, *candidate.parts}))
+            self.partial_sums.by_sum[total] = Partial(sources, frozenset({total, *candidate.parts}))
             sunk |= dict.fromkeys(reductions, total)
             whole = _whole_sum(calls[0], total)
             reductions_behind.append(tile_statement("reduce_partials", [whole], span=node.span))
@@ -234,4 +236,4 @@ def _is_only_added(part: Var, total: Var, loop: For, kernel: Stmt) -> bool:
     return len(reads) == len(added) and not others and not stored
 
 
-SINK_REDUCTIONS = Pass("sink_reductions", sink_reductions)
+SINK_REDUCTIONS = Pass("sink_reductions", sink_reductions, leaves=(PartialSums,))

@@ -39,10 +39,11 @@ from tilecore.ir.nodes import (
 from tilecore.ir.scopes import is_global, is_own, is_shared
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, reads_variable, stores, substitute
-from tilecore.lowering.analysis.assumptions import DIVISORS, is_multiple
+from tilecore.lowering.analysis.assumptions import is_multiple
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST, COPY
 from tilecore.lowering.simt.analysis.vector_atomics import addition, additions, width_of
 from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.state import TileFunction
 
 WIDTHS = (2, 4, 8, 16)  # bytes of a move
 ASYNC_WIDTHS = (4, 8, 16)
@@ -50,7 +51,7 @@ ASYNC_WIDTHS = (4, 8, 16)
 
 def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     can_copy = "copy_async" in env.capabilities.features
-    assumed = env.facts[DIVISORS]
+    assumed = env.state(TileFunction).divisors
     is_async: list[bool] = []  # for each nest around: may its copies be asynchronous?
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
@@ -266,4 +267,4 @@ class _Loop:
         return seq([make(lane) for lane in range(self.count)])
 
 
-VECTORIZE_ACCESSES = Pass("vectorize_accesses", vectorize_accesses)
+VECTORIZE_ACCESSES = Pass("vectorize_accesses", vectorize_accesses, needs=(TileFunction,))

@@ -12,6 +12,7 @@ from tilecore.ir.nodes import Evaluate, ForKind, Stmt, TensorRegion
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import TileCall, tile_call, tile_statement
 from tilecore.lowering.analysis.needs import SOURCE_HINTS
+from tilecore.lowering.state import SafeValues
 from tilecore.lowering.tile_ops.copies import axes_of, indices_of
 
 
@@ -24,7 +25,7 @@ def lower_annotate(call: TileCall, env: PassEnv) -> Stmt:
     """Hints: a safe value is noted for the bounds guards, others have no effect here."""
     key = str(call.key)
     if key == "safe_value":
-        env.facts.setdefault("safe_values", {})[call.rest[0].source] = call.rest[1]
+        env.state(SafeValues).by_buffer[call.rest[0].source] = call.rest[1]
     elif key in SOURCE_HINTS:
         raise UnsupportedError(
             f"{SOURCE_HINTS[key]} inserts source code, which this target does not accept",
@@ -69,6 +70,6 @@ IMPLEMENTATIONS = (
     TileOpImpl("print", "one element after the other", lower_print),
     TileOpImpl("sync_threads", "nothing", lower_to_nothing),
     TileOpImpl("finalize_reducer", "nothing", lower_to_nothing),
-    TileOpImpl("annotate", "hint", lower_annotate),
+    TileOpImpl("annotate", "hint", lower_annotate, leaves=(SafeValues,)),
     TileOpImpl("atomic", "loops", lower_atomic),
 )

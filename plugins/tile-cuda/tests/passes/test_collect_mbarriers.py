@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tile_cuda.lowering.hopper.collect_mbarriers import BARRIERS, CLUSTERS
+from tile_cuda.lowering.state import ExplicitBarriers
 
 import tilecore.language as T
 from tilecore.errors import UnsupportedError
@@ -16,14 +16,14 @@ PASS = "collect_mbarriers"
 
 
 def collected(env):
-    return {str(buffer.name): counts for buffer, counts in env.facts[BARRIERS].items()}
+    return {str(buffer.name): counts for buffer, counts in env.state(ExplicitBarriers).arrivals.items()}
 
 
 @pytest.mark.parametrize("barriers", [(1,), (1, 128), (128, 1, 32)])
 def test_the_arrivals_of_each_mbarrier_become_a_fact(barriers):
     before, after, env = around_pass(loaded_by_tma(barriers=barriers), PASS)
     assert collected(env) == {"full": list(barriers)}
-    assert env.facts[CLUSTERS] == set()
+    assert env.state(ExplicitBarriers).in_clusters == set()
     assert text(before) == text(after)
 
 
@@ -41,13 +41,13 @@ def test_mbarriers_of_kernels_with_clusters_are_noted():
 
     _, _, env = around_pass(two_kernels, PASS)
     assert collected(env) == {"remote": [2], "own": [32]}
-    assert {str(buffer.name) for buffer in env.facts[CLUSTERS]} == {"remote"}
+    assert {str(buffer.name) for buffer in env.state(ExplicitBarriers).in_clusters} == {"remote"}
 
 
 @pytest.mark.parametrize("target", [AMPERE, "cuda -arch=sm_90a"])
 def test_kernels_without_explicit_forms_leave_no_facts(target):
     before, after, env = around_pass(scaled, PASS, target)
-    assert BARRIERS not in env.facts
+    assert not env.state(ExplicitBarriers).arrivals
     assert text(before) == text(after)
 
 

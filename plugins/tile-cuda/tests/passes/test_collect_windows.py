@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tile_cuda.lowering.state import L2Windows
 
 import tilecore.language as T
 from tilecore.testing.kernel_text import text
@@ -11,7 +12,6 @@ from .kernels import scaled
 from .one_pass import around_pass, notes
 
 PASS = "collect_windows"
-WINDOWS = "l2_windows"
 n = T.dynamic("n")
 
 
@@ -28,14 +28,14 @@ def annotated(dtype="float16", second=False):
 @pytest.mark.parametrize(("dtype", "size"), [("float16", 1024), ("float32", 2048), ("int8", 512), ("int4", 256)])
 def test_a_window_has_the_tensor_its_bytes_and_the_ratio(dtype, size):
     before, after, env = around_pass(annotated(dtype), PASS)
-    assert env.facts[WINDOWS] == {0: ("Y", size, 0.5)}
+    assert env.state(L2Windows).by_kernel == {0: ("Y", size, 0.5)}
     assert [row["text"] for row in notes(env)] == ["0.5 of the accesses to Y stay in L2"]
     assert text(before) == text(after)
 
 
 def test_a_launch_has_one_window():
     _, _, env = around_pass(annotated(second=True), PASS)
-    assert env.facts[WINDOWS] == {0: ("Y", 1024, 0.5)}
+    assert env.state(L2Windows).by_kernel == {0: ("Y", 1024, 0.5)}
     assert notes(env)[1]["text"] == ("not 0.25 of the accesses to X stay in L2: a launch has one window, which Y has")
 
 
@@ -49,7 +49,7 @@ def test_windows_are_listed_by_the_number_of_their_kernel():
             X[1] = Y[0]
 
     _, _, env = around_pass(kernels, PASS)
-    ((number, (name, size, ratio)),) = env.facts[WINDOWS].items()
+    ((number, (name, size, ratio)),) = env.state(L2Windows).by_kernel.items()
     assert (number, name, ratio) == (1, "Y", 1.0)
     assert "n" in str(size), "the bytes depend on the call"
 
@@ -64,16 +64,16 @@ def test_memory_of_the_kernel_has_no_window():
             X[1] = kept[0]
 
     _, _, env = around_pass(kernel, PASS)
-    assert env.facts[WINDOWS] == {}
+    assert env.state(L2Windows).by_kernel == {}
     assert notes(env)[0]["text"].endswith("stay in L2: only parameters are kept in L2")
 
 
 def test_architectures_without_windows():
     _, _, env = around_pass(annotated(), PASS, "cuda -arch=sm_75")
-    assert env.facts[WINDOWS] == {}
+    assert env.state(L2Windows).by_kernel == {}
     assert notes(env)[0]["text"].endswith("sm_75 has no windows of L2")
 
 
 def test_kernels_without_annotations_have_none():
     _, _, env = around_pass(scaled, PASS)
-    assert (env.facts[WINDOWS], notes(env)) == ({}, [])
+    assert (env.state(L2Windows).by_kernel, notes(env)) == ({}, [])

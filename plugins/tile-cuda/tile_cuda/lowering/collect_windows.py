@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from tile_cuda.lowering.state import L2Windows
 from tile_cuda.target import architecture_of
 from tilecore.artifact.dims import dim_to_json
 from tilecore.contract.passes import Pass, PassEnv
@@ -23,10 +24,9 @@ HINT = "l2_hit_ratio"
 
 
 def collect_windows(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    """``env.facts["l2_windows"]``: by the kernel's number, (the tensor's name, its bytes as JSON, the ratio)."""
     kernels = enumerate(kernels_of(func.body))
     windows = {number: made for number, kernel in kernels if (made := _window(func, kernel, env))}
-    env.facts["l2_windows"] = windows
+    env.publish(L2Windows(windows))
     return func
 
 
@@ -58,4 +58,4 @@ def _bytes(buffer: Var) -> Any:
     return elements * bits // 8 if bits < 8 else elements * (bits // 8)
 
 
-COLLECT_WINDOWS = Pass("collect_windows", collect_windows)
+COLLECT_WINDOWS = Pass("collect_windows", collect_windows, leaves=(L2Windows,))

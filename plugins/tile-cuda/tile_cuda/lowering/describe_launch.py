@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.tma_loads import MAPS
+from tile_cuda.lowering.state import L2Windows, TensorMaps
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule, PrimFunc
@@ -16,7 +16,7 @@ _BY_MAP = (instructions.TENSOR_LOAD, instructions.TENSOR_STORE)
 
 
 def describe_launch(module: IRModule, env: PassEnv) -> IRModule:
-    windows = env.facts.get("l2_windows", {})
+    windows = env.state(L2Windows).by_kernel
     made = {}
     for number, (var, func) in enumerate(module.functions.items()):
         made[str(var.name_hint)] = _with_facts(func, windows.get(number), env)
@@ -32,7 +32,7 @@ def _with_facts(func: PrimFunc, window: tuple[str, Any, float] | None, env: Pass
     names = dict.fromkeys(str(call.args[0].value) for call in collect(func.body, Call) if op_name(call) in _BY_MAP)
     if names:
         params = [str(param.name) for param in func.params]
-        found = env.facts[MAPS].found
+        found = env.state(TensorMaps).by_name
         facts["tensor_maps"] = [{**found[name], "slot": params.index(found[name]["tensor"])} for name in names]
         stored = [str(c.args[0].value) for c in collect(func.body, Call) if op_name(c) == instructions.TENSOR_STORE]
         written = {found[name]["tensor"] for name in stored}
@@ -41,4 +41,4 @@ def _with_facts(func: PrimFunc, window: tuple[str, Any, float] | None, env: Pass
     return func.with_attr("simt.launch", json.dumps(facts, sort_keys=True)) if facts else func
 
 
-DESCRIBE_LAUNCH = Pass("describe_launch", describe_launch)
+DESCRIBE_LAUNCH = Pass("describe_launch", describe_launch, needs=(L2Windows, TensorMaps))

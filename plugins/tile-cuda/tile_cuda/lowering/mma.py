@@ -17,6 +17,7 @@ from tile_cuda.lowering.swizzle import swizzled
 from tile_cuda.target import architecture_of
 from tilecore.contract.implementation import SHARED, TileOpImpl
 from tilecore.contract.passes import PassEnv
+from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import const, dtype_of, load, loop, seq
 from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout, resized, tiled
@@ -24,6 +25,8 @@ from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, For, ForKind, IfThenE
 from tilecore.ir.scopes import is_fragment, is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.simt.note_ranges import threads_of_call
+from tilecore.lowering.simt.state import ThreadCount
+from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 
 
@@ -67,13 +70,13 @@ def layout_of_c(p: MmaConfig, threads: int) -> FragmentLayout:
     return resized(tiled(p.shape.accumulator, repeats, (p.m, p.n)), threads)
 
 
-def lower(call: TileCall, env: PassEnv) -> Stmt:
+def lower(call: TileCall, env: ThreadEnv) -> Stmt:
     return _Lowering(call, env).run()
 
 
 class _Lowering:
-    def __init__(self, call: TileCall, env: PassEnv) -> None:
-        self.call, self.binding = call, env.facts["binding"]
+    def __init__(self, call: TileCall, env: ThreadEnv) -> None:
+        self.call, self.binding = call, env.binding
         found = mma_config_of(call, env, self.binding.threads)
         assert isinstance(found, MmaConfig)
         self.p = p = found
@@ -81,7 +84,7 @@ class _Lowering:
         warp, lane = self.binding.thread // WARP, self.binding.thread % WARP
         row = warp % p.along_m * (p.m_tiles * p.shape.rows)
         column = (warp // p.along_m % p.along_n if p.copies > 1 else warp // p.along_m) * (p.n_tiles * p.shape.columns)
-        kept = env.facts.get("layouts", {})
+        kept = env.state(BufferLayouts).by_buffer
         self.a = None if a_is_held(call, p) else operand_a(call, p, lane, row, kept.get(call.a.source))
         self.b = operand_b(call, p, lane, column, kept.get(call.b.source))
         held = self.binding.registers[call.c.source] if is_whole_fragment(call.c) else None
@@ -124,4 +127,14 @@ class _Lowering:
         return load(held, [(i * self.p.steps + step) * self.p.shape.operand_a.registers])
 
 
-MMA_SYNC = TileOpImpl("gemm", "mma.sync", lower, matches, priority=20, late=True, layouts=layouts, fragments=fragments)
+MMA_SYNC = TileOpImpl(
+    "gemm",
+    "mma.sync",
+    lower,
+    matches,
+    priority=20,
+    late=True,
+    layouts=layouts,
+    fragments=fragments,
+    needs=(ThreadCount, BufferLayouts),
+)

@@ -7,7 +7,6 @@ import pytest
 from by_hand import LANES, alloc, do, environment, kernel, local, loop, piece, run, tensor, tile
 from core_model import Machine
 from tile_tpu.ir.instructions import as_command
-from tile_tpu.lowering.block_dependences import ONE_CORE
 from tile_tpu.lowering.passes.spread_blocks import SPREAD_BLOCKS
 
 from tilecore.ir.build import const, statements_of, store
@@ -192,15 +191,6 @@ def test_places_may_hang_on_the_block_through_loops():
 
     body = For(var, BX * 4, const(4, "int32"), ForKind.SERIAL, do("store", piece(X, var * 4096), tile(A)))
     assert outcome(*alloc(A), body)[0] == 8
-
-
-def test_a_lowering_may_ask_for_one_core():
-    env = environment()
-    env.facts[ONE_CORE] = ["T.atomic_add of a tile (line 3)"]
-    assert outcome(*alloc(A), do("store", own(X), tile(A)), env=env) == (
-        1,
-        "in order on one core: T.atomic_add of a tile (line 3)",
-    )
 
 
 def test_blocks_on_one_core_run_with_x_fastest():

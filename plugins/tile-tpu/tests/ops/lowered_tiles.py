@@ -11,7 +11,7 @@ from tile_commands import Machine, number_type
 from tile_tpu.chips import find_chip
 from tile_tpu.ir.layouts import TILE, TileLayout, flat_layout, tile_layout, vector_layout
 from tile_tpu.lowering.commands.emitter import scratch
-from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.state import TileLayouts
 
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
@@ -35,7 +35,7 @@ class Bench:
         target = Target("tpu", {"chip": self.chip_name})
         self.env = PassEnv(target, Capabilities(none, none, none), config=self.config)
         self.machine = Machine(self.chip)
-        self.env.facts[LAYOUTS] = {}
+        self.env.publish(TileLayouts())
 
     def buffer(self, value: np.ndarray, dtype: str, kind: str = TILE, written: bool = True) -> Var:
         """A tile buffer that holds ``value``."""
@@ -50,7 +50,7 @@ class Bench:
         else:
             layout = tile_layout(shape, self.chip.lanes, eu)
         local = scratch("tile", layout.elements, stored)
-        self.env.facts[LAYOUTS][buffer] = (local, layout)
+        self.env.state(TileLayouts).by_tile[buffer] = (local, layout)
         self.machine.allocate(local)
         if written:
             self._put(local, layout, value.astype(number_type(dtype)))
@@ -64,7 +64,7 @@ class Bench:
 
     def value(self, buffer: Var) -> np.ndarray:
         """What a buffer holds now; of copies in all lanes, they must be the same."""
-        local, layout = self.env.facts[LAYOUTS][buffer]
+        local, layout = self.env.state(TileLayouts).by_tile[buffer]
         shape = tuple(int(s) for s in buffer.shape)
         lane, offset = layout.place(np.indices(shape))
         memory = self.machine.memory[local]

@@ -11,7 +11,7 @@ from tile_tpu.ir.layouts import LANE
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.commands.frames import NotTensor
 from tile_tpu.lowering.commands.gather_rows import gather_rows
-from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.tile_ops.emitter import Work
 from tile_tpu.lowering.views.regions import region_view
 
@@ -28,7 +28,7 @@ def prepared(count: int, size: int, columns: int, index: np.ndarray):
     out = bench.buffer(np.zeros((count, columns)), "float32", written=False)
     rows = bench.buffer(index.astype("int32"), "int32", LANE)
     src = View(tensor, 0, 0, (1, 1, size, columns), (0, 0, columns, 1))
-    views = [region_view(region(b), bench.env.facts[LAYOUTS]).view for b in (out, rows)]
+    views = [region_view(region(b), bench.env.state(TileLayouts).by_tile).view for b in (out, rows)]
     return bench, source, out, views[0], src, views[1]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lowered_tiles import Bench, region
 from tile_tpu.ir.layouts import LANE, ROW, SPREAD, TILE
-from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.views.regions import NoView, part, region_view, settled
 
 from tilecore.ir.nodes import tirx
@@ -31,8 +31,8 @@ def test_elements_are_where_the_layout_has_them(case, chip):
     shape, kind, starts, extents, dtype = case
     bench = Bench(chip)
     buffer = bench.buffer(np.zeros(shape), dtype, kind)
-    layout = bench.env.facts[LAYOUTS][buffer][1]
-    found = region_view(region(buffer, *zip(starts, extents, strict=True)), bench.env.facts[LAYOUTS])
+    layout = bench.env.state(TileLayouts).by_tile[buffer][1]
+    found = region_view(region(buffer, *zip(starts, extents, strict=True)), bench.env.state(TileLayouts).by_tile)
     eu = bench.chip.eu_count(32 if dtype == "float32" else 8)
     for view in (found.view, settled(found.view, bench.chip.lanes, eu)):
         places = np.broadcast_arrays(*bench.machine.places(view))
@@ -49,7 +49,9 @@ def test_elements_are_where_the_layout_has_them(case, chip):
 @given(st.integers(1, 200), st.integers(1, 100), st.data())
 def test_parts_are_the_elements_of_the_whole(rows, columns, data):
     bench = Bench()
-    view = region_view(region(bench.buffer(np.zeros((rows, columns)), "float16")), bench.env.facts[LAYOUTS]).view
+    view = region_view(
+        region(bench.buffer(np.zeros((rows, columns)), "float16")), bench.env.state(TileLayouts).by_tile
+    ).view
     lanes = bench.chip.lanes
     axis = data.draw(st.sampled_from([1, 3]))
     start = data.draw(st.integers(0, view.shape[axis] - 1))
@@ -66,7 +68,7 @@ def test_parts_are_the_elements_of_the_whole(rows, columns, data):
 def test_a_spread_vector_is_one_view_when_its_parts_are_full():
     bench = Bench()
     full, cut = (bench.buffer(np.zeros(n), "float32", SPREAD) for n in (640, 641))
-    layouts = bench.env.facts[LAYOUTS]
+    layouts = bench.env.state(TileLayouts).by_tile
     assert region_view(region(full), layouts).view.shape == (1, 64, 1, 10)
     for wrong in (region(cut), region(full, (0, 10))):
         with pytest.raises(NoView, match="spread"):
@@ -75,7 +77,7 @@ def test_a_spread_vector_is_one_view_when_its_parts_are_full():
 
 def test_says_why_there_is_no_view():
     bench = Bench()
-    layouts = bench.env.facts[LAYOUTS]
+    layouts = bench.env.state(TileLayouts).by_tile
     deep = bench.buffer(np.zeros((2, 2, 2, 3, 4)), "float32")
     far = tirx.decl_buffer([4, 4], "float32", "A", scope="global", layout=None)
     own = tirx.decl_buffer([4, 4], "float32", "x", scope="local", layout=None)

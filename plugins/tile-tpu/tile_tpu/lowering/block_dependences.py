@@ -15,22 +15,16 @@ from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, by_memory, hea
 from tile_tpu.ir.instructions import CONTROL
 from tile_tpu.ir.overlaps import covers
 from tile_tpu.ir.views import View
-from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Bind, For, PrimFunc, Stmt, Var, structural_equal
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import children, substitute, variables
 
-ONE_CORE = "tpu.one_core"  # fact: what a lowering says makes it necessary, a list of texts
-
 _PLAIN = 1  # "lanes" of a tensor: every extent is an axis of its memory
 
 
-def why_one_core(func: PrimFunc, env: PassEnv) -> str | None:
+def why_one_core(func: PrimFunc) -> str | None:
     """None where several cores may share the blocks."""
-    said = env.facts.get(ONE_CORE)
-    if said:
-        return str(said[0])
     walk = _Walk()
     accesses = [t for t in by_memory(walk.accesses(func.body, {}), aliases_of(func.body)) if not t.is_local]
     for access in accesses:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import tilecore.language as T
+from tilecore.contract.state import BufferLayouts
 from tilecore.ir.build import cast, const, constant
 from tilecore.ir.layout import BufferLayout, column_panels, row_panels
 from tilecore.ir.nodes import AllocBuffer, BufferStore, TensorLoad
@@ -27,7 +28,7 @@ def table(A: T.Tensor((4, 6), "int32"), B: T.Tensor((4, 6), "int32")):
 def with_layout(func, name, layout):
     made, env = lowered(func, "apply_layouts", before=True)
     (buffer,) = [a.buffer for a in collect(made.body, AllocBuffer) if str(a.buffer.name) == name]
-    env.facts["layouts"] = {buffer: layout}
+    env.state(BufferLayouts).by_buffer = {buffer: layout}
     return apply_layouts(made, env), env
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tilecore.language as T
+from tilecore.contract.state import Workspaces
 from tilecore.errors import TilecoreError
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import AttrStmt, IRModule
@@ -52,7 +53,7 @@ def test_one_kernel():
     assert text(func.attrs["tile.threads"]) == ["32", "2", "1"]
     assert [str(v.name) for v in func.attrs["tile.block_vars"]][:2] == ["x", "y"]
     assert not any(node.attr_key == "thread_extent" for node in collect(func.body, AttrStmt))
-    assert env.facts["workspaces"] == []
+    assert env.state(Workspaces).buffers == []
 
 
 def test_several_kernels_in_order_with_the_same_parameters():
@@ -63,7 +64,7 @@ def test_several_kernels_in_order_with_the_same_parameters():
     grids = [text(func.attrs["tile.grid"]) for func in functions.values()]
     assert "n" in grids[0][0]
     assert grids[1:] == [["1", "k", "1"], ["2", "3", "4"]]
-    assert [str(w.name) for w in env.facts["workspaces"]] == ["W"]
+    assert [str(w.name) for w in env.state(Workspaces).buffers] == ["W"]
 
 
 def test_a_module_is_left_as_it_is():

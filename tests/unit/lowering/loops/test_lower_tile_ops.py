@@ -7,6 +7,7 @@ import pytest
 import tilecore.language as T
 from tilecore.contract.implementation import TileOpImpl, choose
 from tilecore.contract.passes import PassEnv
+from tilecore.contract.state import BufferLayouts
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import nothing
 from tilecore.ir.layout import BufferLayout
@@ -53,7 +54,7 @@ def choices(*implementations, func=products):
     env = PassEnv(Target("acme"), before.capabilities, (COPIES, *implementations))
     lower_tile_ops(made, env)
     rows = [row for row in env.report["tile_ops"] if row["op"] == "gemm"]
-    names = {str(buffer.name): granted.name for buffer, granted in env.facts["layouts"].items()}
+    names = {str(buffer.name): granted.name for buffer, granted in env.state(BufferLayouts).by_buffer.items()}
     return [(row["implementation"], dict(row["declined"])) for row in rows], names
 
 

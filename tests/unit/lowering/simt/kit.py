@@ -16,6 +16,7 @@ from tilecore.ir.nodes import Evaluate, structural_map
 from tilecore.ir.thread_ranges import ThreadRange, for_threads
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS, STEPS
+from tilecore.lowering.simt.state import AliasedParameters
 from tilecore.target import Target
 from tilecore.tracing.builder import current
 
@@ -37,6 +38,8 @@ def lowered(
     from dataclasses import replace
 
     env = PassEnv(Target("imagined"), replace(CAPABILITIES, **changes), IMPLEMENTATIONS)
+    if "insert_barriers" in left_out:
+        env.publish(AliasedParameters())  # which describe_kernels needs
     current = func.ir
     for step in STEPS:
         if before and step.name == last:

@@ -7,9 +7,6 @@ from collections.abc import Set
 from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import PrimFunc, Var, is_buffer_var, structural_equal
 
-# fact: the names of parameters that may alias another one, with a barrier between accesses of the two for that reason
-MAY_ALIAS = "may_alias"
-
 
 def may_alias_parameters(func: PrimFunc, accessed: Set[Var], written: Set[Var]) -> dict[Var, set[Var]]:
     """For each parameter that is only read the written ones of its element type and shape, and the other way round.

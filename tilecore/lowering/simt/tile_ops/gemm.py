@@ -24,6 +24,7 @@ from tilecore.ir.scopes import is_fragment, is_global, is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.gemm import gemm_sizes, needs_constant_sizes
 from tilecore.lowering.simt.analysis.partition import MOVE
+from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 
 STEP = 4  # elements along K of a step, and neighbours across it
@@ -137,7 +138,7 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     return required
 
 
-def lower(call: TileCall, env: PassEnv) -> Stmt:
+def lower(call: TileCall, env: ThreadEnv) -> Stmt:
     return _Gemm(call, env).run()
 
 
@@ -176,8 +177,8 @@ class _Operand(NamedTuple):
 
 
 class _Gemm:
-    def __init__(self, call: TileCall, env: PassEnv) -> None:
-        self.call, binding = call, env.facts["binding"]
+    def __init__(self, call: TileCall, env: ThreadEnv) -> None:
+        self.call, binding = call, env.binding
         self.m, self.n, self.k = gemm_sizes(call)
         self.total = accumulator(dtype_of(call.c.source))
         self.grid = g = grid_of(call, binding.threads)

@@ -19,6 +19,8 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.lowering.simt.analysis.implied_layouts import widened
+from tilecore.lowering.simt.state import PartialSums
+from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.reduce_partials import is_sunk
 from tilecore.lowering.simt.tile_ops.thread_elements import element_of, in_bounds, steps_of, thread_groups, unrolled
 from tilecore.lowering.simt.tile_ops.thread_registers import Binding
@@ -51,8 +53,8 @@ def relate(call: TileCall, known: dict[Any, Any]) -> dict[Any, Any]:
     return {call.dst.source: result}
 
 
-def lower(call: TileCall, env: PassEnv) -> Stmt:
-    return _Lowering(call, env.facts["binding"], is_sunk(call, env)).run()
+def lower(call: TileCall, env: ThreadEnv) -> Stmt:
+    return _Lowering(call, env.binding, is_sunk(call, env)).run()
 
 
 class _Lowering:
@@ -137,5 +139,7 @@ def _target_indices(call: TileCall, indices: list[Any]) -> list[Any]:
     return [indices[axis] for axis in kept_axes(call)] or [const(0, "int32") for _ in shape]
 
 
-REDUCE = TileOpImpl("reduce", "registers, then threads", lower, matches, priority=1, late=True, relate=relate)
+REDUCE = TileOpImpl(
+    "reduce", "registers, then threads", lower, matches, priority=1, late=True, relate=relate, needs=(PartialSums,)
+)
 IMPLEMENTATIONS = (REDUCE,)

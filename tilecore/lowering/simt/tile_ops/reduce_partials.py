@@ -7,40 +7,31 @@ does nothing.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tilecore.contract.implementation import TileOpImpl
-from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import dtype_of, load, nothing, seq, store
-from tilecore.ir.nodes import Stmt, Var
+from tilecore.ir.nodes import Stmt
 from tilecore.ir.tile_ops import TileCall, tile_call
+from tilecore.lowering.simt.state import Partial, PartialSums
+from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.thread_elements import element_of, steps_of, thread_groups, unrolled
 
 SUNK = "sunk"  # hint of a reduction that may be left to the reduction across threads behind the loop
-PARTIAL_SUMS = "partial_sums"  # fact: {sum: Partial}
 
 
-class Partial(NamedTuple):
-    """sources: the source and the axis of each reduction into a sum. sums: the sum, and the fragments added to it."""
-
-    sources: tuple[tuple[Var, int], ...]
-    sums: frozenset[Var]
-
-
-def is_sunk(call: TileCall, env: PassEnv) -> bool:
+def is_sunk(call: TileCall, env: ThreadEnv) -> bool:
     """Is the reduction of this result across threads sunk behind the loop?"""
     if SUNK not in call.hints:
         return False
-    partial = next((p for p in env.facts[PARTIAL_SUMS].values() if call.dst.source in p.sums), None)
+    partial = next((p for p in env.state(PartialSums).by_sum.values() if call.dst.source in p.sums), None)
     return partial is not None and _groups(partial, env) is not None
 
 
-def _groups(partial: Partial, env: PassEnv) -> tuple[tuple[int, int], ...] | None:
+def _groups(partial: Partial, env: ThreadEnv) -> tuple[tuple[int, int], ...] | None:
     """The groups of threads that share an element of the sum, as (stride, extent) of thread indices.
 
     None where the layouts differ, so that threads reduce in each iteration.
     """
-    layouts = env.facts["binding"].inferred.fragments
+    layouts = env.binding.inferred.fragments
     if any(buffer not in layouts for buffer in (*partial.sums, *(source for source, _ in partial.sources))):
         return None
     if len({layouts[buffer] for buffer in partial.sums}) > 1:
@@ -49,9 +40,9 @@ def _groups(partial: Partial, env: PassEnv) -> tuple[tuple[int, int], ...] | Non
     return next(iter(groups)) if len(groups) == 1 else None
 
 
-def lower(call: TileCall, env: PassEnv) -> Stmt:
-    total, binding = call.buffer.source, env.facts["binding"]
-    partial = env.facts[PARTIAL_SUMS].get(total)  # None where the sum has been moved to shared memory
+def lower(call: TileCall, env: ThreadEnv) -> Stmt:
+    total, binding = call.buffer.source, env.binding
+    partial = env.state(PartialSums).by_sum.get(total)  # None where the sum has been moved to shared memory
     groups = None if partial is None else _groups(partial, env)
     if not groups:
         return nothing()
@@ -65,5 +56,5 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     return unrolled(steps, seq(stores), call.span)
 
 
-REDUCE_PARTIALS = TileOpImpl("reduce_partials", "threads", lower, late=True)
+REDUCE_PARTIALS = TileOpImpl("reduce_partials", "threads", lower, late=True, needs=(PartialSums,))
 IMPLEMENTATIONS = (REDUCE_PARTIALS,)

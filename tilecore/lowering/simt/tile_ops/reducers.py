@@ -16,8 +16,7 @@ from tilecore.ir.nodes import BufferStore, Expr, ForKind, Stmt, TensorLoad, Var,
 from tilecore.ir.reductions import identity, joiner
 from tilecore.ir.tile_ops import TileCall, tile_call
 from tilecore.ir.visit import collect
-
-REDUCERS = "reducers"  # fact: {reducer: kind}, noted before the annotations are removed
+from tilecore.lowering.simt.state import TileFunction
 
 
 def everywhere(shape: Sequence[int], threads: int) -> FragmentLayout:
@@ -51,7 +50,7 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
 
 def lower(call: TileCall, env: PassEnv) -> Stmt:
     buffer = call.buffer.source
-    kind = joiner(env.facts[REDUCERS][buffer])
+    kind = joiner(env.state(TileFunction).reducers[buffer])
 
     def reduce_element(indices: list[Any]) -> Stmt:
         value = tile_call("allreduce", [load(buffer, indices), kind, 0, 1], dtype=dtype_of(buffer))
@@ -66,5 +65,13 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     return loop_from(0, [])
 
 
-FINALIZE = TileOpImpl("finalize_reducer", "copies of all threads", lower, priority=1, late=True, fragments=fragments)
+FINALIZE = TileOpImpl(
+    "finalize_reducer",
+    "copies of all threads",
+    lower,
+    priority=1,
+    late=True,
+    fragments=fragments,
+    needs=(TileFunction,),
+)
 IMPLEMENTATIONS = (FINALIZE,)

@@ -26,7 +26,7 @@ from tilecore.ir.ranges import binding_loops
 from tilecore.ir.scopes import is_fragment, is_total
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import variables
-from tilecore.lowering.simt.infer_layouts import Inferred
+from tilecore.lowering.simt.state import Inferred
 
 
 @dataclass

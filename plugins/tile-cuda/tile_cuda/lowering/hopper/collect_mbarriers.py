@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from tile_cuda.lowering.state import ExplicitBarriers
 from tile_cuda.operations import BARRIER_HINT, KIND, TMA_COPY
 from tile_cuda.target import architecture_of
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.contract.state import SharedRequests
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import constant
 from tilecore.ir.dialect_calls import has_dialect_calls, refuse_dialects
@@ -14,28 +16,24 @@ from tilecore.ir.tile_ops import as_tile_call, hints_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import kernels_of
 from tilecore.lowering.simt.pipeline_loops import STAGES
-from tilecore.lowering.simt.plan_shared import ALL_LIVE
-
-BARRIERS = "explicit_barriers"  # the fact: {buffer of mbarriers: the arrivals that end a phase of each}
-CLUSTERS = "explicit_clusters"  # the fact: the buffers of mbarriers in kernels with clusters
 
 
 def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     """Collects the mbarriers. Raises UnsupportedError for explicit forms that the architecture does not have."""
+    barriers = ExplicitBarriers()
+    env.publish(barriers)
     if not has_dialect_calls(func.body, KIND):
         return func
     if "wgmma" not in env.capabilities.features:
         refuse_dialects(func.body, architecture_of(env.target).name, takes_ranges=True, expected="cuda -arch=sm_90a")
     _refuse_stages(func.body)
-    env.facts[ALL_LIVE] = True
-    counts = env.facts.setdefault(BARRIERS, {})
-    clusters = env.facts.setdefault(CLUSTERS, set())
+    env.state(SharedRequests).all_alone = True
     for kernel in kernels_of(func.body):
         for call in hints_of(kernel, BARRIER_HINT):
             mbarriers = call.rest[0].source
-            counts[mbarriers] = [int(constant(count) or 0) for count in call.rest[1:]]
+            barriers.arrivals[mbarriers] = [int(constant(count) or 0) for count in call.rest[1:]]
             if hints_of(kernel, "cluster_dims"):
-                clusters.add(mbarriers)
+                barriers.in_clusters.add(mbarriers)
     return func
 
 
@@ -55,4 +53,4 @@ def _refuse_stages(body: Stmt) -> None:
                 )
 
 
-COLLECT_MBARRIERS = Pass("collect_mbarriers", collect_mbarriers)
+COLLECT_MBARRIERS = Pass("collect_mbarriers", collect_mbarriers, leaves=(ExplicitBarriers, SharedRequests))

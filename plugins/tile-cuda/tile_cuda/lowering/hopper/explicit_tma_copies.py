@@ -7,8 +7,8 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.column_blocks import PATTERN, ColumnBlocks, column_blocks_of
-from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of_part
-from tile_cuda.lowering.hopper.tma_loads import MAPS
+from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of_part
+from tile_cuda.lowering.state import TensorMaps
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import const, constant, dtype_of, load, seq
@@ -16,8 +16,10 @@ from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import EQ, IfThenElse, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.analysis.assumptions import DIVISORS, is_multiple
+from tilecore.lowering.analysis.assumptions import is_multiple
 from tilecore.lowering.simt.find_ranges import ALONE
+from tilecore.lowering.simt.state import TileFunction
+from tilecore.lowering.simt.thread_env import ThreadEnv
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def box_of(call: TileCall, env: PassEnv) -> Box | str:
     if reason:
         return reason
     shape = tuple(int(extent or 0) for extent in extents)
-    tiling = tiling_of_part(in_global, shape, blocks, env.facts[DIVISORS])
+    tiling = tiling_of_part(in_global, shape, blocks, env.state(TileFunction).divisors)
     if isinstance(tiling, str):
         return tiling
     starts = [r.min for r in shared.region]
@@ -80,7 +82,7 @@ def _reason_against(region: TensorRegion, blocks: ColumnBlocks | None, env: Pass
         if not all(constant(r.extent) == constant(size) for r, size in inner):
             return f"the region of {tile.name} is not contiguous in shared memory"
         return None if is_whole or first == len(rows) else f"the region has only a part of each row of {tile.name}"
-    divisors = env.facts[DIVISORS]
+    divisors = env.state(TileFunction).divisors
     if any(constant(r.extent) != 1 for r in region.region[:-2]):
         return f"the region covers several tiles of {tile.name}"
     if not is_multiple(region.region[-2].min, PATTERN, divisors):
@@ -103,14 +105,14 @@ def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
     return {region.source: BufferLayout("row by row", shape, list) if blocks is None else blocks.layout}
 
 
-def lower(call: TileCall, env: PassEnv) -> Stmt:
+def lower(call: TileCall, env: ThreadEnv) -> Stmt:
     box = box_of(call, env)
     assert isinstance(box, Box)
-    name = env.facts.setdefault(MAPS, MapTable()).name_of(box.tiling)
+    name = env.state(TensorMaps).name_of(box.tiling)
     work = _loads(call, box, name) if is_shared(call.dst.source) else _stores(call, box, name)
     if ALONE in call.hints:
         return work
-    thread = env.facts["binding"].thread
+    thread = env.binding.thread
     if call.leaders:
         thread = thread % const(call.leaders, "int32")
     return IfThenElse(EQ(thread, const(0, "int32")), work, None, span=call.span)
@@ -150,5 +152,13 @@ def _loads(call: TileCall, box: Box, name: str) -> Stmt:
 
 
 EXPLICIT_TMA_COPY = TileOpImpl(
-    "cuda.tma_copy", "tensor map", lower, matches, late=True, needs_layouts=True, layouts=layouts
+    "cuda.tma_copy",
+    "tensor map",
+    lower,
+    matches,
+    late=True,
+    needs_layouts=True,
+    layouts=layouts,
+    needs=(TileFunction,),
+    leaves=(TensorMaps,),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.collect_mbarriers import BARRIERS, CLUSTERS
+from tile_cuda.lowering.state import ExplicitBarriers
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, load, nothing, seq
@@ -20,14 +20,15 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 
 
 def init_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    counts = env.facts.get(BARRIERS, {})
+    barriers = env.state(ExplicitBarriers)
+    counts = barriers.arrivals
 
     def change(body: Stmt, threads: Threads) -> Stmt:
         mbarriers = [a.buffer for a in collect(body, AllocBuffer) if a.buffer in counts]
         if not mbarriers:
             return body
         other_code = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in counts else node))
-        in_cluster = any(buffer in env.facts[CLUSTERS] for buffer in mbarriers)
+        in_cluster = any(buffer in barriers.in_clusters for buffer in mbarriers)
         return seq([*map(AllocBuffer, mbarriers), *_initialized(mbarriers, counts, threads, in_cluster), other_code])
 
     return func.with_body(each_kernel(func.body, change))
@@ -44,4 +45,4 @@ def _initialized(buffers: list[Var], counts: dict[Var, Any], threads: Threads, i
     return [by_first_thread, instructions.cluster("barrier") if in_cluster else tile_statement("sync_threads", [])]
 
 
-INIT_MBARRIERS = Pass("init_mbarriers", init_mbarriers)
+INIT_MBARRIERS = Pass("init_mbarriers", init_mbarriers, needs=(ExplicitBarriers,))

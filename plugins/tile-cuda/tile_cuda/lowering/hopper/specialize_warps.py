@@ -19,6 +19,7 @@ from tile_cuda.lowering.hopper.pipelines import Pipeline, find_pipelines
 from tile_cuda.lowering.hopper.unroll_parts import unroll_parts
 from tile_cuda.lowering.hopper.warp_roles import Consumer, Producer, warps_of
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
+from tile_cuda.lowering.state import WarpSpecialization
 from tile_cuda.options import (
     DISABLE_PERSISTENT_BLOCKS,
     DISABLE_PRODUCT_OVERLAP,
@@ -53,28 +54,27 @@ from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
 from tilecore.lowering.analysis.assumptions import assumed_divisors
-from tilecore.lowering.analysis.kernels import asks_for_threads, axes_and_code, is_axis, on_axes, threads_in, threads_of
+from tilecore.lowering.analysis.kernels import asks_for_threads, axes_and_code, is_axis, on_axes, threads_of
 from tilecore.lowering.simt.insert_barriers import BLOCKS
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.read_layouts import transfer_layout
+from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount
 
 ROLES = "cuda.roles"  # attribute of a kernel's code; its value is the number of producer threads
 ROLE = "cuda.role"  # attribute of one role's code: "init", "producer" or "consumer"
-PIPELINES = "cuda.pipelines"  # the fact: {a tile's circular buffer: the CircularBuffer that it belongs to}
 OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its circular buffers
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS, OTHER_REGISTERS = 168, 40  # of a thread; beside its fragments
-TENSORS = "tensors"  # the fact: the buffers that a launch can make tensor maps of
 _OFF = (DISABLE_WARP_SPECIALIZED, DISABLE_TMA_LOWER)
 
 
 def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    env.facts[PIPELINES] = {}
-    env.facts[TENSORS] = {param for param in func.params if is_buffer_var(param)}
-    env.facts[TENSORS] |= {a.buffer for a in collect(func.body, AllocBuffer) if is_global(a.buffer)}
+    tensors = {param for param in func.params if is_buffer_var(param)}
+    tensors |= {a.buffer for a in collect(func.body, AllocBuffer) if is_global(a.buffer)}
+    state = WarpSpecialization(tensors)
+    env.publish(state)
     if "wgmma" not in env.capabilities.features:
         return func
-    env.facts["threads"] = threads_in(func.body)
     divisors = assumed_divisors(func)
 
     def change(body: Stmt) -> Stmt:
@@ -82,7 +82,7 @@ def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
             return SeqStmt([change(part) for part in body.seq], span=body.span)
         if not is_axis(body):
             return body
-        kernel = _Kernel(body, divisors, env)
+        kernel = _Kernel(body, divisors, state, env)
         try:
             return kernel.run()
         except Declined as reason:
@@ -93,8 +93,8 @@ def specialize_warps(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 class _Kernel:
-    def __init__(self, kernel: AttrStmt, divisors: Mapping[Var, int], env: PassEnv) -> None:
-        self.kernel, self.env, self.block_order = kernel, env, ""
+    def __init__(self, kernel: AttrStmt, divisors: Mapping[Var, int], state: WarpSpecialization, env: PassEnv) -> None:
+        self.kernel, self.state, self.env, self.block_order = kernel, state, env, ""
         self.levels, code = axes_and_code(kernel)
         analyzer = Analyzer()
         for level in self.levels:
@@ -119,7 +119,7 @@ class _Kernel:
         consumer = Consumer(circular_buffers, code, self.env, lambda node: self._overlap(node)).run()
         for circular_buffer in circular_buffers:
             for tile, buffer in circular_buffer.buffers.items():
-                self.env.facts[PIPELINES][buffer] = circular_buffer
+                self.state.circular_buffers[buffer] = circular_buffer
                 transfer_layout(self.env, tile, buffer, circular_buffer.slots)
             self._note(circular_buffer)
         init = seq([s for circular_buffer in circular_buffers for s in circular_buffer.init_mbarriers(warps)])
@@ -165,7 +165,7 @@ class _Kernel:
         return not isinstance(wgmma_config_of(call, self.env, threads_of_call(call, self.env)), str)
 
     def _find_pipelines(self, code: Stmt) -> tuple[list[Pipeline], dict[str, str]]:
-        return find_pipelines(code, self.env.facts[TENSORS], self.divisors)
+        return find_pipelines(code, self.state.tensors, self.divisors)
 
     def _make_persistent(self, code: Stmt) -> tuple[list[AttrStmt], Stmt, AttrStmt | None]:
         """The persistent kernel's axes and code, and the axis along which blocks form clusters."""
@@ -217,4 +217,6 @@ def _role(name: str, body: Stmt) -> Stmt:
     return AttrStmt(const(0, "int32"), ROLE, StringImm(name), body)
 
 
-SPECIALIZE_WARPS = Pass("specialize_warps", specialize_warps)
+SPECIALIZE_WARPS = Pass(
+    "specialize_warps", specialize_warps, needs=(ThreadCount, RequestedLayouts), leaves=(WarpSpecialization,)
+)

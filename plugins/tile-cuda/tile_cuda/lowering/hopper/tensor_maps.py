@@ -8,7 +8,7 @@ index of the block). Else every block is a box of its own, and elements past the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_cuda.launch.tensor_maps import DTYPES, MAX_RANK
@@ -96,23 +96,6 @@ class Tiling:
             "promotion": "128B",
             "name": str(self.tensor.name),
         }
-
-
-@dataclass
-class MapTable:
-    """The tensor maps of a function's kernels, by name; equal maps are one."""
-
-    found: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def name_of(self, tiling: Tiling) -> str:
-        base = f"{tiling.tensor.name}_map"
-        suffix = 0
-        while True:
-            name = base if not suffix else f"{base}_{suffix}"
-            facts = tiling.facts(name)
-            if self.found.setdefault(name, facts) == facts:
-                return name
-            suffix += 1
 
 
 def tiling_of(

@@ -8,18 +8,16 @@ from tile_cuda import instructions
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS
 from tile_cuda.lowering.hopper.column_blocks import ColumnBlocks, column_blocks_of
 from tile_cuda.lowering.hopper.pipelines import tiling_of_load
-from tile_cuda.lowering.hopper.specialize_warps import PIPELINES
-from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling
+from tile_cuda.lowering.hopper.tensor_maps import Tiling
 from tile_cuda.lowering.hopper.warp_roles import MULTICAST, TMA
+from tile_cuda.lowering.state import TensorMaps, WarpSpecialization
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.ir.build import const, constant, load, seq
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Stmt
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.analysis.assumptions import DIVISORS
-
-MAPS = "tensor_maps"  # the fact: the MapTable of the function's kernels
+from tilecore.lowering.simt.state import TileFunction
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
@@ -37,14 +35,14 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     buffer = call.dst.source
     blocks = column_blocks_of(buffer)
     slot, first_row, *_ = (r.min for r in call.dst.region)
-    tiling = tiling_of_load(call, env.facts[DIVISORS], slots=1)
+    tiling = tiling_of_load(call, env.state(TileFunction).divisors, slots=1)
     assert isinstance(tiling, Tiling)  # the pass that set the hint has checked it
     row, column, mask = first_row, const(0, "int32"), 0
     if MULTICAST in call.hints:
         tiling, row, column = _half_of_this_block(tiling, blocks)
         mask = (1 << CLUSTER_BLOCKS) - 1
-    barrier = load(env.facts[PIPELINES][buffer].full, [slot])
-    name = env.facts.setdefault(MAPS, MapTable()).name_of(tiling)
+    barrier = load(env.state(WarpSpecialization).circular_buffers[buffer].full, [slot])
+    name = env.state(TensorMaps).name_of(tiling)
     outer = [const(0, "int32")] * (len(buffer.shape) - 3)
     loads = []
     for box_index, (block, _) in enumerate(tiling.boxes):
@@ -66,4 +64,15 @@ def _half_of_this_block(tiling: Tiling, blocks: ColumnBlocks | None) -> tuple[Ti
     return half, zero, before if axis == 0 else before * const(blocks.columns, "int32")
 
 
-TMA_LOAD = TileOpImpl("copy", "tensor map", lower, matches, priority=50, late=True, needs_layouts=True, layouts=layouts)
+TMA_LOAD = TileOpImpl(
+    "copy",
+    "tensor map",
+    lower,
+    matches,
+    priority=50,
+    late=True,
+    needs_layouts=True,
+    layouts=layouts,
+    needs=(TileFunction, WarpSpecialization),
+    leaves=(TensorMaps,),
+)

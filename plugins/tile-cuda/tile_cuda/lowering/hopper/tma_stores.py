@@ -15,14 +15,14 @@ from tile_cuda import instructions
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.column_blocks import ColumnBlocks
 from tile_cuda.lowering.hopper.lower_warp_roles import WARP_BARRIER
-from tile_cuda.lowering.hopper.specialize_warps import TENSORS
-from tile_cuda.lowering.hopper.tensor_maps import MapTable, Tiling, tiling_of
-from tile_cuda.lowering.hopper.tma_loads import MAPS
+from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of
 from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, wgmma_config_of
+from tile_cuda.lowering.state import TensorMaps, WarpSpecialization
 from tile_cuda.operations import WGMMA_GEMM
 from tile_cuda.options import DISABLE_TENSOR_STORE, DISABLE_TMA_LOWER, key_name
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
+from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, seq, store
 from tilecore.ir.nodes import (
@@ -46,10 +46,10 @@ from tilecore.ir.scopes import is_fragment, is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
-from tilecore.lowering.analysis.assumptions import DIVISORS
-from tilecore.lowering.simt.choose_tile_ops import UNCHOSEN
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.note_ranges import threads_of_call
+from tilecore.lowering.simt.state import ThreadCount, TileFunction
+from tilecore.lowering.simt.thread_env import ThreadEnv
 
 ROWS_AT_ONCE = 16  # of a warp
 WIDEST = 64  # columns of a store
@@ -67,7 +67,7 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
         return "it does not copy a whole fragment to global memory"
     if dtype_of(call.dst.source) not in _TYPES:
         return f"stmatrix does not store {dtype_of(call.dst.source)}"
-    if call.dst.source not in env.facts[TENSORS]:
+    if call.dst.source not in env.state(WarpSpecialization).tensors:
         return f"{call.dst.source.name} is a view"
     config = _config_of_accumulator(call.src.source, env)
     if isinstance(config, str):
@@ -84,13 +84,13 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     return {call.src.source: config.layout_of_c()}
 
 
-def lower(call: TileCall, env: PassEnv) -> Stmt:
+def lower(call: TileCall, env: ThreadEnv) -> Stmt:
     return _Lowering(call, env).run()
 
 
 class _Lowering:
-    def __init__(self, call: TileCall, env: PassEnv) -> None:
-        self.call, self.env, self.binding = call, env, env.facts["binding"]
+    def __init__(self, call: TileCall, env: ThreadEnv) -> None:
+        self.call, self.env, self.binding = call, env, env.binding
         config = _config_of_accumulator(call.src.source, env)
         assert isinstance(config, WgmmaConfig)
         self.p = p = config
@@ -102,7 +102,9 @@ class _Lowering:
         shape = (self.binding.threads // WARP, self.slabs, ROWS_AT_ONCE, self.width)
         self.blocks = _blocks(shape, self.dtype)
         self.staging = tirx.decl_buffer(list(shape), self.dtype, "stored", scope="shared", layout=None)
-        env.facts["layouts"][self.staging] = replace(self.blocks.layout, alone=True)  # stores read it late
+        env.state(BufferLayouts).by_buffer[self.staging] = replace(
+            self.blocks.layout, alone=True
+        )  # stores read it late
 
     def run(self) -> Stmt:
         statements: list[Stmt] = [AllocBuffer(self.staging)]
@@ -119,7 +121,7 @@ class _Lowering:
         slab = const((i * self.parts + part) % self.slabs, "int32")
         tiling = _tiling(self.call, self.p, row, column, self.env)
         assert isinstance(tiling, Tiling)
-        name = self.env.facts.setdefault(MAPS, MapTable()).name_of(tiling)
+        name = self.env.state(TensorMaps).name_of(tiling)
         zero = const(0, "int32")
         first = load(self.staging, [self.warp, slab, zero, zero])
         start_store = [
@@ -178,7 +180,7 @@ def _blocks(shape: tuple[int, ...], dtype: str) -> ColumnBlocks:
 def _config_of_accumulator(sums: Var, env: PassEnv) -> WgmmaConfig | str:
     """The configuration of the wgmma operations whose accumulators these are; or why there is none."""
     configs = []
-    for node in collect(env.facts[UNCHOSEN].body, Evaluate):
+    for node in collect(env.state(TileFunction).function.body, Evaluate):
         call = as_tile_call(node)
         if call is not None and call.op.name in ("gemm", WGMMA_GEMM.name) and call.c.source.same_as(sums):
             configs.append(wgmma_config_of(call, env, threads_of_call(call, env)))
@@ -204,11 +206,11 @@ def _tiling(call: TileCall, p: WgmmaConfig, row: Any, column: Any, env: PassEnv)
         region[axis] = Range.from_min_extent(first + offset.astype(dtype_of(first)), const(extent, dtype_of(first)))
     shape = (ROWS_AT_ONCE, width)
     part: TensorRegion = BufferRegion(call.dst.source, region)
-    return tiling_of(part, shape, _blocks(shape, dtype_of(call.dst.source)), env.facts[DIVISORS])
+    return tiling_of(part, shape, _blocks(shape, dtype_of(call.dst.source)), env.state(TileFunction).divisors)
 
 
 def _is_read(tensor: Var, env: PassEnv) -> bool:
-    body = env.facts[UNCHOSEN].body
+    body = env.state(TileFunction).function.body
     roots = memory_roots(body)
     read = {load.source for load in collect(body, TensorLoad)}
     calls = (as_tile_call(node) for node in collect(body, Evaluate))
@@ -216,4 +218,14 @@ def _is_read(tensor: Var, env: PassEnv) -> bool:
     return any(roots.get(buffer, buffer).same_as(tensor) for buffer in read)
 
 
-TMA_STORE = TileOpImpl("copy", "tensor store", lower, matches, priority=40, late=True, fragments=fragments)
+TMA_STORE = TileOpImpl(
+    "copy",
+    "tensor store",
+    lower,
+    matches,
+    priority=40,
+    late=True,
+    fragments=fragments,
+    needs=(ThreadCount, TileFunction, WarpSpecialization),
+    leaves=(BufferLayouts, TensorMaps),
+)

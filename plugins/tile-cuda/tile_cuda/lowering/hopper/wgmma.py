@@ -23,6 +23,8 @@ from tilecore.ir.tile_ops import TileCall
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.note_ranges import threads_of_call
+from tilecore.lowering.simt.state import ThreadCount
+from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 
 WGMMA_GROUP = "cuda.products"  # attribute: one wgmma group, where it is issued
@@ -60,13 +62,13 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
     return layouts_by_buffer
 
 
-def lower(call: TileCall, env: PassEnv) -> Stmt:
+def lower(call: TileCall, env: ThreadEnv) -> Stmt:
     return _Lowering(call, env).run()
 
 
 class _Lowering:
-    def __init__(self, call: TileCall, env: PassEnv) -> None:
-        self.call, self.binding = call, env.facts["binding"]
+    def __init__(self, call: TileCall, env: ThreadEnv) -> None:
+        self.call, self.binding = call, env.binding
         config = wgmma_config_of(call, env, self.binding.threads)
         assert isinstance(config, WgmmaConfig)
         self.p = p = config
@@ -145,13 +147,22 @@ class _SharedOperand:
 
 
 WGMMA = TileOpImpl(
-    "gemm", "wgmma", lower, matches, priority=30, late=True, needs_layouts=True, layouts=layouts, fragments=fragments
+    "gemm",
+    "wgmma",
+    lower,
+    matches,
+    priority=30,
+    late=True,
+    needs_layouts=True,
+    layouts=layouts,
+    fragments=fragments,
+    needs=(ThreadCount,),
 )
 EXPLICIT_WGMMA = replace(WGMMA, op=WGMMA_GEMM.name, matches=matches_explicit)
 
 
-def lower_fence(call: TileCall, env: PassEnv) -> Stmt:
-    registers = env.facts["binding"].registers[call.buffer.source]
+def lower_fence(call: TileCall, env: ThreadEnv) -> Stmt:
+    registers = env.binding.registers[call.buffer.source]
     return instructions.settle(load(registers, [const(0, "int32")]), int(constant(registers.shape[0]) or 0), call.span)
 
 

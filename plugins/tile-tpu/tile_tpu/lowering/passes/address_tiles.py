@@ -14,7 +14,7 @@ from tile_tpu.ir.instructions import ELEMENT, SET_ELEMENT
 from tile_tpu.ir.layouts import TileLayout
 from tile_tpu.ir.views import LOCAL
 from tile_tpu.lowering.passes.assign_layouts import is_tile, layout_of, stored_type
-from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.state import TileLayouts
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import cast, const, dtype_of, loop, nothing, op_name, seq
 from tilecore.ir.nodes import (
@@ -50,7 +50,8 @@ class _Addresses:
 
     def __init__(self, func: PrimFunc, env: PassEnv) -> None:
         self.chip = chip_of(env.target)
-        self.places: dict[Var, tuple[Var, TileLayout]] = dict(env.facts.get(LAYOUTS, {}))
+        assigned = env.find_state(TileLayouts)
+        self.places: dict[Var, tuple[Var, TileLayout]] = {} if assigned is None else dict(assigned.by_tile)
         self.declared = set(self.places)  # their local buffers stand beside them
         self.roots = memory_roots(func.body)
 
@@ -142,4 +143,4 @@ def _index(value: Any) -> Any:
     return const(value, "int32") if isinstance(value, int) else value
 
 
-ADDRESS_TILES = Pass("address_tiles", address_tiles)
+ADDRESS_TILES = Pass("address_tiles", address_tiles, needs=(TileLayouts,))

@@ -15,7 +15,7 @@ from tile_tpu.ir.layouts import FLAT, LANE, ROW, SPREAD, TILE, TileLayout, flat_
 from tile_tpu.ir.views import stored
 from tile_tpu.lowering.commands.emitter import scratch
 from tile_tpu.lowering.nests.parallel_nests import is_parallel, nest_of, touched
-from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.state import TileLayouts
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
@@ -48,7 +48,7 @@ def assign_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
         layout = _layout(buffer, FLAT if buffer in flat else kinds.get(buffer, TILE), chip)
         layouts[buffer] = (scratch(str(buffer.name), layout.elements, stored_type(buffer)), layout)
         env.note("layouts", {"buffer": str(buffer.name), "layout": _description(layout)})
-    env.facts[LAYOUTS] = layouts
+    env.publish(TileLayouts(layouts))
 
     def alloc(node: AllocBuffer) -> Any:
         """The local buffer stands beside the tile, whose own memory address_tiles takes away."""
@@ -204,4 +204,4 @@ def _of_copy(source: TensorRegion, target: TensorRegion) -> list[tuple[Var, str]
     return kinds_of
 
 
-ASSIGN_LAYOUTS = Pass("assign_layouts", assign_layouts)
+ASSIGN_LAYOUTS = Pass("assign_layouts", assign_layouts, leaves=(TileLayouts,))

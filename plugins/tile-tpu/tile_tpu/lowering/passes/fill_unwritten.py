@@ -13,16 +13,16 @@ from tile_tpu.ir.instructions import command
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.kernels import map_bodies
 from tile_tpu.lowering.local_memory.loop_carried import LoopCarried
-from tile_tpu.lowering.passes.tensorize import GUARDED
+from tile_tpu.lowering.state import GuardedBuffers
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import const, constant, dtype_of, seq
-from tilecore.ir.nodes import AllocBuffer, AttrStmt, PrimFunc, Stmt, Var, structural_map
+from tilecore.ir.nodes import AllocBuffer, AttrStmt, PrimFunc, Stmt, structural_map
 
 MOST = 65535  # an extent of a view
 
 
 def fill_unwritten(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    guarded: set[Var] = env.facts.get(GUARDED, set())
+    guarded = env.state(GuardedBuffers).buffers
     lanes = chip_of(env.target).lanes
 
     def change(kernel: AttrStmt) -> Stmt:
@@ -49,4 +49,4 @@ def _fills(node: AllocBuffer, lanes: int) -> list[Stmt]:
     return [command("fill", view, const(0, dtype), span=node.span) for view in views]
 
 
-FILL_UNWRITTEN = Pass("fill_unwritten", fill_unwritten)
+FILL_UNWRITTEN = Pass("fill_unwritten", fill_unwritten, needs=(GuardedBuffers,))

@@ -35,7 +35,7 @@ def spread_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
     blocks = _product([extent for _, extent in axes])
     known = constant(blocks)
     cores = most if known is None else max(1, min(most, known))
-    reason = why_one_core(func, env) if cores > 1 else None
+    reason = why_one_core(func) if cores > 1 else None
     cores = 1 if reason else cores
     if reason:
         env.note("blocks", {"order": f"in order on one core: {reason}"})

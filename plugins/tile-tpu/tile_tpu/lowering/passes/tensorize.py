@@ -18,6 +18,7 @@ from tile_tpu.lowering.kernels import map_bodies, with_first
 from tile_tpu.lowering.nests.overwrites import overwrites_of
 from tile_tpu.lowering.nests.parallel_nests import Layouts, Nest, frames, is_parallel, nest_of
 from tile_tpu.lowering.nests.statements import Body
+from tile_tpu.lowering.state import GuardedBuffers, TileLayouts
 from tile_tpu.options import FAST_MATH
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
@@ -38,9 +39,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.spans import location_of_span
 from tilecore.lowering.buffers.guard_bounds import sizes_of
-
-LAYOUTS = "tpu.layouts"  # the fact that assign_layouts leaves
-GUARDED = "tpu.guarded"  # the local buffers that commands use under a condition that holds in some iterations only
+from tilecore.lowering.state import SafeValues
 
 
 def tensorize(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -64,7 +63,7 @@ class _Tensorizer:
         self.env = env
         self.memory = memory
         self.chip = chip
-        self.layouts: Layouts = env.facts[LAYOUTS]
+        self.layouts: Layouts = env.state(TileLayouts).by_tile
         self.tables: dict[str, View] = {}
         self.analyzer = Analyzer()
         for symbol in sizes:
@@ -103,14 +102,14 @@ class _Tensorizer:
         try:
             for number, frame in enumerate(frames(nest, self.layouts, self.chip)):
                 emit = self._emitter(frame, nest)
-                body = Body(emit, self.layouts, self.env.facts.get("safe_values", {}), overwrites)
+                body = Body(emit, self.layouts, self.env.state(SafeValues).by_buffer, overwrites)
                 try:
                     body.run(nest.body)
                 except NotTensor as error:
                     reason = str(error) if number == 0 else reason
                     continue
                 self.tables = emit.tables
-                self.env.facts.setdefault(GUARDED, set()).update(body.values.guarded)
+                self.env.state(GuardedBuffers).buffers.update(body.values.guarded)
                 return emit.statement(), ""
         except NotTensor as error:
             reason = str(error)
@@ -142,5 +141,5 @@ class _Tensorizer:
         self.env.note("nests", row)
 
 
-TENSORIZE = Pass("tensorize", tensorize)
-__all__ = ["GUARDED", "LAYOUTS", "TENSORIZE", "tensorize", "with_body"]
+TENSORIZE = Pass("tensorize", tensorize, needs=(TileLayouts, SafeValues), leaves=(GuardedBuffers,))
+__all__ = ["TENSORIZE", "tensorize", "with_body"]

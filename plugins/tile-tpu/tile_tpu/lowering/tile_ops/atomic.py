@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tile_tpu.lowering.state import TileLayouts
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import FACTS
@@ -55,4 +56,6 @@ def _joined(kind: str, old: Expr, value: Expr, dtype: str) -> Expr:
     return join(_KINDS[kind], old, value)
 
 
-IMPLEMENTATIONS = (TileOpImpl("atomic", "read, join, write", lower_atomic, declines, priority=10),)
+IMPLEMENTATIONS = (
+    TileOpImpl("atomic", "read, join, write", lower_atomic, declines, priority=10, needs=(TileLayouts,)),
+)

@@ -8,7 +8,7 @@ from tile_tpu.chips import Chip, chip_of
 from tile_tpu.ir.views import View
 from tile_tpu.lowering.commands.emitter import Emitter
 from tile_tpu.lowering.commands.frames import Frame
-from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.views.regions import NoView, region_view, settled
 from tilecore.contract.passes import PassEnv
 from tilecore.dtypes import FACTS
@@ -66,7 +66,7 @@ def work_of(call: TileCall, env: PassEnv) -> Work:
 
 def view_of(region: TensorRegion, env: PassEnv) -> View:
     """Raises NoView."""
-    return region_view(region, env.facts[LAYOUTS]).view
+    return region_view(region, env.state(TileLayouts).by_tile).view
 
 
 def why_no_view(env: PassEnv, *regions: TensorRegion) -> str | None:
@@ -74,7 +74,7 @@ def why_no_view(env: PassEnv, *regions: TensorRegion) -> str | None:
     chip = chip_of(env.target)
     if any(chip.lacks(dtype_of(region.source)) for region in regions):
         return f"{chip.name} does not support fp8"
-    if LAYOUTS not in env.facts:
+    if env.find_state(TileLayouts) is None:
         return "tiles have no layouts"
     for region in regions:
         try:

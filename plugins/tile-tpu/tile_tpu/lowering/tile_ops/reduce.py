@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_tpu.ir.layouts import FLAT, ROW, SPREAD
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.tile_ops import reduction_operators, store_result
 from tile_tpu.lowering.tile_ops.axis_reductions import C, N, W, along_columns, along_rows, halved
 from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
@@ -28,7 +28,7 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
         return reason
     if any(constant(r.extent) is None for r in (*call.src.region, *call.dst.region)):
         return "the size of a tile is not a compile-time constant"
-    if env.facts[LAYOUTS][call.src.source][1].kind == FLAT and len(call.src.region) > 1:
+    if env.state(TileLayouts).by_tile[call.src.source][1].kind == FLAT and len(call.src.region) > 1:
         return f"{call.src.source.name} is in one lane"
     reason = reduction_operators.declines(call.kind, dtype_of(call.src.source), dtype_of(call.dst.source))
     if reason is not None:
@@ -89,11 +89,11 @@ class _Reduction:
         self.work, self.call = work, call
         fast = bool(FAST_MATH.value_in(env.config))
         self.operator = ReductionOperator(call.kind, dtype_of(target.source), bool(call.nan_propagate), fast)
-        found = region_view(source, env.facts[LAYOUTS])
+        found = region_view(source, env.state(TileLayouts).by_tile)
         self.source = found.view if constant(found.view.lane) == 0 else work.aligned_operand(found.view)
         self.target = view_of(target, env)
-        self.replicated = env.facts[LAYOUTS][target.source][1].kind == ROW
-        kind, rank = env.facts[LAYOUTS][source.source][1].kind, len(source.region)
+        self.replicated = env.state(TileLayouts).by_tile[target.source][1].kind == ROW
+        kind, rank = env.state(TileLayouts).by_tile[source.source][1].kind, len(source.region)
         if rank == 1:
             self.along = [W] if kind in (ROW, FLAT) else [W, C] if kind == SPREAD else [C]
         else:
@@ -166,4 +166,4 @@ class _Reduction:
         return total
 
 
-IMPLEMENTATIONS = (TileOpImpl("reduce", "tensor unit", lower_reduce, declines, priority=10),)
+IMPLEMENTATIONS = (TileOpImpl("reduce", "tensor unit", lower_reduce, declines, priority=10, needs=(TileLayouts,)),)

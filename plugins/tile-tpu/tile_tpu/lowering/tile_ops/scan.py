@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tile_tpu.ir.layouts import FLAT, ROW, SPREAD
 from tile_tpu.ir.views import View
-from tile_tpu.lowering.passes.tensorize import LAYOUTS
+from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.tile_ops import reduction_operators, store_result
 from tile_tpu.lowering.tile_ops.axis_reductions import C, W, piece
 from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
@@ -26,7 +26,7 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
     reason = why_no_view(env, call.src, call.dst)
     if reason is not None:
         return reason
-    layouts = env.facts[LAYOUTS]
+    layouts = env.state(TileLayouts).by_tile
     source, target = (layouts[r.source][1] for r in (call.src, call.dst))
     if source.kind in (FLAT, SPREAD) or target.kind in (FLAT, SPREAD):
         return "one of the buffers is a vector that is spread over the lanes"
@@ -42,7 +42,7 @@ def declines(call: TileCall, env: PassEnv) -> str | None:
 
 def _axis(call: TileCall, env: PassEnv) -> int:
     """Along which axis of its view the source is scanned; w where the axis has one element."""
-    axes = region_view(call.src, env.facts[LAYOUTS]).axes
+    axes = region_view(call.src, env.state(TileLayouts).by_tile).axes
     return axes.index(call.dim) if call.dim in axes else W
 
 
@@ -60,7 +60,7 @@ def lower_scan(call: TileCall, env: PassEnv) -> Stmt:
     else:
         value = _scanned(work, operator, value, axis, bool(call.reverse))
     value = store_result.oriented_like(work, value, target)
-    store_result.put(work, value, target, env.facts[LAYOUTS][call.dst.source][1].kind == ROW)
+    store_result.put(work, value, target, env.state(TileLayouts).by_tile[call.dst.source][1].kind == ROW)
     return work.statement()
 
 
@@ -82,4 +82,4 @@ def _scanned(work: Work, operator: ReductionOperator, value: View, axis: int, re
     return value
 
 
-IMPLEMENTATIONS = (TileOpImpl("scan", "tensor unit", lower_scan, declines, priority=10),)
+IMPLEMENTATIONS = (TileOpImpl("scan", "tensor unit", lower_scan, declines, priority=10, needs=(TileLayouts,)),)

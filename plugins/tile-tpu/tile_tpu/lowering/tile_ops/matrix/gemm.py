@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_tpu.ir.views import View
+from tile_tpu.lowering.state import TileLayouts
 from tile_tpu.lowering.tile_ops.emitter import Work, known_shape, view_of, why_no_view, work_of
 from tile_tpu.lowering.tile_ops.matrix import byte_products, float_splits
 from tile_tpu.lowering.tile_ops.matrix.matrix_products import Product, add_or_put, multiply, only_if
@@ -154,4 +155,4 @@ def _bytes(work: Work, call: TileCall, a: View, b: View, result: View) -> None:
     _put(work, total, result)
 
 
-IMPLEMENTATIONS = (TileOpImpl("gemm", "matrix unit", lower_gemm, declines, priority=10),)
+IMPLEMENTATIONS = (TileOpImpl("gemm", "matrix unit", lower_gemm, declines, priority=10, needs=(TileLayouts,)),)

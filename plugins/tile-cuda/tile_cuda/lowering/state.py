@@ -1,0 +1,69 @@
+"""State between the passes of tile-cuda (the mechanism: tilecore/contract/state.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tilecore.contract.state import PassState
+from tilecore.ir.nodes import Var
+
+if TYPE_CHECKING:
+    from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer
+    from tile_cuda.lowering.hopper.tensor_maps import Tiling
+
+
+@dataclass
+class L2Windows(PassState, by="collect_windows", former={"l2_windows": "by_kernel"}):
+    """The tensor that each kernel wants to keep in L2: by the kernel's number, (name, bytes as JSON, ratio).
+
+    Published by collect_windows; describe_launch reads it.
+    """
+
+    by_kernel: dict[int, tuple[str, Any, float]] = field(default_factory=dict)
+
+
+@dataclass
+class ExplicitBarriers(PassState, by="collect_mbarriers"):
+    """The mbarriers of T.alloc_barrier.
+
+    Published by collect_mbarriers; init_mbarriers reads it. arrivals: for each buffer of mbarriers, the arrivals that
+    end a phase of each. in_clusters: those buffers that are in kernels with clusters.
+    """
+
+    arrivals: dict[Var, list[int]] = field(default_factory=dict)
+    in_clusters: set[Var] = field(default_factory=set)
+
+
+@dataclass
+class WarpSpecialization(PassState, by="specialize_warps"):
+    """What the producer warps load, and how.
+
+    Published by specialize_warps; the implementations of copies by tensor maps read it. circular_buffers: by the buffer
+    of a tile's slots. tensors: the buffers that a launch can make tensor maps of.
+    """
+
+    tensors: set[Var]
+    circular_buffers: dict[Var, CircularBuffer] = field(default_factory=dict)
+
+
+@dataclass
+class TensorMaps(PassState, collected=True):
+    """The tensor maps of a function's kernels, by name; equal maps are one.
+
+    Added to by the implementations of copies by tensor maps; describe_launch reads it.
+    """
+
+    by_name: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def name_of(self, tiling: Tiling) -> str:
+        """The name of a map, which is added where it is new."""
+        base = f"{tiling.tensor.name}_map"
+        suffix = 0
+        while True:
+            name = base if not suffix else f"{base}_{suffix}"
+            facts = tiling.facts(name)
+            if self.by_name.setdefault(name, facts) == facts:
+                return name
+            suffix += 1

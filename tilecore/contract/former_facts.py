@@ -1,0 +1,77 @@
+"""``PassEnv.facts``: the dict of string keys that contracts 1 and 2 had for state between passes.
+
+A key that the documentation named is the field of a class of state now, and is read and written there, with a
+DeprecationWarning that names the class. Other keys are the backend's own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any
+
+from tilecore.contract.state import FORMER_KEYS, PassState, PassStates
+
+
+class FormerFacts(MutableMapping[str, Any]):
+    """The mapping of one environment of passes.
+
+    own: the keys that no class of state has. attributes: the environment's attributes that have the value of a key now.
+    """
+
+    def __init__(self, states: PassStates, own: MutableMapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        self.states, self.own, self.attributes = states, own, attributes
+
+    def __getitem__(self, key: str) -> Any:
+        if key in self.attributes:
+            warnings.warn(f'env.facts["{key}"] is env.{key} now', DeprecationWarning, stacklevel=2)
+            return self.attributes[key]
+        kind = _kind_of(key)
+        if kind is None:
+            return self.own[key]
+        instance = self._instance(kind)
+        if instance is None:
+            raise KeyError(key)
+        return getattr(instance, kind.former_keys[key])
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        kind = _kind_of(key)
+        if kind is None:
+            self.own[key] = value
+            return
+        instance = self._instance(kind)
+        if instance is None:
+            self.states.by_type[kind] = kind(**{kind.former_keys[key]: value})
+        else:
+            setattr(instance, kind.former_keys[key], value)
+
+    def __delitem__(self, key: str) -> None:
+        del self.own[key]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.own
+        yield from self.attributes
+        yield from (key for kind in self.states.by_type for key in kind.former_keys)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, key: object) -> bool:
+        """Without a warning: asking is no use of the value."""
+        kind = FORMER_KEYS.get(str(key))
+        return key in self.own or key in self.attributes if kind is None else self._instance(kind) is not None
+
+    def _instance(self, kind: type[PassState]) -> PassState | None:
+        """The published instance, unchecked: who uses ``facts`` declares nothing."""
+        if kind not in self.states.by_type and kind.is_collected:
+            self.states.by_type[kind] = kind()
+        return self.states.by_type.get(kind)
+
+
+def _kind_of(key: str) -> type[PassState] | None:
+    """The class of state that has the key's value now."""
+    kind = FORMER_KEYS.get(key)
+    if kind is not None:
+        now = f"env.state({kind.__name__}).{kind.former_keys[key]} of {kind.__module__}"
+        warnings.warn(f'env.facts["{key}"] is {now} now', DeprecationWarning, stacklevel=3)
+    return kind

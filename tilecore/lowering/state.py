@@ -1,0 +1,37 @@
+"""State between passes that both families have. The mechanism and what backends use: tilecore/contract/state.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilecore.contract.state import PassState
+from tilecore.ir.nodes import Expr, Var
+
+
+@dataclass
+class UserFunction(PassState, by="the pipeline", former={"definition": "span"}):
+    """The user's function. Published before the first pass; unpack_int4 reads where a parameter is declared."""
+
+    span: Any
+
+
+@dataclass
+class SafeValues(PassState, collected=True, former={"safe_values": "by_buffer"}):
+    """The values that loads outside the bounds of a tensor give (T.annotate_safe_value); zero for other tensors.
+
+    Added to by the implementation of ``annotate``, and by unpack_int4 for the bytes of packed tensors. Read by
+    guard_bounds, and by backends that mask loads themselves.
+    """
+
+    by_buffer: dict[Var, Expr] = field(default_factory=dict)
+
+
+@dataclass
+class HalfStores(PassState, collected=True, former={"halves": "buffers"}):
+    """The buffers of bytes of which single halves are stored, by atomic operations.
+
+    Added to by unpack_int4; load_packed_bytes reads it.
+    """
+
+    buffers: set[Var] = field(default_factory=set)
