@@ -20,8 +20,8 @@ _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 def building() -> bool:
     """Is a kernel being built in this thread? Its builder knows the place then. Imports no TVM."""
-    builder = sys.modules.get("tilecore.tracing.builder")
-    return builder is not None and builder.active() is not None
+    current = sys.modules.get("tilecore.tracing.current")
+    return current is not None and current.active() is not None
 
 
 def is_own(file: str) -> bool:

@@ -18,12 +18,12 @@ from tilecore.interrupts import held_back, safe_point
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
 from tilecore.plugins.pass_options import warn_of_ignored
-from tilecore.target import Target
 
 if TYPE_CHECKING:
     from tilecore.codegen.emitted import EmittedModule
     from tilecore.contract.passes import PassEnv
     from tilecore.ir.nodes import IRModule, PrimFunc
+    from tilecore.target import Target
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def assemble(
     options: CompileOptions, emitted: EmittedModule, binary: bytes, binary_format: str, report: dict[str, Any],
 ) -> Artifact:  # fmt: skip
     """The record of everything made."""
-    from tilecore.cache.versions import versions_for_key
+    from tilecore.compilation_cache.versions import versions_for_key
     from tilecore.ir.build import dtype_of
     from tilecore.ir.sizes import scalar_symbols, symbols_of_params, to_dim
     from tilecore.lowering.analysis.shared_size import require_shared

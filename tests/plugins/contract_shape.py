@@ -18,9 +18,11 @@ from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import Pass, PassEdit, PassEnv
 from tilecore.plugins.loader import HOOKS, OPTIONAL
+from tilecore.target import Target
 
 FOLDER = Path(__file__).parent / "contracts"
 PARTS = [
+    Target,
     *(record for record in vars(backend).values() if dataclasses.is_dataclass(record)),
     *(Pass, PassEdit, PassEnv, TileOpImpl, LoadedKernel),
     *(Artifact, Entry, ScalarParam, Symbol, TensorParam, Workspace),

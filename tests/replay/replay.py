@@ -67,7 +67,7 @@ def emitted(kernel: str, target: str) -> str:
     """The source that a target makes of a kernel; the text of its refusal."""
     from tilecore.compiler import emit, lower
     from tilecore.errors import TilecoreError
-    from tilecore.jit.compile import make_request
+    from tilecore.jit.request import make_request
     from tilecore.target_report.files import module_of
 
     try:

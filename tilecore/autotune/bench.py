@@ -5,17 +5,19 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore import debug
-from tilecore.artifact.records import Artifact
 from tilecore.autotune import session
 from tilecore.autotune.transport import pack
 from tilecore.errors import LanguageError, LaunchError, PluginError, TilecoreError
 from tilecore.jit import worker_pools
 from tilecore.jit.build_jobs import can_be_sent
-from tilecore.jit.compile import Request
 from tilecore.jit.workers import Local, Runner, Worker, WorkerDied, WorkerTimeout
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
+    from tilecore.jit.request import Request
 
 PURPOSE = "run candidates"
 _numbers = itertools.count()

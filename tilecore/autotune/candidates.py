@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.records import Artifact
 from tilecore.autotune.configs import Config, in_words
 from tilecore.errors import TilecoreError
-from tilecore.jit.build_jobs import Job
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
+    from tilecore.jit.build_jobs import Job
 
 
 @dataclass

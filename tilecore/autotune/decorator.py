@@ -13,16 +13,17 @@ from tilecore.autotune.configs import Config, Configs, completed, expand, given,
 from tilecore.autotune.inputs import get_autotune_inputs
 from tilecore.autotune.known import KnownConfigs
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
-from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.tuning import Tuning
 from tilecore.errors import LanguageError
 from tilecore.jit.argument_key import key_of
 from tilecore.jit.eager_call import arguments_of
 from tilecore.jit.impl import JITImpl
-from tilecore.jit.kernel import JITKernel
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from tilecore.autotune.result import AutotuneResult
+    from tilecore.jit.kernel import JITKernel
 
 
 class AutotunedKernel:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import dim_to_json
 from tilecore.artifact.records import Artifact, Param, ScalarParam
-from tilecore.contract.adapter import KernelAdapter
 from tilecore.errors import ArgumentError
 from tilecore.profiler.supply import TensorSupplyType, known_sizes, supply
 from tilecore.runtime.params import KernelParam, params_of
+
+if TYPE_CHECKING:
+    from tilecore.contract.adapter import KernelAdapter
 
 _local = threading.local()
 

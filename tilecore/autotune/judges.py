@@ -5,18 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tilecore.artifact.records import Artifact
-from tilecore.autotune.candidates import Candidate
-from tilecore.autotune.oracle import Oracle
-from tilecore.autotune.profile_args import ProfileArgs
-from tilecore.autotune.session import PackedRun
 from tilecore.autotune.transport import Packed, unpack
-from tilecore.contract.adapter import KernelAdapter
 from tilecore.errors import AutotuneError, InterpreterError
 from tilecore.profiler.compare import assert_close
 from tilecore.profiler.runs import Run, check, outputs_of, pairs, run
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
+    from tilecore.autotune.candidates import Candidate
+    from tilecore.autotune.oracle import Oracle
+    from tilecore.autotune.profile_args import ProfileArgs
+    from tilecore.autotune.session import PackedRun
+    from tilecore.contract.adapter import KernelAdapter
 
 MOST_GROUPS = 4  # that the interpreter is asked about
 

@@ -12,12 +12,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.autotune.configs import Config
 from tilecore.errors import AutotuneError
 from tilecore.plugins import manager
 from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.autotune.configs import Config
 
 
 @dataclass(frozen=True)

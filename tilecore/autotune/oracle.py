@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import Dim, evaluate
 from tilecore.artifact.records import Artifact, TensorParam
@@ -15,9 +15,11 @@ from tilecore.autotune.transport import Packed, pack
 from tilecore.dtypes import FACTS
 from tilecore.errors import InterpreterError, TilecoreError
 from tilecore.jit import worker_pools
-from tilecore.jit.workers import Worker
 from tilecore.profiler.runs import written_inputs
 from tilecore.profiler.supply import sizes_of
+
+if TYPE_CHECKING:
+    from tilecore.jit.workers import Worker
 
 PURPOSE = "interpret"
 SECONDS = 20.0  # for one interpretation: what takes longer counts as too large to interpret

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tilecore import debug
-from tilecore.autotune.candidates import Candidate
 from tilecore.progress import Progress, on_terminal
+
+if TYPE_CHECKING:
+    from tilecore.autotune.candidates import Candidate
 
 
 class SearchReport:

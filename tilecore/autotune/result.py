@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.autotune.candidates import Candidate, table
-from tilecore.autotune.configs import Config
-from tilecore.jit.kernel import JITKernel
+
+if TYPE_CHECKING:
+    from tilecore.autotune.configs import Config
+    from tilecore.jit.kernel import JITKernel
 
 
 @dataclass(frozen=True)

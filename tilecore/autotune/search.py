@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tilecore.autotune.bench import Bench
 from tilecore.autotune.candidates import Candidate, why_none
-from tilecore.autotune.configs import Config
-from tilecore.autotune.inputs import InputSets
-from tilecore.autotune.judges import judge_for
-from tilecore.autotune.oracle import Oracle
-from tilecore.autotune.profile_args import ProfileArgs
 from tilecore.autotune.report import SearchReport, counts
 from tilecore.errors import AutotuneError
-from tilecore.jit.build_jobs import Job
-from tilecore.jit.build_many import build_all
-from tilecore.jit.compile import Request
 from tilecore.jit.workers import WorkerDied, WorkerTimeout
+
+if TYPE_CHECKING:
+    from tilecore.autotune.bench import Bench
+    from tilecore.autotune.configs import Config
+    from tilecore.autotune.inputs import InputSets
+    from tilecore.autotune.judges import Judge
+    from tilecore.autotune.profile_args import ProfileArgs
+    from tilecore.contract.adapter import KernelAdapter
+    from tilecore.jit.build_jobs import Job
+    from tilecore.jit.build_many import Outcome
 
 # A candidate whose estimate is this many times the best time so far is not timed further.
 HOPELESS = 2.0
@@ -34,21 +36,29 @@ class Found:
     candidates: list[Candidate]
 
 
-def search(
-    configs: Sequence[Config],
-    make_job: Callable[[Config], Job],
-    request: Request,
-    args: ProfileArgs,
-    sets: InputSets,
-    report: SearchReport,
-) -> Found:
+class Tools(Protocol):
+    """What a search has done by others; :mod:`tilecore.autotune.tuning` puts them together."""
+
+    adapter: KernelAdapter
+
+    def job(self, config: Config) -> Job:
+        """The kernel of a configuration, to be compiled."""
+
+    def build(self, jobs: Sequence[Job], report: SearchReport) -> Sequence[Outcome]:
+        """The artifact of each job, or the error that it failed with."""
+
+    def runner(self) -> AbstractContextManager[tuple[Bench, Judge]]:
+        """Where candidates are run and timed, and the judge of what they compute."""
+
+
+def search(configs: Sequence[Config], tools: Tools, args: ProfileArgs, sets: InputSets, report: SearchReport) -> Found:
     """Raises AutotuneError, with the reasons of all, when no candidate is left."""
     candidates = [Candidate(config) for config in configs]
     report.begun(candidates)
-    _compile(candidates, make_job, args, report)
+    _compile(candidates, tools, report)
     same = _once_each(candidates)
     distinct = [candidate for candidate in candidates if candidate.status == "compiled" and not candidate.name]
-    how = _run_and_time(distinct, request, args, sets, report) if distinct else ""
+    how = _run_and_time(distinct, tools, args, sets, report) if distinct else ""
     for candidate, original in same:
         candidate.status, candidate.reason, candidate.latency = original.status, original.reason, original.latency
     timed = [candidate for candidate in candidates if candidate.status == "timed"]
@@ -59,7 +69,7 @@ def search(
     winner = min(timed, key=lambda candidate: candidate.latency or 0.0)
     assert winner.artifact is not None
     report.ended(candidates, winner, how)
-    return Found(winner, sets.of(winner.artifact, request.backend.adapters[request.adapter]), how, candidates)
+    return Found(winner, sets.of(winner.artifact, tools.adapter), how, candidates)
 
 
 def _hint(candidates: Sequence[Candidate], args: ProfileArgs) -> str | None:
@@ -69,12 +79,11 @@ def _hint(candidates: Sequence[Candidate], args: ProfileArgs) -> str | None:
 
 
 def _run_and_time(
-    candidates: Sequence[Candidate], request: Request, args: ProfileArgs, sets: InputSets, report: SearchReport
+    candidates: Sequence[Candidate], tools: Tools, args: ProfileArgs, sets: InputSets, report: SearchReport
 ) -> str:
     """How they were checked."""
-    adapter = request.backend.adapters[request.adapter]
-    with Bench(request, args.timeout) as bench, Oracle() as oracle:
-        judge = judge_for(args, adapter, oracle)
+    adapter = tools.adapter
+    with tools.runner() as (bench, judge):
         with report.phase("checking", len(candidates)) as bar:
             for candidate in candidates:
                 candidate.name = bench.name()
@@ -96,17 +105,15 @@ def _run_and_time(
     return judge.how
 
 
-def _compile(
-    candidates: Sequence[Candidate], make_job: Callable[[Config], Job], args: ProfileArgs, report: SearchReport
-) -> None:
+def _compile(candidates: Sequence[Candidate], tools: Tools, report: SearchReport) -> None:
     for candidate in candidates:
         try:
-            candidate.job = make_job(candidate.config)
+            candidate.job = tools.job(candidate.config)
         except Exception as error:
             candidate.drop("failed to compile", error)
     started = [candidate for candidate in candidates if candidate.job is not None]
     jobs = [candidate.job for candidate in started if candidate.job is not None]
-    for candidate, outcome in zip(started, build_all(jobs, progress=report.bars, timeout=args.timeout), strict=True):
+    for candidate, outcome in zip(started, tools.build(jobs, report), strict=True):
         if isinstance(outcome, WorkerTimeout):
             candidate.drop("timed out", f"compiling: {outcome.message}")
         elif isinstance(outcome, Exception):

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.records import Artifact
 from tilecore.autotune.transport import Packed, pack, unpack
 from tilecore.errors import LaunchError
-from tilecore.jit.build_jobs import without_torch
 from tilecore.jit.kernel import JITKernel
+from tilecore.jit.worker_main import without_torch
 from tilecore.plugins import manager
 from tilecore.profiler.profiler import Profiler
 from tilecore.profiler.runs import run, written_inputs
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
 
 # By keys that the calling process makes.
 _inputs: dict[str, list[Any]] = {}

@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tilecore import settings
-from tilecore.autotune.configs import Config
-from tilecore.cache.current import disk_cache
-from tilecore.cache.warning import warn
+from tilecore.compilation_cache.current import disk_cache
+from tilecore.compilation_cache.warning import warn
+
+if TYPE_CHECKING:
+    from tilecore.autotune.configs import Config
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.adapter import KernelAdapter
 from tilecore.dtypes import dtype as DType
 from tilecore.profiler.arrays import as_numpy, is_torch
 from tilecore.profiler.supply import strided
+
+if TYPE_CHECKING:
+    from tilecore.contract.adapter import KernelAdapter
 
 
 @dataclass(frozen=True)

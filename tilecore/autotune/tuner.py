@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecore.autotune.configs import Configs
-from tilecore.autotune.decorator import AutotunedKernel
 from tilecore.autotune.inputs import get_autotune_inputs
 from tilecore.autotune.profile_args import ProfileArgs, ProfileOptions
-from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.tuning import Tuning
 from tilecore.jit.impl import JITImpl
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from tilecore.autotune.configs import Configs
+    from tilecore.autotune.result import AutotuneResult
 
 
 class AutoTuner:
@@ -93,8 +93,7 @@ class AutoTuner:
         kwargs: dict[str, Any] = {}
         if isinstance(fn, functools.partial):
             fn, args, kwargs = fn.func, fn.args, dict(fn.keywords)
-        if isinstance(fn, AutotunedKernel):
-            fn = fn.jit_impl
+        fn = getattr(fn, "jit_impl", fn)  # under @autotune: the function that it tunes
         if isinstance(fn, JITImpl):
             if self._compile_args:
                 fn = JITImpl(fn.func, {**fn.settings, **{k: v for k, v in self._compile_args.items() if v is not None}})

@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tilecore import debug, settings
 from tilecore.autotune import store
+from tilecore.autotune.bench import Bench
 from tilecore.autotune.candidates import Candidate
 from tilecore.autotune.configs import Config, Configs, completed, expand, in_words, tunables
 from tilecore.autotune.inputs import InputSets
-from tilecore.autotune.judges import AutotuneWarning
-from tilecore.autotune.profile_args import ProfileArgs
+from tilecore.autotune.judges import AutotuneWarning, judge_for
+from tilecore.autotune.oracle import Oracle
 from tilecore.autotune.report import SearchReport
 from tilecore.autotune.result import AutotuneResult
 from tilecore.autotune.search import Found, search
-from tilecore.cache.key import UncacheableError, kernel_key
-from tilecore.cache.source_key import source_key
 from tilecore.caller import levels_to_user
+from tilecore.compilation_cache.key import UncacheableError, kernel_key
+from tilecore.compilation_cache.source_key import source_key
 from tilecore.contract.adapter import INTERPRETED
 from tilecore.dtypes import dtype as DType
-from tilecore.jit.build_jobs import Job
-from tilecore.jit.build_many import load
+from tilecore.jit.build_many import build_all, load
 from tilecore.jit.eager import tensor_type
 from tilecore.jit.eager_call import LEFT_OUT, gives_tensors
 from tilecore.jit.factory_calls import job_of, label_of, remember
-from tilecore.jit.impl import JITImpl
 from tilecore.profiler.arrays import copied
 from tilecore.profiler.profiler import Profiler
 
+if TYPE_CHECKING:
+    from tilecore.autotune.judges import Judge
+    from tilecore.autotune.profile_args import ProfileArgs
+    from tilecore.jit.build_jobs import Job
+    from tilecore.jit.build_many import Outcome
+    from tilecore.jit.impl import JITImpl
+    from tilecore.jit.request import Request
+
 _VERSION = 1
+
+
+class _Tools:
+    """What the search has done by others: candidates are compiled as by par_compile, run in a process of their own."""
+
+    def __init__(self, request: Request, profile: ProfileArgs, job: Callable[[Config], Job]) -> None:
+        self.job = job
+        self.adapter = request.backend.adapters[request.adapter]
+        self._request = request
+        self._profile = profile
+
+    def build(self, jobs: Sequence[Job], report: SearchReport) -> Sequence[Outcome]:
+        return build_all(jobs, progress=report.bars, timeout=self._profile.timeout)
+
+    @contextlib.contextmanager
+    def runner(self) -> Iterator[tuple[Bench, Judge]]:
+        with Bench(self._request, self._profile.timeout) as bench, Oracle() as oracle:
+            yield bench, judge_for(self._profile, self.adapter, oracle)
 
 
 class Tuning:
@@ -72,7 +98,7 @@ class Tuning:
         sets = InputSets(self.profile.supply_type, self.profile.supply_prog, self.given)
         verbose = request.options.verbose or settings.verbose()
         report = SearchReport(self._name(), self.profile.progress, verbose)
-        found = search(self.configs, self._job, request, self.profile, sets, report)
+        found = search(self.configs, _Tools(request, self.profile, self._job), self.profile, sets, report)
         result = self._result(found)
         if verbose:
             debug.announce(f"{self._name()}: the configurations, the fastest first\n{result.table()}")

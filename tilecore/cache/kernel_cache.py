@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilecore.cache import admin
-from tilecore.cache.admin import CacheCleared
+from tilecore.compilation_cache import admin
 from tilecore.errors import CacheError
 
 if TYPE_CHECKING:
+    from tilecore.compilation_cache.admin import CacheCleared
     from tilecore.jit.kernel import JITKernel
 
 
@@ -30,13 +30,13 @@ class KernelCache:
         compile_flags: str | Sequence[str] | None = None,
     ) -> JITKernel:
         """The kernel of a T.prim_func from memory, from disk, or compiled: :func:`tilecore.compile`."""
-        from tilecore.jit.compile import compile
+        from tilecore.jit.compile import compile  # start-up
 
         return compile(func, out_idx, execution_backend, target, target_host, verbose, pass_configs, compile_flags)
 
     def clear_cache(self) -> CacheCleared:
         """Forget the kernels in memory and remove those on disk; what was removed."""
-        from tilecore.jit.compile import _kernels
+        from tilecore.jit.compile import _kernels  # start-up
 
         _kernels.clear()
         return admin.clear()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.codegen.dialect import Dialect
 from tilecore.codegen.names import kernel_names
 from tilecore.codegen.source_emitter import EmittedKernel, SourceEmitter
-from tilecore.ir.nodes import IRModule
+
+if TYPE_CHECKING:
+    from tilecore.codegen.dialect import Dialect
+    from tilecore.ir.nodes import IRModule
 
 __all__ = ["Emitted", "EmittedKernel", "emit_module"]
 

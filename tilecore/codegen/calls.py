@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen import choices, conversions
 from tilecore.codegen.arithmetic import NARROW, back, single, wrapped
@@ -15,7 +15,9 @@ from tilecore.dtypes import FACTS
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.contraction import negated
 from tilecore.ir.intrinsics import ADDRESS, COMPARED, ROUNDED
-from tilecore.ir.nodes import Call
+
+if TYPE_CHECKING:
+    from tilecore.ir.nodes import Call
 
 _UNSIGNED = {"int8": "uint8", "int16": "uint16", "int32": "uint32", "int64": "uint64"}
 _ROUNDED = {"Add": "tc_rounded_add", "Sub": "tc_rounded_sub", "Mul": "tc_rounded_mul"}

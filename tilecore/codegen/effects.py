@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen import text
 from tilecore.codegen.arithmetic import NARROW
 from tilecore.codegen.calls import memory_order
 from tilecore.codegen.moves import Moves
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import Text
 from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.spans import location_of_span
+
+if TYPE_CHECKING:
+    from tilecore.codegen.text import Text
 
 # name of a call in thread IR that stands alone -> the method that emits it
 STATEMENT_CALLS: Mapping[str, str] = {

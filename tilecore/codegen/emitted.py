@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.origin import Origin
 from tilecore.plugins.checking import is_int, shown, wrong
+
+if TYPE_CHECKING:
+    from tilecore.contract.origin import Origin
 
 EXPECTED = 'the source text, or a dict of texts, "source", "entries" and, where it is not Codegen.emits, "format"'
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen import arithmetic, choices, conversions
-from tilecore.codegen.bounds import Bounds
-from tilecore.codegen.dialect import Dialect
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.syntax import Memory, Parameter, Syntax
 from tilecore.codegen.text import PRIMARY, SUM, UNARY, Text, within
@@ -15,6 +13,10 @@ from tilecore.errors import LoweringError
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, TensorLoad, Var
 from tilecore.ir.spans import location_of_span
+
+if TYPE_CHECKING:
+    from tilecore.codegen.bounds import Bounds
+    from tilecore.codegen.dialect import Dialect
 
 __all__ = ["Expressions", "Memory", "Parameter"]
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen.bounds import Bounds
-from tilecore.codegen.calls import CallValues
-from tilecore.codegen.dialect import Dialect
-from tilecore.codegen.memory_uses import MemoryUses
-from tilecore.codegen.names import Names
+from tilecore.codegen.expressions import Expressions
 from tilecore.codegen.refusal import refuse
-from tilecore.codegen.text import Text
 from tilecore.ir.build import constant
 
+if TYPE_CHECKING:
+    from tilecore.codegen.dialect import Dialect
+    from tilecore.codegen.memory_uses import MemoryUses
+    from tilecore.codegen.names import Names
+    from tilecore.codegen.text import Text
 
-class Lines(CallValues):
+
+class Lines(Expressions):
     """Holds the state of one kernel that is being emitted.
 
     lines: of the kernel's body. declarations: lines in front of the kernel, and the names that they declare. depth: of

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tilecore.codegen.calls import CallValues
 from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.codegen.memory_uses import MemoryUses
 from tilecore.codegen.names import Names, words_of
@@ -29,7 +30,7 @@ class EmittedKernel:
     attributes: dict[str, Any] = field(default_factory=dict)
 
 
-class SourceEmitter(Statements):
+class SourceEmitter(CallValues, Statements):
     """Emits one kernel. Every method may be overridden; docs/hooks/codegen.md lists them.
 
     - Methods of Syntax take emitted text and return text: how the language writes it.

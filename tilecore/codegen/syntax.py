@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen import literals, text
-from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import ORDER, UNARY, Text, within
 from tilecore.dtypes import FACTS
+
+if TYPE_CHECKING:
+    from tilecore.codegen.dialect import Dialect, KernelHead
 
 
 @dataclass(frozen=True)

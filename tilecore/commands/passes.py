@@ -14,7 +14,7 @@ from tilecore import settings
 from tilecore.commands.text import dump, table
 from tilecore.contract.records import Backend
 from tilecore.errors import ArgumentError
-from tilecore.jit.compile import OPTIONS
+from tilecore.jit.request import OPTIONS
 from tilecore.lowering.listing import ListedStep, as_rows, listed_steps
 from tilecore.plugins import manager
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.dims import Dim
-from tilecore.artifact.records import Artifact
-from tilecore.contract.records import Presence
 from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import LaunchError, UnsupportedError
-from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.artifact.dims import Dim
+    from tilecore.artifact.records import Artifact
+    from tilecore.contract.records import Presence
+    from tilecore.target import Target
 
 INTERPRETED = "interpret"  # name of the execution backend that runs kernels by their definition (TILECORE_INTERPRET)
 SIMULATED = "sim"  # name of the execution backend that runs kernels without their device; TILECORE_SIMULATE chooses it

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.former_facts import FormerFacts
 from tilecore.contract.state import PassState, PassStates, State
-from tilecore.errors import TilecoreError
 from tilecore.former_attributes import former_attributes
-from tilecore.target import Target
 
 if TYPE_CHECKING:
     from tilecore.contract.implementation import TileOpImpl
     from tilecore.contract.records import Capabilities
+    from tilecore.errors import TilecoreError
     from tilecore.ir.nodes import PrimFunc
+    from tilecore.target import Target
 
 
 @dataclass

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tilecore.target import Attribute, Target
-
 if TYPE_CHECKING:
     from tilecore.contract.adapter import KernelAdapter
     from tilecore.contract.implementation import TileOpImpl
     from tilecore.contract.passes import PassEdit
+    from tilecore.target import Attribute, Target
 
 CONTRACT_VERSION = 2
 SUPPORTED_CONTRACTS = (CONTRACT_VERSION - 1, CONTRACT_VERSION)
@@ -254,3 +253,12 @@ class Backend:
     @property
     def kind(self) -> str:
         return self.target.kind
+
+
+def __getattr__(name: str) -> Any:
+    """``Target``, which backends may import from here too; few modules need it, so its import is late."""
+    if name != "Target":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tilecore.target import Target
+
+    return Target

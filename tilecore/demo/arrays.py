@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilecore.demo.cases import Case
 from tilecore.errors import TargetError
+
+if TYPE_CHECKING:
+    from tilecore.demo.cases import Case
 
 
 class Arrays:

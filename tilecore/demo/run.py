@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,10 @@ import tilecore
 from tilecore.demo.arrays import Arrays
 from tilecore.demo.cases import Case, cases
 from tilecore.errors import TilecoreError
-from tilecore.jit.kernel import JITKernel
 from tilecore.profiler import do_bench
+
+if TYPE_CHECKING:
+    from tilecore.jit.kernel import JITKernel
 
 Phase = Callable[[str], None]
 
@@ -49,7 +51,7 @@ class Demo:
     """
 
     def __init__(self, target: Any = None, quick: bool = False, torch: bool | None = None) -> None:
-        from tilecore.jit.compile import make_request
+        from tilecore.jit.request import make_request
 
         request = make_request(target=target)
         self.target = request.target

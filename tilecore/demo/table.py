@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -12,7 +13,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from tilecore.demo.run import Result
+if TYPE_CHECKING:
+    from tilecore.demo.run import Result
 
 
 def result_table(results: Sequence[Result], reference: str) -> Table:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.python_content import CONTAINERS
 from tilecore.frontend.python_state import check_advance, check_change
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
-from tilecore.language.conditions import logical_and, logical_not, logical_or
 from tilecore.language.symbols import ConstDim
-from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import current
-
-_MEMBERS: tuple[type[Collection[Any]], ...] = (list, tuple, set, frozenset, dict, type({}.keys()), type({}.values()))
-_MOST_COMPARED = 256
+from tilecore.language.values import is_kernel_value
+from tilecore.tracing.current import current
 
 
 def read(value: Any) -> Any:
@@ -50,48 +46,6 @@ def _has_kernel_value(index: Any) -> bool:
     if isinstance(index, tuple):
         return any(map(_has_kernel_value, index))
     return is_kernel_value(index) and not isinstance(index, BufferHandle)
-
-
-def contains(value: Any, container: Any) -> Any:
-    """``value in container``; for values of the kernel, whether the value equals one of the members."""
-    if isinstance(container, range) and is_kernel_value(value):
-        return _in_range(value, container)
-    if not isinstance(container, _MEMBERS):
-        return value in container
-    members = list(container)
-    if not any(is_kernel_value(part) and not isinstance(part, BufferHandle) for part in (value, *members)):
-        return value in container
-    if len(members) > _MOST_COMPARED:
-        raise LanguageError(
-            f"`in` compares a value of the kernel with {len(members)} values",
-            expected=f"at most {_MOST_COMPARED}",
-            hint="put the values into a tensor and search it in a loop",
-        ).at(current().location)
-    result: Any = False
-    for member in members:
-        same = True if member is value else as_expr(value) == as_expr(member)
-        same = as_expr(same) if is_kernel_value(same) else bool(same)
-        if same is True:
-            return True
-        if same is not False:
-            result = same if result is False else logical_or(result, same)
-    return result
-
-
-def _in_range(value: Any, members: range) -> Any:
-    if not members:
-        return False
-    low, high = min(members[0], members[-1]), max(members[0], members[-1])
-    in_bounds = logical_and(as_expr(value) >= low, as_expr(value) <= high)
-    if abs(members.step) == 1:
-        return in_bounds
-    return logical_and(in_bounds, (as_expr(value) - low) % abs(members.step) == 0)
-
-
-def lacks(value: Any, container: Any) -> Any:
-    """``value not in container``"""
-    is_member = contains(value, container)
-    return logical_not(is_member) if is_kernel_value(is_member) else not is_member
 
 
 def method(container: Any, name: str) -> Any:

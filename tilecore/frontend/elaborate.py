@@ -25,7 +25,8 @@ from tilecore.language.conversions import ir_dtype
 from tilecore.language.pointers import Pointer
 from tilecore.language.tensor_variables import tensor_var
 from tilecore.signatures import signature_of
-from tilecore.tracing.builder import Builder, building, current
+from tilecore.tracing.builder import Builder
+from tilecore.tracing.current import building, current
 
 _NOT_RUN = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
 

@@ -6,20 +6,18 @@ import operator
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
 from tilecore.frontend.branches import Branches, Probe, Staged
 from tilecore.frontend.containers import (  # noqa: F401  also hooks
     attribute_to_update,
-    contains,
     delete_attribute,
     delete_item,
     item,
     item_named,
     item_to_update,
-    lacks,
     method,
     next_,
     print_,
@@ -34,8 +32,10 @@ from tilecore.frontend.operands import (  # noqa: F401  also hooks
     and_operand,
     chain,
     choose,
+    contains,
     decided,
     divide,
+    lacks,
     negate,
     not_,
     or_,
@@ -44,11 +44,13 @@ from tilecore.frontend.operands import (  # noqa: F401  also hooks
 from tilecore.frontend.python_loops import no_else, unrolled, while_, while_steps  # noqa: F401  also hooks
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Evaluate, Expr
-from tilecore.ir.spans import SpanTable
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import active, current
+from tilecore.tracing.current import active, current
 from tilecore.tracing.loops import LoopSpec, open_loop
+
+if TYPE_CHECKING:
+    from tilecore.ir.spans import SpanTable
 
 
 def at(spans: SpanTable, index: int) -> None:

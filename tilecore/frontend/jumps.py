@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import Break, Continue
-from tilecore.tracing.builder import Builder, Frame, current
+from tilecore.tracing.current import current
+
+if TYPE_CHECKING:
+    from tilecore.tracing.builder import Builder, Frame
 
 
 def break_(in_finally: bool) -> bool:

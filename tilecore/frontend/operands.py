@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
-from tilecore.frontend.containers import contains, lacks
 from tilecore.frontend.python_state import Watch
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import Bind
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import logical_and, logical_not, logical_or, select
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import Builder, current
+from tilecore.tracing.current import current
 from tilecore.tracing.held_values import without_binds
+
+if TYPE_CHECKING:
+    from tilecore.tracing.builder import Builder
+
+_MEMBERS: tuple[type[Collection[Any]], ...] = (list, tuple, set, frozenset, dict, type({}.keys()), type({}.values()))
+_MOST_COMPARED = 256
 
 
 def and_(value: Any, *parts: Callable[[], Any]) -> Any:
@@ -113,6 +118,48 @@ def _conditional_operand(operand: Callable[[], Any], of: str) -> Any:
     for statement in others:
         builder.emit(statement)
     return inlined
+
+
+def contains(value: Any, container: Any) -> Any:
+    """``value in container``; for values of the kernel, whether the value equals one of the members."""
+    if isinstance(container, range) and is_kernel_value(value):
+        return _in_range(value, container)
+    if not isinstance(container, _MEMBERS):
+        return value in container
+    members = list(container)
+    if not any(is_kernel_value(part) and not isinstance(part, BufferHandle) for part in (value, *members)):
+        return value in container
+    if len(members) > _MOST_COMPARED:
+        raise LanguageError(
+            f"`in` compares a value of the kernel with {len(members)} values",
+            expected=f"at most {_MOST_COMPARED}",
+            hint="put the values into a tensor and search it in a loop",
+        ).at(current().location)
+    result: Any = False
+    for member in members:
+        same = True if member is value else as_expr(value) == as_expr(member)
+        same = as_expr(same) if is_kernel_value(same) else bool(same)
+        if same is True:
+            return True
+        if same is not False:
+            result = same if result is False else logical_or(result, same)
+    return result
+
+
+def _in_range(value: Any, members: range) -> Any:
+    if not members:
+        return False
+    low, high = min(members[0], members[-1]), max(members[0], members[-1])
+    in_bounds = logical_and(as_expr(value) >= low, as_expr(value) <= high)
+    if abs(members.step) == 1:
+        return in_bounds
+    return logical_and(in_bounds, (as_expr(value) - low) % abs(members.step) == 0)
+
+
+def lacks(value: Any, container: Any) -> Any:
+    """``value not in container``"""
+    is_member = contains(value, container)
+    return logical_not(is_member) if is_kernel_value(is_member) else not is_member
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {

@@ -11,7 +11,7 @@ import linecache
 import re
 import traceback
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.caller import is_own, without_types
 from tilecore.errors import LanguageError, Location, TilecoreError
@@ -20,7 +20,9 @@ from tilecore.language.buffers import BufferHandle
 from tilecore.language.dialects import blamed
 from tilecore.language.known_elsewhere import written_here
 from tilecore.language.values import KernelValue, is_kernel_value
-from tilecore.tracing.builder import Builder
+
+if TYPE_CHECKING:
+    from tilecore.tracing.builder import Builder
 
 _OF_ARGUMENTS = (TypeError, ValueError, AttributeError, IndexError, KeyError, OverflowError, ZeroDivisionError)
 _CALL = re.compile(r"^([\w.<>]+)\(\) (takes|missing|got|expected)\b")

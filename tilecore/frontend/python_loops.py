@@ -12,7 +12,8 @@ from tilecore.frontend.python_state import check_advance
 from tilecore.ir.nodes import Bind, Break, Expr, IfThenElse, While
 from tilecore.language.conditions import as_condition, logical_not
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import Builder, Frame, current
+from tilecore.tracing.builder import Builder, Frame
+from tilecore.tracing.current import current
 from tilecore.tracing.held_values import without_binds
 
 MAX_ITERATIONS = 20_000

@@ -10,7 +10,7 @@ import functools
 import types
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
 from tilecore.frontend.python_content import (
@@ -23,7 +23,9 @@ from tilecore.frontend.python_content import (
     same_content,
     same_plain,
 )
-from tilecore.tracing.builder import Builder
+
+if TYPE_CHECKING:
+    from tilecore.tracing.builder import Builder
 
 # methods that change a container; calls of these names are checked before they happen
 MUTATING = frozenset(

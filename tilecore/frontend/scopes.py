@@ -5,7 +5,7 @@ Python names and containers can carry them out of that block.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import (
@@ -24,7 +24,9 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect
-from tilecore.tracing.held_values import Readings
+
+if TYPE_CHECKING:
+    from tilecore.tracing.held_values import Readings
 
 
 def check_scopes(body: Stmt, readings: Readings) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.ir.build import is_nothing, seq
 from tilecore.ir.memory_writes import Memory, Writes, writes_of
@@ -27,8 +27,10 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.visit import collect, substitute
-from tilecore.tracing.builder import Builder
 from tilecore.tracing.vectors import find_lanes
+
+if TYPE_CHECKING:
+    from tilecore.tracing.builder import Builder
 
 
 def settle(body: Stmt, builder: Builder) -> Stmt:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError, Location
 from tilecore.frontend.assigned_names import names_bound_twice, target_names
 from tilecore.frontend.liveness import assigned_in, carried_names, stores_of
 from tilecore.frontend.python_state import MUTATING
-from tilecore.ir.spans import SpanTable
+
+if TYPE_CHECKING:
+    from tilecore.ir.spans import SpanTable
 
 HOOKS = "__tc"
 SPANS = "__tc_spans"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from tilecore.ir.build import op_name
-from tilecore.ir.nodes import Call
+from tilecore.ir.build import const, dtype_of, op_name
+from tilecore.ir.nodes import Call, structural_map
 from tilecore.ir.tile_ops import PREFIX, TILE_OPS
 from tilecore.ir.visit import collect
 
@@ -28,3 +29,10 @@ def effect_in(node: Any) -> str | None:
         if has_effect(call):
             return op_name(call).removeprefix(PREFIX)
     return None
+
+
+def without_calls(expression: Any, names: Collection[str]) -> Any:
+    """``expression`` with 0 in place of each call of these names, whose values do not matter."""
+    if not any(op_name(call) in names for call in collect(expression, Call)):
+        return expression
+    return structural_map(expression, (Call, lambda call: const(0, dtype_of(call)) if op_name(call) in names else call))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, conjuncts
 from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import Expr, IfThenElse, TensorLoad
 from tilecore.ir.visit import collect
+
+if TYPE_CHECKING:
+    from tilecore.ir.analyzer import Analyzer
 
 
 def branch_scope(analyzer: Analyzer, node: IfThenElse, memory: Memory) -> AbstractContextManager[Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, dtype_of, nothing
 from tilecore.ir.nodes import AttrStmt, For, IterVar, Range, Var
 from tilecore.ir.thread_ranges import THREADS
+
+if TYPE_CHECKING:
+    from tilecore.ir.analyzer import Analyzer
 
 _KEY = "tile.range"
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.ir.build import constant
-from tilecore.ir.nodes import TensorRegion
+
+if TYPE_CHECKING:
+    from tilecore.ir.nodes import TensorRegion
 
 
 def is_whole(region: TensorRegion) -> bool:

@@ -7,7 +7,10 @@ of a lowered reduction, of whoever reduces).
 
 from __future__ import annotations
 
-from tilecore.ir.nodes import Var
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilecore.ir.nodes import Var
 
 PRIVATE = ("local", "local.var")
 FRAGMENT = "local.fragment"

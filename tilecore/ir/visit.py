@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tilecore.ir.build import const, dtype_of, op_name
 from tilecore.ir.nodes import (
     Bind,
     Break,
     BufferStore,
-    Call,
     Continue,
     Expr,
     For,
@@ -73,13 +71,6 @@ def regions(node: Any) -> list[TensorRegion]:
 def transform(node: Any, kinds: type | tuple[type, ...], change: Callable[[Any], Any]) -> Any:
     """``node`` with every node of ``kinds`` replaced by ``change(node)``, innermost first."""
     return structural_map(node, (kinds, change))
-
-
-def without_calls(expression: Any, names: Collection[str]) -> Any:
-    """``expression`` with 0 in place of each call of these names, whose values do not matter."""
-    if not any(op_name(call) in names for call in collect(expression, Call)):
-        return expression
-    return structural_map(expression, (Call, lambda call: const(0, dtype_of(call)) if op_name(call) in names else call))
 
 
 def children(statement: Stmt) -> Iterator[Stmt]:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tilecore.jit.compile import compile as compile
-    from tilecore.jit.compile import logger as logger
     from tilecore.jit.execution_names import ExecutionBackend as ExecutionBackend
     from tilecore.jit.impl import JITImpl as JITImpl
     from tilecore.jit.impl import jit as jit
     from tilecore.jit.impl import lazy_jit as lazy_jit
     from tilecore.jit.kernel import JITKernel as JITKernel
     from tilecore.jit.parallel import par_compile as par_compile
+    from tilecore.jit.request import logger as logger
 
 _LAZY = {
     "ExecutionBackend": "tilecore.jit.execution_names",
@@ -27,7 +27,7 @@ _LAZY = {
     "compile": "tilecore.jit.compile",
     "jit": "tilecore.jit.impl",
     "lazy_jit": "tilecore.jit.impl",
-    "logger": "tilecore.jit.compile",
+    "logger": "tilecore.jit.request",
     "par_compile": "tilecore.jit.parallel",
 }
 

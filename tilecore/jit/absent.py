@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
-from tilecore.contract.records import Backend
 from tilecore.jit.kernel import JITKernel, not_here
-from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
+    from tilecore.contract.records import Backend
+    from tilecore.target import Target
 
 
 class AbsentKernel(JITKernel):

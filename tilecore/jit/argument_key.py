@@ -7,9 +7,10 @@ import enum
 from hashlib import sha256
 from typing import Any
 
-from tilecore.cache.key import foreign_dtype
-from tilecore.cache.source.text import NotUnderstoodError
-from tilecore.cache.source.values import description
+from tilecore.compilation_cache.current import disk_cache
+from tilecore.compilation_cache.key import foreign_dtype
+from tilecore.compilation_cache.source.text import NotUnderstoodError
+from tilecore.compilation_cache.source.values import description
 from tilecore.dtypes import dtype
 
 _EXACT = (int, str, bytes, bool, type(None))
@@ -44,7 +45,7 @@ def key_of(value: Any) -> Any:
     if kind is dtype or foreign_dtype(value) is not None or isinstance(value, enum.Enum):
         return (kind.__module__, kind.__qualname__, value)
     try:
-        return ("described", sha256(description(value, in_process=True)).digest())
+        return ("described", sha256(description(value, disk_cache, in_process=True)).digest())
     except (NotUnderstoodError, RecursionError):
         return Unlike(value)
 

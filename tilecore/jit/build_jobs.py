@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import pickle
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.records import Artifact
-from tilecore.cache.versions import versions_for_key
-from tilecore.compiler import CompileOptions
+from tilecore.compilation_cache.versions import versions_for_key
 from tilecore.errors import TilecoreError
-from tilecore.jit.compile import Request, build, ir_key
+from tilecore.jit.request import Request, build, ir_key
+from tilecore.jit.worker_main import without_torch
 from tilecore.plugins import discovery, manager
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
+    from tilecore.compiler import CompileOptions
 
 
 @dataclass
@@ -71,19 +71,6 @@ def build_message(message: JobMessage) -> Artifact:
 
     request = Request(backend, target, message.adapter, message.options, message.debug_root)
     return build(tvm.ir.load_json(message.ir), request)
-
-
-@contextlib.contextmanager
-def without_torch() -> Iterator[None]:
-    """Keep TVM from importing torch, which takes two thirds of the import time and which workers do not need."""
-    if "torch" in sys.modules or "tvm_ffi" in sys.modules:
-        yield
-        return
-    sys.modules["torch"] = None  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        del sys.modules["torch"]
 
 
 def can_be_sent(request: Request) -> bool:

@@ -6,16 +6,20 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor, as_completed
+from typing import TYPE_CHECKING
 
 from tilecore.artifact.records import Artifact
-from tilecore.cache.current import disk_cache
+from tilecore.compilation_cache.current import disk_cache
 from tilecore.errors import ToolchainError
 from tilecore.jit.build_jobs import Job, build_message, can_be_sent, named
-from tilecore.jit.compile import _kernels, files_of, kernel_of
-from tilecore.jit.kernel import JITKernel
+from tilecore.jit.compile import _kernels, kernel_of
+from tilecore.jit.request import files_of
 from tilecore.jit.worker_pools import Pool, live_workers, shared_pool
 from tilecore.jit.workers import Local, WorkerDied
 from tilecore.progress import Progress
+
+if TYPE_CHECKING:
+    from tilecore.jit.kernel import JITKernel
 
 # The number of kernels from which processes are faster than threads. A kernel takes about 0.1 s, 70 % of it without the
 # GIL (LLVM); a process starts in 1.3 s. So threads are faster up to about 75 kernels on 8 cores and 130 on 2 cores.

@@ -6,18 +6,20 @@ import ast
 import functools
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.cache.source_key import source_key
+from tilecore.compilation_cache.source_key import source_key
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
 from tilecore.frontend.signature import annotations_of, check_parameters, definition_of, evaluate_strings
 from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.eager_call import LEFT_OUT, EagerCall, bound_arguments, described, split_constants
-from tilecore.jit.kernel import JITKernel
 from tilecore.jit.surroundings import Surroundings
 from tilecore.language.annotations import TensorType
 from tilecore.signatures import signature_of
+
+if TYPE_CHECKING:
+    from tilecore.jit.kernel import JITKernel
 
 
 def is_eager(function: FunctionType) -> bool:

@@ -16,7 +16,8 @@ from tilecore.language.annotations import TensorType
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.symbols import ConstDim, DerivedDim
 from tilecore.language.values import KernelValue
-from tilecore.tracing.builder import Builder, current
+from tilecore.tracing.builder import Builder
+from tilecore.tracing.current import current
 
 
 class _Undeclared(KernelValue):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.records import Artifact
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
 
 Row = Mapping[str, Any]
 

@@ -9,11 +9,11 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilecore.artifact.records import Artifact
-from tilecore.cache.entry_format import decode, encode
+from tilecore.compilation_cache.entry_format import decode, encode
 from tilecore.errors import CacheError, TargetError
 
 if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
     from tilecore.jit.kernel import JITKernel
 
 # An exported file is a cache entry that goes by this key: digests and all.

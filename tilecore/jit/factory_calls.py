@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tilecore.cache.current import disk_cache
-from tilecore.cache.source_key import source_key
+from tilecore.compilation_cache.current import disk_cache
+from tilecore.compilation_cache.source_key import source_key
 from tilecore.jit.build_jobs import Job
-from tilecore.jit.compile import _kernels, files_of
-from tilecore.jit.kernel import JITKernel
+from tilecore.jit.compile import _kernels
+from tilecore.jit.request import files_of
 
 if TYPE_CHECKING:
     from tilecore.jit.impl import JITImpl
+    from tilecore.jit.kernel import JITKernel
 
 
 def call_of(config: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

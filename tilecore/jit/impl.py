@@ -5,21 +5,24 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
-from tilecore.cache.source_key import source_key
 from tilecore.caller import placed
+from tilecore.compilation_cache.source_key import source_key
 from tilecore.errors import LanguageError, TargetError
 from tilecore.frontend.function import PrimFunc
 from tilecore.interrupts import held_back
 from tilecore.jit.argument_key import are_compared, key_of
 from tilecore.jit.collection import collection_paused
-from tilecore.jit.compile import Request, compile_ir, ir_of, make_request
+from tilecore.jit.compile import compile_ir, ir_of
 from tilecore.jit.eager import EagerKernel, is_eager
 from tilecore.jit.eager_call import arguments_of, with_constants
-from tilecore.jit.kernel import JITKernel
+from tilecore.jit.request import Request, make_request
 from tilecore.jit.surroundings import Surroundings
 from tilecore.signatures import signature_of
+
+if TYPE_CHECKING:
+    from tilecore.jit.kernel import JITKernel
 
 _P = ParamSpec("_P")
 _KP = ParamSpec("_KP")

@@ -20,12 +20,12 @@ from tilecore.contract.adapter import INTERPRETED, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Backend, Presence
 from tilecore.dtypes import dtype as DType
 from tilecore.runtime.slots import CallReader, ScalarSlot, TensorSlot, storage
-from tilecore.target import Target
 from tilecore.tensors.dlpack import HOST
 
 if TYPE_CHECKING:
     from tilecore.interpreter import Program
     from tilecore.ir.nodes import PrimFunc
+    from tilecore.target import Target
 
 LARGEST_RUN = 1 << 20  # element operations of a benchmark; the interpreter is slow
 

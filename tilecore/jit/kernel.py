@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import INTERPRETED, SIMULATED, KernelAdapter, LoadedKernel
-from tilecore.contract.records import Backend
 from tilecore.errors import ArgumentError, LaunchError, TargetError, UnsupportedError
 from tilecore.jit.given_outputs import GivenOutputs
 from tilecore.jit.kernel_adapter import BaseKernelAdapter
 from tilecore.runtime.launcher import Launcher
 from tilecore.runtime.params import KernelParam, params_of
-from tilecore.target import Target
 
 if TYPE_CHECKING:
+    from tilecore.contract.records import Backend
     from tilecore.pictures.picture import LayoutPicture
+    from tilecore.target import Target
 
 
 class _Constructor(type):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.adapter import KernelAdapter
-from tilecore.runtime.params import KernelParam
-
 if TYPE_CHECKING:
+    from tilecore.contract.adapter import KernelAdapter
     from tilecore.jit.kernel import JITKernel
+    from tilecore.runtime.params import KernelParam
 
 
 class BaseKernelAdapter:

@@ -7,7 +7,8 @@ from typing import Any
 
 from tilecore import compiler
 from tilecore.errors import LanguageError
-from tilecore.jit.compile import ir_of, make_request
+from tilecore.jit.compile import ir_of
+from tilecore.jit.request import make_request
 from tilecore.runtime.params import KernelParam, params_of
 
 

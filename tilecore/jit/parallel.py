@@ -12,12 +12,13 @@ from tilecore.contract.adapter import INTERPRETED
 from tilecore.errors import LanguageError
 from tilecore.jit.build_jobs import Job, named
 from tilecore.jit.build_many import CompileWarning, build_all, load
-from tilecore.jit.compile import interpreted_kernel, ir_of, make_request
+from tilecore.jit.compile import interpreted_kernel, ir_of
 from tilecore.jit.factory_calls import call_of, job_of, known_kernel, label_of, remember
-from tilecore.jit.kernel import JITKernel
+from tilecore.jit.request import make_request
 
 if TYPE_CHECKING:
     from tilecore.jit.impl import JITImpl
+    from tilecore.jit.kernel import JITKernel
 
 
 def par_compile(

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 import warnings
 from types import FunctionType
+from typing import TYPE_CHECKING
 
-from tilecore.cache.source.text import NotUnderstoodError
-from tilecore.cache.source.watch import Watch
-from tilecore.cache.source_key import function_state
 from tilecore.caller import levels_to_user
+from tilecore.compilation_cache.source.text import NotUnderstoodError
+from tilecore.compilation_cache.source_key import function_state
+
+if TYPE_CHECKING:
+    from tilecore.compilation_cache.source.watch import Watch
 
 
 class StateWarning(UserWarning):

@@ -15,7 +15,7 @@ from tilecore.language.buffers import BufferHandle, Element, VariableRead, as_lo
 from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
 from tilecore.language.regions import check_same_shape, kind_of, region_of, region_pair
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 _ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype
 from tilecore.errors import LanguageError
@@ -23,11 +23,14 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.visit import collect
 from tilecore.language import slices as slices  # the operators of slices
+from tilecore.language.arithmetic import Arithmetic
 from tilecore.language.conversions import convert
-from tilecore.language.operators import Arithmetic
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import KernelValue, as_expr, is_kernel_value
-from tilecore.tracing.builder import Builder, active, current
+from tilecore.tracing.current import active, current
+
+if TYPE_CHECKING:
+    from tilecore.tracing.builder import Builder
 
 
 def _is_element(value: Any, buffer: Var, where: list[Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from tilecore.ir.nodes import Expr, tirx
 from tilecore.language.conversions import unify
 from tilecore.language.values import as_expr
-from tilecore.tracing.builder import active
+from tilecore.tracing.current import active
 
 
 def as_condition(value: Any) -> Expr:

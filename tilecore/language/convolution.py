@@ -13,7 +13,7 @@ from tilecore.language.loops import Parallel
 from tilecore.language.numeric import if_then_else
 from tilecore.language.regions import describe, region_of
 from tilecore.language.values import as_expr
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 from tilecore.tracing.loops import open_loop
 
 

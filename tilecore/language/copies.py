@@ -13,7 +13,7 @@ from tilecore.language.conversions import convert
 from tilecore.language.layouts import layout_hint
 from tilecore.language.regions import describe, extents, kind_of, region_of, region_pair, same_size, tile_shape
 from tilecore.language.values import is_kernel_value
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 from tilecore.tracing.plain_values import plain_values
 
 

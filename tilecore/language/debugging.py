@@ -11,7 +11,7 @@ from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
 from tilecore.language.regions import region_of
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 
 def print(obj: Any = None, msg: str = "", warp_group_id: int = 0, warp_id: int = 0) -> None:

@@ -12,13 +12,15 @@ import inspect
 import traceback
 from collections.abc import Mapping, Sequence
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.origin import Origin
 from tilecore.errors import LanguageError, PluginError
 from tilecore.plugins import manager
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import blame, calling
+
+if TYPE_CHECKING:
+    from tilecore.contract.origin import Origin
 
 _handed_out: dict[CodeType, tuple[Origin, str]] = {}  # functions of backends: whose, and under which name
 
@@ -73,7 +75,7 @@ def emit_call(kind: str, called: str, name: str, args: Sequence[Any]) -> None:
     """Append the statement ``name(args)``, a call of the backend's own, which every thread that comes to it does."""
     from tilecore.ir.nodes import Call, Evaluate
     from tilecore.language.kernel import open_kernel
-    from tilecore.tracing.builder import current
+    from tilecore.tracing.current import current
 
     open_kernel(called)
     builder = current(called)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
-from tilecore.ir.nodes import TensorRegion
 from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
 from tilecore.language.values import is_kernel_value
+
+if TYPE_CHECKING:
+    from tilecore.ir.nodes import TensorRegion
 
 
 class GemmWarpPolicy(IntEnum):

@@ -23,7 +23,7 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, substitute
 from tilecore.language.kernel import open_kernel
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 _CUTS = "grid_syncs"  # fact of the kernel's frame: how many statements stand before each T.sync_grid
 _ONCE = ("prelude", "import_source")  # hints that are not repeated

@@ -14,7 +14,7 @@ from tilecore.language.copies import emit
 from tilecore.language.layouts import Layout
 from tilecore.language.values import as_expr
 from tilecore.plugins.pass_options import known_pass_configs
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 
 def annotate(key: str, *values: Any, hints: dict[str, Any] | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
@@ -11,8 +11,11 @@ from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
 from tilecore.ir.visit import substitute
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import Frame, between, current
-from tilecore.tracing.loops import Axis
+from tilecore.tracing.builder import Frame
+from tilecore.tracing.current import between, current
+
+if TYPE_CHECKING:
+    from tilecore.tracing.loops import Axis
 
 _LETTERS = "xyz"
 DEFAULT_THREADS = 128

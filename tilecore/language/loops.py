@@ -12,7 +12,7 @@ from tilecore.language.conditions import logical_and
 from tilecore.language.integers import ceildiv, whole_number
 from tilecore.language.layouts import layout_hint
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 from tilecore.tracing.loops import Axis, LoopSpec
 
 

@@ -12,7 +12,7 @@ from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.values import as_expr
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 _STEMS = {"shared.dyn": "shared", "shared": "shared", "local.fragment": "fragment", "local": "local"}
 

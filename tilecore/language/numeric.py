@@ -19,7 +19,7 @@ from tilecore.language.conditions import as_condition, select
 from tilecore.language.conversions import convert, ir_dtype, unify
 from tilecore.language.integers import whole_number
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 from tilecore.tracing.vectors import lane_of
 
 

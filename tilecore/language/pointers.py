@@ -3,20 +3,22 @@ for functions of the user's own source text: T.access_ptr, T.address_of."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.ir.build import load
 from tilecore.ir.intrinsics import address
-from tilecore.ir.nodes import Expr
 from tilecore.ir.scopes import is_fragment
 from tilecore.language.annotations import PtrType, TensorType
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.regions import region_of
 from tilecore.language.tensor_variables import tensor_var
 from tilecore.language.values import as_expr
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
+
+if TYPE_CHECKING:
+    from tilecore.ir.nodes import Expr
 
 
 class Pointer:

@@ -14,17 +14,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.ir.nodes import Bind, Cast, Expr, Var, tirx
-from tilecore.language.buffers import LocalVar
 from tilecore.language.kernel import Kernel, open_kernel
 from tilecore.language.memory import alloc_var
 from tilecore.language.numeric import cos, log, sqrt
 from tilecore.language.threads import thread_number
 from tilecore.language.values import as_expr
-from tilecore.tracing.builder import Builder, Frame, current
+from tilecore.tracing.current import current
+
+if TYPE_CHECKING:
+    from tilecore.language.buffers import LocalVar
+    from tilecore.tracing.builder import Builder, Frame
 
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)

@@ -17,7 +17,7 @@ from tilecore.language.kernel import open_kernel
 from tilecore.language.known_elsewhere import written_here
 from tilecore.language.memory import allocate
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 
 def reduce(

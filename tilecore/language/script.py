@@ -20,7 +20,7 @@ from tilecore.language.conversions import ir_dtype
 from tilecore.language.hints import annotate
 from tilecore.language.threads import CommReducer, ReduceScope
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 PrimExpr = Expr  # for annotations
 tir = tirx

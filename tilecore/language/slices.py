@@ -8,9 +8,9 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import IntImm, TensorRegion
-from tilecore.language.arithmetic import SIGNS
 from tilecore.language.symbols import ConstDim
-from tilecore.tracing.builder import active
+from tilecore.language.values import SIGNS
+from tilecore.tracing.current import active
 
 
 def slice_text(region: TensorRegion) -> str:

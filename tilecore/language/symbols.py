@@ -44,7 +44,7 @@ def const(name: str, dtype: str = "int32") -> Any:
     ``M, N = T.const("M, N")``; each gets its value where a parameter is declared: ``A: T.Tensor[[M, N], dtype]``, or
     from the call, by its name: ``kernel.compile(M=64, N=64)``.
     """
-    from tilecore.tracing.builder import active
+    from tilecore.tracing.current import active
 
     sizes = tuple(ConstDim(n) for n in _split(name))
     builder = active()

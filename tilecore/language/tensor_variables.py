@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import Var, tirx
-from tilecore.language.annotations import TensorType
 from tilecore.language.conversions import ir_dtype
 from tilecore.language.symbols import ConstDim
 from tilecore.language.values import as_expr
+
+if TYPE_CHECKING:
+    from tilecore.language.annotations import TensorType
 
 
 def tensor_var(name: str, kind: TensorType) -> Var:

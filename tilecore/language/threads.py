@@ -21,7 +21,7 @@ from tilecore.language.conversions import convert
 from tilecore.language.copies import require_block
 from tilecore.language.kernel import Kernel, open_kernel
 from tilecore.language.values import as_expr, is_kernel_value
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 WARP_SIZE = 32
 

@@ -13,6 +13,24 @@ from tilecore.errors import LanguageError
 from tilecore.ir.nodes import Expr, FloatImm, IntImm, TensorLoad, TensorRegion, Var, is_buffer_var, is_prim_expr, tirx
 from tilecore.language.symbols import ConstDim
 
+# Python's operators by their methods' names
+SIGNS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "lshift": "<<",
+    "rshift": ">>",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
 _LAZY = (tirx.expr.EqualOp, tirx.expr.NotEqualOp)  # what == and != of expressions return
 
 
@@ -94,7 +112,7 @@ def _guard_truth() -> None:
         plain = kind.__bool__
 
         def truth(self: Any, plain: Any = plain) -> bool:
-            from tilecore.tracing.builder import active
+            from tilecore.tracing.current import active
 
             builder = active()
             if builder is None:
@@ -115,7 +133,7 @@ def _guard_hash() -> None:
         plain = kind.__hash__
 
         def hashed(self: Any, plain: Any = plain) -> int:
-            from tilecore.tracing.builder import active
+            from tilecore.tracing.current import active
 
             builder = active()
             if builder is not None and is_users_code(sys._getframe(1)):
@@ -154,7 +172,7 @@ def _show_in_place() -> None:
     plain = Expr.__repr__
 
     def shown(self: Any) -> str:
-        from tilecore.tracing.builder import active
+        from tilecore.tracing.current import active
 
         builder = active()
         return plain(self if builder is None else builder.in_place(self))

@@ -67,6 +67,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
     if env.capabilities.index_bits == 32:
         refuse_large_tensors(func, env)
     env.publish(UserFunction(func.span))
+    declares_state = verifier is not None and backend.target.contract > 1  # passes of contract 1 declare none
     current: Any = func
     for position, step in enumerate(steps):
         safe_point()
@@ -74,7 +75,7 @@ def lower(func: PrimFunc, backend: Backend, env: PassEnv) -> Any:
         if isinstance(current, IRModule) and step in before_outline:
             result = f"pass {steps[position - 1].name}, before it, returned an IRModule"
             raise wrong(backend, f"pass {step.name} takes a whole function", result, "a PrimFunc")
-        _begin(step, env, is_checked=verifier is not None)
+        _begin(step, env, declares_state)
         try:
             current = step.run(current, env)
         except (LanguageError, LimitError, UnsupportedError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,12 +14,14 @@ from tilecore.errors import UnsupportedError
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.fragment_text import formula
 from tilecore.ir.fragments import REGISTER, THREAD, FragmentLayout
-from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Var
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tabulate import tabulate
 from tilecore.lowering.simt.state import InferredLayouts, SharedPlan
 from tilecore.pictures.picture import FRAGMENT, MEMORY, LayoutPicture
+
+if TYPE_CHECKING:
+    from tilecore.ir.layout import BufferLayout
 
 
 def pictures_of(env: PassEnv) -> dict[str, LayoutPicture]:

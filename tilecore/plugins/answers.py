@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.origin import Origin
 from tilecore.contract.records import Capabilities, Found, Presence
 from tilecore.plugins.checking import FLAG, Rule, is_int, is_text, mapping, shown, wrong
 from tilecore.plugins.guard import guarded
+
+if TYPE_CHECKING:
+    from tilecore.contract.origin import Origin
 
 NAMES = Rule("a frozenset of names", lambda value: isinstance(value, AbstractSet) and all(map(is_text, value)))
 COUNT = Rule("an int, 0 or more", lambda value: is_int(value) and value >= 0)

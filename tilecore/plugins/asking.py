@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tilecore.errors import PluginError
-from tilecore.plugins.discovery import Entry
-from tilecore.target import Attribute
 
 if TYPE_CHECKING:
     from tilecore.contract.records import TargetSpec
+    from tilecore.plugins.discovery import Entry
+    from tilecore.target import Attribute
 
 ASK_SECONDS = 10.0  # for the import of one plugin and the search for its device
 # An answer about devices is valid for this long, and while drivers and device files (_surroundings) do not change.
@@ -95,7 +95,7 @@ def ask(entries: Sequence[Entry], *, devices: bool) -> dict[str, Told]:
 
     devices: whether ``present`` must be up to date. Raises CannotAskError.
     """
-    from tilecore.cache.current import disk_cache
+    from tilecore.compilation_cache.current import disk_cache
 
     disk = disk_cache()
     surroundings = _surroundings() if devices else ""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from tilecore.contract.origin import remedy, title
-from tilecore.contract.records import AttributeSpec, Backend
 from tilecore.errors import PluginError, TargetError
 from tilecore.target import Attribute, Target
+
+if TYPE_CHECKING:
+    from tilecore.contract.records import AttributeSpec, Backend
 
 
 def complete(backend: Backend, target: Target) -> Target:

@@ -14,6 +14,30 @@ from types import ModuleType
 
 # former name, name now; both under tilecore
 _MODULES = """
+    cache.admin compilation_cache.admin
+    cache.current compilation_cache.current
+    cache.disk compilation_cache.disk
+    cache.entry_format compilation_cache.entry_format
+    cache.eviction compilation_cache.eviction
+    cache.key compilation_cache.key
+    cache.layout compilation_cache.layout
+    cache.libraries compilation_cache.libraries
+    cache.memory compilation_cache.memory
+    cache.publish compilation_cache.publish
+    cache.quarantine compilation_cache.quarantine
+    cache.source.arrays compilation_cache.source.arrays
+    cache.source.classes compilation_cache.source.classes
+    cache.source.definitions compilation_cache.source.definitions
+    cache.source.functions compilation_cache.source.functions
+    cache.source.reads compilation_cache.source.reads
+    cache.source.scopes compilation_cache.source.scopes
+    cache.source.text compilation_cache.source.text
+    cache.source.trust compilation_cache.source.trust
+    cache.source.values compilation_cache.source.values
+    cache.source.watch compilation_cache.source.watch
+    cache.source_key compilation_cache.source_key
+    cache.versions compilation_cache.versions
+    cache.warning compilation_cache.warning
     frontend.builder tracing.builder
     frontend.caller caller
     frontend.held tracing.held_values
@@ -21,6 +45,7 @@ _MODULES = """
     frontend.vectors tracing.vectors
     interpreter.values element_values
     jit.progress progress
+    language.operators language.arithmetic
     language.plain_values tracing.plain_values
     lowering.apply_layouts lowering.buffers.apply_layouts
     lowering.assumptions lowering.analysis.assumptions
@@ -102,6 +127,7 @@ _MODULES = """
     lowering.vectorize_expressions lowering.loops.vectorize_expressions
     lowering.vectorize_loops lowering.loops.vectorize_loops
     plugins.backend contract.records
+    plugins.guarded_kernel plugins.guarded_adapter
     plugins.hookspecs contract.hookspecs
     runtime.absent jit.absent
     runtime.adapter contract.adapter
@@ -135,7 +161,9 @@ _MODULES = """
 """
 NOW = {f"tilecore.{former}": f"tilecore.{now}" for former, now in map(str.split, _MODULES.strip().splitlines())}
 # former packages of the modules in the table
-PACKAGES = frozenset({"tilecore.lowering.order", "tilecore.lowering.threads", "tilecore.survey"})
+PACKAGES = frozenset(
+    {"tilecore.cache.source", "tilecore.lowering.order", "tilecore.lowering.threads", "tilecore.survey"}
+)
 
 
 class _Loader:

@@ -6,17 +6,20 @@ import difflib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.caller import levels_to_user
 from tilecore.contract.implementation import TileOpImpl
-from tilecore.contract.origin import Origin, title
+from tilecore.contract.origin import title
 from tilecore.contract.passes import Pass, PassEdit
-from tilecore.contract.records import Lowering
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.plugins.answers import check_fields, guarded_by, obeys
 from tilecore.plugins.checking import FLAG, TEXT, Rule, is_int, is_text, shown, takes, wrong
 from tilecore.plugins.guard import guarded
+
+if TYPE_CHECKING:
+    from tilecore.contract.origin import Origin
+    from tilecore.contract.records import Lowering
 
 PLACES = ("before", "after")
 EDIT = {

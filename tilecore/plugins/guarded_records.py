@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.origin import Origin
 from tilecore.contract.records import (
     Capabilities,
     Codegen,
@@ -22,6 +21,9 @@ from tilecore.plugins.answers import FACTS, REASONS, WORDS, check_built, check_f
 from tilecore.plugins.checking import TEXT, Rule, is_int, shown, wrong
 from tilecore.plugins.guard import guarded
 from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.contract.origin import Origin
 
 TARGET = Rule("a Target", lambda value: isinstance(value, Target))
 

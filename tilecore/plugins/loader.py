@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -19,12 +19,14 @@ from tilecore.contract.origin import remedy, title
 from tilecore.contract.records import Backend, Codegen, Lowering, TargetSpec, Toolchain
 from tilecore.errors import PluginError
 from tilecore.plugins.checking import check_record, wrong
-from tilecore.plugins.discovery import Entry
 from tilecore.plugins.guard import calling
 from tilecore.plugins.guarded_adapter import check_adapter, guard_adapter
 from tilecore.plugins.guarded_lowering import guard_lowering
 from tilecore.plugins.guarded_records import guard_codegen, guard_target, guard_toolchain, no_toolchain
 from tilecore.plugins.isolation import LoadReport, watched
+
+if TYPE_CHECKING:
+    from tilecore.plugins.discovery import Entry
 
 HOOKS = tuple(name for name in vars(hookspecs) if name.startswith("tilecore_"))
 OPTIONAL = ("tilecore_toolchain",)

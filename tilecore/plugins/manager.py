@@ -15,10 +15,9 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tilecore import settings
-from tilecore.contract.records import Backend, Presence, TargetSpec
 from tilecore.errors import PluginError, TargetError
 from tilecore.plugins import discovery
 from tilecore.plugins.asking import Elsewhere, Offer, Told
@@ -29,6 +28,9 @@ from tilecore.plugins.loader import Loader, kind_of
 from tilecore.plugins.target_errors import clash, unknown_target
 from tilecore.plugins.tvm_targets import from_tvm, is_tvm_target, kind_name
 from tilecore.target import Attribute, Target
+
+if TYPE_CHECKING:
+    from tilecore.contract.records import Backend, Presence, TargetSpec
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from tilecore.contract.adapter import KernelAdapter
 from tilecore.contract.timing import HostTimer, Timer
 from tilecore.errors import ArgumentError, UnsupportedError
 from tilecore.profiler.flush import device_flush, host_flush
 from tilecore.runtime.launcher import Launcher
 
 if TYPE_CHECKING:
+    from tilecore.contract.adapter import KernelAdapter
     from tilecore.jit.kernel import JITKernel
 
 HOST = 1  # DLPack's device type of host memory

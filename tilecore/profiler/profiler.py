@@ -7,7 +7,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import evaluate
-from tilecore.artifact.records import Param
 from tilecore.errors import ArgumentError
 from tilecore.profiler.bench import Mode, do_bench
 from tilecore.profiler.clocks import HOST
@@ -15,10 +14,11 @@ from tilecore.profiler.compare import Tolerance, assert_close
 from tilecore.profiler.rotation import rotating
 from tilecore.profiler.runs import check, outputs_of, pairs, run
 from tilecore.profiler.supply import TensorSupplyType, known_sizes, sizes_of, supply
-from tilecore.runtime.params import KernelParam
 
 if TYPE_CHECKING:
+    from tilecore.artifact.records import Param
     from tilecore.jit.kernel import JITKernel
+    from tilecore.runtime.params import KernelParam
 
 Constraints = Mapping[str, int] | None
 

@@ -6,13 +6,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import Dim, DimExpr, evaluate
 from tilecore.artifact.records import Artifact, Param, ScalarParam, TensorParam
-from tilecore.contract.adapter import KernelAdapter
 from tilecore.dtypes import FACTS, Facts
 from tilecore.errors import ArgumentError, UnsupportedError
+
+if TYPE_CHECKING:
+    from tilecore.contract.adapter import KernelAdapter
 
 
 class TensorSupplyType(Enum):

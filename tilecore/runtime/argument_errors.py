@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.records import Param, TensorParam
-from tilecore.contract.adapter import KernelAdapter
 from tilecore.contract.origin import Origin, remedy, title
 from tilecore.dtypes import FACTS
 from tilecore.errors import ArgumentError, LaunchError, PluginError
-from tilecore.runtime.call_plan import CallPlan
-from tilecore.runtime.scalars import UnfitScalar
 from tilecore.runtime.size_text import shape_text, storage_text, tuple_text
 from tilecore.tensors.dlpack import contiguous_strides
-from tilecore.tensors.views import TensorView, UnreadableTensor
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Param, TensorParam
+    from tilecore.contract.adapter import KernelAdapter
+    from tilecore.runtime.call_plan import CallPlan
+    from tilecore.runtime.scalars import UnfitScalar
+    from tilecore.tensors.views import TensorView, UnreadableTensor
 
 
 def count(plan: CallPlan, count_given: int) -> ArgumentError:

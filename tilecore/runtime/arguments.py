@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import Dim, evaluate
 from tilecore.artifact.records import TensorParam, Workspace
@@ -20,11 +20,13 @@ from tilecore.runtime import size_errors
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
 from tilecore.runtime.index_limits import LARGEST, extent_of
 from tilecore.runtime.scalars import UnfitScalar, slot_of
-from tilecore.runtime.workspaces import Workspaces
 from tilecore.tensors import torch_state
 from tilecore.tensors.dlpack import HOST, HOST_KINDS
 from tilecore.tensors.memory_overlap import overlap, overlapping_axis
 from tilecore.tensors.views import TensorView, UnreadableTensor, empty_array, is_array, is_tensor, view
+
+if TYPE_CHECKING:
+    from tilecore.runtime.workspaces import Workspaces
 
 WORD = range(-(2**63), 2**63)
 _NUMBERS = (bool, int, float)

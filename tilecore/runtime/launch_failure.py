@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tilecore.artifact.records import Entry
-from tilecore.contract.adapter import LoadedKernel
 from tilecore.errors import LaunchError
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Entry
+    from tilecore.contract.adapter import LoadedKernel
 
 
 def launch_failure(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.runtime.arguments import BoundCall, bind, by_position
 from tilecore.runtime.call_plan import make_plan
@@ -13,6 +12,9 @@ from tilecore.runtime.launch_failure import launch_failure
 from tilecore.runtime.workspaces import Workspaces
 from tilecore.tensors.dlpack import capsule_address
 from tilecore.tensors.torch_state import note_writes
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
 
 GIL_KEPT = 5_000  # nanoseconds; the GIL is kept during kernels that take at most this long
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.dims import Dim
 from tilecore.artifact.records import Param, ScalarParam
 from tilecore.dtypes import dtype as DType
+
+if TYPE_CHECKING:
+    from tilecore.artifact.dims import Dim
 
 
 @dataclass(frozen=True)

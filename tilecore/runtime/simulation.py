@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
-from tilecore.artifact.records import Artifact
 from tilecore.caller import levels_to_user
 from tilecore.contract.adapter import SIMULATED
-from tilecore.contract.records import Backend
 from tilecore.errors import UnsupportedError
-from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
+    from tilecore.contract.records import Backend
+    from tilecore.target import Target
 
 
 class SimulationWarning(UserWarning):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from tilecore.artifact.dims import Dim
-from tilecore.artifact.records import Entry, TensorParam, Workspace
 from tilecore.errors import ArgumentError
-from tilecore.runtime.call_plan import BoundSymbol, CallPlan
 from tilecore.runtime.index_limits import LARGEST
 from tilecore.runtime.size_text import (
     bindings_text,
@@ -19,7 +17,12 @@ from tilecore.runtime.size_text import (
     tuple_text,
     where_text,
 )
-from tilecore.tensors.views import TensorView
+
+if TYPE_CHECKING:
+    from tilecore.artifact.dims import Dim
+    from tilecore.artifact.records import Entry, TensorParam, Workspace
+    from tilecore.runtime.call_plan import BoundSymbol, CallPlan
+    from tilecore.tensors.views import TensorView
 
 
 def not_linear(plan: CallPlan, symbol: BoundSymbol, size: int) -> ArgumentError:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tilecore.artifact.dims import Dim, DimExpr, evaluate
-from tilecore.artifact.records import TensorParam
 from tilecore.runtime.call_plan import BoundSymbol, CallPlan, storage_dtypes
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import TensorParam
 
 
 def storage_text(declared: TensorParam) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import evaluate
-from tilecore.artifact.records import Workspace
 from tilecore.contract.adapter import KernelAdapter
 from tilecore.tensors.views import view
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Workspace
 
 _KEPT = 8  # sets of workspaces that a thread keeps, one per device and stream
 _Set = tuple[tuple[int, ...], list[Any]]

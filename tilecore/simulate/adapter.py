@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilecore import codegen
-from tilecore.artifact.records import Artifact, Entry
 from tilecore.contract.adapter import SIMULATED, KernelAdapter, LoadedKernel
 from tilecore.contract.records import Presence
 from tilecore.errors import LaunchError, ToolchainError
@@ -15,7 +15,10 @@ from tilecore.simulate.arguments import Record, Tensor
 from tilecore.simulate.compilers import find_compiler
 from tilecore.simulate.device import SimulatedDevice
 from tilecore.simulate.library import KernelLibrary, compile_kernels
-from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact, Entry
+    from tilecore.target import Target
 
 HOST = 1  # DLPack's device type
 

@@ -12,15 +12,18 @@ import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilecore import settings
-from tilecore.cache.layout import Layout
-from tilecore.cache.libraries import FOLDER, UNFINISHED, is_whole, seal
-from tilecore.cache.quarantine import set_aside
-from tilecore.cache.warning import warn
+from tilecore.compilation_cache.layout import Layout
+from tilecore.compilation_cache.libraries import FOLDER, UNFINISHED, is_whole, seal
+from tilecore.compilation_cache.quarantine import set_aside
+from tilecore.compilation_cache.warning import warn
 from tilecore.errors import ToolchainError
-from tilecore.simulate.compilers import HostCompiler
 from tilecore.simulate.progress import building
+
+if TYPE_CHECKING:
+    from tilecore.simulate.compilers import HostCompiler
 
 RUNTIME = Path(__file__).parent / "runtime"
 INCLUDE = RUNTIME / "include"

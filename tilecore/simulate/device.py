@@ -8,16 +8,18 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore import settings
 from tilecore.errors import LaunchError
 from tilecore.simulate import native
 from tilecore.simulate.arguments import Placed, Record, Tensor, place
-from tilecore.simulate.compilers import HostCompiler
 from tilecore.simulate.interruptible import run_interruptible
 from tilecore.simulate.library import KernelLibrary, compile_kernels
 from tilecore.simulate.reports import BankConflict, bank_conflicts, simulation_error
+
+if TYPE_CHECKING:
+    from tilecore.simulate.compilers import HostCompiler
 
 _LOCK = threading.Lock()
 

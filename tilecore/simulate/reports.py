@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import Location
 from tilecore.simulate import native
-from tilecore.simulate.arguments import Placed
 from tilecore.simulate.errors import SimulationError, Touch
-from tilecore.simulate.library import KernelLibrary
+
+if TYPE_CHECKING:
+    from tilecore.simulate.arguments import Placed
+    from tilecore.simulate.library import KernelLibrary
 
 _HINTS = {
     "out_of_bounds": "guard the index: it runs past the memory that the kernel was given or made",

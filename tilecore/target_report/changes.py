@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.records import Capabilities
 from tilecore.dtypes import FACTS, nearest_types
 from tilecore.errors import TilecoreError
-from tilecore.target_report.kernels import Kernel
 from tilecore.target_report.refusals import Outcome
+
+if TYPE_CHECKING:
+    from tilecore.contract.records import Capabilities
+    from tilecore.target_report.kernels import Kernel
 
 MOST = 64  # attempts for one kernel and target
 MOST_TOGETHER = 16  # halvings, where no argument alone is enough

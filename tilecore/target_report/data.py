@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.errors import TilecoreError
 from tilecore.target_report.lines import Finding, lines_of
-from tilecore.target_report.run import TargetReport, Verdict
+
+if TYPE_CHECKING:
+    from tilecore.errors import TilecoreError
+    from tilecore.target_report.run import TargetReport, Verdict
 
 
 def report_as_data(report: TargetReport) -> dict[str, Any]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import linecache
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tilecore.target_report.run import TargetReport
+if TYPE_CHECKING:
+    from tilecore.target_report.run import TargetReport
 
 
 def _as_user_wrote(name: str, file: str) -> str:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilecore.compiler import CompileOptions, emit, lower
-from tilecore.contract.records import Backend
 from tilecore.errors import LanguageError, LimitError, TilecoreError, UnsupportedError
-from tilecore.target import Target
 from tilecore.target_report.without import without_statement
 
 if TYPE_CHECKING:
+    from tilecore.contract.records import Backend
     from tilecore.ir.nodes import PrimFunc
+    from tilecore.target import Target
 
 MOST = 32  # times that a kernel is compiled for one target
 OF_THE_KERNEL = (UnsupportedError, LanguageError)  # other errors are faults of the compiler or of a package

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.records import Backend
-from tilecore.errors import Location
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Evaluate, For, TensorRegion
 from tilecore.ir.scopes import is_global
 from tilecore.ir.spans import location_of_span
@@ -21,6 +19,8 @@ from tilecore.lowering.analysis.kernels import is_axis
 from tilecore.lowering.tile_ops.registry import implementations_of
 
 if TYPE_CHECKING:
+    from tilecore.contract.records import Backend
+    from tilecore.errors import Location
     from tilecore.ir.nodes import PrimFunc
 
 Row = Mapping[str, Any]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.compiler import CompileOptions
 from tilecore.errors import PluginError, TilecoreError
-from tilecore.jit.compile import OPTIONS
+from tilecore.jit.request import OPTIONS
 from tilecore.plugins.guard import describe
 from tilecore.plugins.pass_options import checked_pass_configs
 from tilecore.target_report.changes import changes_of
 from tilecore.target_report.kernels import Kernel, LeftOut
 from tilecore.target_report.refusals import Outcome, compile_whole
 from tilecore.target_report.remarks import Remark, remarks_of
-from tilecore.target_report.targets import ReportTarget
+
+if TYPE_CHECKING:
+    from tilecore.target_report.targets import ReportTarget
 
 OK, SLOW, REFUSED, FAILED, BROKEN = "ok", "slow", "refused", "failed", "broken"
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tilecore.contract.records import Backend
 from tilecore.errors import PluginError, TargetError, TilecoreError
 from tilecore.plugins import manager
-from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.contract.records import Backend
+    from tilecore.target import Target
 
 SEPARATOR = ";"  # between targets; a target's text has none outside of quotes
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.errors import Location
 from tilecore.ir.build import const, dtype_of, is_nothing, nothing
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -22,6 +21,9 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import tile_op_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import is_axis
+
+if TYPE_CHECKING:
+    from tilecore.errors import Location
 
 
 def without_statement(func: PrimFunc, place: Location) -> PrimFunc | None:

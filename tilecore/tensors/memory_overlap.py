@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.tensors.views import TensorView
+if TYPE_CHECKING:
+    from tilecore.tensors.views import TensorView
 
 _EFFORT = 100_000  # steps that the exact search may take; plain strided layouts need few
 

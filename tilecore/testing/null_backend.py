@@ -9,9 +9,8 @@ launch can be tested apart from any code generation. It has no entry point::
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.artifact.records import Artifact
 from tilecore.contract.adapter import KernelAdapter, LoadedKernel
 from tilecore.contract.hookspecs import hookimpl
 from tilecore.contract.records import (
@@ -26,7 +25,10 @@ from tilecore.contract.records import (
     Toolchain,
 )
 from tilecore.dtypes import FACTS
-from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
+    from tilecore.target import Target
 
 KIND = "null"
 FUNCTION = f"target.build.tilecore_{KIND}"

@@ -1,27 +1,26 @@
 """The builder: a stack of open blocks that statements of the kernel are appended to.
 
-One builder is active per thread while a function is being run to build its IR; :func:`current` returns it.
+:mod:`tilecore.tracing.current` gives the one that is active.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.caller import place_of_caller
-from tilecore.errors import LanguageError, Location, UnsupportedError
+from tilecore.errors import LanguageError, Location
 from tilecore.interrupts import safe_point
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import AllocBuffer, Bind, DeclBuffer, Evaluate, Expr, IntImm, SeqStmt, Stmt, Var
 from tilecore.ir.scopes import PRIVATE
-from tilecore.ir.spans import SpanTable
 from tilecore.tracing.held_values import Readings, reads_memory
 from tilecore.tracing.vectors import find_lanes, held, over_lanes
 
-_active = threading.local()
+if TYPE_CHECKING:
+    from tilecore.ir.spans import SpanTable
+
 OF_KERNEL = ("kernel", "loop", "branch")  # blocks that run in the kernel; the others are Python's
 MOST_STATEMENTS = 250_000  # of one function; far more than a compiler can handle
 
@@ -226,44 +225,3 @@ class Builder:
                 hint="allocate it before the loop",
             ).at(self.location)
         self.emit(AllocBuffer(buffer, span=self.span))
-
-
-def active() -> Builder | None:
-    return getattr(_active, "builder", None)
-
-
-def current(subject: str = "this") -> Builder:
-    """The active builder; raises a LanguageError about ``subject`` when there is none."""
-    builder = active()
-    if builder is None:
-        raise LanguageError(
-            f"{subject} is used outside a kernel",
-            expected="a call inside a function decorated with @T.prim_func, @T.macro or @tilecore.jit",
-        ).at(place_of_caller())
-    return builder
-
-
-@contextmanager
-def building(builder: Builder) -> Iterator[Builder]:
-    """Make ``builder`` the active one of this thread; errors of the language inside get its place."""
-    with _activated(builder):
-        try:
-            yield builder
-        except (LanguageError, UnsupportedError) as error:
-            error.at(builder.location)
-            raise
-
-
-def between() -> AbstractContextManager[None]:
-    """No builder is active inside: IR is inspected as in passes, where ``==`` of variables is identity."""
-    return _activated(None)
-
-
-@contextmanager
-def _activated(builder: Builder | None) -> Iterator[None]:
-    before = active()
-    _active.builder = builder
-    try:
-        yield
-    finally:
-        _active.builder = before

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.nodes import For, ForKind, IntImm, Var, is_prim_expr
-from tilecore.tracing.builder import Builder, Frame
 from tilecore.tracing.plain_values import plain_values
+
+if TYPE_CHECKING:
+    from tilecore.tracing.builder import Builder, Frame
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ def test_kernels_of_an_edited_backend_are_made_anew(installed):
 
     import tile_cuda
 
-    from tilecore.jit.compile import make_request
+    from tilecore.jit.request import make_request
 
     is_checkout = not list(Path(tile_cuda.__file__).parents[1].glob("*.dist-info"))
     known = make_request(target="cuda -arch=sm_80", execution_backend="sim").key_parts()["versions"]["tile-cuda"]

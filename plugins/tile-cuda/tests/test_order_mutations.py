@@ -13,7 +13,8 @@ from tilecore.errors import TilecoreError
 from tilecore.ir.build import nothing, op_name
 from tilecore.ir.nodes import Evaluate, IRModule, structural_map
 from tilecore.ir.visit import collect
-from tilecore.jit.compile import build, kernel_of, make_request
+from tilecore.jit.compile import kernel_of
+from tilecore.jit.request import build, make_request
 from tilecore.lowering import pipeline
 from tilecore.lowering.race_check.check_order import conflicts_in
 from tilecore.simulate.errors import SimulationError

@@ -8,7 +8,8 @@ import pytest
 from cache_kit import artifact_of, key_of, recorded
 
 import tilecore.cache as kernel_cache
-from tilecore.cache.layout import Layout
+from tilecore.compilation_cache import current
+from tilecore.compilation_cache.layout import Layout
 from tilecore.errors import CacheError
 
 
@@ -98,7 +99,7 @@ def test_without_a_home_it_says_so(monkeypatch):
     assert "no home" in kernel_cache.stats().problem
     with pytest.raises(CacheError, match="no home"):
         kernel_cache.clear()
-    kernel_cache.current._opened.clear()
+    current._opened.clear()
     with recorded() as texts:
         assert kernel_cache.disk_cache().get(key_of(1)) is None
         assert kernel_cache.disk_cache().get(key_of(1)) is None

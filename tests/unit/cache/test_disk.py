@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilecore.cache import CacheWarning, DiskCache
-from tilecore.cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
-from tilecore.cache.layout import Layout
+from tilecore.compilation_cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
+from tilecore.compilation_cache.layout import Layout
 from tilecore.errors import CacheError
 
 
@@ -194,7 +194,7 @@ def test_damage_in_any_member_is_noticed_and_repaired(cache, damage):
 
 
 def test_the_quarantine_is_bounded(cache):
-    from tilecore.cache.quarantine import MOST_FILES
+    from tilecore.compilation_cache.quarantine import MOST_FILES
 
     layout = Layout(cache.path)
     for number in range(MOST_FILES + 5):

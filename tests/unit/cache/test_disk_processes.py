@@ -11,8 +11,8 @@ import pytest
 from cache_kit import artifact_of, exit_status, key_of, recorded, spawn
 
 from tilecore.cache import DiskCache
-from tilecore.cache.layout import Layout
-from tilecore.cache.publish import remove_abandoned
+from tilecore.compilation_cache.layout import Layout
+from tilecore.compilation_cache.publish import remove_abandoned
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

@@ -9,9 +9,10 @@ import pytest
 from cache_kit import artifact_of, exit_status, key_of, recorded, spawn
 
 from tilecore import settings as kernel_settings
-from tilecore.cache import DiskCache, current, disk_cache
-from tilecore.cache.layout import Layout
-from tilecore.cache.publish import publish
+from tilecore.cache import DiskCache, disk_cache
+from tilecore.compilation_cache import current
+from tilecore.compilation_cache.layout import Layout
+from tilecore.compilation_cache.publish import publish
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="needs POSIX modes and owners")
 root_only = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")

@@ -7,8 +7,9 @@ import os
 import pytest
 from cache_kit import artifact_of, key_of
 
-from tilecore.cache import DiskCache, eviction
-from tilecore.cache.layout import Layout
+from tilecore.cache import DiskCache
+from tilecore.compilation_cache import eviction
+from tilecore.compilation_cache.layout import Layout
 
 
 def age(path, hours):

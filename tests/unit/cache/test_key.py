@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilecore.cache import UncacheableError, kernel_key
-from tilecore.cache.key import encode
+from tilecore.compilation_cache.key import encode
 from tilecore.dtypes import dtype
 from tilecore.errors import CacheError
 

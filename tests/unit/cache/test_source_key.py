@@ -10,8 +10,8 @@ import textwrap
 
 import pytest
 
-from tilecore.cache.source import definitions
-from tilecore.cache.source_key import source_key, why_no_source_key
+from tilecore.compilation_cache.source import definitions
+from tilecore.compilation_cache.source_key import source_key, why_no_source_key
 
 
 def key(function, *args, **kwargs):
@@ -485,7 +485,7 @@ def test_keys_do_not_depend_on_the_process(tmp_path, load):
         import sys
         sys.path.insert(0, {str(tmp_path)!r})
         import kernels_process as k
-        from tilecore.cache.source_key import source_key
+        from tilecore.compilation_cache.source_key import source_key
         print(source_key(k.matmul, (1, 2, 3)).digest, source_key(k.g).digest)
         """
     )
@@ -519,7 +519,7 @@ def test_without_a_cache_on_disk_the_key_is_the_same(load, monkeypatch):
 
 def test_importing_it_does_not_import_tvm_torch_or_numpy():
     program = (
-        "import sys, tilecore.cache, tilecore.cache.source_key, tilecore.settings;"
+        "import sys, tilecore.cache, tilecore.compilation_cache.source_key, tilecore.settings;"
         "heavy = {'tvm', 'torch', 'numpy', 'tvm_ffi', 'platformdirs', 'importlib_metadata'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
@@ -587,7 +587,7 @@ def test_loading_the_language_does_not_change_keys(tmp_path):
         sys.path.insert(0, {str(tmp_path)!r})
         import tilecore
         import kernels_loading as k
-        from tilecore.cache.source_key import source_key
+        from tilecore.compilation_cache.source_key import source_key
         def g(): return tilecore.cdiv(3, 2), tilecore.language.symbolic("n")
         text = "def g(): return tilecore.cdiv(3, 2), tilecore.language.symbolic('n')"
         exec(compile(text, "kernels_text", "exec"), globals())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tilecore.cache.source import definitions
-from tilecore.cache.source_key import source_key, why_no_source_key
+from tilecore.compilation_cache.source import definitions
+from tilecore.compilation_cache.source_key import source_key, why_no_source_key
 
 
 def key(function, *args):

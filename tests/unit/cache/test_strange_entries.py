@@ -17,9 +17,10 @@ from cache_kit import artifact_of, key_of, recorded
 
 import tilecore
 import tilecore.language as T
-from tilecore.cache import DiskCache, admin, eviction
-from tilecore.cache.entry_format import _MAGIC, BadEntryError, _manifest, _seal, decode, encode
-from tilecore.cache.layout import Layout
+from tilecore.cache import DiskCache
+from tilecore.compilation_cache import admin, eviction
+from tilecore.compilation_cache.entry_format import _MAGIC, BadEntryError, _manifest, _seal, decode, encode
+from tilecore.compilation_cache.layout import Layout
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="files of POSIX")
 

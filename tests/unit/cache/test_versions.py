@@ -9,7 +9,8 @@ import textwrap
 
 import pytest
 
-from tilecore.cache import versions, versions_for_key
+from tilecore.cache import versions_for_key
+from tilecore.compilation_cache import versions
 
 
 def run(program, path):

@@ -14,10 +14,12 @@ import tilecore
 import tilecore.language as T
 from tilecore.cache import CacheWarning
 from tilecore.jit.argument_key import are_compared, key_of
-from tilecore.jit.compile import _kernels, ir_key, make_request
+from tilecore.jit.compile import _kernels
 from tilecore.jit.impl import JITImpl
+from tilecore.jit.request import ir_key, make_request
 
 compilation = import_module("tilecore.jit.compile")  # the package has a function of that name
+settings_of_compilation = import_module("tilecore.jit.request")
 
 
 def adder(amount):
@@ -173,7 +175,7 @@ def test_versions_and_toolchains_are_part_of_the_key(monkeypatch):
     tools = replace(request.backend.toolchain, version=lambda target: "13.1")
     assert ir_key(adder(1).ir, replace(request, backend=replace(request.backend, toolchain=tools))) != plain
     versions = {"tilecore": "9", "apache-tvm": "1", "apache-tvm-ffi": "1"}
-    monkeypatch.setattr(compilation, "versions_for_key", lambda *args: versions)
+    monkeypatch.setattr(settings_of_compilation, "versions_for_key", lambda *args: versions)
     assert ir_key(adder(1).ir, request) != plain
 
 

@@ -18,8 +18,8 @@ import tilecore.language as T
 from tilecore.contract.adapter import KernelAdapter
 from tilecore.errors import TargetError
 from tilecore.jit import ExecutionBackend, JITImpl, JITKernel, compile, execution_names, jit, logger, par_compile
-from tilecore.jit.compile import choose_adapter
 from tilecore.jit.execution_names import is_usual_name
+from tilecore.jit.request import choose_adapter
 from tilecore.plugins import manager
 from tilecore.testing import null_backend
 

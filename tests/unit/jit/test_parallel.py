@@ -20,9 +20,9 @@ from tilecore.errors import LanguageError, TilecoreError, ToolchainError
 from tilecore.jit import build_jobs, build_many
 from tilecore.jit.build_jobs import can_be_sent
 from tilecore.jit.build_many import CompileWarning
-from tilecore.jit.compile import make_request
 from tilecore.jit.impl import JITImpl, jit
 from tilecore.jit.parallel import par_compile, par_compile_configs
+from tilecore.jit.request import make_request
 from tilecore.jit.worker_pools import Pool
 from tilecore.plugins import manager
 

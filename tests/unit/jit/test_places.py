@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilecore
-from tilecore.cache.current import disk_cache
+from tilecore.compilation_cache.current import disk_cache
 from tilecore.jit.compile import _kernels
 
 ASSERTS = """

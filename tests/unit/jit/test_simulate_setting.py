@@ -9,7 +9,7 @@ import pytest
 import tilecore
 import tilecore.language as T
 from tilecore.errors import TargetError
-from tilecore.jit.compile import ir_key, make_request
+from tilecore.jit.request import ir_key, make_request
 from tilecore.plugins import manager
 from tilecore.simulate.device import SimulatedDevice
 from tilecore.testing import null_backend

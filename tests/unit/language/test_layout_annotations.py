@@ -16,7 +16,7 @@ from tilecore.errors import LanguageError
 from tilecore.ir.nodes import Evaluate, For
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect
-from tilecore.jit.compile import ir_key, make_request
+from tilecore.jit.request import ir_key, make_request
 
 
 def annotated(layout_of, **options):

@@ -18,7 +18,8 @@ from tilecore.ir.nodes import Cast, FloatImm, IntImm, Var, tirx
 from tilecore.language.conditions import as_condition
 from tilecore.language.conversions import convert, promoted, unify
 from tilecore.language.values import as_expr
-from tilecore.tracing.builder import Builder, building
+from tilecore.tracing.builder import Builder
+from tilecore.tracing.current import building
 
 from .kit import in_kernel, kind
 

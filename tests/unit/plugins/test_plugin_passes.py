@@ -12,6 +12,7 @@ import tilecore.language as T
 from tilecore.compiler import CompileOptions, lower
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import Pass, PassEdit
+from tilecore.contract.state import Workspaces
 from tilecore.errors import PluginError, UnsupportedError
 from tilecore.jit.compile import _kernels
 from tilecore.lowering.buffers.outline_kernels import outline_kernels
@@ -119,7 +120,7 @@ WRONG = {
         "edits": [PassEdit("insert", "unroll_loops", Pass("mine", lambda func: func))]
     },
     "pass unpack_int4 takes a whole function": {
-        "edits": [PassEdit("insert", "after_tile_ops", Pass("early", outline_early))]
+        "edits": [PassEdit("insert", "after_tile_ops", Pass("early", outline_early, leaves=(Workspaces,)))]
     },
     "its passes leave the function whole": {"edits": [PassEdit("remove", "outline_kernels")]},
     "Lowering.implementations: 'bulk' implements 'copyy', which is not a tile operation": {

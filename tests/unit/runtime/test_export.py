@@ -91,7 +91,7 @@ def test_what_cannot_be_written(kernel, tmp_path, place):
 
 
 def test_an_entry_of_the_cache_is_no_exported_kernel(kernel, tmp_path):
-    from tilecore.cache.entry_format import encode
+    from tilecore.compilation_cache.entry_format import encode
 
     (tmp_path / "entry").write_bytes(encode("a" * 64, kernel.artifact))
     with pytest.raises(CacheError, match="it holds another key"):

@@ -12,6 +12,7 @@ import tilecore.language as T
 from tilecore.contract.hookspecs import hookimpl
 from tilecore.contract.passes import Pass, PassEdit
 from tilecore.contract.records import Lowering
+from tilecore.contract.state import Workspaces
 from tilecore.errors import TilecoreError
 from tilecore.ir.nodes import IRModule
 from tilecore.jit.compile import _kernels
@@ -138,6 +139,8 @@ def test_a_backend_may_split_kernels_by_itself(null):
         return IRModule({"mine": next(iter(module.functions.values()))})
 
     null.remove()
-    with manager.register(with_edits(PassEdit("insert", "all", Pass("split", split))), package="tile-own"):
+    with manager.register(
+        with_edits(PassEdit("insert", "all", Pass("split", split, leaves=(Workspaces,)))), package="tile-own"
+    ):
         kernel = tilecore.compile(scale, target="null")
     assert [entry.symbol for entry in kernel.artifact.entries] == ["mine"]

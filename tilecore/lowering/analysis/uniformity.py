@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.ir.build import op_name
+from tilecore.ir.effects import without_calls
 from tilecore.ir.intrinsics import as_address
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -39,7 +40,7 @@ from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.thread_ranges import ThreadRange, number_in, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import collect, variables, without_calls
+from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.kernels import Threads
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.build import constant, dtype_of, op_name
+from tilecore.ir.effects import without_calls
 from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -28,7 +29,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_private, is_shared
 from tilecore.ir.views import memory_roots
-from tilecore.ir.visit import children, collect, variables, without_calls
+from tilecore.ir.visit import children, collect, variables
 from tilecore.lowering.race_check.butterflies import uniform_cells
 from tilecore.lowering.race_check.effects import Access, AnyAccess, effects_of
 

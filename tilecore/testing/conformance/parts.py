@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tilecore.plugins import manager
-from tilecore.testing.conformance.places import Place
+
+if TYPE_CHECKING:
+    from tilecore.testing.conformance.places import Place
 
 BUILT_IN = "tilecore"  # the package of backends that always have every case
 ALWAYS = ("registration",)  # groups of which no case is left out

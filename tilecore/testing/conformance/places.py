@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore import settings
 from tilecore.contract.adapter import SIMULATED, KernelAdapter
 from tilecore.errors import PluginError
 from tilecore.plugins import manager
 from tilecore.plugins.isolation import PluginWarning
-from tilecore.target import Target
+
+if TYPE_CHECKING:
+    from tilecore.target import Target
 
 VARIABLE = "TILECORE_TEST_TARGETS"
 FURTHER = "TILECORE_TEST_FURTHER"  # places for some groups alone: "target@backend=gemm+math", separated by commas

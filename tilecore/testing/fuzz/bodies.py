@@ -7,11 +7,14 @@ loops inside, elements that are looked up, and first writes that only some itera
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tilecore.testing.fuzz.expressions import Value
-from tilecore.testing.fuzz.nests import Nest
 from tilecore.testing.fuzz.program import Alloc, Assign, Buffer, Expr, If, Let, Load, Loop, Name, Num, Op, Statement
 from tilecore.testing.fuzz.types import is_float, is_integer
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.nests import Nest
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tilecore.dtypes import FACTS
 from tilecore.testing.fuzz.expressions import Value, plus
 from tilecore.testing.fuzz.nests import Nest
 from tilecore.testing.fuzz.outputs import MOST
 from tilecore.testing.fuzz.program import Assign, Buffer, Expr, Load, Name, Op, Tile, View, names_in
-from tilecore.testing.fuzz.scope import Scope
 from tilecore.testing.fuzz.statements import MOST_ELEMENTS, have, load_into, shape_of
 from tilecore.testing.fuzz.types import is_float
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.scope import Scope
 
 
 def reshaped(scope: Scope) -> None:

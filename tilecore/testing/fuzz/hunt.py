@@ -9,16 +9,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilecore.testing.fuzz.generate import generate
 from tilecore.testing.fuzz.judges import Judge, OutOfTime, Place
 from tilecore.testing.fuzz.oracle import Reference, Verdict
 from tilecore.testing.fuzz.printing import lines_of, source_of
-from tilecore.testing.fuzz.program import Program
 from tilecore.testing.fuzz.repeat import write_finding
 from tilecore.testing.fuzz.shrink import Effort, shrink
 from tilecore.testing.fuzz.tally import Finding, Tally
 from tilecore.testing.fuzz.variants import agree, variants
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.program import Program
 
 SAME_SORT = 3  # findings of one sort that are cut down; others are only counted
 MOST_WRONG = 40  # the same of wrong results, whose causes are not known

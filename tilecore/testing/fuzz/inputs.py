@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tilecore.dtypes import FACTS, dtype
 from tilecore.testing.fuzz.printing import PADDING
-from tilecore.testing.fuzz.program import Program
 
 if TYPE_CHECKING:
     import numpy
+
+    from tilecore.testing.fuzz.program import Program
 
 
 class Given(NamedTuple):

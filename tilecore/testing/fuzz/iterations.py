@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tilecore.testing.fuzz.bodies import Body
 from tilecore.testing.fuzz.expressions import Value, plus
 from tilecore.testing.fuzz.nests import Nest
 from tilecore.testing.fuzz.outputs import MOST
 from tilecore.testing.fuzz.program import Assign, Buffer, Expr, If, Let, Load, Loop, Name, Num, Op, Statement
-from tilecore.testing.fuzz.scope import Scope
 from tilecore.testing.fuzz.statements import MOST_ELEMENTS, have, shape_of
 from tilecore.testing.fuzz.types import is_float
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.scope import Scope
 
 
 def several_statements(scope: Scope) -> None:

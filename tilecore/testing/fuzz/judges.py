@@ -8,11 +8,13 @@ import tempfile
 import time
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.jit.workers import Worker, WorkerDied, WorkerTimeout
 from tilecore.testing.fuzz.oracle import Reference, Verdict, judge, reference_of
-from tilecore.testing.fuzz.program import Program
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.program import Program
 
 FRESH_AFTER = 300  # kernels, after which a worker is replaced: what they leave in its memory and on disk goes
 

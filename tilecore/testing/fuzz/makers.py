@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tilecore.testing.fuzz.flow import condition, counted_loop, k_loop, while_loop
 from tilecore.testing.fuzz.forms import in_place, layout, reshaped, viewed
 from tilecore.testing.fuzz.iterations import exchange, neighbours_in_turn, partly_written, several_statements
 from tilecore.testing.fuzz.neighbours import condition_of_shared, loop_of_shared, shifted, while_of_shared
 from tilecore.testing.fuzz.outputs import store
-from tilecore.testing.fuzz.scope import Scope
 from tilecore.testing.fuzz.statements import (
     copy,
     fill,
@@ -23,6 +23,9 @@ from tilecore.testing.fuzz.statements import (
     transpose,
 )
 from tilecore.testing.fuzz.sums import atomic, histogram, reducer
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.scope import Scope
 
 MAKERS: tuple[tuple[float, Callable[[Scope], None]], ...] = (
     (2, load), (6, parallel), (2, copy), (1, part_copy), (1.5, transpose), (1, fill), (2, gemm), (2, product_loop),

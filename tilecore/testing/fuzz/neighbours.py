@@ -3,14 +3,18 @@ of loops that the body overwrites."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tilecore.testing.fuzz.expressions import Value, index_value
 from tilecore.testing.fuzz.flow import leave
 from tilecore.testing.fuzz.nests import Nest
 from tilecore.testing.fuzz.outputs import flush
 from tilecore.testing.fuzz.program import Alloc, Assign, Buffer, Expr, If, Load, Loop, Name, Num, Op, While
-from tilecore.testing.fuzz.scope import Scope
 from tilecore.testing.fuzz.statements import have, shape_of
 from tilecore.testing.fuzz.types import is_float, is_integer
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.scope import Scope
 
 MOST_STEPS = 3  # of a loop whose bound is a value in shared memory
 

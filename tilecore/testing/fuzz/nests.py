@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tilecore.dtypes import FACTS
 from tilecore.testing.fuzz.expressions import Expressions, Leaf, Value, index_value, plus
 from tilecore.testing.fuzz.program import Alloc, Assign, Buffer, Expr, If, Let, Load, Loop, Name, Num, Op, Statement
-from tilecore.testing.fuzz.scope import Scope
 from tilecore.testing.fuzz.types import is_float, is_integer, limit
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.scope import Scope
 
 VARIABLES = ("i", "j", "l", "m")
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from tilecore.errors import InterpreterError, LanguageError, LimitError, TargetError, TilecoreError, UnsupportedError
 from tilecore.testing.fuzz.inputs import laid, make_inputs, tensors_of, values_of
 from tilecore.testing.fuzz.printing import KERNEL, source_of
-from tilecore.testing.fuzz.program import Program
 
 if TYPE_CHECKING:
     import numpy
+
+    from tilecore.testing.fuzz.program import Program
 
 ROUNDINGS = 16  # how many times as far as one rounding of each value led others may be from it
 _REFUSALS = (UnsupportedError, LanguageError, TargetError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tilecore.testing.fuzz.expressions import plus
 from tilecore.testing.fuzz.nests import Nest
@@ -24,8 +25,10 @@ from tilecore.testing.fuzz.program import (
     While,
     names_in,
 )
-from tilecore.testing.fuzz.scope import Scope
 from tilecore.testing.fuzz.types import is_float, limit
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.scope import Scope
 
 MOST = 1 << 17  # elements of a tensor that is written
 AT_ONCE = 5  # tiles that leave one level of statements

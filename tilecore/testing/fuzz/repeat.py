@@ -6,13 +6,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.testing.fuzz.inputs import Facts, Given, make_inputs, tensors_of, values_of
-from tilecore.testing.fuzz.judges import Place
 from tilecore.testing.fuzz.oracle import Verdict, difference
 from tilecore.testing.fuzz.printing import source_of
-from tilecore.testing.fuzz.program import Program
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.judges import Place
+    from tilecore.testing.fuzz.program import Program
 
 
 def write_finding(

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import TYPE_CHECKING
 
 from tilecore.dtypes import FACTS
-from tilecore.testing.fuzz.expressions import Value
 from tilecore.testing.fuzz.program import Alloc, Buffer, Expr, Num, Statement, size_of
 from tilecore.testing.fuzz.types import NARROW, is_float, limit
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.expressions import Value
 
 MANY = 6  # parameters, from which on few are added
 

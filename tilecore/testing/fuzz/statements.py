@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tilecore.dtypes import FACTS
 from tilecore.testing.fuzz.expressions import plus
 from tilecore.testing.fuzz.flow import emit_loop, k_axis, k_trips
 from tilecore.testing.fuzz.nests import Nest
 from tilecore.testing.fuzz.outputs import may_convert
 from tilecore.testing.fuzz.program import Assign, Buffer, Expr, Load, Loop, Name, Num, Op, Slice, Tile
-from tilecore.testing.fuzz.scope import Scope
 from tilecore.testing.fuzz.types import NARROW, is_float, is_integer, limit
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.scope import Scope
 
 MOST_ELEMENTS = 4096
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tilecore.testing.fuzz.nests import Nest
 from tilecore.testing.fuzz.program import Alloc, Assign, Buffer, Load, Name, Op, Tile
-from tilecore.testing.fuzz.scope import Scope
 from tilecore.testing.fuzz.statements import have, shape_of
 from tilecore.testing.fuzz.types import is_float, limit
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.scope import Scope
 
 
 def reducer(scope: Scope) -> None:

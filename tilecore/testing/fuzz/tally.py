@@ -7,10 +7,12 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.testing.fuzz.oracle import Verdict
 from tilecore.testing.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.oracle import Verdict
 
 KEPT = 3  # seeds of each text
 

@@ -22,7 +22,7 @@ from tilecore.language.dialects import dialect_hints, emit_call
 from tilecore.language.hints import annotate
 from tilecore.language.kernel import open_kernel
 from tilecore.language.memory import allocate
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 MOST_ARRIVALS = (1 << 20) - 1  # PTX ISA, "mbarrier.init"
 

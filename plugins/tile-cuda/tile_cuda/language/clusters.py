@@ -7,7 +7,7 @@ from tile_cuda.operations import KIND
 from tilecore.ir.nodes import Call, Expr, StringImm
 from tilecore.language.dialects import dialect_hints, emit_call
 from tilecore.language.kernel import open_kernel
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 
 def cluster_arrive() -> None:

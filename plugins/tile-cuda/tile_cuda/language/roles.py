@@ -12,7 +12,7 @@ from tilecore.ir.nodes import EQ, Expr
 from tilecore.ir.thread_ranges import ThreadRange, for_threads
 from tilecore.language.kernel import open_kernel
 from tilecore.language.threads import thread_number
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 GROUP = 4 * WARP  # threads of a warpgroup
 

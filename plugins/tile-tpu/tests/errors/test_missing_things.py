@@ -14,7 +14,7 @@ from fake_vendor import edited, header, release
 from tile_tpu.target import resolve
 
 import tilecore
-from tilecore.cache.warning import CacheWarning
+from tilecore.compilation_cache.warning import CacheWarning
 from tilecore.errors import TargetError, ToolchainError
 from tilecore.jit.compile import _kernels
 from tilecore.simulate import build

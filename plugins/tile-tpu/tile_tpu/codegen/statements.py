@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tile_tpu.chips import Chip
+from tilecore.codegen.calls import CallValues
 from tilecore.codegen.dialect import Dialect
 from tilecore.codegen.memory_uses import MemoryUses
 from tilecore.codegen.names import Names
@@ -12,7 +13,7 @@ from tilecore.codegen.statements import Statements
 from tilecore.ir.nodes import Var
 
 
-class ControlCode(Statements):
+class ControlCode(CallValues, Statements):
     """``addresses``: for tensors that commands use, the name of their address. ``offsets``: addresses of local buffers
     in a lane, by name."""
 

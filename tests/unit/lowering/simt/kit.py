@@ -18,7 +18,7 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS, STEPS
 from tilecore.lowering.simt.state import AliasedParameters
 from tilecore.target import Target
-from tilecore.tracing.builder import current
+from tilecore.tracing.current import current
 
 CAPABILITIES = Capabilities(
     dtypes=frozenset(),

@@ -16,7 +16,8 @@ import pytest
 import tilecore
 from tilecore import settings
 from tilecore.errors import TargetError
-from tilecore.jit.compile import _kernels, ir_key, make_request
+from tilecore.jit.compile import _kernels
+from tilecore.jit.request import ir_key, make_request
 from tilecore.plugins import manager
 
 from .fresh_process import finish, start

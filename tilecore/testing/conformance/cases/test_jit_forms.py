@@ -6,7 +6,7 @@ import pytest
 
 import tilecore
 import tilecore.language as T
-from tilecore.jit.compile import choose_adapter
+from tilecore.jit.request import choose_adapter
 from tilecore.plugins import manager
 
 from .kit import close, lacking, sample

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
-from tilecore.testing.fuzz.python.scope import Scope
+if TYPE_CHECKING:
+    from tilecore.testing.fuzz.python.scope import Scope
 
 
 class Expressions:

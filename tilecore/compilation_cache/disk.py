@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tilecore.artifact.records import Artifact
-from tilecore.cache import eviction
-from tilecore.cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
-from tilecore.cache.layout import Layout, check_key, is_key, is_other, read_file
-from tilecore.cache.publish import publish, remove_abandoned
-from tilecore.cache.quarantine import quarantine, set_aside
-from tilecore.cache.warning import WarnOnce, warn
+from tilecore.compilation_cache import eviction
+from tilecore.compilation_cache.entry_format import BadEntryError, decode, decode_note, encode, encode_note
+from tilecore.compilation_cache.layout import Layout, check_key, is_key, is_other, read_file
+from tilecore.compilation_cache.publish import publish, remove_abandoned
+from tilecore.compilation_cache.quarantine import quarantine, set_aside
+from tilecore.compilation_cache.warning import WarnOnce, warn
 from tilecore.errors import CacheError
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Artifact
 
 Store = Literal["definitions", "results", "plugins"]
 DEFAULT_LIMIT = 4 * 2**30

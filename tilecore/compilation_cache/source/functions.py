@@ -6,15 +6,15 @@ import sys
 from types import CellType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tilecore.cache.key import foreign_dtype
-from tilecore.cache.source import trust
-from tilecore.cache.source.classes import static_attribute
-from tilecore.cache.source.definitions import Definition, analyse
-from tilecore.cache.source.scopes import Read
-from tilecore.cache.source.text import ANNOTATIONS_FLAG, NotUnderstoodError
+from tilecore.compilation_cache.key import foreign_dtype
+from tilecore.compilation_cache.source import trust
+from tilecore.compilation_cache.source.classes import static_attribute
+from tilecore.compilation_cache.source.definitions import Definition, analyse
+from tilecore.compilation_cache.source.text import ANNOTATIONS_FLAG, NotUnderstoodError
 
 if TYPE_CHECKING:
-    from tilecore.cache.source.values import Describer
+    from tilecore.compilation_cache.source.scopes import Read
+    from tilecore.compilation_cache.source.values import Describer
 
 _MISSING = object()
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, tuple, list, dict)
@@ -26,7 +26,7 @@ def describe_function(describer: Describer, function: FunctionType, *, signature
     """Source, code, defaults, state and reads. signature: its annotations are read too, by who runs it."""
     if describer.again(function):
         return
-    definition = analyse(function)
+    definition = analyse(function, describer.notes)
     describer.watch.parts(lambda: (function.__code__, function.__defaults__, function.__kwdefaults__))
     describer.tag(b"F", definition.digest)
     place = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
@@ -55,7 +55,7 @@ def describe_decorated(describer: Describer, value: Any, wrapped: FunctionType) 
     function before something that it reads changed, and so may have what went into the decorator.
     """
     kind = type(value)
-    definition = analyse(wrapped)
+    definition = analyse(wrapped, describer.notes)
     if not definition.constant_decorators:
         raise NotUnderstoodError(f"the decorator of {wrapped.__name__} has arguments that are not constants")
     describer.tag(b"W", f"{kind.__module__}.{kind.__qualname__}")

@@ -8,8 +8,8 @@ import enum
 import types
 from typing import Any
 
-from tilecore.cache.source import trust
-from tilecore.cache.source.text import NotUnderstoodError
+from tilecore.compilation_cache.source import trust
+from tilecore.compilation_cache.source.text import NotUnderstoodError
 
 # Facts of a class that follow from its other contents, or that only say where it stands.
 _BOOKKEEPING = trust.words(

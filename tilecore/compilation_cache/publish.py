@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 
-from tilecore.cache.layout import NO_WAIT
+from tilecore.compilation_cache.layout import NO_WAIT
 
 try:
     import fcntl

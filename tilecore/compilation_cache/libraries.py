@@ -12,8 +12,8 @@ import os
 import shutil
 from hashlib import sha256
 
-from tilecore.cache.eviction import PAGE, StoredFile
-from tilecore.cache.layout import read_file
+from tilecore.compilation_cache.eviction import PAGE, StoredFile
+from tilecore.compilation_cache.layout import read_file
 
 FOLDER = "simulate"
 UNFINISHED = "building-"  # folders that libraries are built in

@@ -12,7 +12,7 @@ import os
 import time
 from dataclasses import dataclass
 
-from tilecore.cache.layout import NO_WAIT, Layout
+from tilecore.compilation_cache.layout import NO_WAIT, Layout
 
 PAGE = 4096
 USED_SECONDS = 3600.0

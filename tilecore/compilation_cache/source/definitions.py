@@ -9,15 +9,15 @@ from __future__ import annotations
 import ast
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from tilecore.cache.current import disk_cache
-from tilecore.cache.source import text as source
-from tilecore.cache.source.reads import Walk
-from tilecore.cache.source.scopes import Read
-from tilecore.cache.source.text import (
+from tilecore.compilation_cache.source.reads import Walk
+from tilecore.compilation_cache.source.scopes import Read
+from tilecore.compilation_cache.source.text import (
     NotUnderstoodError,
     code_facts,
     definition_texts,
@@ -25,9 +25,20 @@ from tilecore.cache.source.text import (
     parse_lambda,
     source_lines,
 )
-from tilecore.cache.versions import versions_for_key
+from tilecore.compilation_cache.versions import versions_for_key
+
+if TYPE_CHECKING:
+    from tilecore.compilation_cache.source import text as source
 
 MOST_REMEMBERED = 4096
+
+
+class Notes(Protocol):
+    """Where what is known of definitions is kept between processes: the cache on disk."""
+
+    def note(self, store: Literal["definitions"], key: str) -> str | None: ...
+
+    def keep_note(self, store: Literal["definitions"], key: str, text: str) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -52,15 +63,18 @@ class Definition:
 _remembered: dict[int, tuple[CodeType, Definition | NotUnderstoodError]] = {}
 
 
-def analyse(function: FunctionType) -> Definition:
-    """The definition of ``function``; raises NotUnderstoodError, the same again for the same code."""
+def analyse(function: FunctionType, notes: Callable[[], Notes]) -> Definition:
+    """The definition of ``function``, from memory, from the notes or from its text.
+
+    Raises NotUnderstoodError, the same again for the same code.
+    """
     code = function.__code__
     known = _remembered.get(id(code))
     if known is None:
         if len(_remembered) >= MOST_REMEMBERED:
             _remembered.clear()
         try:
-            found: Definition | NotUnderstoodError = _analyse(function)
+            found: Definition | NotUnderstoodError = _analyse(function, notes())
         except NotUnderstoodError as error:
             found = NotUnderstoodError(*error.args)
         known = _remembered[id(code)] = (code, found)
@@ -69,7 +83,7 @@ def analyse(function: FunctionType) -> Definition:
     return known[1]
 
 
-def _analyse(function: FunctionType) -> Definition:
+def _analyse(function: FunctionType, notes: Notes) -> Definition:
     code = function.__code__
     lines = source_lines(function)
     if code.co_name == "<lambda>":
@@ -80,13 +94,13 @@ def _analyse(function: FunctionType) -> Definition:
         for text in definition_texts(lines, code):
             digest = _digest(text, code)
             tells_places = "assert" in text
-            known = _recall(digest)
+            known = _recall(digest, notes)
             if known is not None:
                 return replace(known, tells_places=tells_places)
             node = parse_definition(text, code)
             if node is not None:
                 known = _study(node, digest, code.co_name)
-                _record(known)
+                _record(known, notes)
                 return replace(known, tells_places=tells_places)
     raise NotUnderstoodError(f"the source of {code.co_name} is missing")
 
@@ -111,16 +125,14 @@ def _note_key(digest: bytes) -> str:
     return sha256(repr((digest, sys.version_info[:2], versions_for_key("", ""))).encode()).hexdigest()
 
 
-def _record(definition: Definition) -> None:
+def _record(definition: Definition, notes: Notes) -> None:
     reads = (definition.body, definition.signature, definition.decorators)
     lists = [[[r.name, r.attributes, r.order_free, r.module] for r in part] for part in reads]
-    disk_cache().keep_note(
-        "definitions", _note_key(definition.digest), json.dumps([*lists, definition.constant_decorators])
-    )
+    notes.keep_note("definitions", _note_key(definition.digest), json.dumps([*lists, definition.constant_decorators]))
 
 
-def _recall(digest: bytes) -> Definition | None:
-    text = disk_cache().note("definitions", _note_key(digest))
+def _recall(digest: bytes, notes: Notes) -> Definition | None:
+    text = notes.note("definitions", _note_key(digest))
     if text is None:
         return None
     *lists, constant = json.loads(text)

@@ -13,16 +13,19 @@ import itertools
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.cache.key import encode, foreign_dtype, numpy_scalar
-from tilecore.cache.source import trust
-from tilecore.cache.source.arrays import array_contents
-from tilecore.cache.source.classes import class_parts, enum_parts, instance_parts, instance_state
-from tilecore.cache.source.functions import describe_decorated, describe_function
-from tilecore.cache.source.text import NotUnderstoodError
-from tilecore.cache.source.watch import Watch
+from tilecore.compilation_cache.key import encode, foreign_dtype, numpy_scalar
+from tilecore.compilation_cache.source import trust
+from tilecore.compilation_cache.source.arrays import array_contents
+from tilecore.compilation_cache.source.classes import class_parts, enum_parts, instance_parts, instance_state
+from tilecore.compilation_cache.source.functions import describe_decorated, describe_function
+from tilecore.compilation_cache.source.text import NotUnderstoodError
+from tilecore.compilation_cache.source.watch import Watch
 from tilecore.dtypes import dtype
+
+if TYPE_CHECKING:
+    from tilecore.compilation_cache.source.definitions import Notes
 
 MOST_OBJECTS = 2048
 _DEEPEST = 100
@@ -34,10 +37,11 @@ class Describer:
 
     watch: everything that can change and was read. places: the file and first line of each function. in_process: the
     description is compared within this process only; then nodes of TVM, which do not change, are described as the very
-    objects that they are.
+    objects that they are. notes: gives what keeps the definitions of functions between processes.
     """
 
-    def __init__(self, in_process: bool = False) -> None:
+    def __init__(self, notes: Callable[[], Notes], in_process: bool = False) -> None:
+        self.notes = notes
         self.in_process = in_process
         self.out: list[bytes] = []
         self.watch = Watch()
@@ -197,7 +201,7 @@ class Describer:
         if isinstance(value, enum.Enum):
             self.parts(b"U", kind, value._name_, value._value_)
         elif isinstance(stand_in, types.FunctionType):
-            self.watch.fact(lambda: description(stand_in(value)))
+            self.watch.fact(lambda: description(stand_in(value), self.notes))
             self.parts(b"K", name, stand_in(value))
         elif isinstance(wrapped, types.FunctionType):
             describe_decorated(self, value, wrapped)
@@ -224,9 +228,9 @@ def _serial_number(value: Any) -> int:
     return _numbered.setdefault(id(value), (next(_serials), value))[0]
 
 
-def description(value: Any, in_process: bool = False) -> bytes:
+def description(value: Any, notes: Callable[[], Notes], in_process: bool = False) -> bytes:
     """The description of one value by itself. Raises NotUnderstoodError."""
-    describer = Describer(in_process)
+    describer = Describer(notes, in_process)
     describer.value(value)
     return b"".join(describer.out)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.cache.source.scopes import Read, Scope
-from tilecore.cache.source.text import Definition
+from tilecore.compilation_cache.source.scopes import Read, Scope
+
+if TYPE_CHECKING:
+    from tilecore.compilation_cache.source.text import Definition
 
 # Calls that do not show the order of a set that they are given (sorted: unless a key makes ties).
 _ORDER_FREE = frozenset({"sorted", "len", "set", "frozenset"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilecore import settings
-from tilecore.cache.disk import DiskCache
+from tilecore.compilation_cache.disk import DiskCache
 
 _NO_HOME = "no home directory is known; set TILECORE_CACHE_DIR to a directory that only you can write to"
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilecore import settings
-from tilecore.cache.current import is_cache_enabled
-from tilecore.cache.entry_format import BadEntryError, decode, decode_note
-from tilecore.cache.eviction import stored
-from tilecore.cache.layout import Layout, is_other, read_file, require_private
-from tilecore.cache.libraries import is_whole, libraries, remove_unfinished
-from tilecore.cache.publish import remove_abandoned
-from tilecore.cache.quarantine import quarantine, remove, set_aside
+from tilecore.compilation_cache.current import is_cache_enabled
+from tilecore.compilation_cache.entry_format import BadEntryError, decode, decode_note
+from tilecore.compilation_cache.eviction import stored
+from tilecore.compilation_cache.layout import Layout, is_other, read_file, require_private
+from tilecore.compilation_cache.libraries import is_whole, libraries, remove_unfinished
+from tilecore.compilation_cache.publish import remove_abandoned
+from tilecore.compilation_cache.quarantine import quarantine, remove, set_aside
 from tilecore.errors import CacheError
 
 

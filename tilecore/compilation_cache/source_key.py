@@ -13,13 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.cache.source.functions import describe_function
-from tilecore.cache.source.text import NotUnderstoodError
-from tilecore.cache.source.values import Describer
-from tilecore.cache.source.watch import Watch
-from tilecore.cache.versions import versions_for_key
+from tilecore.compilation_cache.current import disk_cache
+from tilecore.compilation_cache.source.functions import describe_function
+from tilecore.compilation_cache.source.text import NotUnderstoodError
+from tilecore.compilation_cache.source.values import Describer
+from tilecore.compilation_cache.versions import versions_for_key
+
+if TYPE_CHECKING:
+    from tilecore.compilation_cache.source.watch import Watch
 
 _VERSION = "tilecore-source 1"
 _VARARGS, _VARKEYWORDS = 0x04, 0x08
@@ -62,7 +65,7 @@ def function_state(function: FunctionType) -> tuple[str, Watch]:
     An equal digest means that it would do the same with the same arguments, and while ``watch.holds()`` the digest is
     what it was. For this process only. Raises NotUnderstoodError.
     """
-    describer = Describer(in_process=True)
+    describer = Describer(disk_cache, in_process=True)
     try:
         describe_function(describer, function, signature=True)
     except RecursionError:
@@ -74,7 +77,7 @@ def _source_key(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
     wrapped = function if isinstance(function, FunctionType) else getattr(function, "__wrapped__", None)
     if not isinstance(wrapped, FunctionType):
         raise NotUnderstoodError("the kernel is not a Python function")
-    describer = Describer()
+    describer = Describer(disk_cache)
     describer.tag(b"V", f"{_VERSION} {sys.version_info[:2]} {sys.flags.optimize} {versions_for_key('', '')}")
     try:
         if wrapped is function:
