@@ -6,7 +6,6 @@ from typing import Any, NoReturn
 
 from tilecore.dtypes import FACTS
 from tilecore.errors import UnsupportedError
-from tilecore.ir.build import op_name
 from tilecore.ir.spans import location_of_span
 
 _LONGEST = 100  # characters of the node's text
@@ -14,6 +13,8 @@ _LONGEST = 100  # characters of the node's text
 
 def refuse(node: Any, kind: str, hint: str | None = None, what: str | None = None) -> NoReturn:
     """Raises UnsupportedError at the user's line: ``what`` (else the node's name) has no form on target ``kind``."""
+    from tilecore.ir.build import op_name  # late: few kernels are refused
+
     text = " ".join(str(node).split())
     raise UnsupportedError(
         f"{what or op_name(node) or type(node).__name__} has no form on target {kind}",

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilecore.contract.state import FORMER_KEYS, PassState, PassStates
+if TYPE_CHECKING:
+    from tilecore.contract.state import PassState, PassStates
+
+FORMER_KEYS: dict[str, type[PassState]] = {}  # keys of PassEnv.facts, with the class that has the value now
 
 
 class FormerFacts(MutableMapping[str, Any]):

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
+from tilecore.contract.former_facts import FORMER_KEYS
 from tilecore.errors import LoweringError
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ class PassState:
         FORMER_KEYS.update(dict.fromkeys(cls.former_keys, cls))
 
 
-FORMER_KEYS: dict[str, type[PassState]] = {}  # keys of PassEnv.facts, with the class that has the value now
 State = TypeVar("State", bound=PassState)
 
 

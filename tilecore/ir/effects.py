@@ -7,7 +7,7 @@ from typing import Any
 
 from tilecore.ir.build import const, dtype_of, op_name
 from tilecore.ir.nodes import Call, structural_map
-from tilecore.ir.tile_ops import PREFIX, TILE_OPS
+from tilecore.ir.tile_op_table import PREFIX, TILE_OPS
 from tilecore.ir.visit import collect
 
 _CALLS = {

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tilecore.artifact.dims import Dim, DimExpr
-from tilecore.artifact.records import Entry, TensorParam, Workspace
 from tilecore.dtypes import FACTS
+
+if TYPE_CHECKING:
+    from tilecore.artifact.records import Entry, TensorParam, Workspace
 
 LARGEST = 2**31 - 1
 

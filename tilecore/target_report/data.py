@@ -10,7 +10,7 @@ from tilecore.target_report.lines import Finding, lines_of
 
 if TYPE_CHECKING:
     from tilecore.errors import TilecoreError
-    from tilecore.target_report.run import TargetReport, Verdict
+    from tilecore.target_report.verdicts import TargetReport, Verdict
 
 
 def report_as_data(report: TargetReport) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tilecore.target_report.run import TargetReport
+    from tilecore.target_report.verdicts import TargetReport
 
 
 def _as_user_wrote(name: str, file: str) -> str:

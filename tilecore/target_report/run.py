@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilecore.compiler import CompileOptions
@@ -14,49 +13,11 @@ from tilecore.plugins.pass_options import checked_pass_configs
 from tilecore.target_report.changes import changes_of
 from tilecore.target_report.kernels import Kernel, LeftOut
 from tilecore.target_report.refusals import Outcome, compile_whole
-from tilecore.target_report.remarks import Remark, remarks_of
+from tilecore.target_report.remarks import remarks_of
+from tilecore.target_report.verdicts import BROKEN, FAILED, OK, REFUSED, SLOW, TargetReport, Verdict
 
 if TYPE_CHECKING:
     from tilecore.target_report.targets import ReportTarget
-
-OK, SLOW, REFUSED, FAILED, BROKEN = "ok", "slow", "refused", "failed", "broken"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The result of compiling a kernel for a target.
-
-    state: ok; slow (the kernel compiles, and a remark says what could be faster); refused; failed (an error of the
-    compiler or of a package, not of the kernel); broken (the package cannot be used). whole: whether the whole kernel
-    was checked. changes: values of arguments with which the kernel compiles.
-    """
-
-    kernel: str
-    target: str
-    state: str
-    refusals: tuple[TilecoreError, ...] = ()
-    whole: bool = True
-    remarks: tuple[Remark, ...] = ()
-    changes: tuple[str, ...] = ()
-
-    @property
-    def taken(self) -> bool:
-        return self.state in (OK, SLOW)
-
-
-@dataclass
-class TargetReport:
-    """All verdicts, kernel by kernel; the kernels that were left out; the source file of each kernel."""
-
-    targets: list[ReportTarget]
-    verdicts: list[Verdict] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
-    files: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def taken(self) -> bool:
-        """Whether there is a kernel and every target compiles every kernel."""
-        return bool(self.verdicts) and not self.left_out and all(verdict.taken for verdict in self.verdicts)
 
 
 def report_on_targets(

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tilecore.target_report.lines import Finding, Line, lines_of
-from tilecore.target_report.run import OK, SLOW, TargetReport, Verdict
+from tilecore.target_report.verdicts import OK, SLOW, TargetReport, Verdict
 
 _STYLES = {OK: "green", SLOW: "yellow", "note": "dim"}
 
