@@ -1,0 +1,34 @@
+"""The IR of a kernel just before and just after one pass of this backend, as functions and as text."""
+
+from __future__ import annotations
+
+from difflib import ndiff
+from typing import Any
+
+from tilecore.contract.passes import PassEnv
+from tilecore.lowering.pipeline import passes_of
+from tilecore.lowering.tile_ops.registry import implementations_of
+from tilecore.plugins import manager
+from tilecore.testing.kernel_text import text
+
+
+def around_pass(
+    func: Any, name: str, target: str = "tpu", config: dict[str, Any] | None = None
+) -> tuple[Any, Any, PassEnv]:
+    """The function before and after the pass ``name``, and the environment of the passes."""
+    backend, resolved = manager.resolve(target)
+    capabilities = backend.target.capabilities(resolved)
+    env = PassEnv(resolved, capabilities, implementations_of(backend), config=config or {})
+    current = func.ir
+    for step in passes_of(backend):
+        after = step.run(current, env)
+        if step.name == name:
+            return current, after, env
+        current = after
+    raise ValueError(f"target {target} has no pass {name}")
+
+
+def changes(before: Any, after: Any) -> str:
+    """The lines that a pass removed (``- ``) and added (``+ ``), in order, each without its indent."""
+    pairs = ndiff(text(before).splitlines(), text(after).splitlines())
+    return "\n".join(f"{line[0]} {line[2:].strip()}" for line in pairs if line[0] in "+-")
