@@ -120,6 +120,7 @@ def _vector_kinds(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, s
     groups = {v: v for v in vectors}
     wanted: dict[Var, list[str]] = {v: [] for v in vectors}
     scalar: set[Var] = set()
+    inside: set[For] = set()  # loops of nests that are not the outermost, whose uses are counted already
 
     def root(vector: Var) -> Var:
         while groups[vector] is not vector:
@@ -130,6 +131,7 @@ def _vector_kinds(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, s
         if not is_parallel(node):
             return
         nest_loops = nest_of(node)
+        inside.update(nest_loops.loops[1:])
         roles = _roles(nest_loops)
         together: Var | None = None
         for buffer, indices in touched(nest_loops.body):
@@ -139,7 +141,7 @@ def _vector_kinds(func: PrimFunc, vectors: list[Var], chip: Chip) -> dict[Var, s
             if var is None:
                 continue
             if var in roles:
-                wanted[buffer].append(roles[var])
+                wanted[buffer] += [] if node in inside else [roles[var]]
             elif len(nest_loops.variables) == 1:
                 if coefficient(indices[0], var) != 1 or constant(node.extent) != constant(buffer.shape[0]):
                     scalar.add(buffer)
