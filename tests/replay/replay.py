@@ -3,8 +3,10 @@
     python tests/replay/replay.py [--update] [--targets cuda,cpu]
 
 A change of the core shows here what it means for each backend: the differences in the emitted source, as a diff. With
---update they become what is recorded; the commit that changes them shows them to its reader. Targets whose package is
-not installed are left out, and said to be; acme is what ``tilecore new-backend`` writes. The exit status is 1 if
+--update they become what is recorded; the commit that changes them shows them to its reader. A recorded source has the
+suffix of its language, the one of dumped files; what is recorded instead of a source (a refusal, a count of lines) has
+TEXT. A recorded file that belongs to no kernel counts as a difference, and --update removes it. Targets whose package
+is not installed are left out, and said to be; acme is what ``tilecore new-backend`` writes. The exit status is 1 if
 anything differs.
 """
 
@@ -25,6 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = Path(__file__).parent / "recorded"
 MOST_LINES = 800  # of a recorded source
+TEXT = "txt"  # suffix of what is recorded instead of a source
 
 # of examples/: the function, and its arguments
 KERNELS: dict[str, tuple[Any, ...]] = {
@@ -50,7 +53,9 @@ SAMPLE = "acme"  # the package that `tilecore new-backend` writes
 
 @dataclass(frozen=True)
 class Replayed:
-    """path: where it is recorded. was, now: the source, "" for none; a refusal is recorded as its text."""
+    """path: where it is recorded. was, now: the source, "" for none; a refusal is recorded as its text.
+
+    A recorded file that belongs to no kernel is one whose source is "" now."""
 
     path: Path
     was: str
@@ -58,13 +63,13 @@ class Replayed:
 
     def diff(self) -> str:
         """The difference, "" for none."""
-        name = f"{self.path.parent.name}/{self.path.stem}"
+        name = f"{self.path.parent.name}/{self.path.name}"
         lines = difflib.unified_diff(self.was.splitlines(), self.now.splitlines(), f"{name}, recorded", name, "", "")
         return "".join(line.rstrip() + "\n" for line in lines)
 
 
-def emitted(kernel: str, target: str) -> str:
-    """The source that a target makes of a kernel; the text of its refusal."""
+def emitted(kernel: str, target: str) -> tuple[str, str]:
+    """(the source that a target makes of a kernel, the suffix of its language); the text of its refusal, and TEXT."""
     from tilecore.compiler import emit, lower
     from tilecore.errors import TilecoreError
     from tilecore.jit.request import make_request
@@ -74,18 +79,28 @@ def emitted(kernel: str, target: str) -> str:
         request = make_request(target=target)
         func = getattr(module_of(ROOT / "examples" / f"{kernel}.py"), kernel)(*KERNELS[kernel]).ir
         module, _ = lower(func, request.backend, request.target, request.options)
-        source = emit(module, request.backend, request.target, request.adapter).source
+        result = emit(module, request.backend, request.target, request.adapter)
+        source, suffix = result.source, result.source_format or request.backend.codegen.emits
     except TilecoreError as error:
-        source = f"{type(error).__name__}: {error}\n"
-    return source.replace(str(ROOT), "").rstrip() + "\n"
+        source, suffix = f"{type(error).__name__}: {error}\n", TEXT
+    return source.replace(str(ROOT), "").rstrip() + "\n", suffix
 
 
 def replayed(kernel: str, place: str) -> Replayed:
-    path = RECORDED / place / f"{kernel}.txt"
-    was = path.read_text() if path.exists() else ""
-    now = emitted(kernel, TARGETS[place])
-    too_long = len(now.splitlines()) > MOST_LINES
-    return Replayed(path, was, f"{len(now.splitlines())} lines, too many to keep\n" if too_long else now)
+    now, suffix = emitted(kernel, TARGETS[place])
+    lines = len(now.splitlines())
+    if lines > MOST_LINES:
+        now, suffix = f"{lines} lines, too many to keep\n", TEXT
+    path = RECORDED / place / f"{kernel}.{suffix}"
+    return Replayed(path, path.read_text() if path.exists() else "", now)
+
+
+def without_kernel(places: list[str], paths: set[Path]) -> Iterator[Replayed]:
+    """The recorded files of these places, and of places that are no target, other than ``paths``."""
+    for path in sorted(path for path in RECORDED.rglob("*") if path.is_file() and path not in paths):
+        place = path.relative_to(RECORDED).parts[0]
+        if place in places or place not in TARGETS:
+            yield Replayed(path, path.read_text(), "")
 
 
 def installed(place: str) -> bool:
@@ -111,9 +126,14 @@ def sample() -> Iterator[None]:
 
 
 def replay(places: list[str]) -> Iterator[Replayed]:
+    """Every kernel on these targets, and then the recorded files that belong to none."""
+    paths = set()
     for place in places:
         for kernel in KERNELS:
-            yield replayed(kernel, place)
+            one = replayed(kernel, place)
+            paths.add(one.path)
+            yield one
+    yield from without_kernel(places, paths)
 
 
 def main() -> int:
@@ -138,11 +158,18 @@ def show(asked: list[str], update: bool) -> int:
     for one in changed:
         print(one.diff(), end="")
         if update:
-            one.path.parent.mkdir(parents=True, exist_ok=True)
-            one.path.write_text(one.now)
+            record(one)
     done = "recorded" if update else "other than recorded; --update records them"
     print(f"{len(changed)} sources are {done}" if changed else "every source is as recorded", file=sys.stderr)
     return int(bool(changed) and not update)
+
+
+def record(one: Replayed) -> None:
+    if not one.now:
+        one.path.unlink()
+        return
+    one.path.parent.mkdir(parents=True, exist_ok=True)
+    one.path.write_text(one.now)
 
 
 if __name__ == "__main__":

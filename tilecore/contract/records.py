@@ -138,7 +138,7 @@ class Codegen:
     "entries": JSON ``{symbol: {"shared_bytes": int, "attributes": {...}, "symbol": ...}}`` for the artifact's entries;
     "symbol" is the entry's name in the source where it is another.
     register: registers that function; called once, before its first use (it may import TVM).
-    emits: format of the source: "llvm", "c", ... ; the extension of dumped files. A dict may have a third text,
+    emits: format of the source: "ll", "c", ... ; the extension of dumped files. A dict may have a third text,
     "format", for source of another one.
     takes_request: the function has a third parameter, a :class:`CodegenRequest`.
     """
