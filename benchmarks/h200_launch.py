@@ -3,9 +3,9 @@
     python benchmarks/h200_launch.py [--rounds 300] [--calls 100] [--out h200_launch.json]
 
 Needs an NVIDIA GPU, torch and the package tile-cuda (from its folder here if it is not installed); TVM is not used. The
-result goes to --out, or to $OUT/h200_launch.json where that variable names a folder. All peers run in one process, in
-turns; the device is idle before each turn, and a turn is short enough that nothing waits for a full queue. Launches are
-microseconds of one call on the host, medians over the rounds.
+result is printed, and goes to --out. All peers run in one process, in turns; the device is idle before each turn, and
+a turn is short enough that nothing waits for a full queue. Launches are microseconds of one call on the host, medians
+over the rounds.
 """
 
 from __future__ import annotations
@@ -216,9 +216,8 @@ def main() -> None:
         }
     text = json.dumps(result, indent=2)
     print(text)
-    out = options.out or (Path(os.environ["OUT"]) / "h200_launch.json" if os.environ.get("OUT") else None)
-    if out is not None:
-        out.write_text(text + "\n")
+    if options.out is not None:
+        options.out.write_text(text + "\n")
 
 
 if __name__ == "__main__":

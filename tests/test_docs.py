@@ -1,4 +1,5 @@
-"""What README.md, CHANGELOG.md and docs/ say is held to the code: commands, settings, paths, names, examples."""
+"""What README.md, CHANGELOG.md, CONTRIBUTING.md, .github/ and docs/ say is held to the code: commands, settings, paths,
+names, examples."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ README = (ROOT / "README.md").read_text()
 WALK = (ROOT / "docs" / "walk.md").read_text()
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 LANGUAGE = (ROOT / "docs" / "language.md").read_text()
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+TEMPLATES_OF_REPORTS = sorted((ROOT / ".github").glob("**/*.md"))
+TOP = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+PAGES = [*TOP, *sorted((ROOT / "docs").glob("**/*.md")), *TEMPLATES_OF_REPORTS]
 TEXTS = {page.relative_to(ROOT).as_posix(): page.read_text() for page in PAGES}
 
 
@@ -118,10 +121,26 @@ def test_scripts_named_can_be_run():
 
 def test_nox_sessions_named_exist():
     sessions = re.findall(r"^@nox\.session.*\ndef (\w+)", (ROOT / "noxfile.py").read_text(), re.MULTILINE)
-    assert set(re.findall(r"nox -s (\w+)", README)) <= set(sessions)
+    assert {name for text in TEXTS.values() for name in re.findall(r"nox -s (\w+)", text)} <= set(sessions)
     comment = re.search(r"\.venv/bin/nox +# ([\w, ]+);", README)
     assert comment is not None
     assert set(comment[1].split(", ")) <= set(sessions)
+
+
+def test_templates_of_reports_say_what_they_are_for():
+    """Each has the front matter that a form of issues shows, and asks for what is needed to answer."""
+    reports = {path.stem: path.read_text() for path in TEMPLATES_OF_REPORTS if path.parent.name == "ISSUE_TEMPLATE"}
+    assert reports.keys() == {"bug_report", "wrong_result", "backend_request"}
+    for name, text in reports.items():
+        assert re.match(r"---\nname: \S.*\nabout: \S.*\nlabels: \S.*\n---\n", text), name
+    assert "`tilecore doctor`" in reports["bug_report"]
+    assert "`TILECORE_INTERPRET=1`" in reports["wrong_result"]
+
+
+def test_settings_that_pages_name_exist():
+    known = set(re.findall(r"^\| `(TILECORE_\w+)`", README, re.MULTILINE))
+    for page in (ROOT / "CONTRIBUTING.md", *TEMPLATES_OF_REPORTS):
+        assert set(re.findall(r"TILECORE_\w+", page.read_text())) <= known, page
 
 
 def test_readme_stays_short():

@@ -187,9 +187,8 @@ def main() -> None:
             result |= {"tflops": timed(kernel, options.rounds), "call_us": call_us(kernel)}
     text = json.dumps(result, indent=2)
     print(text)
-    out = options.out or (Path(os.environ["OUT"]) / "hopper_gemm.json" if os.environ.get("OUT") else None)
-    if out is not None:
-        out.write_text(text + "\n")
+    if options.out is not None:
+        options.out.write_text(text + "\n")
 
 
 if __name__ == "__main__":

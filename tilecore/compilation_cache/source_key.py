@@ -50,15 +50,6 @@ def source_key(function: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any
         return None
 
 
-def why_no_source_key(function: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> str | None:
-    """What :func:`source_key` did not understand, in words; None when there is a key."""
-    try:
-        _source_key(function, args, kwargs or {})
-    except NotUnderstoodError as error:
-        return str(error)
-    return None
-
-
 def function_state(function: FunctionType) -> tuple[str, Watch]:
     """(digest, watch) of everything that running ``function`` could read, apart from its arguments.
 

@@ -10,9 +10,7 @@ from tilecore.ir.nodes import (
     Break,
     BufferStore,
     Continue,
-    Expr,
     For,
-    IRModule,
     Stmt,
     TensorLoad,
     TensorRegion,
@@ -21,8 +19,6 @@ from tilecore.ir.nodes import (
     structural_map,
     structural_walk,
 )
-
-Node = Stmt | Expr | IRModule
 
 
 def substitute(node: Any, values: Mapping[Var, Any]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-_LOOP = "for i in T.Parallel(n): ... runs for every element"
 _TILE = "T.copy(A[i, j], tile) moves a tile between global memory and T.alloc_shared or T.alloc_fragment"
 _MAKE = "T.alloc_fragment(shape, dtype) or T.alloc_shared makes a tile, "
 _INDEX = "index in T.Parallel: dst[i, j] = src[...]"

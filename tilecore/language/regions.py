@@ -105,7 +105,3 @@ def describe(region: TensorRegion) -> str:
 
 def kind_of(region: TensorRegion) -> str:
     return str(region.source.dtype)
-
-
-def scope_of(region: TensorRegion) -> str:
-    return str(region.source.scope())

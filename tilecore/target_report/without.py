@@ -13,7 +13,6 @@ from tilecore.ir.nodes import (
     For,
     ForKind,
     PrimFunc,
-    SeqStmt,
     Stmt,
     structural_map,
 )
@@ -65,8 +64,3 @@ def _remainder(node: Stmt) -> Stmt:
         holds = any(tile_op_of(inner) is not None for inner in collect(node.body, Evaluate))
         return node if holds or node.kind != ForKind.PARALLEL else nothing()
     return nothing()
-
-
-def is_empty(body: Stmt) -> bool:
-    """Is nothing left to do?"""
-    return all(is_nothing(part) for part in (body.seq if isinstance(body, SeqStmt) else [body]))

@@ -89,11 +89,6 @@ class Chip:
         """Elements of ``bits`` (8, 16, 32; 4 counts as 8) that a lane works on in one cycle, ``tpu_eu_num``."""
         return self.eu_bytes * 8 // max(bits, 8)
 
-    def peak_macs(self, bits: int) -> int:
-        """Products with 16- or 8-bit inputs that one core adds up in a cycle. Inferred from the cube's shape, not a
-        number of the vendor's."""
-        return self.cube_rows * self.cube_columns * self.depth_of[bits]
-
 
 _BIG: dict[str, Any] = {
     "lanes": 64,

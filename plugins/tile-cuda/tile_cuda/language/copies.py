@@ -17,7 +17,6 @@ from tilecore.language.dialects import dialect_hints, emit_call
 from tilecore.language.kernel import open_kernel
 from tilecore.language.regions import describe, region_pair
 
-MOST_BLOCKS = 16  # of a cluster
 _POLICIES = (None, "evict_normal", "evict_first", "evict_last")
 
 

@@ -6,7 +6,6 @@ are in ``codegen/instruction_text.py``; their rules (alignment, lanes, extents) 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,10 +172,6 @@ def rebuilt(found: Command, operands: dict[str, Any]) -> Stmt:
     """The command with other operands."""
     names = [word.partition(":")[0] for word in found.instruction.operands]
     return command(found.instruction.name, *(operands[name] for name in names), span=found.span)
-
-
-def views_of(commands: Sequence[Command]) -> list[View]:
-    return [view for one in commands for view in one.views()]
 
 
 def _operand(value: Any) -> Any:

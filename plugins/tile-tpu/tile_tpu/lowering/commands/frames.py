@@ -48,9 +48,6 @@ class Frame:
                 return axis
         return None
 
-    def loop_of(self, axis: str) -> Var | None:
-        return next((var for var, own in self.axes.items() if own == axis), None)
-
     @property
     def all_axes(self) -> frozenset[str]:
         """Along which values may vary."""

@@ -22,7 +22,7 @@ from tile_tpu.lowering.state import GuardedBuffers, TileLayouts
 from tile_tpu.options import FAST_MATH
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
-from tilecore.ir.build import const, dtype_of, with_body
+from tilecore.ir.build import const, dtype_of
 from tilecore.ir.lasting import branch_scope
 from tilecore.ir.memory_writes import Memory
 from tilecore.ir.nodes import (
@@ -142,4 +142,3 @@ class _Tensorizer:
 
 
 TENSORIZE = Pass("tensorize", tensorize, needs=(TileLayouts, SafeValues), leaves=(GuardedBuffers,))
-__all__ = ["TENSORIZE", "tensorize", "with_body"]
