@@ -15,6 +15,7 @@ from tilecore.contract.records import Backend, BuildRequest, CodegenRequest
 from tilecore.contract.state import Workspaces
 from tilecore.errors import TargetError, TilecoreError
 from tilecore.interrupts import held_back, safe_point
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.plugins.checking import wrong
 from tilecore.plugins.guard import calling
 from tilecore.plugins.pass_options import warn_of_ignored
@@ -82,7 +83,7 @@ def lower(
 
 def pass_configs_of(func: PrimFunc, options: CompileOptions) -> dict[str, Any]:
     """What the caller asks for, and where that is silent, what the kernel does (T.annotate_pass_configs)."""
-    return {**json.loads(str(func.attrs.get("tile.pass_configs", "{}"))), **options.pass_configs}
+    return {**json.loads(str(func.attrs.get(FunctionAttr.PASS_CONFIGS, "{}"))), **options.pass_configs}
 
 
 def emit(module: IRModule, backend: Backend, target: Target, adapter: str = "") -> EmittedModule:
@@ -118,7 +119,7 @@ def build(
     if not formats:
         return b"", ""
     debug.tools(backend)
-    flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get("tile.compile_flags", ()))
+    flags = tuple(options.compile_flags) + tuple(str(f) for f in func.attrs.get(FunctionAttr.COMPILE_FLAGS, ()))
     symbols = tuple(emitted.name_of(str(v.name_hint)) for v in module.functions)
     name = str(func.attrs["global_symbol"])
     configs = pass_configs_of(func, options)
@@ -221,8 +222,8 @@ def _entry(var: Any, func: PrimFunc, emitted: EmittedModule) -> Entry:
 
     symbol = str(var.name_hint)
     entry_facts = emitted.facts.get(symbol, {})
-    x, y, z = (to_dim(e) for e in func.attrs["tile.grid"])
-    tx, ty, tz = (int(t) for t in func.attrs["tile.threads"])
+    x, y, z = (to_dim(e) for e in func.attrs[FunctionAttr.GRID])
+    tx, ty, tz = (int(t) for t in func.attrs[FunctionAttr.THREADS])
     shared = entry_facts.get("shared_bytes", 0)
     attributes = entry_facts.get("attributes", {})
     return Entry(

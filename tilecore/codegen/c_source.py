@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.codegen.names import kernel_names
 from tilecore.codegen.source_emitter import EmittedKernel, SourceEmitter
+from tilecore.ir.attributes import FunctionAttr
 
 if TYPE_CHECKING:
     from tilecore.codegen.dialect import Dialect
@@ -54,7 +55,7 @@ def emit_module(module: IRModule, dialect: Dialect, emitter: type[SourceEmitter]
         texts.append(text)
         taken |= frozenset(emit.declarations)
         head = head or emit.module_head()
-        prelude = func.attrs.get("tile.prelude")
+        prelude = func.attrs.get(FunctionAttr.PRELUDE)
         if prelude:
             preludes[str(prelude).strip()] = None
     return Emitted("\n\n".join([*([head] if head else []), *preludes, *texts]) + "\n", kernels, names)

@@ -12,9 +12,10 @@ from tilecore.codegen.expressions import Expressions
 from tilecore.codegen.refusal import refuse
 from tilecore.codegen.text import EQUALITY, SUM, Text
 from tilecore.dtypes import FACTS
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.contraction import negated
-from tilecore.ir.intrinsics import ADDRESS, COMPARED, ROUNDED
+from tilecore.ir.intrinsics import ADDRESS, ROUNDED
 
 if TYPE_CHECKING:
     from tilecore.ir.nodes import Call
@@ -106,7 +107,7 @@ class CallValues(Expressions):
         dtype, name = dtype_of(node.args[0]), op_name(node)
         if FACTS[dtype].kind != "float":
             return self.boolean(name == "isfinite")
-        if node.attrs is not None and COMPARED in node.attrs:
+        if node.attrs is not None and CallAttr.COMPARED in node.attrs:
             return self._compared(node.args[0], dtype)
         return self.function(f"tc_{name}", single(self, node.args[0], dtype))
 

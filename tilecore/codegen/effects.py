@@ -11,6 +11,7 @@ from tilecore.codegen.calls import memory_order
 from tilecore.codegen.moves import Moves
 from tilecore.codegen.refusal import refuse
 from tilecore.dtypes import FACTS
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.spans import location_of_span
 
@@ -83,8 +84,10 @@ class Effects(Moves):
             part, operand = self.printable(arg)
             parts.append(part)
             operands.append(operand)
-        hints = node.value.attrs
-        for _ in range(int(hints["places"]) if hints is not None and "places" in hints else 0):
+        attrs = node.value.attrs
+        for _ in range(
+            int(attrs[CallAttr.INDICES_PRINTED]) if attrs is not None and CallAttr.INDICES_PRINTED in attrs else 0
+        ):
             message = message.replace("{}", "\0" + parts.pop(0), 1)  # indices of an element
         message = message.replace("%", "%%").replace("\0%%", "%")
         line = message + (": " if parts and message else "") + " ".join(parts) + "\n"

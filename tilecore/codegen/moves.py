@@ -10,9 +10,7 @@ from tilecore.dtypes import FACTS
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import BufferStore, Ramp, TensorLoad
 
-# key of an AttrStmt around moves, with a StringImm: data that is used once, or leaves the second level of cache first
-# or last
-HINT = "simt.move_hint"
+# values of StatementAttr.MOVE_HINT: data that is used once, or leaves the second level of cache first or last
 HINTS = ("streaming", "evict_first", "evict_last")
 _SIZES = (2, 4, 8, 16)
 

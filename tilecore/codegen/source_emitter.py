@@ -14,6 +14,7 @@ from tilecore.codegen.names import Names, words_of
 from tilecore.codegen.statements import Statements
 from tilecore.codegen.syntax import Memory, Parameter
 from tilecore.codegen.text import Text
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, PrimFunc, Var, is_buffer_var
 from tilecore.ir.visit import collect, variables
@@ -51,7 +52,7 @@ class SourceEmitter(CallValues, Statements):
     ) -> SourceEmitter:
         """The emitter of ``func``. symbol: its name in the source. taken: names that the module's other
         kernels have declared."""
-        offsets = {str(name): int(offset) for name, offset in (func.attrs.get("simt.shared") or {}).items()}
+        offsets = {str(name): int(offset) for name, offset in (func.attrs.get(FunctionAttr.SHARED) or {}).items()}
         names = Names(cls.reserved_names(func, dialect) | taken | {symbol})
         emitter = cls(dialect, names, offsets, MemoryUses(func.body, read_only_parameters(func)))
         emitter.symbol = symbol
@@ -66,16 +67,16 @@ class SourceEmitter(CallValues, Statements):
         """The text of the whole kernel, and what its entry needs to know. Raises UnsupportedError, at the user's line,
         for what has no form."""
         self.take_parameters(func)
-        shared_bytes = int(func.attrs.get("simt.shared_bytes") or 0)
-        threads = _three(func.attrs["tile.threads"])
+        shared_bytes = int(func.attrs.get(FunctionAttr.SHARED_BYTES) or 0)
+        threads = _three(func.attrs[FunctionAttr.THREADS])
         self.emit_indices(func, threads)
         arena = self.shared_arena(shared_bytes) if shared_bytes else ""
         if arena:
             self.line(arena)
         self.emit(func.body)
-        attributes: dict[str, Any] = json.loads(str(func.attrs.get("simt.launch") or "{}"))
-        cluster = _three(func.attrs.get("simt.cluster") or (1, 1, 1))
-        min_blocks = int(func.attrs.get("simt.min_blocks") or 0)
+        attributes: dict[str, Any] = json.loads(str(func.attrs.get(FunctionAttr.LAUNCH) or "{}"))
+        cluster = _three(func.attrs.get(FunctionAttr.CLUSTER) or (1, 1, 1))
+        min_blocks = int(func.attrs.get(FunctionAttr.MIN_BLOCKS) or 0)
         types = [(self.parameter_type(parameter), parameter.name) for parameter in self.parameters]
         head = self.kernel_head(KernelHead(self.symbol, types, threads, min_blocks, cluster, dict(attributes)))
         if cluster != (1, 1, 1):
@@ -88,7 +89,7 @@ class SourceEmitter(CallValues, Statements):
     def take_parameters(self, func: PrimFunc) -> None:
         """Gives every parameter its name, and notes what stands for it."""
         read_only = set(read_only_parameters(func))
-        may_alias = {str(name) for name in func.attrs.get("simt.may_alias") or ()}
+        may_alias = {str(name) for name in func.attrs.get(FunctionAttr.NO_RESTRICT) or ()}
         for param in func.params:
             name, dtype = self.names.take(str(param.name)), dtype_of(param)
             self.type_of(dtype, param)
@@ -108,8 +109,10 @@ class SourceEmitter(CallValues, Statements):
         for param in func.params:
             for var in variables(list(param.shape)) if is_buffer_var(param) else ():
                 self.bounds.bind_size(var)
-        blocks = zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], self.dialect.block_index, strict=True)
-        inside = zip(func.attrs["tile.thread_vars"], threads, self.dialect.thread_index, strict=True)
+        blocks = zip(
+            func.attrs[FunctionAttr.BLOCK_VARS], func.attrs[FunctionAttr.GRID], self.dialect.block_index, strict=True
+        )
+        inside = zip(func.attrs[FunctionAttr.THREAD_VARS], threads, self.dialect.thread_index, strict=True)
         for group in (blocks, inside):
             names = []
             for var, extent, text in group:
@@ -128,7 +131,7 @@ def reserved_names(func: PrimFunc, dialect: Dialect) -> frozenset[str]:
     texts = [*dialect.types.values(), *dialect.spaces.values(), *dialect.block_index, *dialect.thread_index]
     texts += [name for names in dialect.math.values() for name in names]
     texts += [str(call.args[0].value) for call in collect(func.body, Call) if op_name(call) in _EXTERN]
-    for records in json.loads(str(func.attrs.get("simt.launch") or "{}")).values():
+    for records in json.loads(str(func.attrs.get(FunctionAttr.LAUNCH) or "{}")).values():
         for record in records if isinstance(records, list) else ():
             texts += [str(record["parameter"])] if isinstance(record, dict) and "parameter" in record else []
     return dialect.reserved | {dialect.arena_name} | words_of(texts)
@@ -136,7 +139,7 @@ def reserved_names(func: PrimFunc, dialect: Dialect) -> frozenset[str]:
 
 def read_only_parameters(func: PrimFunc) -> list[Var]:
     """The buffers among a kernel's parameters that it only reads."""
-    access = func.attrs.get("simt.access") or {}
+    access = func.attrs.get(FunctionAttr.ACCESS) or {}
     return [param for param in func.params if is_buffer_var(param) and str(access.get(str(param.name), "rw")) == "r"]
 
 

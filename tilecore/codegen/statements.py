@@ -11,6 +11,7 @@ from tilecore.codegen.refusal import refuse
 from tilecore.codegen.syntax import Memory, alignment_beyond
 from tilecore.codegen.text import SUM, Text
 from tilecore.errors import TilecoreError
+from tilecore.ir.attributes import LoopAttr, StatementAttr
 from tilecore.ir.build import constant, dtype_of, is_nothing, op_name
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -35,7 +36,6 @@ from tilecore.ir.nodes import (
 from tilecore.ir.ranges import known_range
 from tilecore.ir.spans import location_of_span
 
-UNROLL_FACTOR = "unroll_factor"  # annotation of a loop: T.unroll(unroll_factor=)
 _OWN = ("local", "reduce.")  # memory of a thread; partial results of reductions on targets without threads
 _UPDATES = {"Add": "+", "Sub": "-", "Mul": "*"}
 # class of a node -> the method that emits it
@@ -95,7 +95,7 @@ class Statements(Effects):
 
     def emit_attribute(self, node: AttrStmt) -> None:
         """The body, with what the attribute says of moves or of a variable's range; others mean nothing here."""
-        if str(node.attr_key) == moves.HINT:
+        if str(node.attr_key) == StatementAttr.MOVE_HINT:
             before, self.move_hint = self.move_hint, str(node.value.value)
             if self.move_hint not in moves.HINTS:
                 hint = "one of " + ", ".join(moves.HINTS)
@@ -128,7 +128,7 @@ class Statements(Effects):
         self.variables[var] = Text(name)
         self.bounds.bind_range(var, node.min, node.extent)
         if node.kind == ForKind.UNROLLED:
-            line = self.unroll_line(int(node.annotations.get(UNROLL_FACTOR, 0)))
+            line = self.unroll_line(int(node.annotations.get(LoopAttr.UNROLL_FACTOR, 0)))
             if line:
                 self._plain_line(line)
         self.block(self.for_head(dtype, name, first, stop), node.body)

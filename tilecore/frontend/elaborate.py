@@ -16,6 +16,7 @@ from tilecore.frontend.scopes import check_scopes
 from tilecore.frontend.settle import settle
 from tilecore.frontend.signature import annotations_as_written, check_parameters, definition_of, place_of_argument
 from tilecore.interrupts import held_back
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.nodes import PrimFunc, Var
 from tilecore.ir.spans import span_at
 from tilecore.language.annotations import PtrType, Ref, TensorType
@@ -123,9 +124,9 @@ def finish(builder: Builder, params: list[Var], place: Location) -> PrimFunc:
     function = function.with_attr("global_symbol", builder.name)
     for key, value in builder.attributes.items():
         if key == "compile_flags":
-            function = function.with_attr("tile.compile_flags", [str(v) for v in value])
+            function = function.with_attr(FunctionAttr.COMPILE_FLAGS, [str(v) for v in value])
         elif key == "pass_configs":
-            function = function.with_attr("tile.pass_configs", json.dumps(value, sort_keys=True))
+            function = function.with_attr(FunctionAttr.PASS_CONFIGS, json.dumps(value, sort_keys=True))
     return function
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from tilecore.element_values import value_type
 from tilecore.errors import UnsupportedError
 from tilecore.interpreter.state import location_of
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.nodes import (
     Break,
     BufferStore,
@@ -58,9 +59,9 @@ def facts_of(body: Stmt) -> FunctionFacts:
         call = as_tile_call(statement)
         if call is None or call.op.name != "annotate" or not call.rest:
             return
-        if call.key in ("safe_value", "reducer") and isinstance(call.rest[0], TensorLoad):
+        if call.key in (KernelHint.SAFE_VALUE, KernelHint.REDUCER) and isinstance(call.rest[0], TensorLoad):
             buffer = call.rest[0].source
-            if call.key == "safe_value":
+            if call.key == KernelHint.SAFE_VALUE:
                 facts.safe_values[buffer] = call.rest[1]
             else:
                 facts.reducers[buffer] = str(call.rest[1].value)

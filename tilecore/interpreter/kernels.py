@@ -12,6 +12,7 @@ from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.interpreter.analysis import mentions, written_buffers
 from tilecore.interpreter.scope import Scope, Statement
 from tilecore.interpreter.state import State
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.nodes import AttrStmt, Stmt
 from tilecore.ir.tile_ops import joins_threads
 
@@ -69,7 +70,7 @@ def _launch_axes(scope: Scope, node: Stmt) -> tuple[dict[str, list[tuple[int, An
     """The launch axes as (position in xyz, variable, extent), x first, and the code of a block."""
     axes: dict[str, list[tuple[int, Any, Any]]] = {"blockIdx": [], "threadIdx": []}
     while isinstance(node, AttrStmt):
-        if node.attr_key == "thread_extent":
+        if node.attr_key == StatementAttr.AXIS:
             tag = str(node.node.thread_tag)
             family, _, letter = tag.partition(".")
             if family not in axes or letter not in _LETTERS or not letter:

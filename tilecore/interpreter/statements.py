@@ -15,6 +15,7 @@ from tilecore.interpreter.reducers import compile_reducer_store
 from tilecore.interpreter.scope import Scope, Statement
 from tilecore.interpreter.state import State, both, either, first_lane, without
 from tilecore.ir import nodes
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.nodes import Bind, BufferStore, Call, Evaluate, IfThenElse, SeqStmt, Stmt, StringImm, tirx
 from tilecore.ir.tile_ops import as_tile_call
 
@@ -173,7 +174,7 @@ def _assert(scope: Scope, node: Any) -> Statement:
 
 
 def _attribute(scope: Scope, node: Any) -> Statement:
-    if node.attr_key == "thread_extent":
+    if node.attr_key == StatementAttr.AXIS:
         from tilecore.interpreter.kernels import compile_kernel
 
         return compile_kernel(scope, node)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.nodes import (
     Add,
@@ -34,7 +35,7 @@ FUSED = ("float64", "float32", "float16", "bfloat16")
 def contracted(func: PrimFunc) -> PrimFunc:
     """The function with its fused multiply-adds. What is added to a reducer stays a sum: whoever splits the reducer
     in parts contracts it then."""
-    reducers = {call.rest[0].source for call in hints_of(func.body, "reducer")}
+    reducers = {call.rest[0].source for call in hints_of(func.body, KernelHint.REDUCER)}
 
     def keep_sum(node: BufferStore) -> BufferStore:
         if node.buffer not in reducers or not is_fma(node.value) or not _reads_own_element(node):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import UnsupportedError
-from tilecore.ir.names import CALLED, DIALECT
+from tilecore.ir.attributes import CallAttr, StatementAttr
 from tilecore.ir.nodes import AttrStmt, Call, Stmt
 from tilecore.ir.spans import location_of_span
-from tilecore.ir.thread_ranges import THREADS, has_ranges
+from tilecore.ir.thread_ranges import has_ranges
 from tilecore.ir.visit import children, collect
 
 HINT = "leave the choice to the target: T.copy in a T.Pipelined loop, and T.gemm, run on all of them"
@@ -17,9 +17,9 @@ HINT = "leave the choice to the target: T.copy in a T.Pipelined loop, and T.gemm
 def dialect_of(call: Call) -> tuple[str, str] | None:
     """(kind of target, name in the language) of a call; None where it is the core's."""
     attrs = call.attrs
-    if attrs is None or DIALECT not in attrs:
+    if attrs is None or CallAttr.DIALECT not in attrs:
         return None
-    return str(attrs[DIALECT]), str(attrs[CALLED])
+    return str(attrs[CallAttr.DIALECT]), str(attrs[CallAttr.CALLED])
 
 
 def dialect_calls(body: Any) -> list[tuple[Call, str, str]]:
@@ -46,7 +46,7 @@ def refuse_dialects(
 
     def look(node: Stmt) -> None:
         spans.append(getattr(node, "span", None))
-        if isinstance(node, AttrStmt) and node.attr_key == THREADS and not takes_ranges:
+        if isinstance(node, AttrStmt) and node.attr_key == StatementAttr.THREADS and not takes_ranges:
             raise _refused("code for some threads of a block (T.ws)", "", where, spans)
         for part in (getattr(node, name, None) for name in ("value", "condition", "min", "extent", "indices")):
             for _, call_kind, called in () if part is None else dialect_calls(part):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, Op, StringImm
 from tilecore.ir.register_call import register_call
@@ -15,14 +16,15 @@ ROUNDED = register_call("tile.rounded", pure=True)
 ADDRESS = register_call("tile.address", pure=True)
 
 # attribute of an ``isnan`` that lowering writes: languages of C's family compare the value with itself there
-COMPARED = "compared"
 
 
 def is_nan(value: Any) -> Expr:
     """Is ``value`` (a float; a vector: lane by lane) not a number? The ``isnan`` of thread IR, as T.isnan makes it, for
     lowering to write in place of ``value != value``, which compilers that assume finite numbers drop."""
     lanes = dtype_of(value).partition("x")[2]
-    return Call(Op.get("tirx.isnan"), [value], attrs={COMPARED: 1}, ret_ty=f"boolx{lanes}" if lanes else "bool")
+    return Call(
+        Op.get("tirx.isnan"), [value], attrs={CallAttr.COMPARED: 1}, ret_ty=f"boolx{lanes}" if lanes else "bool"
+    )
 
 
 def rounded(value: Any) -> Expr:

@@ -3,4 +3,3 @@
 from tilecore.ir.tile_op_table import TILE_OPS
 
 TILE_OP_NAMES = [op.name for op in TILE_OPS.values() if not op.internal]
-DIALECT, CALLED = "dialect", "called"  # attributes of a call: the kind of a target, and such as "T.name"

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import const, dtype_of, nothing
 from tilecore.ir.nodes import AttrStmt, For, IterVar, Range, Var
-from tilecore.ir.thread_ranges import THREADS
 
 if TYPE_CHECKING:
     from tilecore.ir.analyzer import Analyzer
-
-_KEY = "tile.range"
 
 
 def within(var: Var, extent: Any) -> AttrStmt:
     """From here on ``var`` is known to be in [0, extent)."""
     domain = Range.from_min_extent(const(0, dtype_of(var)), extent)
-    return AttrStmt(IterVar(domain, var, IterVar.DataPar, ""), _KEY, extent, nothing())
+    return AttrStmt(IterVar(domain, var, IterVar.DataPar, ""), StatementAttr.RANGE, extent, nothing())
 
 
 def known_range(node: AttrStmt) -> tuple[Var, Range] | None:
     """The variable and its range, if ``node`` is what :func:`within` or ``for_threads`` makes."""
-    return (node.node.var, node.node.dom) if node.attr_key in (_KEY, THREADS) else None
+    return (node.node.var, node.node.dom) if node.attr_key in (StatementAttr.RANGE, StatementAttr.THREADS) else None
 
 
 def binding_loops(analyzer: Analyzer) -> Callable[[For, Any], Any]:

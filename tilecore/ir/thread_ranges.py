@@ -11,13 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import const, constant
 from tilecore.ir.nodes import AttrStmt, IterVar, Range, Stmt, Var
 from tilecore.ir.visit import collect
 
-THREADS = "tile.threads"
 TAG = "threads"
-ARRIVALS = "arrive_count"  # hint of sync_threads: how many threads the kernel says wait there
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,14 @@ def for_threads(threads: ThreadRange, body: Stmt, thread: Var | None = None, spa
     """``body`` for these threads; thread: the variable of a thread's index among them."""
     var = Var("thread", "int32") if thread is None else thread
     domain = Range.from_min_extent(const(0, "int32"), const(threads.count, "int32"))
-    return AttrStmt(IterVar(domain, var, IterVar.ThreadIndex, TAG), THREADS, const(threads.first, "int32"), body, span)
+    return AttrStmt(
+        IterVar(domain, var, IterVar.ThreadIndex, TAG), StatementAttr.THREADS, const(threads.first, "int32"), body, span
+    )
 
 
 def range_of(node: Any) -> ThreadRange | None:
     """The threads of a statement that :func:`for_threads` made; None for any other."""
-    if not isinstance(node, AttrStmt) or node.attr_key != THREADS:
+    if not isinstance(node, AttrStmt) or node.attr_key != StatementAttr.THREADS:
         return None
     return ThreadRange(int(constant(node.value) or 0), int(constant(node.node.dom.extent) or 0))
 
@@ -63,4 +64,4 @@ def number_in(node: AttrStmt) -> Var:
 
 
 def has_ranges(body: Any) -> bool:
-    return any(node.attr_key == THREADS for node in collect(body, AttrStmt))
+    return any(node.attr_key == StatementAttr.THREADS for node in collect(body, AttrStmt))

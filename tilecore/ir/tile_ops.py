@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tilecore.ir.names import CALLED
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.nodes import Call, Evaluate, Expr, IntImm, Span, StringImm, TensorRegion
 from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_op_table import PREFIX, TILE_OPS, TileOp
@@ -100,7 +100,7 @@ def tile_op_of(node: Any) -> TileOp | None:
 
 def name_in_language(call: TileCall) -> str:
     """What the user wrote, such as ``T.reduce_sum``; of operations with several names the first."""
-    called = call.hints.get(CALLED)
+    called = call.hints.get(CallAttr.CALLED)
     if called:
         return str(called)
     return f"T.{call.op.spelled(str(call.args.get('kind', '')))}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LanguageError, LoweringError, TilecoreError
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
@@ -56,7 +57,7 @@ class Verifier:
             if is_buffer_var(param):
                 for size in [*param.shape, *param.strides]:
                     structural_walk(size, (Var, lambda v: defined.add(v)))
-        for key in ("tile.block_vars", "tile.thread_vars", "tile.symbols"):
+        for key in (FunctionAttr.BLOCK_VARS, FunctionAttr.THREAD_VARS, FunctionAttr.SYMBOLS):
             defined.update((func.attrs or {}).get(key) or ())
         self._statement(func.body, defined, None)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tilecore.errors import LanguageError
+from tilecore.ir.attributes import LayoutAttr
 from tilecore.ir.fragments import REGISTER, THREAD, Digit, FragmentLayout
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import Var
@@ -24,8 +25,8 @@ def memory_layout(hint: Mapping[str, Any], name: str) -> BufferLayout:
 
     Raises a LanguageError where two elements would lie at one place, or one before the start.
     """
-    shape = tuple(int(size) for size in hint["shape"])
-    variables, places = list(hint["index"].initial_indices), list(hint["index"].final_indices)
+    shape = tuple(int(size) for size in hint[LayoutAttr.SHAPE])
+    variables, places = list(hint[LayoutAttr.INDEX].initial_indices), list(hint[LayoutAttr.INDEX].final_indices)
     tables = tabulate(variables, places, shape)
     if any(int(table.min()) < 0 for table in tables):
         raise LanguageError(f"the layout of {name} maps elements to negative indices", expected="indices of 0 or more")
@@ -79,9 +80,9 @@ def fragment_layout(hint: Mapping[str, Any], threads: int) -> FragmentLayout | N
 
     Threads that it does not speak of hold copies. Of where elements lie in a thread their order is kept.
     """
-    shape = tuple(int(size) for size in hint["shape"])
-    variables, values = list(hint["index"].initial_indices), list(hint["index"].final_indices)
-    copies = int(hint.get("replicate", 1))
+    shape = tuple(int(size) for size in hint[LayoutAttr.SHAPE])
+    variables, values = list(hint[LayoutAttr.INDEX].initial_indices), list(hint[LayoutAttr.INDEX].final_indices)
+    copies = int(hint.get(LayoutAttr.REPLICATE, 1))
     whole = (*shape, copies) if copies > 1 else shape
     thread, *inside = (table[..., 0] if copies > 1 else table for table in tabulate(variables, values, whole))
     if int(thread.min()) < 0 or int(thread.max()) >= threads:

@@ -6,8 +6,8 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import load
-from tilecore.ir.names import CALLED
 from tilecore.ir.nodes import Evaluate, Expr, For, ForKind, IntImm, TensorLoad, Var
 from tilecore.ir.reductions import has_meaning
 from tilecore.ir.tile_ops import tile_call, tile_statement
@@ -181,7 +181,7 @@ def _vector_add(lanes: int) -> Any:
         lane = Var("lane", "int32")
         to = load(target.source, [*target.indices[:-1], target.indices[-1] + lane])
         value = load(source.source, [*source.indices[:-1], source.indices[-1] + lane])
-        hints = {CALLED: f"T.atomic_addx{lanes}"}
+        hints = {CallAttr.CALLED: f"T.atomic_addx{lanes}"}
         operands = [to, convert(value, dtype), "add", "relaxed"]
         call = tile_call("atomic_element", operands, dtype=str(dtype), hints=hints, span=builder.span)
         zero, count = IntImm("int32", 0), IntImm("int32", lanes)

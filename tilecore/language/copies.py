@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LanguageError
-from tilecore.ir.names import CALLED
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.nodes import TensorRegion
 from tilecore.ir.tile_ops import TILE_OPS, tile_statement
 from tilecore.language.buffers import BufferHandle, LocalVar, VariableRead
@@ -27,7 +27,7 @@ def emit(name: str, args: list[Any], hints: dict[str, Any] | None = None, called
         raise LanguageError(f"{what} stands outside T.Kernel", expected="a call inside `with T.Kernel(...)`")
     if not op.in_parallel:
         require_block(what.removeprefix("T."))
-    hints = {**(hints or {}), CALLED: called} if called else hints
+    hints = {**(hints or {}), CallAttr.CALLED: called} if called else hints
     builder.emit(tile_statement(name, args, hints=plain_values(hints) or None, span=builder.span))
 
 
@@ -59,14 +59,14 @@ def copy(
     """
     left, right = region_pair(src, dst, "T.copy")
     hints = {
-        "coalesced_width": coalesced_width,
-        "disable_tma": disable_tma,
-        "eviction_policy": eviction_policy,
-        "prefer_instruction": prefer_instruction,
+        CallAttr.COALESCED_WIDTH: coalesced_width,
+        CallAttr.DISABLE_TMA: disable_tma,
+        CallAttr.EVICTION_POLICY: eviction_policy,
+        CallAttr.PREFER_INSTRUCTION: prefer_instruction,
         **(annotations or {}),
     }
     if loop_layout is not None:
-        hints["loop_layout"] = layout_hint(loop_layout)
+        hints[CallAttr.LOOP_LAYOUT] = layout_hint(loop_layout)
     emit("copy", [left, right], hints)
 
 

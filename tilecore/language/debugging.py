@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.nodes import TensorRegion
-from tilecore.ir.thread_ranges import ARRIVALS
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
@@ -54,7 +54,7 @@ def sync_threads(barrier_id: Any = None, arrive_count: Any = None) -> None:
     barrier_id: the compiler numbers barriers itself. arrive_count: how many threads wait, which in a role must be its
     own; elsewhere it is all of them.
     """
-    emit("sync_threads", [], {ARRIVALS: arrive_count if isinstance(arrive_count, int) else None})
+    emit("sync_threads", [], {CallAttr.ARRIVALS: arrive_count if isinstance(arrive_count, int) else None})
 
 
 def evaluate(value: Any) -> None:

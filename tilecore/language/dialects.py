@@ -66,9 +66,9 @@ def offered_names() -> set[str]:
 
 def dialect_hints(kind: str, called: str, hints: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The attributes of a call that the name ``called`` ("T.tma_copy") of a backend's language makes."""
-    from tilecore.ir.dialect_calls import CALLED, DIALECT
+    from tilecore.ir.attributes import CallAttr
 
-    return {DIALECT: kind, CALLED: called, **(hints or {})}
+    return {CallAttr.DIALECT: kind, CallAttr.CALLED: called, **(hints or {})}
 
 
 def emit_call(kind: str, called: str, name: str, args: Sequence[Any]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError
+from tilecore.ir.attributes import CallAttr
 from tilecore.language.conditions import as_condition
 from tilecore.language.copies import emit
 from tilecore.language.regions import describe, extents, kind_of, region_of, same_size
@@ -49,7 +50,7 @@ def gemm(
             "T.gemm(mbar=...) is an option of one chip", hint="remove it: the statements that follow see C complete"
         )
     operands = product_operands("T.gemm", A, B, C, transpose_A, transpose_B, clear_accum, policy)
-    hints = {"k_pack": k_pack if k_pack != 1 else None, **(annotations or {})}
+    hints = {CallAttr.K_PACK: k_pack if k_pack != 1 else None, **(annotations or {})}
     emit("gemm", operands, hints)
 
 

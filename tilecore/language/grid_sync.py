@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from tilecore.errors import UnsupportedError
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import op_name, seq
 from tilecore.ir.effects import effect_in
 from tilecore.ir.nodes import (
@@ -26,7 +27,7 @@ from tilecore.language.kernel import open_kernel
 from tilecore.tracing.current import current
 
 _CUTS = "grid_syncs"  # fact of the kernel's frame: how many statements stand before each T.sync_grid
-_ONCE = ("prelude", "import_source")  # hints that are not repeated
+_ONCE = (KernelHint.PRELUDE, KernelHint.IMPORT_SOURCE)  # hints that are not repeated
 
 
 def sync_grid() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilecore.errors import LanguageError, TargetError
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.nodes import BufferLoad, IntImm
 from tilecore.language.buffers import BufferHandle
 from tilecore.language.conversions import convert
@@ -36,7 +37,7 @@ def use_swizzle(panel_size: int, order: str = "row", enable: bool = True) -> Non
     if int(panel_size) < 1:
         raise LanguageError(f"T.use_swizzle: panel_size is {panel_size}", expected="1 or more")
     if enable:
-        annotate("use_swizzle", int(panel_size), "row" if order == "row" else "column")
+        annotate(KernelHint.USE_SWIZZLE, int(panel_size), "row" if order == "row" else "column")
 
 
 def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = False) -> None:
@@ -58,7 +59,7 @@ def annotate_layout(layout_map: Mapping[Any, Any], allow_reannotation: bool = Fa
                 f"{buffer.name} already has a layout", hint="annotate it once, or pass allow_reannotation=True"
             )
         annotated.add(buffer.buffer)
-        annotate("layout", buffer, hints=layout.to_ir())
+        annotate(KernelHint.LAYOUT, buffer, hints=layout.to_ir())
 
 
 def _check_layout(buffer: BufferHandle, layout: Any) -> None:
@@ -84,7 +85,7 @@ def annotate_safe_value(values: Mapping[Any, Any]) -> None:
             raise LanguageError(
                 "T.annotate_safe_value has a key that is not a buffer", found=repr(buffer), expected="{buffer: value}"
             )
-        annotate("safe_value", buffer, convert(value, buffer.dtype))
+        annotate(KernelHint.SAFE_VALUE, buffer, convert(value, buffer.dtype))
 
 
 def annotate_l2_hit_ratio(ratios: Mapping[Any, float]) -> None:
@@ -96,24 +97,24 @@ def annotate_l2_hit_ratio(ratios: Mapping[Any, float]) -> None:
                 found=f"{getattr(buffer, 'name', buffer)!r}: {ratio!r}",
                 expected="{buffer: ratio}, a number from 0 to 1",
             )
-        annotate("l2_hit_ratio", buffer, float(ratio))
+        annotate(KernelHint.L2_HIT_RATIO, buffer, float(ratio))
 
 
 def annotate_padding(padding: Mapping[Any, int]) -> None:
     """Extra elements at the end of each row of a shared buffer."""
     for buffer, elements in padding.items():
-        annotate("padding", buffer, int(elements))
+        annotate(KernelHint.PADDING, buffer, int(elements))
 
 
 def annotate_restrict_buffers(*buffers: Any) -> None:
     """These parameters share no memory with others (which holds for all of them here)."""
     for buffer in buffers:
-        annotate("restrict", buffer)
+        annotate(KernelHint.RESTRICT, buffer)
 
 
 def annotate_min_blocks_per_sm(count: int) -> None:
     """How many blocks should fit on one core at once."""
-    annotate("min_blocks_per_core", int(count))
+    annotate(KernelHint.MIN_BLOCKS, int(count))
 
 
 def annotate_compile_flags(flags: Any) -> None:
@@ -157,7 +158,7 @@ no_set_max_nreg = _register_hint("no_set_max_nreg")
 
 def set_max_nreg(reg_count: int, is_inc: int) -> None:
     """A hint for chips that move registers between warps: ask for ``reg_count`` more (1) or give back (0)."""
-    annotate("set_max_nreg", int(reg_count), int(is_inc))
+    annotate(KernelHint.SET_MAX_NREG, int(reg_count), int(is_inc))
 
 
 def annotate_producer_reg_dealloc(reg_count: int = 24) -> None:

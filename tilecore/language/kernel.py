@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import KernelHint, StatementAttr
 from tilecore.ir.nodes import AttrStmt, IntImm, IterVar, Range, Stmt, Var
 from tilecore.ir.visit import substitute
 from tilecore.language.integers import whole_number
@@ -84,9 +85,9 @@ class Kernel:
         from tilecore.language.hints import annotate
 
         if self.prelude:
-            annotate("prelude", str(self.prelude))
+            annotate(KernelHint.PRELUDE, str(self.prelude))
         if self.cluster_dims != (1, 1, 1):
-            annotate("cluster_dims", *self.cluster_dims)
+            annotate(KernelHint.CLUSTER_DIMS, *self.cluster_dims)
         return self.block_vars[0] if count == 1 and not self.unpacked else tuple(self.block_vars)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -117,7 +118,7 @@ class Kernel:
 
 def _extent_attr(var: Var, extent: Any, tag: str, body: Any, span: Any) -> AttrStmt:
     axis = IterVar(Range.from_min_extent(IntImm(str(var.ty.dtype), 0), extent), var, IterVar.ThreadIndex, tag)
-    return AttrStmt(axis, "thread_extent", extent, body, span=span)
+    return AttrStmt(axis, StatementAttr.AXIS, extent, body, span=span)
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilecore.caller import placed
 from tilecore.errors import LanguageError
+from tilecore.ir.attributes import LayoutAttr
 from tilecore.language.integers import whole_number
 
 
@@ -36,7 +37,11 @@ class Layout:
 
     def to_ir(self) -> dict[str, Any]:
         """The layout as it stands in the IR: kind, shape, and ``index``, an IndexMap from an element to its place."""
-        return {"kind": "layout", "shape": list(self.shape), "index": self._index_map(self.forward_fn, len(self.shape))}
+        return {
+            LayoutAttr.KIND: LayoutAttr.MEMORY,
+            LayoutAttr.SHAPE: list(self.shape),
+            LayoutAttr.INDEX: self._index_map(self.forward_fn, len(self.shape)),
+        }
 
     def _index_map(self, function: Callable[..., Any], arguments: int) -> Any:
         """``function`` of so many indices as an IndexMap of i0, i1, ...: one text for one function."""
@@ -85,7 +90,12 @@ class Fragment(Layout):
         argument is the copy's number."""
         arguments = len(self.shape) + (self.replicate > 1)
         index = self._index_map(self._thread_and_place, arguments)
-        return {"kind": "fragment", "shape": list(self.shape), "replicate": self.replicate, "index": index}
+        return {
+            LayoutAttr.KIND: LayoutAttr.FRAGMENT,
+            LayoutAttr.SHAPE: list(self.shape),
+            LayoutAttr.REPLICATE: self.replicate,
+            LayoutAttr.INDEX: index,
+        }
 
     def _thread_and_place(self, *indices: Any) -> list[Any]:
         if self.forward_thread_fn is None:

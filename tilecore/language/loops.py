@@ -7,6 +7,7 @@ from typing import Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.nodes import IntImm, tirx
 from tilecore.language.conditions import logical_and
 from tilecore.language.integers import ceildiv, whole_number
@@ -62,7 +63,7 @@ def unroll(
     """A serial loop that the compiler unrolls."""
     notes = dict(annotations or {})
     if unroll_factor is not None:
-        notes["unroll_factor"] = whole_number(unroll_factor, "T.unroll(unroll_factor=...)", 1)
+        notes[LoopAttr.UNROLL_FACTOR] = whole_number(unroll_factor, "T.unroll(unroll_factor=...)", 1)
     return LoopSpec("unrolled", (_axis(start, stop, step),), annotations=notes)
 
 
@@ -92,11 +93,11 @@ def Parallel(
     if not extents:
         raise LanguageError("T.Parallel has no extents", expected="one extent for each loop variable")
     notes = dict(annotations or {})
-    for name, value in (("coalesced_width", coalesced_width), ("prefer_async", prefer_async)):
+    for name, value in ((LoopAttr.COALESCED_WIDTH, coalesced_width), (LoopAttr.PREFER_ASYNC, prefer_async)):
         if value is not None:
             notes[name] = whole_number(int(value) if isinstance(value, bool) else value, f"T.Parallel({name}=...)")
     if loop_layout is not None:
-        notes["loop_layout"] = layout_hint(loop_layout)
+        notes[LoopAttr.LOOP_LAYOUT] = layout_hint(loop_layout)
     axes = tuple(_axis(extent, None) for extent in extents)
     return LoopSpec("parallel", axes, single=len(axes) == 1, annotations=notes)
 
@@ -122,8 +123,8 @@ def Pipelined(
     stages = whole_number(num_stages, "T.Pipelined(num_stages=...)")
     if stages < 0:
         raise LanguageError("num_stages is negative", found=str(num_stages), expected="0 or more")
-    notes: dict[str, Any] = {"num_stages": stages, **(annotations or {})}
-    for name, numbers in (("order", order), ("stage", stage)):
+    notes: dict[str, Any] = {LoopAttr.STAGES: stages, **(annotations or {})}
+    for name, numbers in ((LoopAttr.ORDER, order), (LoopAttr.STAGE, stage)):
         if numbers is not None:
             notes[name] = _schedule(numbers, f"T.Pipelined({name}=...)")
     return LoopSpec("pipelined", (_axis(start, stop),), annotations=notes)

@@ -8,6 +8,7 @@ from typing import Any
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.nodes import DeclBuffer, IntImm, tirx
 from tilecore.language.buffers import BufferHandle, LocalVar
 from tilecore.language.conversions import ir_dtype
@@ -184,7 +185,7 @@ def alloc_reducer(shape: Any, dtype: Any, op: str = "sum", replication: str | No
         raise LanguageError(f"T.alloc_reducer(op={op!r})", expected='"sum", "max" or "min"')
 
     def record(handle: BufferHandle) -> None:
-        annotate("reducer", handle, op, replication or "none")
+        annotate(KernelHint.REDUCER, handle, op, replication or "none")
         open_kernel("T.alloc_reducer").frame.facts.setdefault("operations", {})[handle.buffer] = op
 
     return allocate(shape, dtype, "local.fragment", "T.alloc_reducer", record)

@@ -11,6 +11,7 @@ from typing import Any
 from tilecore import dtypes as dtypes
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import op_name
 from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import Expr, StringImm, tirx
@@ -141,4 +142,4 @@ def _operand(arg: Any) -> Expr:
 def import_source(source: str | None = None) -> None:
     """Text in the target's source language to put before the kernel; other kinds of target raise UnsupportedError."""
     if source:
-        annotate("import_source", str(source))
+        annotate(KernelHint.IMPORT_SOURCE, str(source))

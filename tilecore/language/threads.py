@@ -12,7 +12,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.errors import LanguageError, UnsupportedError
-from tilecore.ir.names import CALLED
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.nodes import BufferStore, Expr, IntImm, Var, tirx
 from tilecore.ir.tile_ops import tile_call
 from tilecore.language.buffers import as_load
@@ -83,7 +83,7 @@ def allreduce(value: Any, kind: str, extent: int = 0, stride: int = 1, subject: 
         expression, dtype = convert(expression, "int32"), "int32"
     operands = [expression, kind, extent, stride]
     builder = current(subject)
-    call = tile_call("allreduce", operands, dtype=dtype, hints={CALLED: subject}, span=builder.span)
+    call = tile_call("allreduce", operands, dtype=dtype, hints={CallAttr.CALLED: subject}, span=builder.span)
     return builder.bind("joined", call)
 
 

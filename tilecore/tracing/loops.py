@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.nodes import For, ForKind, IntImm, Var, is_prim_expr
 from tilecore.tracing.plain_values import plain_values
 
@@ -105,7 +106,7 @@ def open_loop(builder: Builder, spec: LoopSpec, names: tuple[str, ...]) -> Itera
         for depth, (frame, var, axis) in reversed(list(enumerate(opened))):
             if inner is not None:
                 frame.statements.append(inner)
-            notes = {"tile.loop": spec.kind, **(annotations if depth == 0 else {})}
+            notes = {LoopAttr.KIND: spec.kind, **(annotations if depth == 0 else {})}
             inner = For(var, 0, axis.extent, _KINDS[spec.kind], frame.body(), annotations=notes, span=span)
     builder.emit(inner)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import loop
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -87,7 +88,7 @@ def _loop(builder: Builder, statement: BufferStore, lanes: tuple[int, Var]) -> S
         name=builder.unique("lane"),
         kind=ForKind.VECTORIZED,
         span=statement.span,
-        notes={"tile.loop": "vectorized"},
+        notes={LoopAttr.KIND: "vectorized"},
     )
 
 

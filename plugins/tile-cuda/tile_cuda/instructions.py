@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tile_cuda.attributes import CudaCallAttr
 from tilecore.ir.build import const, constant, op_name
 from tilecore.ir.dialect_calls import dialect_of
 from tilecore.ir.nodes import Call, Evaluate, Expr, Stmt, StringImm
@@ -57,7 +58,6 @@ CLUSTER = register_call("cuda.cluster")  # (name): the header's tc_cluster_<name
 CLUSTER_RANK = register_call("cuda.cluster_rank", pure=True)  # (): int32
 REGISTERS = register_call("cuda.registers")  # (name, count): the header's tc_registers_<name>
 
-EXPLICIT = "explicit"  # attribute of calls that the kernel itself waits for
 TRANSACTIONS = (
     "init drop arrive arrive_remote arrive_expect expect wait arrive_on_copies fence_init".split()
 )  # the names of tc_transaction_*
@@ -182,13 +182,13 @@ def tensor_store(
     tensor_map: str, source: Any, coordinates: Sequence[Any], span: Any = None, explicit: bool = False
 ) -> Stmt:
     """A box from shared to global memory. explicit: the kernel itself waits for it."""
-    attrs = {EXPLICIT: 1} if explicit else None
+    attrs = {CudaCallAttr.EXPLICIT: 1} if explicit else None
     return Evaluate(Call(TENSOR_STORE, [StringImm(tensor_map), source, *coordinates], attrs=attrs, ret_ty="void"), span)
 
 
 def is_explicit(call: Call) -> bool:
     """Does the kernel itself wait for it?"""
-    return call.attrs is not None and EXPLICIT in call.attrs
+    return call.attrs is not None and CudaCallAttr.EXPLICIT in call.attrs
 
 
 def is_explicit_arrival(call: Call) -> bool:
@@ -221,12 +221,12 @@ def release(barrier: Any, elements: Sequence[Any], converge: bool, blocks: int =
     """The warp has read a slot of a ring. elements: the first of each of its tiles. converge: its threads read it
     themselves, so that they must meet first. blocks: of the cluster, at whose barriers it arrives."""
     operands = [barrier, const(int(converge), "int32"), *elements]
-    return Evaluate(Call(RELEASE, operands, attrs={"blocks": blocks}, ret_ty="void"), span=span)
+    return Evaluate(Call(RELEASE, operands, attrs={CudaCallAttr.BLOCKS: blocks}, ret_ty="void"), span=span)
 
 
 def blocks_released(call: Call) -> int:
     """At how many blocks' barriers a release arrives."""
-    return int(call.attrs["blocks"])
+    return int(call.attrs[CudaCallAttr.BLOCKS])
 
 
 def registers(name: str, count: int, span: Any = None) -> Stmt:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tilecore.ir.tile_ops import TILE_OPS, TileOp, register_tile_op
 
 KIND = "cuda"
-BARRIER_HINT = "cuda.barrier"  # the key of a hint: (the barriers, how many arrivals end a phase of each)
 
 # a box between global and shared memory. barrier: an element, 0 for stores. mask: of the cluster's blocks that get it,
 # 0 for this one alone. arrive: does its thread arrive at the barrier too? leaders: one thread of so many starts it, 0:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import const, constant, dtype_of, statements_of
 from tilecore.ir.nodes import AttrStmt, Expr, IterVar, SeqStmt, Stmt, Var
 from tilecore.ir.tile_ops import joins_threads
@@ -51,7 +52,7 @@ class Threads:
 
 def is_axis(node: Stmt) -> bool:
     """An axis of blocks or threads."""
-    return isinstance(node, AttrStmt) and isinstance(node.node, IterVar) and node.attr_key == "thread_extent"
+    return isinstance(node, AttrStmt) and isinstance(node.node, IterVar) and node.attr_key == StatementAttr.AXIS
 
 
 def kernels_of(body: Stmt) -> list[AttrStmt]:

@@ -13,6 +13,7 @@ from typing import Any
 from tilecore.contract.records import Capabilities
 from tilecore.dtypes import FACTS
 from tilecore.errors import Location
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.names import TILE_OP_NAMES
 from tilecore.ir.nodes import (
@@ -40,7 +41,10 @@ TYPE, SCOPE, OPERATION, FEATURE = "element type", "memory scope", "tile operatio
 ORDER = "memory order"  # of an atomic operation
 CONVERSION = "a value becomes one of"  # subject of a TYPE that no buffer or parameter has
 SCOPES = ("global", "shared", "shared.dyn", "local", "local.fragment", "local.var")
-SOURCE_HINTS = {"prelude": "T.Kernel(prelude=...)", "import_source": "T.import_source"}  # how users write them
+SOURCE_HINTS = {
+    KernelHint.PRELUDE: "T.Kernel(prelude=...)",
+    KernelHint.IMPORT_SOURCE: "T.import_source",
+}  # how users write them
 _OF_INDICES = ("int32", "bool")  # of sizes and conditions, which the compiler converts
 _WIDE = "int64"  # of sizes, too, where the target has indices of 64 bits
 _CALLS = ("call_extern", "call_pure_extern")

@@ -6,6 +6,7 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import cast, const, constant
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -44,7 +45,7 @@ def flatten_buffers(func: PrimFunc, env: PassEnv) -> PrimFunc:
         ],
     )
     flattened = PrimFunc(params, body, func.ret_type, func.attrs, func.span)
-    return flattened.with_attr("tile.symbols", symbols_in(func.params))  # some stood in strides only
+    return flattened.with_attr(FunctionAttr.SYMBOLS, symbols_in(func.params))  # some stood in strides only
 
 
 class _Flatten:

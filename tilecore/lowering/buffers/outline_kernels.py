@@ -14,6 +14,7 @@ from typing import Any
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.contract.state import Workspaces
 from tilecore.errors import UnsupportedError
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import const, constant, seq, statements_of
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, DeclBuffer, IntImm, IRModule, PrimFunc, Stmt, Var, is_buffer_var
 from tilecore.ir.scopes import is_global
@@ -42,7 +43,7 @@ def outline_kernels(func: PrimFunc | IRModule, env: PassEnv) -> IRModule:
                 expected="T.Kernel, T.alloc_global and views of tensors only",
                 hint="move it into a kernel",
             )
-    symbols = (func.attrs or {}).get("tile.symbols")  # of the parameters before flatten_buffers
+    symbols = (func.attrs or {}).get(FunctionAttr.SYMBOLS)  # of the parameters before flatten_buffers
     params = slot_params(func, workspaces, symbols_in(func.params) if symbols is None else symbols)
     env.publish(Workspaces(workspaces))
     functions = {}
@@ -72,10 +73,10 @@ def _kernel(node: AttrStmt, views: list[DeclBuffer], params: list[Var], symbol: 
     func = PrimFunc(params, seq([*_views_of(body, views), *statements_of(body)]))
     attributes = {
         "global_symbol": symbol,
-        "tile.grid": [extents.get(f"blockIdx.{x}", one) for x in "xyz"],
-        "tile.block_vars": [names.get(f"blockIdx.{x}", Var(f"b{x}", "int32")) for x in "xyz"],
-        "tile.threads": [const(constant(extents.get(f"threadIdx.{x}", one)), "int32") for x in "xyz"],
-        "tile.thread_vars": [names.get(f"threadIdx.{x}", Var(f"t{x}", "int32")) for x in "xyz"],
+        FunctionAttr.GRID: [extents.get(f"blockIdx.{x}", one) for x in "xyz"],
+        FunctionAttr.BLOCK_VARS: [names.get(f"blockIdx.{x}", Var(f"b{x}", "int32")) for x in "xyz"],
+        FunctionAttr.THREADS: [const(constant(extents.get(f"threadIdx.{x}", one)), "int32") for x in "xyz"],
+        FunctionAttr.THREAD_VARS: [names.get(f"threadIdx.{x}", Var(f"t{x}", "int32")) for x in "xyz"],
     }
     for key, value in attributes.items():
         func = func.with_attr(key, value)

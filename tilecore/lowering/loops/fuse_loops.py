@@ -14,6 +14,7 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.affine import coefficient
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
 from tilecore.ir.effects import effect_in
 from tilecore.ir.memory_writes import may_alias
@@ -83,7 +84,7 @@ def summarize(node: Stmt) -> Summary:
 
 
 def is_candidate(node: Stmt) -> bool:
-    return isinstance(node, For) and (node.kind == ForKind.PARALLEL or "tile.reduce" in node.annotations)
+    return isinstance(node, For) and (node.kind == ForKind.PARALLEL or LoopAttr.REDUCTION in node.annotations)
 
 
 class _Fuser:
@@ -198,7 +199,7 @@ class _Fuser:
             if len(users) != 1 or buffer in self.roots or not isinstance(users[0], For):
                 continue
             (loop,) = users
-            if loop.kind != ForKind.PARALLEL and "tile.reduce" not in loop.annotations:
+            if loop.kind != ForKind.PARALLEL and LoopAttr.REDUCTION not in loop.annotations:
                 continue
             if summarize(loop).opaque or is_total(buffer) or is_global(buffer):
                 continue

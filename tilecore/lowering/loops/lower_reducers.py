@@ -11,6 +11,7 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.affine import coefficient
+from tilecore.ir.attributes import KernelHint, LoopAttr
 from tilecore.ir.build import cast, const, dtype_of, load, seq, store
 from tilecore.ir.contraction import contract
 from tilecore.ir.nodes import (
@@ -57,7 +58,7 @@ def lower_reducers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def reducers_of(body: Stmt) -> dict[Var, str]:
     """The buffers that T.alloc_reducer made, each with its operation."""
-    return {call.rest[0].source: str(call.rest[1].value) for call in hints_of(body, "reducer")}
+    return {call.rest[0].source: str(call.rest[1].value) for call in hints_of(body, KernelHint.REDUCER)}
 
 
 def _accumulates(node: Stmt, kinds: dict[Var, str]) -> bool:
@@ -160,7 +161,7 @@ class _Nest:
 
         nest: Stmt = structural_map(self.body, (BufferStore, into_scalar))
         for depth, axis in enumerate(reversed(inner)):
-            nest = _loop(axis, ForKind.SERIAL, nest, {"tile.reduce": "sum"} if depth == 0 else None)
+            nest = _loop(axis, ForKind.SERIAL, nest, {LoopAttr.REDUCTION: "sum"} if depth == 0 else None)
         return seq([*before, nest, *after])
 
 

@@ -9,18 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import CallAttr, LoopAttr
 from tilecore.ir.build import const, constant, dtype_of, with_body
 from tilecore.ir.nodes import BufferRegion, Call, Evaluate, For, PrimFunc, Range, SeqStmt, TensorLoad, structural_map
 from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, reads_variable, substitute
 
-HINT = "prefetch"
-
 
 def plan_prefetches(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def plan(node: For) -> Any:
-        if int(node.annotations.get("num_stages", 0)) < 2 or not isinstance(node.body, SeqStmt):
+        if int(node.annotations.get(LoopAttr.STAGES, 0)) < 2 or not isinstance(node.body, SeqStmt):
             return node
         parts = list(node.body.seq)
         calls = [as_tile_call(part) if isinstance(part, Evaluate) else None for part in parts]
@@ -57,7 +56,7 @@ def _next(call: TileCall, loop: For) -> BufferRegion:
 
 
 def _hinted(call: TileCall, regions: list[BufferRegion]) -> Evaluate:
-    return call.rebuilt(hints={**call.hints, HINT: regions})
+    return call.rebuilt(hints={**call.hints, CallAttr.PREFETCH: regions})
 
 
 PLAN_PREFETCHES = Pass("plan_prefetches", plan_prefetches)

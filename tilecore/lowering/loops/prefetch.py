@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of, loop
 from tilecore.ir.nodes import BufferLoad, Call, Evaluate, IfThenElse, IntImm, Stmt
 from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.loops.plan_prefetches import HINT
 
 # (element: BufferLoad): a hint that the element's cache line will be read; the element may lie outside its buffer
 PREFETCH = register_call("tile.prefetch")
@@ -19,7 +19,7 @@ LINE = 64  # bytes
 
 def portion(call: TileCall, index: Any, count: int) -> list[Stmt]:
     """Portion ``index`` of ``count`` of the regions that the gemm's prefetch hint names, in whole rows."""
-    return [_rows(region, index, count) for region in call.hints.get(HINT, ())]
+    return [_rows(region, index, count) for region in call.hints.get(CallAttr.PREFETCH, ())]
 
 
 def _rows(region: Any, index: Any, count: int) -> Stmt:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.errors import UnsupportedError
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import cast, const, dtype_of, load, loop, op_name, seq, store
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -57,7 +58,7 @@ class ThreadReduction:
             [
                 AllocBuffer(total),
                 store(total, identity(self.kind, total_dtype), [zero], self.span),
-                loop(self._size(group), step, name="r", span=self.span, notes={"tile.reduce": self.kind}),
+                loop(self._size(group), step, name="r", span=self.span, notes={LoopAttr.REDUCTION: self.kind}),
                 store(self.results, cast(current, dtype), [group], self.span),
             ]
         )

@@ -8,6 +8,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import lane_step
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -164,7 +165,7 @@ def accesses_of(body: Stmt, trips: float = 1.0) -> list[tuple[Any, float]]:
 
 
 def is_reduction(node: For) -> bool:
-    return "tile.reduce" in node.annotations
+    return LoopAttr.REDUCTION in node.annotations
 
 
 def nest_of(node: For) -> tuple[list[For], Stmt]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.errors import LoweringError
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule, PrimFunc
 from tilecore.ir.spans import location_of_span
@@ -25,7 +26,7 @@ def check_order(module: IRModule, warp: int = WARP) -> None:
     warp barriers.
     """
     for func in module.functions.values():
-        if isinstance(func, PrimFunc) and "simt.shared" in (func.attrs or {}):
+        if isinstance(func, PrimFunc) and FunctionAttr.SHARED in (func.attrs or {}):
             errors = conflicts_in(func, warp)
             if errors:
                 raise errors[0]

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.effects import without_calls
 from tilecore.ir.intrinsics import ADDRESS
@@ -33,7 +34,6 @@ from tilecore.ir.visit import children, collect, variables
 from tilecore.lowering.race_check.butterflies import uniform_cells
 from tilecore.lowering.race_check.effects import Access, AnyAccess, effects_of
 
-NEST = "simt.nest"  # attribute of a statement that was a T.Parallel
 ACCESSES = (Access, AnyAccess)
 UNIFORM_CALLS = frozenset({"simt.block_vote"})  # calls whose result is the same for all threads of the block
 
@@ -48,11 +48,11 @@ class Program:
     def __init__(self, func: PrimFunc) -> None:
         attrs = func.attrs
         self.func, self.body = func, func.body
-        self.threads = [int(constant(n) or 1) for n in attrs["tile.threads"]]
+        self.threads = [int(constant(n) or 1) for n in attrs[FunctionAttr.THREADS]]
         self.count = prod(self.threads)
-        self.thread_vars = list(attrs["tile.thread_vars"])
-        self.offsets = {str(name): int(start) for name, start in attrs["simt.shared"].items()}
-        self.bytes = int(attrs["simt.shared_bytes"])
+        self.thread_vars = list(attrs[FunctionAttr.THREAD_VARS])
+        self.offsets = {str(name): int(start) for name, start in attrs[FunctionAttr.SHARED].items()}
+        self.bytes = int(attrs[FunctionAttr.SHARED_BYTES])
         self.roots = memory_roots(func.body)
         self._flags: dict[int, tuple[Any, bool, bool, bool]] = {}
         self._mark(func.body)

@@ -13,6 +13,7 @@ from zlib import crc32
 
 import numpy as np
 
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -32,7 +33,7 @@ from tilecore.lowering.race_check.asynchronous import Asynchronous
 from tilecore.lowering.race_check.effects import VALUES
 from tilecore.lowering.race_check.groups import Groups
 from tilecore.lowering.race_check.memory import Memory
-from tilecore.lowering.race_check.program import NEST, Program, is_scalar
+from tilecore.lowering.race_check.program import Program, is_scalar
 from tilecore.lowering.race_check.records import Conflict, Site
 from tilecore.lowering.race_check.values import UNKNOWN, Expressions, Value
 
@@ -119,7 +120,7 @@ class Walk(Asynchronous):
         return _joined([memory for memory, _ in ways])
 
     def _attribute(self, node: AttrStmt, state: Memory, mask: Value, span: Any) -> State:
-        if node.attr_key != NEST or self.nest:
+        if node.attr_key != StatementAttr.NEST or self.nest:
             return self.statement(node.body, state, mask, span)
         self.nest, self.before = len(self.sites), state.copy() if self._scatters(node) else None
         state_after = self.statement(node.body, state, mask, span)

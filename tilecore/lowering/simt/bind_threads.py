@@ -14,6 +14,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import CallAttr, StatementAttr
 from tilecore.ir.build import all_of, const, constant, dtype_of, load, seq, store, where, with_body
 from tilecore.ir.contraction import contract_stores
 from tilecore.ir.fragments import Digit, FragmentLayout
@@ -45,7 +46,7 @@ from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.analysis.kernels import Threads, asks_for_threads, each_kernel, without_unit_axes
 from tilecore.lowering.analysis.uniformity import SAME, Division, Uniformity
-from tilecore.lowering.simt.analysis.asynchronous import ASYNC, ASYNC_NEST
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.analysis.overflow import (
     bind_extent,
     data_dependent_variables,
@@ -54,8 +55,7 @@ from tilecore.lowering.simt.analysis.overflow import (
 )
 from tilecore.lowering.simt.analysis.parallel_nests import Nest, effects_in, is_for_one, is_parallel, keeps_values
 from tilecore.lowering.simt.analysis.partition import memory_accesses, offset_of
-from tilecore.lowering.simt.choose_tile_ops import HINT, chosen
-from tilecore.lowering.simt.insert_barriers import NEST
+from tilecore.lowering.simt.choose_tile_ops import chosen
 from tilecore.lowering.simt.state import Inferred, InferredLayouts, TileFunction
 from tilecore.lowering.simt.thread_env import thread_env
 from tilecore.lowering.simt.tile_ops.reducers import filled, is_fill
@@ -150,7 +150,7 @@ class _Binder:
 
     def _simple(self, node: Stmt) -> Stmt:
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
-        if call is not None and HINT in call.hints:
+        if call is not None and CallAttr.IMPLEMENTATION in call.hints:
             impl = chosen(call, self.env)
             return impl.lower(call, thread_env(self.env, self.binding))
         if isinstance(node, BufferStore) and node.buffer in self.reducers:
@@ -206,8 +206,8 @@ class _Binder:
         loops = self._simplify_divisions(substitute(body, values), steps)
         for digit, step in reversed(steps.items()):
             loops = _step_loop(step, digit, loops, partition, nest)
-        value = ASYNC_NEST if ASYNC in nest.node.annotations else 1
-        return AttrStmt(const(0, "int32"), NEST, const(value, "int32"), loops, span=nest.node.span)
+        value = ASYNC_NEST if CallAttr.ASYNC in nest.node.annotations else 1
+        return AttrStmt(const(0, "int32"), StatementAttr.NEST, const(value, "int32"), loops, span=nest.node.span)
 
     def _simplify_divisions(self, body: Stmt, steps: dict[Digit, Var]) -> Stmt:
         """Simplifies quotients and remainders of int32 indices by the ranges of thread indices and loop variables.
@@ -271,7 +271,7 @@ class _Binder:
         body = IfThenElse(iteration < total, substitute(inner, values), None)
         turns = (total + (self.binding.threads - 1)) // self.binding.threads
         loop = For(turn, const(0, "int32"), turns, ForKind.SERIAL, body, span=nest.node.span)
-        return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), loop, span=nest.node.span)
+        return AttrStmt(const(0, "int32"), StatementAttr.NEST, const(1, "int32"), loop, span=nest.node.span)
 
 
 def _serial(node: For) -> For:

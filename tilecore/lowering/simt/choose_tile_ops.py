@@ -11,6 +11,7 @@ from typing import Any
 from tilecore.contract.implementation import Choice, TileOpImpl
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.contract.state import BufferLayouts
+from tilecore.ir.attributes import CallAttr, LoopAttr
 from tilecore.ir.build import const, is_nothing
 from tilecore.ir.nodes import Evaluate, For, ForKind, PrimFunc, Var, structural_map
 from tilecore.ir.tile_ops import TileCall, as_tile_call
@@ -18,12 +19,9 @@ from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.assumptions import assumed_divisors
 from tilecore.lowering.loops.lower_reducers import reducers_of
 from tilecore.lowering.loops.lower_tile_ops import choose_all, describe, is_lowered
-from tilecore.lowering.simt.analysis.asynchronous import ASYNC
-from tilecore.lowering.simt.analysis.parallel_nests import LOOP_HINTS, PRIVATE
+from tilecore.lowering.simt.analysis.parallel_nests import LOOP_HINTS
 from tilecore.lowering.simt.state import RequestedLayouts, TileFunction
 from tilecore.lowering.simt.tile_ops.reduce_to_shared import reduce_to_shared
-
-HINT = "implementation"
 
 
 def choose_tile_ops(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -49,7 +47,7 @@ def choose(func: PrimFunc, env: PassEnv) -> PrimFunc:
     for node, choice in zip(nodes, choices, strict=True):
         env.note("tile_ops", describe(choice))
         if choice.impl.late:
-            lowered[node] = choice.call.rebuilt(hints={**choice.call.hints, HINT: choice.impl.name})
+            lowered[node] = choice.call.rebuilt(hints={**choice.call.hints, CallAttr.IMPLEMENTATION: choice.impl.name})
         else:
             lowered[node] = _lower_to_nest(choice, env)
     return func.with_body(structural_map(func.body, (Evaluate, lambda node: lowered.get(node, node))))
@@ -64,16 +62,16 @@ def _lower_to_nest(choice: Choice, env: PassEnv) -> Any:
         one = Var("i", "int32")
         nest = For(one, const(0, "int32"), const(1, "int32"), ForKind.PARALLEL, nest, span=choice.call.span)
     notes = dict(nest.annotations) | {key: choice.call.hints[key] for key in LOOP_HINTS if key in choice.call.hints}
-    if ASYNC in choice.call.hints:
-        notes[ASYNC] = 1
+    if CallAttr.ASYNC in choice.call.hints:
+        notes[CallAttr.ASYNC] = 1
     if any(str(region.source.scope()) == "local" for region in choice.call.regions):
-        notes[PRIVATE] = 1
+        notes[LoopAttr.PRIVATE] = 1
     return For(nest.loop_var, nest.min, nest.extent, nest.kind, nest.body, annotations=notes, span=nest.span)
 
 
 def chosen(call: TileCall, env: PassEnv) -> TileOpImpl:
     """The implementation that this pass chose for an operation that it did not lower."""
-    name = str(call.hints[HINT])
+    name = str(call.hints[CallAttr.IMPLEMENTATION])
     return next(i for i in env.implementations if i.op == call.op.name and i.name == name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
+from tilecore.ir.attributes import FunctionAttr, KernelHint
 from tilecore.ir.build import nothing
 from tilecore.ir.nodes import IRModule, Stmt
 from tilecore.ir.spans import location_of_span
@@ -30,13 +31,13 @@ def describe_hints(module: IRModule, env: PassEnv) -> IRModule:
     described = {}
     for index, (var, func) in enumerate(module.functions.items()):
         kernel = kernels[index]
-        min_blocks = last_hint(kernel, "min_blocks_per_core")
+        min_blocks = last_hint(kernel, KernelHint.MIN_BLOCKS)
         if min_blocks is not None:
-            func = func.with_attr("simt.min_blocks", int(min_blocks.rest[0]))
-        cluster = last_hint(kernel, "cluster_dims")
+            func = func.with_attr(FunctionAttr.MIN_BLOCKS, int(min_blocks.rest[0]))
+        cluster = last_hint(kernel, KernelHint.CLUSTER_DIMS)
         if cluster is not None:
-            func = func.with_attr("simt.cluster", _cluster(cluster, env))
-        described[str(var.name_hint)] = func.with_attr("tile.prelude", text) if text else func
+            func = func.with_attr(FunctionAttr.CLUSTER, _cluster(cluster, env))
+        described[str(var.name_hint)] = func.with_attr(FunctionAttr.PRELUDE, text) if text else func
     return IRModule(described)
 
 

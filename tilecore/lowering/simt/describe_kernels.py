@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import op_name
 from tilecore.ir.memory_writes import writes_of
 from tilecore.ir.nodes import (
@@ -27,13 +28,12 @@ SIMT_BARRIER = register_call("simt.barrier")
 
 
 def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
-    """Adds the attributes "simt.shared", "simt.shared_bytes", "simt.access" and "simt.may_alias" (docs/simt.md); a
-    barrier of the tile language becomes "simt.barrier".
+    """Adds what thread IR says of a kernel: the layout of its shared memory, how it accesses each parameter, and which
+    pointers are not ``restrict``; and lowers the barriers of the tile language to "simt.barrier".
 
-    "simt.may_alias" has the tensors that are emitted without ``restrict``: those that may be another parameter's, and
-    those that a kernel with barriers reads and writes. C++ compilers take the qualifier for a promise that nobody but
-    the thread itself writes there: nvcc keeps a value in a register over a barrier, behind which another thread has
-    written it.
+    NO_RESTRICT lists two kinds of tensors: those that may alias another parameter, and those that a kernel with
+    barriers both reads and writes. C++ compilers take ``restrict`` for a promise that no other thread writes there:
+    nvcc keeps a value in a register over a barrier, behind which another thread has written the element.
     """
     extents = {str(b.name): extent for b, extent in env.state(SharedPlan).places.items()}
     kernels = {}
@@ -42,14 +42,17 @@ def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
         offsets = {name: extents[name] for name in allocated if name in extents}
         access = _access_kinds(func)
         func = func.with_body(structural_map(func.body, (Evaluate, _lower_barrier)))
-        func = func.with_attr("simt.shared", {name: start for name, (start, _) in offsets.items()})
-        func = func.with_attr("simt.shared_bytes", max((start + size for start, size in offsets.values()), default=0))
-        aliased = env.state(AliasedParameters).names & set(access)
+        func = func.with_attr(FunctionAttr.SHARED, {name: start for name, (start, _) in offsets.items()})
+        func = func.with_attr(
+            FunctionAttr.SHARED_BYTES, max((start + size for start, size in offsets.values()), default=0)
+        )
+        no_restrict = env.state(AliasedParameters).names & set(access)
         if writes_of(func.body).others:
-            aliased = aliased | {name for name, kind in access.items() if kind == "rw"}
-        if aliased:
-            func = func.with_attr("simt.may_alias", sorted(aliased))
-        kernels[str(var.name_hint)] = func.with_attr("simt.access", access)
+            no_restrict = no_restrict | {name for name, kind in access.items() if kind == "rw"}
+        if no_restrict:
+            for key in (FunctionAttr.NO_RESTRICT, FunctionAttr.FORMER_NO_RESTRICT):
+                func = func.with_attr(key, sorted(no_restrict))
+        kernels[str(var.name_hint)] = func.with_attr(FunctionAttr.ACCESS, access)
     return IRModule(kernels)
 
 

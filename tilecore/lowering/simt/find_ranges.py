@@ -12,6 +12,7 @@ from typing import Any
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import LanguageError
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import all_of, const, constant, dtype_of, seq, where, with_body
 from tilecore.ir.dialect_calls import dialect_calls
 from tilecore.ir.nodes import (
@@ -35,8 +36,6 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call, name_in_language
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.analysis.uniformity import is_parallel
-
-ALONE = "alone"  # hint: one thread executes the operation
 
 
 def find_ranges(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -136,7 +135,11 @@ class _Ranges:
 
         def mark(node: Evaluate) -> Stmt:
             call = as_tile_call(node)
-            return call.rebuilt(hints={**call.hints, ALONE: 1}) if call is not None and _is_of_target(call) else node
+            return (
+                call.rebuilt(hints={**call.hints, CallAttr.ALONE: 1})
+                if call is not None and _is_of_target(call)
+                else node
+            )
 
         return structural_map(body, (Evaluate, mark))
 

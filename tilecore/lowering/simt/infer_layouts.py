@@ -14,6 +14,7 @@ from math import prod
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.errors import UnsupportedError
+from tilecore.ir.attributes import LayoutAttr, LoopAttr
 from tilecore.ir.build import dtype_of
 from tilecore.ir.fragment_text import facts
 from tilecore.ir.fragments import FragmentLayout, spread
@@ -27,7 +28,7 @@ from tilecore.lowering.buffers.replace_buffers import with_buffers
 from tilecore.lowering.loops.lower_tile_ops import not_taken
 from tilecore.lowering.simt.analysis.implied_layouts import following, reordered
 from tilecore.lowering.simt.analysis.kernel_parts import KernelPart, kernel_parts
-from tilecore.lowering.simt.analysis.parallel_nests import LOOP_LAYOUT, Nest, is_for_one
+from tilecore.lowering.simt.analysis.parallel_nests import Nest, is_for_one
 from tilecore.lowering.simt.analysis.partition import partition_of
 from tilecore.lowering.simt.choose_tile_ops import choose
 from tilecore.lowering.simt.state import Inferred, InferredLayouts, RequestedLayouts, TileFunction
@@ -229,8 +230,8 @@ class _Inference:
 
     def _asked(self, nest: Nest) -> FragmentLayout | None:
         """How ``loop_layout=`` divides a nest; None where nobody asked, or it is no way to divide it."""
-        hint = nest.node.annotations.get(LOOP_LAYOUT)
-        if hint is None or not nest.is_constant or str(hint["kind"]) != "fragment":
+        hint = nest.node.annotations.get(LoopAttr.LOOP_LAYOUT)
+        if hint is None or not nest.is_constant or str(hint[LayoutAttr.KIND]) != LayoutAttr.FRAGMENT:
             return None
         layout = fragment_layout(hint, self.threads)
         return layout if layout is not None and list(layout.shape) == nest.extents else None

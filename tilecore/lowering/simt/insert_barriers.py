@@ -16,6 +16,7 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import LoopAttr, StatementAttr
 from tilecore.ir.build import constant, op_name, seq, with_body
 from tilecore.ir.intrinsics import ROUNDED
 from tilecore.ir.nodes import (
@@ -50,10 +51,8 @@ from tilecore.lowering.simt.reached_barriers import check_reached
 from tilecore.lowering.simt.state import AliasedParameters, SharedPlan, UniformBuffers
 
 FOREIGN = ("call_extern", "call_pure_extern", "address_of")  # what they touch is not known
-NEST = "simt.nest"  # attribute of a statement that was a parallel nest
 BARRIER = "tile.sync_threads"
 MOST_ROUNDS = 17  # steps of a loop that are told apart, by the slot of a ring that each is at
-BLOCKS = "simt.blocks"  # annotation of a loop whose steps are blocks of the user's grid: no step waits for another
 
 
 def insert_barriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -137,7 +136,7 @@ class _Inserter:
             return self._sequence(node, state)
         if range_of(node) is not None:
             return self._ranged(node, state)
-        if isinstance(node, AttrStmt) and node.attr_key != NEST:
+        if isinstance(node, AttrStmt) and node.attr_key != StatementAttr.NEST:
             body, after = self.statement(node.body, state)
             return AttrStmt(node.node, node.attr_key, node.value, body, span=node.span), after
         if is_barrier(node):
@@ -235,7 +234,7 @@ class _Inserter:
     def _carried(self, after: State, state: State, node: Any, forget: bool) -> list[PendingAccess]:
         """What a step leaves, as the next one sees it. forget: which slot of a ring it was."""
         new = after - state
-        if isinstance(node, For) and BLOCKS in node.annotations:
+        if isinstance(node, For) and LoopAttr.USER_BLOCKS in node.annotations:
             new = frozenset(t for t in new if not is_global(t.memory))
         touches = [carried(touch, node) for touch in new]
         return [replace(touch, slot=None) for touch in touches] if forget else touches
@@ -322,7 +321,7 @@ class _Inserter:
 
     def _is_partitioned(self, node: Any) -> bool:
         """A nest whose copies are there when it ends, or what one thread does."""
-        if isinstance(node, AttrStmt) and node.attr_key == NEST:
+        if isinstance(node, AttrStmt) and node.attr_key == StatementAttr.NEST:
             return constant(node.value) != ASYNC_NEST
         if not isinstance(node, IfThenElse) or not isinstance(node.condition, EQ):
             return False
@@ -342,7 +341,7 @@ class _Inserter:
 
 def _is_plain(node: Any) -> bool:
     """Loads and stores of elements only: no operation of a warp, no copy that lands later."""
-    if isinstance(node, AttrStmt) and node.attr_key == NEST and constant(node.value) == ASYNC_NEST:
+    if isinstance(node, AttrStmt) and node.attr_key == StatementAttr.NEST and constant(node.value) == ASYNC_NEST:
         return False
     names = {op_name(call) for call in collect(node, Call)} - {ROUNDED}
     return not any("." in name or name in FOREIGN for name in names)

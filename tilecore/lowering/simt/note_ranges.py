@@ -12,20 +12,19 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import LanguageError
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import seq, with_body
 from tilecore.ir.nodes import AttrStmt, Evaluate, For, IfThenElse, PrimFunc, SeqStmt, Stmt, Var, While
 from tilecore.ir.spans import location_of_span
-from tilecore.ir.thread_ranges import ARRIVALS, ThreadRange, for_threads, has_ranges, range_of
+from tilecore.ir.thread_ranges import ThreadRange, for_threads, has_ranges, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.lowering.analysis.kernels import Threads, each_kernel, threads_in
 from tilecore.lowering.simt.state import ThreadCount
 
-HINT = "threads"
-
 
 def threads_of_call(call: TileCall, env: PassEnv) -> int | None:
     """The number of threads that execute a tile operation together; None where it is not known."""
-    hint = call.hints.get(HINT)
+    hint = call.hints.get(CallAttr.THREADS)
     return int(hint) if hint is not None else env.state(ThreadCount).count
 
 
@@ -101,7 +100,7 @@ class _RangeNotes:
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
         if call is None or (current.count == self.count and not self.always):
             return node
-        arrivals = call.hints.get(ARRIVALS)
+        arrivals = call.hints.get(CallAttr.ARRIVALS)
         if arrivals is not None and int(arrivals) != current.count != self.count:
             raise LanguageError(
                 f"T.sync_threads waits for {arrivals} threads in code that {current.count} threads execute",
@@ -110,7 +109,7 @@ class _RangeNotes:
                 expected=f"a barrier of the {current.count} threads that execute the code",
                 hint="put the code of all waiting threads into one T.ws, or wait at a barrier in memory (mbarrier)",
             )
-        return call.rebuilt(hints={**call.hints, HINT: current.count})
+        return call.rebuilt(hints={**call.hints, CallAttr.THREADS: current.count})
 
 
 NOTE_RANGES = Pass("note_ranges", note_ranges, leaves=(ThreadCount,))

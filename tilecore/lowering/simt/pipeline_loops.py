@@ -10,6 +10,7 @@ from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import CallAttr, LoopAttr
 from tilecore.ir.build import const, constant, dtype_of, nothing, op_name, seq, where
 from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import (
@@ -36,11 +37,9 @@ from tilecore.ir.scopes import is_global, is_private, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.buffers.replace_buffers import with_buffers
-from tilecore.lowering.simt.analysis.asynchronous import ASYNC, commit, wait
+from tilecore.lowering.simt.analysis.asynchronous import commit, wait
 from tilecore.lowering.simt.read_layouts import transfer_layout
 from tilecore.lowering.simt.state import RequestedLayouts
-
-STAGES = "num_stages"
 
 
 def pipeline_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -50,7 +49,7 @@ def pipeline_loops(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
     def loop(node: For, mutator: Any) -> Any:
         made = mutator.default_mutate(node)
-        stages = int(node.annotations.get(STAGES, 0))
+        stages = int(node.annotations.get(LoopAttr.STAGES, 0))
         if stages < 2:
             return made
         return _Pipeline(made, stages, aliased, memory, slots, env).run()
@@ -144,7 +143,7 @@ def _simple(value: Any) -> Any:
 
 
 def _plain(node: For) -> dict[str, Any]:
-    return {key: value for key, value in node.annotations.items() if key != STAGES}
+    return {key: value for key, value in node.annotations.items() if key != LoopAttr.STAGES}
 
 
 def _values(parts: list[Stmt]) -> dict[Var, Any]:
@@ -225,7 +224,7 @@ def _marked(part: Stmt) -> Stmt:
         call = as_tile_call(node)
         if call is None or call.op.name != "copy":
             return node
-        return call.rebuilt(hints={**call.hints, ASYNC: 1})
+        return call.rebuilt(hints={**call.hints, CallAttr.ASYNC: 1})
 
     return structural_mutate(part, [(Evaluate, mark)])
 

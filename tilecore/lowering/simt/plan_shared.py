@@ -8,6 +8,7 @@ from typing import Any
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.contract.state import SharedRequests
 from tilecore.errors import Location
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import dtype_of, nothing
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -32,7 +33,6 @@ from tilecore.lowering.analysis.shared_size import size_of
 from tilecore.lowering.analysis.uniformity import Uniformity
 from tilecore.lowering.buffers.replace_buffers import with_buffers
 from tilecore.lowering.simt.analysis.shared_limit import too_much_shared
-from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.state import SharedPlan, UniformBuffers
 
 ALIGN = 128  # bytes; bulk copies and swizzles require it
@@ -170,7 +170,9 @@ class _Plan:
         """Is it code in which no barrier can stand?"""
         if has_ranges(node):
             return False
-        return (isinstance(node, AttrStmt) and node.attr_key == NEST) or self.uniformity.is_divergent(node)
+        return (isinstance(node, AttrStmt) and node.attr_key == StatementAttr.NEST) or self.uniformity.is_divergent(
+            node
+        )
 
     def _use(self, node: Any) -> None:
         """Counts one statement and extends the live ranges of the buffers that it uses."""

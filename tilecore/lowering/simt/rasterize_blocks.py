@@ -15,14 +15,13 @@ from typing import Any, NamedTuple
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import cast, const, constant, dtype_of, seq
 from tilecore.ir.nodes import AttrStmt, Bind, IterVar, PrimFunc, SeqStmt, Stmt, Var, tirx
 from tilecore.ir.ranges import within
 from tilecore.ir.tile_ops import last_hint
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis, kernels_of
 from tilecore.lowering.simt.state import TileFunction
-
-HINT = "use_swizzle"
 
 
 class Panels(NamedTuple):
@@ -49,7 +48,7 @@ def rasterize_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def panels_of(kernel: Stmt) -> Panels | None:
     """The panels that the last T.use_swizzle of a kernel asks for; None where there is none."""
-    hint = last_hint(kernel, HINT)
+    hint = last_hint(kernel, KernelHint.USE_SWIZZLE)
     if hint is None:
         return None
     size, order = hint.rest

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import LanguageError
+from tilecore.ir.attributes import KernelHint, LayoutAttr
 from tilecore.ir.build import constant, nothing
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.layout import BufferLayout
@@ -21,7 +22,7 @@ from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.loops.lower_tile_ops import not_taken
 from tilecore.lowering.simt.state import RequestedLayouts
 
-_KEYS = ("layout", "padding")
+_KEYS = (KernelHint.LAYOUT, KernelHint.PADDING)
 
 
 def read_layouts(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -76,14 +77,18 @@ class _Reader:
                 self.requested.of_shared[buffer] = layout
 
     def _layout(self, buffer: Var, call: TileCall) -> BufferLayout | None:
-        if str(call.key) == "padding":
+        if str(call.key) == KernelHint.PADDING:
             shape = [int(constant(size) or 0) for size in buffer.shape]
             return padded(shape, int(constant(call.rest[1]) or 0))
-        return memory_layout(call.hints, str(buffer.name)) if str(call.hints["kind"]) == "layout" else None
+        return (
+            memory_layout(call.hints, str(buffer.name))
+            if str(call.hints[LayoutAttr.KIND]) == LayoutAttr.MEMORY
+            else None
+        )
 
     def _fragment(self, buffer: Var, call: TileCall) -> None:
         layout: FragmentLayout | None = None
-        if str(call.hints["kind"]) == "fragment":
+        if str(call.hints[LayoutAttr.KIND]) == LayoutAttr.FRAGMENT:
             layout = fragment_layout(call.hints, self.threads)
         if layout is None:
             not_taken(self.env, buffer, f"the layout does not partition its axes over {self.threads} threads")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of, seq, statements_of, with_body
 from tilecore.ir.contraction import is_fma, separated
 from tilecore.ir.nodes import (
@@ -42,7 +43,6 @@ from tilecore.lowering.loops.fold_clears import cleared
 from tilecore.lowering.simt.analysis.parallel_nests import is_parallel
 from tilecore.lowering.simt.state import Partial, PartialSums
 from tilecore.lowering.simt.tile_ops.reduce import REDUCE
-from tilecore.lowering.simt.tile_ops.reduce_partials import SUNK
 
 
 def sink_reductions(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -128,7 +128,7 @@ def _whole_sum(call: TileCall, total: Var) -> Any:
 def _mark_sunk(node: Evaluate) -> Evaluate:
     call = as_tile_call(node)
     assert call is not None
-    return call.rebuilt(hints={**call.hints, SUNK: 1})
+    return call.rebuilt(hints={**call.hints, CallAttr.SUNK: 1})
 
 
 def _reductions(node: Stmt, target: Var) -> list[Evaluate]:

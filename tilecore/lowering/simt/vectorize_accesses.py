@@ -14,6 +14,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, store
 from tilecore.ir.nodes import (
     GE,
@@ -42,7 +43,6 @@ from tilecore.ir.visit import collect, reads_variable, stores, substitute
 from tilecore.lowering.analysis.assumptions import is_multiple
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST, COPY
 from tilecore.lowering.simt.analysis.vector_atomics import addition, additions, width_of
-from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.state import TileFunction
 
 WIDTHS = (2, 4, 8, 16)  # bytes of a move
@@ -55,7 +55,7 @@ def vectorize_accesses(func: PrimFunc, env: PassEnv) -> PrimFunc:
     is_async: list[bool] = []  # for each nest around: may its copies be asynchronous?
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
-        if node.attr_key != NEST:
+        if node.attr_key != StatementAttr.NEST:
             return mutator.default_mutate(node)
         is_async.append(can_copy and constant(node.value) == ASYNC_NEST)
         mutated = mutator.default_mutate(node)

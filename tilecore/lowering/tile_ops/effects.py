@@ -7,6 +7,7 @@ from typing import Any
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.errors import UnsupportedError
+from tilecore.ir.attributes import CallAttr, KernelHint
 from tilecore.ir.build import cast, dtype_of, load, nest, nothing
 from tilecore.ir.nodes import Evaluate, ForKind, Stmt, TensorRegion
 from tilecore.ir.spans import location_of_span
@@ -24,7 +25,7 @@ def lower_to_nothing(call: TileCall, env: PassEnv) -> Stmt:
 def lower_annotate(call: TileCall, env: PassEnv) -> Stmt:
     """Hints: a safe value is noted for the bounds guards, others have no effect here."""
     key = str(call.key)
-    if key == "safe_value":
+    if key == KernelHint.SAFE_VALUE:
         env.state(SafeValues).by_buffer[call.rest[0].source] = call.rest[1]
     elif key in SOURCE_HINTS:
         raise UnsupportedError(
@@ -61,7 +62,7 @@ def lower_print(call: TileCall, env: PassEnv) -> Stmt:
         where = indices_of(region, axes, variables)
         name = f"{call.message}[{', '.join('{}' for _ in where)}]"
         values = [*where, load(region.source, where, call.span)]
-        return tile_statement("print", [name, *values], hints={"places": len(where)}, span=call.span)
+        return tile_statement("print", [name, *values], hints={CallAttr.INDICES_PRINTED: len(where)}, span=call.span)
 
     return nest([region.region[axis].extent for axis in axes], body, kind=ForKind.SERIAL, span=call.span)
 

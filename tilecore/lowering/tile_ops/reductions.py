@@ -7,6 +7,7 @@ from typing import Any
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.errors import LoweringError
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import cast, constant, dtype_of, load, loop, nest, seq, store
 from tilecore.ir.nodes import AllocBuffer, ForKind, IntImm, Stmt, TensorRegion, tirx
 from tilecore.ir.reductions import accumulator, element, identity, join, joining
@@ -46,7 +47,7 @@ def lower_reduce(call: TileCall, env: PassEnv) -> Stmt:
             [
                 AllocBuffer(total),
                 store(total, identity(kind, total_dtype), [zero], call.span),
-                loop(source.region[axis].extent, step, name="r", span=call.span, notes={"tile.reduce": kind}),
+                loop(source.region[axis].extent, step, name="r", span=call.span, notes={LoopAttr.REDUCTION: kind}),
                 store(target.source, cast(result, out_dtype), where, call.span),
             ]
         )

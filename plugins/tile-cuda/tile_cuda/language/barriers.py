@@ -12,7 +12,8 @@ from math import prod
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.operations import BARRIER_HINT, KIND
+from tile_cuda.attributes import CudaKernelHint
+from tile_cuda.operations import KIND
 from tilecore.errors import LanguageError
 from tilecore.ir.build import const
 from tilecore.ir.nodes import BufferLoad, Expr, IntImm, StringImm
@@ -57,7 +58,7 @@ def _allocated(what: str, arrive_count: int | Sequence[int]) -> BufferHandle:
         )
 
     def record(made: BufferHandle) -> None:
-        annotate(BARRIER_HINT, made, *counts, hints=dialect_hints(KIND, what))
+        annotate(CudaKernelHint.MBARRIERS, made, *counts, hints=dialect_hints(KIND, what))
         kernel.frame.facts.setdefault("barriers", set()).add(made.buffer)
 
     return allocate([len(counts)], "uint64", "shared", what, record)

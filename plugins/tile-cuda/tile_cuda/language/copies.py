@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from tile_cuda import instructions
+from tile_cuda.attributes import CudaCallAttr
 from tile_cuda.language.barriers import barrier_element
 from tile_cuda.operations import KIND, TMA_COPY
 from tilecore.errors import LanguageError
@@ -66,7 +67,7 @@ def tma_copy(
     at = barrier_element(barrier, what) if loads else IntImm("int32", 0)
     numbers = [_mask(cluster_mask, what), int(arrive), _leaders(leader_scope_threads, what)]
     blocks = prod(open_kernel(what).cluster_dims)
-    emit(TMA_COPY.name, [left, right, at, *numbers], dialect_hints(KIND, what, {"cluster": blocks}))
+    emit(TMA_COPY.name, [left, right, at, *numbers], dialect_hints(KIND, what, {CudaCallAttr.CLUSTER: blocks}))
 
 
 def _mask(cluster_mask: Any, what: str) -> int:

@@ -14,13 +14,12 @@ from tile_cuda.target import architecture_of
 from tilecore.artifact.dims import dim_to_json
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import FACTS
+from tilecore.ir.attributes import KernelHint
 from tilecore.ir.build import dtype_of
 from tilecore.ir.nodes import PrimFunc, Stmt, Var
 from tilecore.ir.sizes import to_dim
 from tilecore.ir.tile_ops import hints_of
 from tilecore.lowering.analysis.kernels import kernels_of
-
-HINT = "l2_hit_ratio"
 
 
 def collect_windows(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -32,7 +31,7 @@ def collect_windows(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 def _window(func: PrimFunc, kernel: Stmt, env: PassEnv) -> tuple[str, Any, float] | None:
     found: tuple[str, Any, float] | None = None
-    for call in hints_of(kernel, HINT):
+    for call in hints_of(kernel, KernelHint.L2_HIT_RATIO):
         buffer, ratio = call.rest[0].source, float(call.rest[1].value)
         refusal = _refusal(func, buffer, env, found)
         if refusal is None:

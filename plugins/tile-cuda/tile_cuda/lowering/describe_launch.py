@@ -8,6 +8,7 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.lowering.state import L2Windows, TensorMaps
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule, PrimFunc
 from tilecore.ir.visit import collect
@@ -24,7 +25,7 @@ def describe_launch(module: IRModule, env: PassEnv) -> IRModule:
 
 
 def _with_facts(func: PrimFunc, window: tuple[str, Any, float] | None, env: PassEnv) -> PrimFunc:
-    facts = json.loads(str(func.attrs.get("simt.launch") or "{}"))
+    facts = json.loads(str(func.attrs.get(FunctionAttr.LAUNCH) or "{}"))
     if window is not None:
         name, size, ratio = window
         slot = [str(param.name) for param in func.params].index(name)
@@ -36,9 +37,11 @@ def _with_facts(func: PrimFunc, window: tuple[str, Any, float] | None, env: Pass
         facts["tensor_maps"] = [{**found[name], "slot": params.index(found[name]["tensor"])} for name in names]
         stored = [str(c.args[0].value) for c in collect(func.body, Call) if op_name(c) == instructions.TENSOR_STORE]
         written = {found[name]["tensor"] for name in stored}
-        access = {str(name): str(how) for name, how in func.attrs["simt.access"].items()}
-        func = func.with_attr("simt.access", {name: "w" if name in written else how for name, how in access.items()})
-    return func.with_attr("simt.launch", json.dumps(facts, sort_keys=True)) if facts else func
+        access = {str(name): str(how) for name, how in func.attrs[FunctionAttr.ACCESS].items()}
+        func = func.with_attr(
+            FunctionAttr.ACCESS, {name: "w" if name in written else how for name, how in access.items()}
+        )
+    return func.with_attr(FunctionAttr.LAUNCH, json.dumps(facts, sort_keys=True)) if facts else func
 
 
 DESCRIBE_LAUNCH = Pass("describe_launch", describe_launch, needs=(L2Windows, TensorMaps))

@@ -9,10 +9,10 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
+from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.lowering import matrix_loads, word_loads
 from tile_cuda.lowering.mma_config import MmaConfig, a_is_held, mma_config_of
 from tile_cuda.lowering.operands import Operand, operand_a, operand_b
-from tile_cuda.lowering.schedule_mma import GEMM, OPERANDS
 from tile_cuda.lowering.swizzle import swizzled
 from tile_cuda.target import architecture_of
 from tilecore.contract.implementation import SHARED, TileOpImpl
@@ -94,11 +94,13 @@ class _Lowering:
         step = Var("step", "int32")
         operands = [operand for operand in (self.a, self.b) if operand is not None]
         loads = seq([self._loads(operand, step) for operand in operands])
-        body = seq([AttrStmt(const(0, "int32"), OPERANDS, const(1, "int32"), loads), self._multiply(step)])
+        body = seq(
+            [AttrStmt(const(0, "int32"), CudaStatementAttr.OPERANDS, const(1, "int32"), loads), self._multiply(step)]
+        )
         steps: Stmt = For(step, const(0, "int32"), const(self.p.steps, "int32"), ForKind.UNROLLED, body)
         registers: list[Stmt] = [AllocBuffer(operand.registers) for operand in operands]
         made = seq([*self.sums.before(), *registers, steps, *self.sums.after()])
-        return AttrStmt(const(0, "int32"), GEMM, const(1, "int32"), made, span=self.call.span)
+        return AttrStmt(const(0, "int32"), CudaStatementAttr.GEMM, const(1, "int32"), made, span=self.call.span)
 
     def _loads(self, operand: Operand, step: Var) -> Stmt:
         if not matrix_loads.fits(operand, self.arch):

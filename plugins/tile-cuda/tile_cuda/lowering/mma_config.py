@@ -10,6 +10,7 @@ from tile_cuda.lowering.warp_grid import warp_grid
 from tile_cuda.options import ALLOW_TF32, key_name
 from tile_cuda.target import architecture_of
 from tilecore.contract.passes import PassEnv
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.loops.gemm import gemm_sizes
@@ -95,7 +96,7 @@ def _shape(call: TileCall, env: PassEnv, k: int) -> Shape | str:
 
 def allows_tf32(call: TileCall, env: PassEnv) -> bool:
     """May this product round its float32 operands to 10 bits of mantissa?"""
-    return bool(call.hints.get("allow_tf32", ALLOW_TF32.value_in(env.config)))
+    return bool(call.hints.get(CallAttr.ALLOW_TF32, ALLOW_TF32.value_in(env.config)))
 
 
 def a_is_held(call: TileCall, product: MmaConfig) -> bool:

@@ -19,7 +19,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from tile_cuda.attributes import CudaStatementAttr
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import const, constant, dtype_of, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -40,10 +42,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.visit import collect, reads_variable, renewed, substitute
 from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST, COMMIT, WAIT
-from tilecore.lowering.simt.insert_barriers import BARRIER, NEST
-
-GEMM = "cuda.gemm"  # attribute: a product; in it allocations, clears and the loop over its steps
-OPERANDS = "cuda.operands"  # attribute: in that loop, the loads of a step's operands
+from tilecore.lowering.simt.insert_barriers import BARRIER
 
 
 def schedule_mma(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -52,7 +51,7 @@ def schedule_mma(func: PrimFunc, env: PassEnv) -> PrimFunc:
         return mutator.default_mutate(node) if made is None else made
 
     def attr(node: AttrStmt, mutator: Any) -> Any:
-        return _alone(_Steps.of(node)) if node.attr_key == GEMM else mutator.default_mutate(node)
+        return _alone(_Steps.of(node)) if node.attr_key == CudaStatementAttr.GEMM else mutator.default_mutate(node)
 
     return func.with_body(structural_mutate(func.body, [(For, loop), (AttrStmt, attr)]))
 
@@ -89,7 +88,7 @@ class _Steps:
 
 def _has_operands(node: For) -> bool:
     first = statements_of(node.body)[0]
-    return isinstance(first, AttrStmt) and first.attr_key == OPERANDS
+    return isinstance(first, AttrStmt) and first.attr_key == CudaStatementAttr.OPERANDS
 
 
 def _number(step: Any) -> Any:
@@ -115,7 +114,7 @@ def _pipelined(node: For) -> Stmt | None:
     if len(parts) < 5 or names[:2] != [WAIT, BARRIER] or names[-2] != COMMIT or BARRIER in names[2:]:
         return None
     product = parts[-1]
-    if not (isinstance(product, AttrStmt) and product.attr_key == GEMM):
+    if not (isinstance(product, AttrStmt) and product.attr_key == CudaStatementAttr.GEMM):
         return None
     p = _Steps.of(product)
     if p.before or p.after or p.count % 2 or p.count < 2:
@@ -156,7 +155,7 @@ def _pieces(copy: Stmt, parts: int) -> list[Stmt]:
     if isinstance(copy, IfThenElse) and copy.else_case is None:
         inner = _shared_out(statements_of(copy.then_case), parts)
         return [_where(copy.condition, piece) for piece in inner]
-    if isinstance(copy, AttrStmt) and copy.attr_key == NEST:
+    if isinstance(copy, AttrStmt) and copy.attr_key == StatementAttr.NEST:
         return [
             AttrStmt(copy.node, copy.attr_key, copy.value, piece, span=copy.span) for piece in _pieces(copy.body, parts)
         ]

@@ -12,6 +12,7 @@ import numpy as np
 
 from tile_cuda import instructions
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import constant, op_name
 from tilecore.ir.nodes import Bind, Call, PrimFunc, TensorLoad, Var
 from tilecore.ir.scopes import is_shared
@@ -94,7 +95,7 @@ def _bulk_copy(call: Call, func: PrimFunc) -> list[Effect]:
 
 def _box(name: str, func: PrimFunc) -> int:
     """Bytes of a tensor map's box."""
-    for each in json.loads(str(func.attrs["simt.launch"]))["tensor_maps"]:
+    for each in json.loads(str(func.attrs[FunctionAttr.LAUNCH]))["tensor_maps"]:
         if name in (each["parameter"], each["name"]):
             count = int(np.prod(each["box"]))
             return -(-count * DType(each["dtype"]).bits // 8)

@@ -12,6 +12,7 @@ from typing import Any
 from tile_tpu.chips import Chip
 from tile_tpu.codegen.dialect import dialect
 from tile_tpu.codegen.statements import ControlCode
+from tile_tpu.ir.attributes import TpuFunctionAttr
 from tile_tpu.ir.views import as_view
 from tilecore.codegen.expressions import Memory
 from tilecore.codegen.memory_uses import MemoryUses
@@ -19,6 +20,7 @@ from tilecore.codegen.names import Names
 from tilecore.codegen.source_emitter import reserved_names
 from tilecore.codegen.text import Text
 from tilecore.errors import LoweringError
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.intrinsics import ADDRESS
 from tilecore.ir.nodes import BufferStore, Call, DeclBuffer, IRModule, PrimFunc, TensorLoad, Var, is_buffer_var
@@ -38,7 +40,7 @@ def emit_module(module: IRModule, chip: Chip) -> tuple[str, dict[str, Any]]:
         kernel = _Kernel(symbol, func, chip)
         texts.append(kernel.text())
         facts[symbol] = {"attributes": kernel.attributes()}
-        prelude = func.attrs.get("tile.prelude")
+        prelude = func.attrs.get(FunctionAttr.PRELUDE)
         if prelude:
             preludes[str(prelude).strip()] = None
     return "\n\n".join([f'#include "{dialect(chip).include}"', *preludes, *texts]) + "\n", facts
@@ -73,7 +75,7 @@ class _Kernel:
         self.record = f"{symbol.removesuffix('_kernel')}_args"
         own = dialect(chip)
         names = Names(reserved_names(func, own) | {symbol, self.record})
-        places = {str(k): int(v) for k, v in (func.attrs.get("tpu.local") or {}).items()}
+        places = {str(k): int(v) for k, v in (func.attrs.get(TpuFunctionAttr.LOCAL_ADDRESSES) or {}).items()}
         self.emit = ControlCode(own, names, places, MemoryUses(func.body), chip)
         self.fields: list[tuple[str, str]] = []  # C type, name
         self.types: list[str] = []
@@ -88,9 +90,11 @@ class _Kernel:
         return "\n".join([*head, *start, "  tpu_initialize();", *self.emit.lines, *tail])
 
     def attributes(self) -> dict[str, Any]:
-        cores = self.func.attrs.get("tpu.cores")
+        cores = self.func.attrs.get(TpuFunctionAttr.CORES)
         if cores is None:
-            raise LoweringError(f"nothing has spread the blocks of {self.symbol} over the cores", expected="tpu.cores")
+            raise LoweringError(
+                f"nothing has spread the blocks of {self.symbol} over the cores", expected=TpuFunctionAttr.CORES
+            )
         return {"cores": int(cores), "fields": self.types, "assertions": list(self.emit.assertions)}
 
     def _declarations(self) -> list[str]:

@@ -15,6 +15,7 @@ from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, by_memory, hea
 from tile_tpu.ir.instructions import CONTROL
 from tile_tpu.ir.overlaps import covers
 from tile_tpu.ir.views import View
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Bind, For, PrimFunc, Stmt, Var, structural_equal
 from tilecore.ir.spans import location_of_span
@@ -31,7 +32,11 @@ def why_one_core(func: PrimFunc) -> str | None:
         if access.engine == CONTROL and access.writes:
             how = "atomically " if access.reads else ""
             return f"the control core changes {how}{access.buffer.name}{_where(access)}"
-    axes = [v for v, e in zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], strict=True) if constant(e) != 1]
+    axes = [
+        v
+        for v, e in zip(func.attrs[FunctionAttr.BLOCK_VARS], func.attrs[FunctionAttr.GRID], strict=True)
+        if constant(e) != 1
+    ]
     for access in accesses:
         if access.writes and (access.view is None or not set(axes) <= walk.depends_on(access.view)):
             return f"blocks write the same elements of {access.buffer.name}{_where(access)}"

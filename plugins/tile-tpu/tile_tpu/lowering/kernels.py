@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from tilecore.contract.passes import PassEnv
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import seq, statements_of
 from tilecore.ir.nodes import AttrStmt, IRModule, IterVar, PrimFunc, Stmt
 
@@ -29,7 +30,7 @@ def map_bodies(body: Stmt, change: Callable[[AttrStmt], AttrStmt]) -> Stmt:
 
 
 def is_axis(node: object) -> bool:
-    return isinstance(node, AttrStmt) and node.attr_key == "thread_extent" and isinstance(node.node, IterVar)
+    return isinstance(node, AttrStmt) and node.attr_key == StatementAttr.AXIS and isinstance(node.node, IterVar)
 
 
 def with_first(kernel: AttrStmt, statements: list[Stmt]) -> AttrStmt:

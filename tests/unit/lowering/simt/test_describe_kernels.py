@@ -12,7 +12,7 @@ from .kit import lowered
 def without_restrict(kernel):
     module, _ = lowered(kernel)
     (func,) = module.functions.values()
-    return [str(name) for name in func.attrs.get("simt.may_alias") or ()]
+    return [str(name) for name in func.attrs.get("simt.no_restrict") or ()]
 
 
 @pytest.mark.parametrize("waits", [True, False])

@@ -149,7 +149,7 @@ def test_parameters_that_may_be_one_tensor_are_found_whatever_else_needs_the_bar
     assert count == 1
     module, _ = lowered(kernel)
     (func,) = module.functions.values()
-    assert {str(name) for name in func.attrs["simt.may_alias"]} == {"A", "B"}
+    assert {str(name) for name in func.attrs["simt.no_restrict"]} == {"A", "B"}
 
 
 def test_a_role_waits_for_what_all_threads_wrote():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tilecore.backends.cpu.llvm.function import Memory
 from tilecore.backends.cpu.llvm.narrow import widen
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_float, is_narrow, is_signed, stored
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.spans import location_of_span
 
 if TYPE_CHECKING:
@@ -128,8 +129,10 @@ def _print(emit: Statements, node: Any) -> None:
         operands.append(text)
     fn.module.declare("printf", "i32 {}(ptr, ...)")
     fn.module.declare("fflush", "i32 {}(ptr)")
-    hints = node.value.attrs
-    for _ in range(int(hints["places"]) if hints is not None and "places" in hints else 0):
+    attrs = node.value.attrs
+    for _ in range(
+        int(attrs[CallAttr.INDICES_PRINTED]) if attrs is not None and CallAttr.INDICES_PRINTED in attrs else 0
+    ):
         message = message.replace("{}", "\0" + words.pop(0), 1)  # indices of an element
     message = message.replace("%", "%%").replace("\0%%", "%")
     line = message + (": " if words and message else "") + " ".join(words) + "\n"

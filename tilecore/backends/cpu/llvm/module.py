@@ -11,6 +11,7 @@ from tilecore.backends.cpu.llvm import streaming
 from tilecore.backends.cpu.llvm.function import Function, Memory, Module
 from tilecore.backends.cpu.llvm.statements import Statements
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_narrow, split, stored
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import IRModule, PrimFunc, Var, is_buffer_var
 
@@ -41,7 +42,7 @@ def _kernel(module: Module, symbol: str, func: PrimFunc) -> tuple[str, int]:
     fn = Function(module)
     emit = Statements(fn)
     _parameters(fn, emit, func)
-    grid = [_wide(fn, emit.value(extent)) for extent in func.attrs["tile.grid"]]
+    grid = [_wide(fn, emit.value(extent)) for extent in func.attrs[FunctionAttr.GRID]]
     head, body, latch, end = "blocks", "block", "next_block", "done"
     before = fn.block
     fn.jump(head)
@@ -106,7 +107,7 @@ def _wide(fn: Function, value: Value) -> str:
 
 
 def _block_indices(fn: Function, emit: Statements, func: PrimFunc, grid: list[str]) -> None:
-    x, y, z = func.attrs["tile.block_vars"]
+    x, y, z = func.attrs[FunctionAttr.BLOCK_VARS]
     rest = "%number"
     for var, extent in ((x, grid[0]), (y, grid[1])):
         index = "0" if extent == "1" else fn.op(f"urem i64 {rest}, {extent}")

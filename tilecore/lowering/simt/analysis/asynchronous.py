@@ -11,7 +11,6 @@ COPY = register_call("simt.copy_async")
 COMMIT = register_call("simt.commit_async")
 # (groups that may still be in flight: int)
 WAIT = register_call("simt.wait_async")
-ASYNC = "async"  # the hint of a copy that may be asynchronous, and the annotation of its nest
 ASYNC_NEST = 2  # value of the attribute "simt.nest": the nest's copies may be asynchronous; 1: they may not
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.errors import LanguageError
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Evaluate, For, IfThenElse, SeqStmt, Stmt, Var, While
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.spans import location_of_span
@@ -15,7 +16,7 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.simt.analysis.parallel_nests import Nest, accesses_of, is_parallel
-from tilecore.lowering.simt.choose_tile_ops import HINT, chosen
+from tilecore.lowering.simt.choose_tile_ops import chosen
 
 
 def kernel_parts(body: Stmt, threads: int, env: PassEnv) -> list[KernelPart]:
@@ -88,7 +89,7 @@ class KernelPart:
         call = as_tile_call(node) if isinstance(node, Evaluate) else None
         if is_parallel(node):
             self.nests.append(Nest(node, self._roots))
-        elif call is not None and HINT in call.hints:
+        elif call is not None and CallAttr.IMPLEMENTATION in call.hints:
             self.calls.append((call, chosen(call, self.env)))
         else:
             self.loose |= {a.buffer for a in accesses_of(node) if is_fragment(a.buffer)}

@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import constant, op_name
 from tilecore.ir.intrinsics import as_address
 from tilecore.ir.nodes import AllocBuffer, Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
 from tilecore.ir.scopes import is_fragment, is_own
 from tilecore.ir.visit import collect
 
-# annotation of a nest that a tile operation on a thread's own memory became: in a kernel that asks for thread indices,
-# each thread executes all of it
-PRIVATE = "private"
-# the user's annotations of a nest: how many neighbouring elements a thread takes, and a T.Fragment to partition it by
-COALESCED_WIDTH, LOOP_LAYOUT = LOOP_HINTS = ("coalesced_width", "loop_layout")
+# the user's annotations of a nest that decide how it is partitioned
+LOOP_HINTS = (LoopAttr.COALESCED_WIDTH, LoopAttr.LOOP_LAYOUT)
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class Nest:
     @property
     def is_private(self) -> bool:
         """Was it a tile operation on a thread's own memory?"""
-        return PRIVATE in self.node.annotations
+        return LoopAttr.PRIVATE in self.node.annotations
 
     @property
     def is_constant(self) -> bool:

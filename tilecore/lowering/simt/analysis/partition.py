@@ -8,6 +8,7 @@ from typing import Any
 
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.affine import coefficient
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import cast, const, constant, dtype_of
 from tilecore.ir.fragments import FragmentLayout, spread
 from tilecore.ir.nodes import Var
@@ -15,7 +16,7 @@ from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.visit import substitute
 from tilecore.lowering.analysis.assumptions import is_multiple
 from tilecore.lowering.buffers.flatten_buffers import strides_of
-from tilecore.lowering.simt.analysis.parallel_nests import COALESCED_WIDTH, Access, Nest
+from tilecore.lowering.simt.analysis.parallel_nests import Access, Nest
 
 NO_DIVISORS: Mapping[Var, int] = {}
 MOVE = 16  # bytes that one load or store instruction moves
@@ -71,7 +72,7 @@ def _vector(nest: Nest, axis: int, extents: list[int], threads: int, assumed: Ma
     """How many neighbouring elements a thread takes at once."""
     sizes = [DType(dtype_of(a.buffer)).bytes for a in memory_accesses(nest)] or [4]
     limit = max(1, MOVE // max(sizes))
-    limit = min(limit, max(1, int(nest.node.annotations.get(COALESCED_WIDTH, limit))))
+    limit = min(limit, max(1, int(nest.node.annotations.get(LoopAttr.COALESCED_WIDTH, limit))))
     elements_per_thread = max(1, prod(extents) // threads)
     vector = 1
     while vector * 2 <= limit and extents[axis] % (vector * 2) == 0 and vector * 2 <= elements_per_thread:

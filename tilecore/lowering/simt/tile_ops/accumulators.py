@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, store, where
 from tilecore.ir.fragments import FragmentLayout
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Expr, ForKind, IfThenElse, Stmt, TensorRegion, Var, tirx
@@ -15,7 +16,6 @@ from tilecore.ir.reductions import accumulator
 from tilecore.ir.regions import element_indices, is_whole
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.tile_ops.thread_elements import in_bounds, is_first_copy, steps_of, unrolled
 
 
@@ -55,7 +55,7 @@ class Accumulator:
         if not self.is_temporary:
             return []
         stores = self._to_memory() if self.c_registers is None else self._to_registers(self.c_registers)
-        return [AttrStmt(const(0, "int32"), NEST, const(1, "int32"), stores, span=self.call.span)]
+        return [AttrStmt(const(0, "int32"), StatementAttr.NEST, const(1, "int32"), stores, span=self.call.span)]
 
     def _zeros(self) -> Stmt:
         zero, count = tirx.const(0, self.dtype), const(self.layout.registers, "int32")

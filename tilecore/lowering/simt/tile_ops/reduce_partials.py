@@ -8,6 +8,7 @@ does nothing.
 from __future__ import annotations
 
 from tilecore.contract.implementation import TileOpImpl
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import dtype_of, load, nothing, seq, store
 from tilecore.ir.nodes import Stmt
 from tilecore.ir.tile_ops import TileCall, tile_call
@@ -15,12 +16,10 @@ from tilecore.lowering.simt.state import Partial, PartialSums
 from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.thread_elements import element_of, steps_of, thread_groups, unrolled
 
-SUNK = "sunk"  # hint of a reduction that may be left to the reduction across threads behind the loop
-
 
 def is_sunk(call: TileCall, env: ThreadEnv) -> bool:
     """Is the reduction of this result across threads sunk behind the loop?"""
-    if SUNK not in call.hints:
+    if CallAttr.SUNK not in call.hints:
         return False
     partial = next((p for p in env.state(PartialSums).by_sum.values() if call.dst.source in p.sums), None)
     return partial is not None and _groups(partial, env) is not None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from tile_cuda.attributes import CudaKernelHint
 from tile_cuda.lowering.state import ExplicitBarriers
-from tile_cuda.operations import BARRIER_HINT, KIND, TMA_COPY
+from tile_cuda.operations import KIND, TMA_COPY
 from tile_cuda.target import architecture_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.contract.state import SharedRequests
 from tilecore.errors import UnsupportedError
+from tilecore.ir.attributes import KernelHint, LoopAttr
 from tilecore.ir.build import constant
 from tilecore.ir.dialect_calls import has_dialect_calls, refuse_dialects
 from tilecore.ir.nodes import Evaluate, For, PrimFunc, Stmt
@@ -15,7 +17,6 @@ from tilecore.ir.spans import location_of_span
 from tilecore.ir.tile_ops import as_tile_call, hints_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import kernels_of
-from tilecore.lowering.simt.pipeline_loops import STAGES
 
 
 def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -29,10 +30,10 @@ def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
     _refuse_stages(func.body)
     env.state(SharedRequests).all_alone = True
     for kernel in kernels_of(func.body):
-        for call in hints_of(kernel, BARRIER_HINT):
+        for call in hints_of(kernel, CudaKernelHint.MBARRIERS):
             mbarriers = call.rest[0].source
             barriers.arrivals[mbarriers] = [int(constant(count) or 0) for count in call.rest[1:]]
-            if hints_of(kernel, "cluster_dims"):
+            if hints_of(kernel, KernelHint.CLUSTER_DIMS):
                 barriers.in_clusters.add(mbarriers)
     return func
 
@@ -40,7 +41,7 @@ def collect_mbarriers(func: PrimFunc, env: PassEnv) -> PrimFunc:
 def _refuse_stages(body: Stmt) -> None:
     """Raises for T.tma_copy in a T.Pipelined loop, whose stages do not use the kernel's own mbarriers."""
     for loop in collect(body, For):
-        if int(loop.annotations.get(STAGES, 0)) < 2:
+        if int(loop.annotations.get(LoopAttr.STAGES, 0)) < 2:
             continue
         for node in collect(loop.body, Evaluate):
             call = as_tile_call(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tile_cuda import instructions
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule
 from tilecore.ir.visit import collect
@@ -15,10 +16,12 @@ def describe_wgmma(module: IRModule, env: PassEnv) -> IRModule:
     for var, func in module.functions.items():
         calls = [c for c in collect(func.body, Call) if op_name(c) in (instructions.WGMMA, instructions.WGMMA_HELD)]
         macros = dict.fromkeys(_line(str(call.args[0].value)) for call in calls)
-        prelude = str(func.attrs.get("tile.prelude") or "")
+        prelude = str(func.attrs.get(FunctionAttr.PRELUDE) or "")
         lines = [text for text in (*macros, prelude) if text and text not in emitted]
         emitted.update(lines)
-        functions[str(var.name_hint)] = func.with_attr("tile.prelude", "\n".join(lines)) if macros or prelude else func
+        functions[str(var.name_hint)] = (
+            func.with_attr(FunctionAttr.PRELUDE, "\n".join(lines)) if macros or prelude else func
+        )
     return IRModule(functions)
 
 

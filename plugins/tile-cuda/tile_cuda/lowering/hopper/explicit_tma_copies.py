@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_cuda import instructions
+from tile_cuda.attributes import CudaCallAttr
 from tile_cuda.lowering.hopper.column_blocks import PATTERN, ColumnBlocks, column_blocks_of
 from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of_part
 from tile_cuda.lowering.state import TensorMaps
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import const, constant, dtype_of, load, seq
 from tilecore.ir.layout import BufferLayout
 from tilecore.ir.nodes import EQ, IfThenElse, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.scopes import is_shared
 from tilecore.ir.tile_ops import TileCall
 from tilecore.lowering.analysis.assumptions import is_multiple
-from tilecore.lowering.simt.find_ranges import ALONE
 from tilecore.lowering.simt.state import TileFunction
 from tilecore.lowering.simt.thread_env import ThreadEnv
 
@@ -110,7 +111,7 @@ def lower(call: TileCall, env: ThreadEnv) -> Stmt:
     assert isinstance(box, Box)
     name = env.state(TensorMaps).name_of(box.tiling)
     work = _loads(call, box, name) if is_shared(call.dst.source) else _stores(call, box, name)
-    if ALONE in call.hints:
+    if CallAttr.ALONE in call.hints:
         return work
     thread = env.binding.thread
     if call.leaders:
@@ -146,7 +147,7 @@ def _loads(call: TileCall, box: Box, name: str) -> Stmt:
     rank = instructions.cluster_rank()
     lowest = const((call.mask & -call.mask).bit_length() - 1, "int32")
     bit = tirx.bitwise_and(tirx.shift_right(const(call.mask, "int32"), rank), const(1, "int32"))
-    is_for_all = call.mask == (1 << int(call.hints["cluster"])) - 1
+    is_for_all = call.mask == (1 << int(call.hints[CudaCallAttr.CLUSTER])) - 1
     alone = None if is_for_all else IfThenElse(EQ(bit, const(0, "int32")), loads(0), None)
     return seq([expect, IfThenElse(EQ(rank, lowest), loads(call.mask), alone, span=call.span)])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.wgmma import WGMMA_GROUP
+from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import op_name, seq, with_body
@@ -39,7 +39,7 @@ def insert_proxy_fences(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _with_fences(body: Stmt, threads: Threads) -> Stmt:
-    groups = [node for node in collect(body, AttrStmt) if node.attr_key == WGMMA_GROUP]
+    groups = [node for node in collect(body, AttrStmt) if node.attr_key == CudaStatementAttr.WGMMA_GROUP]
     read = {element.source for group in groups for element in collect(group, TensorLoad)}
     stored = [call for call in collect(body, Call) if op_name(call) == instructions.TENSOR_STORE]
     read |= {call.args[1].source for call in stored if instructions.is_explicit(call)}

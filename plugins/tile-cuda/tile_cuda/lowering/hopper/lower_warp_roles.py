@@ -12,7 +12,7 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.specialize_warps import ROLE, ROLES
+from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.lowering.hopper.wgmma_config import GROUP
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
@@ -53,7 +53,7 @@ def lower_warp_roles(func: PrimFunc, env: PassEnv) -> PrimFunc:
     def change(body: Stmt) -> Stmt:
         if isinstance(body, SeqStmt):
             return SeqStmt([change(part) for part in body.seq], span=body.span)
-        if not is_axis(body) or not any(node.attr_key == ROLES for node in collect(body, AttrStmt)):
+        if not is_axis(body) or not any(node.attr_key == CudaStatementAttr.ROLES for node in collect(body, AttrStmt)):
             return body
         return _lowered_kernel(body, env)
 
@@ -68,7 +68,7 @@ def _lowered_kernel(kernel: AttrStmt, env: PassEnv) -> Stmt:
     producer_threads = GROUP if shares else WARP
 
     def roles(node: AttrStmt, mutator: Any) -> Any:
-        if node.attr_key != ROLES:
+        if node.attr_key != CudaStatementAttr.ROLES:
             return mutator.default_mutate(node)
         return _Roles(node.body, thread, threads, shares).run()
 
@@ -109,7 +109,7 @@ def _note(threads: int, shares: tuple[int, int] | None, env: PassEnv) -> None:
 class _Roles:
     def __init__(self, body: Stmt, thread: Var, threads: int, shares: tuple[int, int] | None) -> None:
         self.thread, self.threads, self.shares = thread, threads, shares
-        bodies = {str(n.value.value): n.body for n in collect(body, AttrStmt) if n.attr_key == ROLE}
+        bodies = {str(n.value.value): n.body for n in collect(body, AttrStmt) if n.attr_key == CudaStatementAttr.ROLE}
         self.init, self.producer, self.consumer = (bodies[name] for name in ("init", "producer", "consumer"))
 
     def run(self) -> Stmt:

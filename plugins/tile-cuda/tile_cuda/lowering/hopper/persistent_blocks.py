@@ -11,6 +11,7 @@ from typing import Any
 
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import KernelHint, LoopAttr, StatementAttr
 from tilecore.ir.build import cast, const, constant, dtype_of, nothing, seq
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -27,8 +28,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.ranges import within
 from tilecore.ir.tile_ops import as_tile_call, tile_statement
-from tilecore.lowering.simt.insert_barriers import BLOCKS
-from tilecore.lowering.simt.rasterize_blocks import HINT, Panels, in_panels, panels_of
+from tilecore.lowering.simt.rasterize_blocks import Panels, in_panels, panels_of
 
 PANEL_ROWS = 8  # rows of blocks in a panel without T.use_swizzle
 
@@ -51,7 +51,7 @@ class Tiles:
         count = const((constant(cluster_axis.value) or 0) // CLUSTER_BLOCKS, dtype_of(var))
         domain = Range.from_min_extent(const(0, dtype_of(var)), count)
         axis = IterVar(domain, self.cluster_index, IterVar.ThreadIndex, cluster_axis.node.thread_tag)
-        self.axes[axis_index] = AttrStmt(axis, "thread_extent", count, nothing())
+        self.axes[axis_index] = AttrStmt(axis, StatementAttr.AXIS, count, nothing())
         if axis_index == (1 if self.panels.by_rows else 0):
             self.panels = Panels(max(1, self.panels.size // CLUSTER_BLOCKS), self.panels.by_rows)
 
@@ -104,20 +104,20 @@ def with_persistent_blocks(
     body = [
         Bind(tile, wave * many + first), within(tile, tiles.total), *tiles.of_block(tile, rank), _without_hint(code)
     ]  # fmt: skip
-    loop = For(wave, const(0, "int32"), waves, ForKind.SERIAL, seq(body), annotations={BLOCKS: 1})
+    loop = For(wave, const(0, "int32"), waves, ForKind.SERIAL, seq(body), annotations={LoopAttr.USER_BLOCKS: 1})
     all_blocks = const(blocks, "int32")
     axis = IterVar(Range.from_min_extent(const(0, "int32"), all_blocks), block, IterVar.ThreadIndex, "blockIdx.x")
     threads = [level for level in levels if not str(level.node.thread_tag).startswith("blockIdx")]
     statements: list[Stmt] = [within(block, all_blocks), loop]
     if cluster_axis is not None:
-        statements.insert(0, tile_statement("annotate", ["cluster_dims", CLUSTER_BLOCKS, 1, 1]))
-    return [AttrStmt(axis, "thread_extent", all_blocks, nothing()), *threads], seq(statements)
+        statements.insert(0, tile_statement("annotate", [KernelHint.CLUSTER_DIMS, CLUSTER_BLOCKS, 1, 1]))
+    return [AttrStmt(axis, StatementAttr.AXIS, all_blocks, nothing()), *threads], seq(statements)
 
 
 def _without_hint(code: Stmt) -> Stmt:
     def drop(node: Evaluate) -> Stmt:
         call = as_tile_call(node)
-        is_hint = call is not None and call.op.name == "annotate" and str(call.key) == HINT
+        is_hint = call is not None and call.op.name == "annotate" and str(call.key) == KernelHint.USE_SWIZZLE
         return nothing() if is_hint else node
 
     return structural_map(code, (Evaluate, drop))

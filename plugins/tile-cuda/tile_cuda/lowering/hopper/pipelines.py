@@ -16,6 +16,7 @@ from tile_cuda.lowering.hopper.column_blocks import PATTERN, column_blocks_of
 from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of_part
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import CallAttr, LoopAttr
 from tilecore.ir.build import constant, dtype_of, statements_of
 from tilecore.ir.memory_writes import Memory, writes_of
 from tilecore.ir.nodes import (
@@ -35,7 +36,6 @@ from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_global, is_shared
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.visit import collect, variables
-from tilecore.lowering.simt.pipeline_loops import STAGES
 
 PARTIAL = "a copy loads only a part of it"
 SLOT_ALIGNMENT = 128  # bytes: a tensor map puts a tile at a multiple of this
@@ -64,7 +64,7 @@ class TmaLoad:
 
     @property
     def stages(self) -> int:
-        return int(self.owner.annotations.get(STAGES, 0)) if isinstance(self.owner, For) else 0
+        return int(self.owner.annotations.get(LoopAttr.STAGES, 0)) if isinstance(self.owner, For) else 0
 
     @property
     def rows(self) -> int:
@@ -241,7 +241,7 @@ class _LoadScan:
 
     def _reason_against(self, call: TileCall) -> str | None:
         tile = call.dst.source
-        if call.hints.get("disable_tma"):
+        if call.hints.get(CallAttr.DISABLE_TMA):
             return "disable_tma=True"
         if tile not in self.allocated or tile in self.views:
             return "it has views"

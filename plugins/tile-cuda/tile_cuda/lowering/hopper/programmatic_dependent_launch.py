@@ -12,6 +12,7 @@ import json
 from tile_cuda import instructions
 from tile_cuda.options import DISABLE_KERNEL_OVERLAP
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import seq
 from tilecore.ir.nodes import IRModule, PrimFunc
 
@@ -28,12 +29,12 @@ def programmatic_dependent_launch(module: IRModule, env: PassEnv) -> IRModule:
     written: set[str] = set()
     for index, (var, func) in enumerate(functions):
         body = func.body
-        access = {str(name): str(how) for name, how in func.attrs["simt.access"].items()}
+        access = {str(name): str(how) for name, how in func.attrs[FunctionAttr.ACCESS].items()}
         if index:
             func = _without_early_access(func, access, read, written)
             body = seq([instructions.grid("wait"), body])
-            facts = {**json.loads(str(func.attrs.get("simt.launch") or "{}")), "programmatic": True}
-            func = func.with_attr("simt.launch", json.dumps(facts, sort_keys=True))
+            facts = {**json.loads(str(func.attrs.get(FunctionAttr.LAUNCH) or "{}")), "programmatic": True}
+            func = func.with_attr(FunctionAttr.LAUNCH, json.dumps(facts, sort_keys=True))
         if index < len(functions) - 1:
             body = seq([body, instructions.grid("release")])
         lowered[str(var.name_hint)] = func.with_body(body)
@@ -52,8 +53,10 @@ def _without_early_access(func: PrimFunc, access: dict[str, str], read: set[str]
     if not late:
         return func
     changed = {name: "rw" if name in late and how == "r" else how for name, how in access.items()}
-    func = func.with_attr("simt.access", changed)
-    return func.with_attr("simt.may_alias", sorted(late | set(map(str, func.attrs.get("simt.may_alias") or ()))))
+    func = func.with_attr(FunctionAttr.ACCESS, changed)
+    return func.with_attr(
+        FunctionAttr.NO_RESTRICT, sorted(late | set(map(str, func.attrs.get(FunctionAttr.NO_RESTRICT) or ())))
+    )
 
 
 PROGRAMMATIC_DEPENDENT_LAUNCH = Pass("programmatic_dependent_launch", programmatic_dependent_launch)

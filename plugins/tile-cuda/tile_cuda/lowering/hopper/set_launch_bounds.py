@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from tile_cuda import instructions
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call, IRModule
 from tilecore.ir.visit import collect
 
-MIN_BLOCKS = "simt.min_blocks"
+MIN_BLOCKS = FunctionAttr.MIN_BLOCKS
 
 
 def set_launch_bounds(module: IRModule, env: PassEnv) -> IRModule:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from tile_cuda import instructions
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
+from tilecore.ir.attributes import CallAttr, KernelHint
 from tilecore.ir.build import constant
 from tilecore.ir.nodes import Stmt
 from tilecore.ir.tile_ops import TileCall
-from tilecore.lowering.simt.note_ranges import HINT
 
 LEAST, MOST, STEP = 24, 256, 8  # PTX ISA, "setmaxnreg"
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    if str(call.key) != "set_max_nreg" or "wgmma" not in env.capabilities.features:
+    if str(call.key) != KernelHint.SET_MAX_NREG or "wgmma" not in env.capabilities.features:
         return "it is not T.set_max_nreg"
-    if HINT not in call.hints:
+    if CallAttr.THREADS not in call.hints:
         return "it is not in the code of some warpgroups only"
     count = constant(call.rest[0])
     if count is None or not LEAST <= count <= MOST or count % STEP:

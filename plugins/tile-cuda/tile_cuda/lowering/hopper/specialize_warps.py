@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import prod
 
 from tile_cuda.architectures import WARP
+from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS, cluster_axis, multicast_loads
 from tile_cuda.lowering.hopper.fold_clears import fold_clears
@@ -31,6 +32,7 @@ from tile_cuda.target import multiprocessors_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.dtypes import dtype as DType
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import KernelHint, LoopAttr
 from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.dialect_calls import has_dialect_calls
 from tilecore.ir.nodes import (
@@ -55,13 +57,10 @@ from tilecore.ir.tile_ops import TileCall, as_tile_call, last_hint
 from tilecore.ir.visit import collect, renewed
 from tilecore.lowering.analysis.assumptions import assumed_divisors
 from tilecore.lowering.analysis.kernels import asks_for_threads, axes_and_code, is_axis, on_axes, threads_of
-from tilecore.lowering.simt.insert_barriers import BLOCKS
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.read_layouts import transfer_layout
 from tilecore.lowering.simt.state import RequestedLayouts, ThreadCount
 
-ROLES = "cuda.roles"  # attribute of a kernel's code; its value is the number of producer threads
-ROLE = "cuda.role"  # attribute of one role's code: "init", "producer" or "consumer"
 OTHER_BYTES = 10 << 10  # of shared memory of a block, beside its circular buffers
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS, OTHER_REGISTERS = 168, 40  # of a thread; beside its fragments
@@ -126,7 +125,7 @@ class _Kernel:
         if self.block_order:
             self.env.note("blocks", {"order": self.block_order})
         roles = [_role(name, part) for name, part in (("init", init), ("producer", producer), ("consumer", consumer))]
-        lowered: Stmt = AttrStmt(const(0, "int32"), ROLES, const(WARP, "int32"), seq(roles))
+        lowered: Stmt = AttrStmt(const(0, "int32"), CudaStatementAttr.ROLES, const(WARP, "int32"), seq(roles))
         lowered = seq([*(s for circular_buffer in circular_buffers for s in circular_buffer.allocations()), lowered])
         return on_axes(levels, lowered)
 
@@ -155,7 +154,7 @@ class _Kernel:
             raise Declined("its threads have several axes")
         if collect(self.code, Break, Continue, While):
             raise Declined("one of its loops may end early")
-        if last_hint(self.kernel, "cluster_dims") is not None:
+        if last_hint(self.kernel, KernelHint.CLUSTER_DIMS) is not None:
             raise Declined("it asks for clusters")
 
     def _gains_from_producer(self, call: TileCall) -> bool:
@@ -200,7 +199,7 @@ class _Kernel:
         return max(1, min(self.env.capabilities.shared_bytes // taken, by_threads))
 
     def _overlap(self, node: For) -> Stmt:
-        if BLOCKS in node.annotations or DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
+        if LoopAttr.USER_BLOCKS in node.annotations or DISABLE_PRODUCT_OVERLAP.value_in(self.env.config):
             return node
         return overlap_wgmma(node, self.env)
 
@@ -214,7 +213,7 @@ class _Kernel:
 
 
 def _role(name: str, body: Stmt) -> Stmt:
-    return AttrStmt(const(0, "int32"), ROLE, StringImm(name), body)
+    return AttrStmt(const(0, "int32"), CudaStatementAttr.ROLE, StringImm(name), body)
 
 
 SPECIALIZE_WARPS = Pass(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tile_cuda import instructions
+from tile_cuda.attributes import CudaCallAttr
 from tile_cuda.lowering.hopper.cluster_multicast import CLUSTER_BLOCKS
 from tile_cuda.lowering.hopper.column_blocks import ColumnBlocks, column_blocks_of
 from tile_cuda.lowering.hopper.pipelines import tiling_of_load
 from tile_cuda.lowering.hopper.tensor_maps import Tiling
-from tile_cuda.lowering.hopper.warp_roles import MULTICAST, TMA
 from tile_cuda.lowering.state import TensorMaps, WarpSpecialization
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
@@ -21,7 +21,7 @@ from tilecore.lowering.simt.state import TileFunction
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
-    return None if TMA in call.hints else "no producer warp does it"
+    return None if CudaCallAttr.TMA in call.hints else "no producer warp does it"
 
 
 def layouts(call: TileCall, env: PassEnv) -> dict[Any, Any]:
@@ -38,7 +38,7 @@ def lower(call: TileCall, env: PassEnv) -> Stmt:
     tiling = tiling_of_load(call, env.state(TileFunction).divisors, slots=1)
     assert isinstance(tiling, Tiling)  # the pass that set the hint has checked it
     row, column, mask = first_row, const(0, "int32"), 0
-    if MULTICAST in call.hints:
+    if CudaCallAttr.MULTICAST in call.hints:
         tiling, row, column = _half_of_this_block(tiling, blocks)
         mask = (1 << CLUSTER_BLOCKS) - 1
     barrier = load(env.state(WarpSpecialization).circular_buffers[buffer].full, [slot])

@@ -24,6 +24,7 @@ from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
 from tilecore.contract.state import BufferLayouts
 from tilecore.dtypes import dtype as DType
+from tilecore.ir.attributes import CallAttr, StatementAttr
 from tilecore.ir.build import cast, const, constant, dtype_of, load, loop, seq, store
 from tilecore.ir.nodes import (
     EQ,
@@ -46,7 +47,6 @@ from tilecore.ir.scopes import is_fragment, is_global
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.state import ThreadCount, TileFunction
 from tilecore.lowering.simt.thread_env import ThreadEnv
@@ -61,7 +61,7 @@ def matches(call: TileCall, env: PassEnv) -> str | None:
     for option in _OFF:
         if option.value_in(env.config):
             return f"{key_name(option)} is set"
-    if call.hints.get("disable_tma"):
+    if call.hints.get(CallAttr.DISABLE_TMA):
         return "disable_tma=True"
     if not (is_fragment(call.src.source) and is_whole(call.src) and is_global(call.dst.source)):
         return "it does not copy a whole fragment to global memory"
@@ -115,7 +115,7 @@ class _Lowering:
             for part in range(self.parts):
                 at = row + const(i * ROWS, "int32"), column + const(part * self.width, "int32")
                 statements.append(self._part(i, part, *at))
-        return AttrStmt(const(0, "int32"), NEST, const(1, "int32"), seq(statements), span=self.call.span)
+        return AttrStmt(const(0, "int32"), StatementAttr.NEST, const(1, "int32"), seq(statements), span=self.call.span)
 
     def _part(self, i: int, part: int, row: Any, column: Any) -> Stmt:
         slab = const((i * self.parts + part) % self.slabs, "int32")

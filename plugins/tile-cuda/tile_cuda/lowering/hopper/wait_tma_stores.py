@@ -9,7 +9,7 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
-from tile_cuda.lowering.hopper.specialize_warps import ROLE
+from tile_cuda.attributes import CudaStatementAttr
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import const, load, nothing, op_name, seq
@@ -42,11 +42,11 @@ def _with_wait(body: Stmt, threads: Threads) -> Stmt:
     body = structural_map(body, (AllocBuffer, lambda node: nothing() if node.buffer in memory else node))
     lane = Analyzer().simplify(threads.number() % WARP)
     wait = IfThenElse(EQ(lane, const(0, "int32")), instructions.stores("wait_stores", 0, first), None)
-    if not any(node.attr_key == ROLE for node in collect(body, AttrStmt)):
+    if not any(node.attr_key == CudaStatementAttr.ROLE for node in collect(body, AttrStmt)):
         return seq([*allocations, body, wait])
 
     def role(node: AttrStmt, mutator: Any) -> Any:
-        if node.attr_key != ROLE or str(node.value.value) != "consumer":
+        if node.attr_key != CudaStatementAttr.ROLE or str(node.value.value) != "consumer":
             return mutator.default_mutate(node)
         return AttrStmt(node.node, node.attr_key, node.value, seq([*allocations, node.body, wait]), span=node.span)
 

@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_cuda import instructions
-from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WAIT, WGMMA_GROUP, issues_wgmma
+from tile_cuda.attributes import CudaStatementAttr
+from tile_cuda.lowering.hopper.wgmma import EXPLICIT_WAIT, issues_wgmma
 from tile_cuda.lowering.hopper.written_tiles import written_by_threads
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq, statements_of, with_body
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -41,7 +43,7 @@ from tilecore.ir.thread_ranges import ThreadRange, range_of
 from tilecore.ir.visit import collect, jumps_out, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.analysis.accesses import slots_differ
-from tilecore.lowering.simt.insert_barriers import BARRIER, NEST, is_barrier
+from tilecore.lowering.simt.insert_barriers import BARRIER, is_barrier
 
 MOST_GROUPS = 4  # that are told apart; older ones are merged into the oldest of them
 MOST_ROUNDS = 6  # over a loop before the indices of its slots count as unknown
@@ -101,7 +103,7 @@ class _Waits:
     def statement(self, node: Stmt, state: State) -> tuple[Stmt, State]:
         if isinstance(node, SeqStmt):
             return self._sequence(node, state)
-        if isinstance(node, AttrStmt) and node.attr_key == WGMMA_GROUP:
+        if isinstance(node, AttrStmt) and node.attr_key == CudaStatementAttr.WGMMA_GROUP:
             return self._issue(node, state)
         if range_of(node) is not None:
             return self._ranged(node, state)
@@ -225,9 +227,12 @@ def _is_leaf(node: Stmt) -> bool:
         return True
     if jumps_out(node):
         return False
-    if isinstance(node, AttrStmt) and node.attr_key == NEST:
+    if isinstance(node, AttrStmt) and node.attr_key == StatementAttr.NEST:
         return True
-    if any(inner.attr_key == WGMMA_GROUP or range_of(inner) is not None for inner in collect(node, AttrStmt)):
+    if any(
+        inner.attr_key == CudaStatementAttr.WGMMA_GROUP or range_of(inner) is not None
+        for inner in collect(node, AttrStmt)
+    ):
         return False
     if any(instructions.groups_left(inner) is not None for inner in collect(node, Evaluate)):
         return False

@@ -19,6 +19,7 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.lowering.hopper.wgmma import issues_wgmma
 from tilecore.contract.passes import Pass, PassEnv
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import const, constant, dtype_of, load, op_name, seq
 from tilecore.ir.nodes import (
     AttrStmt,
@@ -37,7 +38,6 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.visit import collect, renewed, substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
-from tilecore.lowering.simt.insert_barriers import NEST
 
 PARTS = 8  # one of so many parts of the exponentials stands in front of the wait
 EXPONENTIALS = ("exp", "exp2", "exp10")
@@ -92,7 +92,7 @@ def _on_registers(node: Stmt) -> bool:
 
 def _count_steps(node: Stmt) -> int:
     """The number of iterations of the outermost loop of a nest of exponentials; 0 for any other statement."""
-    if not isinstance(node, AttrStmt) or node.attr_key != NEST or not isinstance(node.body, For):
+    if not isinstance(node, AttrStmt) or node.attr_key != StatementAttr.NEST or not isinstance(node.body, For):
         return 0
     loops, stores = collect(node, For), collect(node, BufferStore)
     if any(loop.kind != ForKind.UNROLLED or constant(loop.extent) is None for loop in loops) or len(stores) != 1:

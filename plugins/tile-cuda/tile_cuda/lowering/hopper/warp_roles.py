@@ -7,9 +7,11 @@ from typing import Any
 
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
+from tile_cuda.attributes import CudaCallAttr
 from tile_cuda.lowering.hopper.circular_buffers import CircularBuffer, Declined, Iterations
 from tile_cuda.lowering.hopper.wgmma_config import wgmma_config_of
 from tilecore.contract.passes import PassEnv
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import const, is_nothing, load, seq, statements_of, with_body
 from tilecore.ir.effects import effect_in
 from tilecore.ir.memory_writes import Memory
@@ -19,10 +21,7 @@ from tilecore.ir.scopes import is_global
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.simt.note_ranges import threads_of_call
-from tilecore.lowering.simt.pipeline_loops import STAGES, on_slot
-
-TMA = "bulk"  # the hint of a copy that a tensor map does
-MULTICAST = "paired"  # the hint of such a copy that is for two blocks: cluster_multicast.py
+from tilecore.lowering.simt.pipeline_loops import on_slot
 
 
 class Producer:
@@ -60,7 +59,7 @@ class Producer:
             self._check(head, "how often a tile is loaded")
         if isinstance(node, For):
             before, after = self.iterations.around_loop(node)
-            annotations = {key: value for key, value in node.annotations.items() if key != STAGES}
+            annotations = {key: value for key, value in node.annotations.items() if key != LoopAttr.STAGES}
             body = seq(self._block(node.body))
             loop = For(node.loop_var, node.min, node.extent, node.kind, body, annotations=annotations, span=node.span)
             return [*before, loop, *after]
@@ -87,7 +86,11 @@ class Producer:
                     self._check(bound.min, f"where {tma_load.tile.name} is loaded from")
                 moved = as_tile_call(on_slot(node, circular_buffer.buffers, [tma_load.tile], slot))
                 assert moved is not None
-                hints = {TMA: 1, MULTICAST: 1} if tma_load in circular_buffer.multicast else {TMA: 1}
+                hints = (
+                    {CudaCallAttr.TMA: 1, CudaCallAttr.MULTICAST: 1}
+                    if tma_load in circular_buffer.multicast
+                    else {CudaCallAttr.TMA: 1}
+                )
                 statements.append(moved.rebuilt(hints={**moved.hints, **hints}))
         return statements
 

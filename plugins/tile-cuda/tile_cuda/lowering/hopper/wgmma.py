@@ -10,30 +10,30 @@ from dataclasses import replace
 from typing import Any
 
 from tile_cuda import instructions
+from tile_cuda.attributes import CudaStatementAttr
 from tile_cuda.lowering.hopper.column_blocks import CODES, PIECE
 from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, operand_blocks, wgmma_config_of
 from tile_cuda.operations import FENCE_OPERAND, WGMMA_GEMM
 from tilecore.contract.implementation import SHARED, TileOpImpl
 from tilecore.contract.passes import PassEnv
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import const, constant, load, seq
 from tilecore.ir.nodes import AllocBuffer, AttrStmt, Bind, Expr, Stmt, TensorRegion, Var, tirx
 from tilecore.ir.regions import element_indices
 from tilecore.ir.scopes import is_fragment
 from tilecore.ir.tile_ops import TileCall
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.insert_barriers import NEST
 from tilecore.lowering.simt.note_ranges import threads_of_call
 from tilecore.lowering.simt.state import ThreadCount
 from tilecore.lowering.simt.thread_env import ThreadEnv
 from tilecore.lowering.simt.tile_ops.accumulators import Accumulator, is_whole_fragment
 
-WGMMA_GROUP = "cuda.products"  # attribute: one wgmma group, where it is issued
-EXPLICIT_WAIT = 2  # its value where the kernel itself waits for the group
+EXPLICIT_WAIT = 2  # value of CudaStatementAttr.WGMMA_GROUP where the kernel itself waits for the group
 
 
 def issues_wgmma(body: Stmt) -> bool:
     """Whether a kernel's code issues wgmma groups."""
-    return any(node.attr_key == WGMMA_GROUP for node in collect(body, AttrStmt))
+    return any(node.attr_key == CudaStatementAttr.WGMMA_GROUP for node in collect(body, AttrStmt))
 
 
 def matches(call: TileCall, env: PassEnv) -> str | None:
@@ -89,10 +89,14 @@ class _Lowering:
         before: list[Stmt] = [AllocBuffer(self.accumulator.registers)] if self.accumulator.is_temporary else []
         descriptors = [bind for operand in (self.a, self.b) if operand is not None for bind in operand.bind()]
         group = seq([instructions.warpgroup("begin"), *self._instructions(), instructions.warpgroup("commit")])
-        whole = AttrStmt(const(0, "int32"), NEST, const(1, "int32"), seq([*descriptors, group]), span=self.call.span)
+        whole = AttrStmt(
+            const(0, "int32"), StatementAttr.NEST, const(1, "int32"), seq([*descriptors, group]), span=self.call.span
+        )
         waits = EXPLICIT_WAIT if self.call.op.name == WGMMA_GEMM.name else 1
-        issued = AttrStmt(const(0, "int32"), WGMMA_GROUP, const(waits, "int32"), whole, span=self.call.span)
-        return seq([*before, issued, *self.accumulator.after()])  # no barrier is inserted inside of NEST
+        issued = AttrStmt(
+            const(0, "int32"), CudaStatementAttr.WGMMA_GROUP, const(waits, "int32"), whole, span=self.call.span
+        )
+        return seq([*before, issued, *self.accumulator.after()])  # no barrier is inserted inside of StatementAttr.NEST
 
     def _instructions(self) -> list[Stmt]:
         p = self.p

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_tpu.ir.accesses import Access, accesses_of, aliases_of, all_accesses, heads, is_leaf
+from tile_tpu.ir.attributes import TpuFunctionAttr
 from tile_tpu.ir.instructions import CONTROL, command, instruction_of
 from tile_tpu.lowering.kernels import of_each_kernel
-from tile_tpu.lowering.passes.plan_local import ADDRESSES, bytes_of
+from tile_tpu.lowering.passes.plan_local import bytes_of
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.build import seq
 from tilecore.ir.nodes import (
@@ -72,7 +73,7 @@ class _Walk:
 
     def __init__(self, func: PrimFunc) -> None:
         self.roots = aliases_of(func.body)
-        self.addresses = {str(k): int(v) for k, v in func.attrs[ADDRESSES].items()}
+        self.addresses = {str(k): int(v) for k, v in func.attrs[TpuFunctionAttr.LOCAL_ADDRESSES].items()}
         self.loops: list[_Loop] = []
 
     def of(self, node: Stmt, state: State) -> tuple[Stmt, State]:

@@ -30,6 +30,7 @@ from tile_tpu.lowering.kernels import of_each_kernel
 from tile_tpu.lowering.passes.plan_local import fits, heeds_banks
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import LoopAttr
 from tilecore.ir.build import const, constant, dtype_of, seq
 from tilecore.ir.nodes import (
     AllocBuffer,
@@ -47,7 +48,6 @@ from tilecore.ir.nodes import (
 from tilecore.ir.spans import location_of_span
 from tilecore.ir.visit import collect, substitute
 
-STAGES = "num_stages"
 SLOTS = 2
 
 
@@ -60,7 +60,7 @@ def pipeline_dma(func: PrimFunc, env: PassEnv) -> PrimFunc:
 
 
 def _stages(node: For) -> int:
-    return int(node.annotations.get(STAGES, 0))
+    return int(node.annotations.get(LoopAttr.STAGES, 0))
 
 
 def _pipelined(kernel: Stmt, loop_var: Var, chip: Chip, env: PassEnv) -> Stmt:
@@ -138,7 +138,7 @@ class _Pipeline:
             command("parallel_end"),
             *self._own(plan.after, slot),
         ]
-        notes = {key: value for key, value in loop.annotations.items() if key != STAGES}
+        notes = {key: value for key, value in loop.annotations.items() if key != LoopAttr.STAGES}
         made = For(k, self.first, self.steps, loop.kind, seq(body), annotations=notes, span=loop.span)
         some = self.steps > const(0, self.dtype)
         start = self._moved([*plan.prepare, *plan.ahead], self.first, self._slot(const(0, self.dtype)), some)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tile_tpu.chips import Chip, chip_of
+from tile_tpu.ir.attributes import TpuFunctionAttr
 from tile_tpu.ir.views import LOCAL
 from tile_tpu.lowering.kernels import of_each_kernel
 from tile_tpu.lowering.local_memory.bank_allocator import Memory, Pairs, Request, allocate, bank_conflicts, peak_bytes
@@ -20,8 +21,6 @@ from tilecore.errors import LimitError, UnsupportedError
 from tilecore.ir.build import constant, dtype_of, nothing
 from tilecore.ir.nodes import AllocBuffer, DeclBuffer, PrimFunc, Stmt, Var, structural_map, tirx
 from tilecore.ir.visit import collect, substitute
-
-ADDRESSES = "tpu.local"
 
 
 def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -40,7 +39,7 @@ def plan_local(func: PrimFunc, env: PassEnv) -> PrimFunc:
             where[str(alias.name)] = where[str(root.name)]
     body = _without(body, live_ranges.unused, live_ranges.aliases)
     _note(env, buffers, live_ranges, requests, addresses, bank_conflicts(requests, addresses, pairs, chip.bank_bytes))
-    return func.with_body(body).with_attr(ADDRESSES, where)
+    return func.with_body(body).with_attr(TpuFunctionAttr.LOCAL_ADDRESSES, where)
 
 
 def heeds_banks(env: PassEnv) -> bool:

@@ -15,21 +15,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from tile_tpu.chips import chip_of
+from tile_tpu.ir.attributes import TpuFunctionAttr
 from tile_tpu.ir.instructions import CORE_INDEX, as_command
 from tile_tpu.lowering.block_dependences import why_one_core
 from tile_tpu.lowering.kernels import of_each_kernel
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import FunctionAttr
 from tilecore.ir.build import cast, const, constant, dtype_of, seq, statements_of
 from tilecore.ir.nodes import AllocBuffer, Bind, Call, For, ForKind, PrimFunc, Stmt, Var, tirx
 from tilecore.ir.ranges import within
 from tilecore.ir.visit import substitute
 
-CORES = "tpu.cores"
-
 
 def spread_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
-    axes = list(zip(func.attrs["tile.block_vars"], func.attrs["tile.grid"], strict=True))
+    axes = list(zip(func.attrs[FunctionAttr.BLOCK_VARS], func.attrs[FunctionAttr.GRID], strict=True))
     chip = chip_of(env.target)
     most = min(int(env.target.get("cores") or 0) or chip.cores, chip.launch_cores)
     blocks = _product([extent for _, extent in axes])
@@ -45,7 +45,7 @@ def spread_blocks(func: PrimFunc, env: PassEnv) -> PrimFunc:
     once, body = _once(substitute(func.body, single))
     axes = [(var, extent) for var, extent in axes if var not in single]
     made = _in_order(axes, body) if cores == 1 else _in_turns(axes, blocks, cores, body)
-    return func.with_body(seq([*once, made])).with_attr(CORES, cores)
+    return func.with_body(seq([*once, made])).with_attr(TpuFunctionAttr.CORES, cores)
 
 
 def _product(extents: Sequence[Any]) -> Any:

@@ -22,6 +22,7 @@ from tile_tpu.lowering.state import GuardedBuffers, TileLayouts
 from tile_tpu.options import FAST_MATH
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.ir.analyzer import Analyzer
+from tilecore.ir.attributes import StatementAttr
 from tilecore.ir.build import const, dtype_of
 from tilecore.ir.lasting import branch_scope
 from tilecore.ir.memory_writes import Memory
@@ -74,7 +75,7 @@ class _Tensorizer:
         return structural_mutate(body, [(AttrStmt, self.attr), (For, self.loop), (IfThenElse, self.branch)])
 
     def attr(self, node: AttrStmt, mutator: Any) -> Any:
-        if isinstance(node.node, IterVar) and node.attr_key == "thread_extent":
+        if isinstance(node.node, IterVar) and node.attr_key == StatementAttr.AXIS:
             self.analyzer.bind(node.node.var, Range.from_min_extent(const(0, dtype_of(node.node.var)), node.value))
         return mutator.default_mutate(node)
 

@@ -16,6 +16,7 @@ from tile_tpu.lowering.tile_ops.matrix.matrix_products import Product, add_or_pu
 from tile_tpu.options import ALLOW_TF32
 from tilecore.contract.implementation import TileOpImpl
 from tilecore.contract.passes import PassEnv
+from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.nodes import Stmt, tirx
 from tilecore.ir.tile_ops import TileCall
@@ -86,7 +87,7 @@ def _left(work: Work, call: TileCall, a: View) -> View:
 
 
 def _split_products(work: Work, call: TileCall, env: PassEnv, a: View, b: View) -> list[tuple[View, View]]:
-    allowed = bool(call.hints.get("allow_tf32", ALLOW_TF32.value_in(env.config)))
+    allowed = bool(call.hints.get(CallAttr.ALLOW_TF32, ALLOW_TF32.value_in(env.config)))
     parts = 2 if allowed else 3
     left = float_splits.split(work, _left(work, call, work.converted(a, "float32")), parts)
     right = float_splits.split(work, work.aligned_operand(work.converted(b, "float32")), parts)

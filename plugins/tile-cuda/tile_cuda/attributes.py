@@ -1,0 +1,29 @@
+"""The keys that this backend attaches to IR. Those of the core are in ``tilecore.ir.attributes``."""
+
+from __future__ import annotations
+
+
+class CudaStatementAttr:
+    """Keys of AttrStmt statements."""
+
+    GEMM = "cuda.gemm"  # a GEMM: inside are allocations, clears and the loop over its steps
+    OPERANDS = "cuda.operands"  # in that loop: the loads of a step's operands
+    WGMMA_GROUP = "cuda.products"  # one wgmma group, where it is issued; the value: EXPLICIT_WAIT of wgmma.py, or 1
+    ROLES = "cuda.roles"  # the code of all roles of a kernel; the value: the number of producer threads
+    ROLE = "cuda.role"  # the code of one role; the value: "init", "producer" or "consumer"
+
+
+class CudaCallAttr:
+    """Attributes of calls."""
+
+    EXPLICIT = "explicit"  # the kernel itself waits for what the call starts
+    TMA = "bulk"  # a copy that is a TMA load
+    MULTICAST = "paired"  # a TMA load for two blocks of a cluster (cluster_multicast.py)
+    CLUSTER = "cluster"  # T.tma_copy: how many blocks the cluster has
+    BLOCKS = "blocks"  # a release: at how many blocks' mbarriers the warp arrives
+
+
+class CudaKernelHint:
+    """Hints of a kernel: the first operand of the tile operation ``annotate``."""
+
+    MBARRIERS = "cuda.barrier"  # the mbarriers of T.alloc_barrier, and how many arrivals end a phase of each
