@@ -15,7 +15,7 @@ from tilecore.dtypes import FACTS
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.contraction import negated
-from tilecore.ir.intrinsics import ADDRESS, ROUNDED
+from tilecore.ir.thread_calls import ADDRESS, ATOMIC_ELEMENT, BLOCK_VOTE, QUOTIENT, ROUNDED, SHUFFLE, VOTE
 
 if TYPE_CHECKING:
     from tilecore.ir.nodes import Call
@@ -38,11 +38,11 @@ VALUE_CALLS: Mapping[str, str] = {
     **dict.fromkeys(("popcount", "ctpop", "clz"), "bit_count_value"),
     **dict.fromkeys(("call_extern", "call_pure_extern"), "extern_value"),
     ADDRESS: "address_value",
-    "simt.shuffle": "shuffle_value",
-    "simt.vote": "vote_value",
-    "simt.block_vote": "block_vote_value",
-    "simt.quotient": "quotient_value",
-    "tile.atomic_element": "atomic_value",
+    SHUFFLE: "shuffle_value",
+    VOTE: "vote_value",
+    BLOCK_VOTE: "block_vote_value",
+    QUOTIENT: "quotient_value",
+    ATOMIC_ELEMENT: "atomic_value",
 }
 
 
@@ -195,7 +195,7 @@ class CallValues(Expressions):
         return self.atomic(kind, element, operands, order)
 
     def atomic(self, kind: str, element: Any, operands: Sequence[Text], order: str) -> Text:
-        """An atomic operation. kind: "add", "max", "compare_exchange", "load" and so on. element: a load, for
+        """An atomic operation. kind: "add", "max", "cas", "load" and so on. element: a load, for
         :meth:`element_named`, or a call of the target's own. operands: what is compared first, then what is stored.
         order: of memory, by the language's name."""
         return self.function(f"tc_atomic_{kind}", self.address(element), *operands, *memory_order(order))

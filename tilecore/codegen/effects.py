@@ -14,24 +14,38 @@ from tilecore.dtypes import FACTS
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import constant, dtype_of
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.thread_calls import (
+    ANNOTATE,
+    ASSUME,
+    ATOMIC_ADD,
+    BARRIER,
+    COMMIT_ASYNC,
+    COPY_ASYNC,
+    DEVICE_ASSERT,
+    FENCE,
+    NAMED_BARRIER,
+    PRINT,
+    WAIT_ASYNC,
+    WARP_BARRIER,
+)
 
 if TYPE_CHECKING:
     from tilecore.codegen.text import Text
 
 # name of a call in thread IR that stands alone -> the method that emits it
 STATEMENT_CALLS: Mapping[str, str] = {
-    "simt.barrier": "emit_barrier",
-    "simt.named_barrier": "emit_named_barrier",
-    "simt.warp_barrier": "emit_warp_barrier",
-    "simt.fence": "emit_fence",
-    "simt.copy_async": "emit_copy_async",
-    "simt.commit_async": "emit_commit_async",
-    "simt.wait_async": "emit_wait_async",
-    "simt.atomic_add": "emit_atomic_add",
-    "tile.print": "emit_print",
-    "tile.device_assert": "emit_device_assert",
-    "tile.assume": "emit_assume",
-    "tile.annotate": "emit_annotation",
+    BARRIER: "emit_barrier",
+    NAMED_BARRIER: "emit_named_barrier",
+    WARP_BARRIER: "emit_warp_barrier",
+    FENCE: "emit_fence",
+    COPY_ASYNC: "emit_copy_async",
+    COMMIT_ASYNC: "emit_commit_async",
+    WAIT_ASYNC: "emit_wait_async",
+    ATOMIC_ADD: "emit_atomic_add",
+    PRINT: "emit_print",
+    DEVICE_ASSERT: "emit_device_assert",
+    ASSUME: "emit_assume",
+    ANNOTATE: "emit_annotation",
 }
 
 

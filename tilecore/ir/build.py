@@ -18,6 +18,7 @@ from tilecore.ir.nodes import (
     IntImm,
     SeqStmt,
     Stmt,
+    StringImm,
     Var,
     tirx,
 )
@@ -131,6 +132,13 @@ def store(buffer: Any, value: Expr, indices: Sequence[Any], span: Any = None) ->
 def cast(value: Expr, dtype: str) -> Expr:
     """``value`` in another element type; nothing when it has it."""
     return value if str(value.ty.dtype) == dtype else Cast(dtype, value)
+
+
+def as_operand(value: Any) -> Expr:
+    """``value`` as an operand of a call: Python ints, bools and strings become constants of the IR."""
+    if isinstance(value, int):
+        return IntImm("int32", int(value))
+    return StringImm(value) if isinstance(value, str) else value
 
 
 def op_name(node: Any) -> str:

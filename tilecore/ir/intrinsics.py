@@ -6,14 +6,9 @@ from typing import Any
 
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.build import dtype_of, op_name
-from tilecore.ir.nodes import Call, Expr, Op, StringImm
-from tilecore.ir.register_call import register_call
-
-# (value): the value, rounded to its type as it stands: not merged with the operations around it
-ROUNDED = register_call("tile.rounded", pure=True)
-
-# (element, access: "r" | "w" | "rw"): where the element lies, for a function of the user's own source text
-ADDRESS = register_call("tile.address", pure=True)
+from tilecore.ir.nodes import Call, Expr, Op
+from tilecore.ir.thread_calls import ADDRESS, ROUNDED
+from tilecore.ir.thread_ops import thread_call
 
 # attribute of an ``isnan`` that lowering writes: languages of C's family compare the value with itself there
 
@@ -29,12 +24,12 @@ def is_nan(value: Any) -> Expr:
 
 def rounded(value: Any) -> Expr:
     """``value`` kept apart: a product in it does not become part of a fused multiply-add with a sum around it."""
-    return Call(ROUNDED, [value], ret_ty=dtype_of(value))
+    return thread_call(ROUNDED, [value], dtype=dtype_of(value))
 
 
 def address(element: Any, access: str) -> Expr:
     """A pointer to ``element`` (a load), through which a function reads, writes or both."""
-    return Call(ADDRESS, [element, StringImm(access)], ret_ty="handle")
+    return thread_call(ADDRESS, [element, access], dtype="handle")
 
 
 def as_address(node: Any) -> tuple[Any, str] | None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilecore.ir.attributes import CallAttr
-from tilecore.ir.nodes import Call, Evaluate, Expr, IntImm, Span, StringImm, TensorRegion
+from tilecore.ir.build import as_operand
+from tilecore.ir.nodes import Call, Evaluate, Span, TensorRegion
 from tilecore.ir.register_call import register_call
 from tilecore.ir.tile_op_table import PREFIX, TILE_OPS, TileOp
 from tilecore.ir.visit import collect
@@ -41,23 +42,13 @@ def tile_call(
 ) -> Call:
     """A call of tile op ``name``; Python ints and strings become immediates. ``hints`` are kept as call attributes."""
     op = TILE_OPS[name]
-    return Call(op.full_name, [_operand(arg) for arg in args], attrs=hints or None, ret_ty=dtype, span=span)
+    return Call(op.full_name, [as_operand(arg) for arg in args], attrs=hints or None, ret_ty=dtype, span=span)
 
 
 def tile_statement(
     name: str, args: Sequence[Any], *, hints: dict[str, Any] | None = None, span: Span | None = None
 ) -> Evaluate:
     return Evaluate(tile_call(name, args, hints=hints), span=span)
-
-
-def _operand(arg: Any) -> Expr:
-    if isinstance(arg, bool):
-        return IntImm("int32", int(arg))
-    if isinstance(arg, int):
-        return IntImm("int32", arg)
-    if isinstance(arg, str):
-        return StringImm(arg)
-    return arg
 
 
 @dataclass(frozen=True)

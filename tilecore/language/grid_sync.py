@@ -22,6 +22,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_global
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.thread_calls import ANNOTATE
 from tilecore.ir.visit import collect, substitute
 from tilecore.language.kernel import open_kernel
 from tilecore.tracing.current import current
@@ -96,7 +97,7 @@ def _with_repeated(statements: list[Stmt], repeated: dict[Var, Var]) -> Stmt:
 
 
 def _is_hint(statement: Stmt) -> bool:
-    if not isinstance(statement, Evaluate) or op_name(statement.value) != "tile.annotate":
+    if not isinstance(statement, Evaluate) or op_name(statement.value) != ANNOTATE:
         return False
     return str(statement.value.args[0].value) not in _ONCE
 

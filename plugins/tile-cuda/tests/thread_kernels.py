@@ -26,11 +26,6 @@ from tilecore.ir.nodes import (
     Var,
     tirx,
 )
-from tilecore.ir.register_call import register_call
-
-CALLS = "barrier named_barrier warp_barrier shuffle vote block_vote copy_async commit_async wait_async fence"
-for _name in CALLS.split():
-    register_call(f"simt.{_name}")
 
 BX, BY, BZ = (Var(n, "int32") for n in ("bx", "by", "bz"))
 TX, TY, TZ = (Var(n, "int32") for n in ("tx", "ty", "tz"))

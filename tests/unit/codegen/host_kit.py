@@ -21,17 +21,12 @@ from tilecore.codegen.c_source import emit_module
 from tilecore.codegen.dialect import Dialect, KernelHead
 from tilecore.ir.contraction import contracted
 from tilecore.ir.nodes import AttrStmt, IntImm, IRModule, IterVar, PrimFunc, Var, tirx
-from tilecore.ir.register_call import register_call
 
 HEADER = Path(__file__).with_name("tc_host.h")
 PORTABLE = Path(tilecore.codegen.__file__).parent / "include"
 COMPILER = shutil.which("g++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no g++ on PATH")
 _room = tempfile.TemporaryDirectory(prefix="tilecore-codegen-")
-
-CALLS = "barrier named_barrier warp_barrier shuffle vote block_vote copy_async commit_async wait_async fence"
-for _name in CALLS.split():
-    register_call(f"simt.{_name}")
 
 
 def _head(kernel: KernelHead) -> str:

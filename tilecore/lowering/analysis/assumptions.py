@@ -21,9 +21,8 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.sizes import symbols_in
+from tilecore.ir.thread_calls import ASSUME
 from tilecore.ir.visit import children, substitute
-
-ASSUME = "tile.assume"
 
 
 def assumed_divisors(func: PrimFunc) -> dict[Var, int]:

@@ -36,6 +36,7 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.scopes import is_private
+from tilecore.ir.thread_calls import ATOMIC_ELEMENT
 from tilecore.ir.thread_groups import ThreadGroups
 from tilecore.ir.thread_ranges import ThreadRange, number_in, range_of
 from tilecore.ir.tile_ops import TileCall, as_tile_call
@@ -100,7 +101,7 @@ class Uniformity:
     def division(self, expression: Any) -> Division:
         """Between which threads may the value differ?"""
         calls = collect(expression, Call)
-        if any(op_name(call) == "tile.atomic_element" for call in calls):
+        if any(op_name(call) == ATOMIC_ELEMENT for call in calls):
             return EACH
         if any(op_name(call) == "tile.allreduce" for call in calls):
             if any(self._partial(call) for call in calls):

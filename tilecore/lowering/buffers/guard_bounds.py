@@ -32,6 +32,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.ranges import binding_loops, known_range
 from tilecore.ir.scopes import is_global
+from tilecore.ir.thread_calls import ATOMIC_ELEMENT
 from tilecore.ir.visit import variables
 from tilecore.lowering.analysis.kernels import is_axis
 from tilecore.lowering.loops.prefetch import PREFETCH
@@ -85,7 +86,7 @@ class _Guard:
 
     def call(self, node: Call, mutator: Any) -> Any:
         name = op_name(node)
-        if name == "tile.atomic_element":  # its value outside the bounds is 0
+        if name == ATOMIC_ELEMENT:  # its value outside the bounds is 0
             rewritten, needed = self.atomic(node, mutator)
             return rewritten if needed is None else tirx.if_then_else(needed, rewritten, const(0, dtype_of(node)))
         pointer = as_address(node)
@@ -118,7 +119,7 @@ class _Guard:
     def evaluate(self, node: Evaluate, mutator: Any) -> Any:
         if op_name(node.value) == PREFETCH:  # harmless anywhere
             return node
-        if op_name(node.value) != "tile.atomic_element":
+        if op_name(node.value) != ATOMIC_ELEMENT:
             return mutator.default_mutate(node)
         rewritten, condition = self.atomic(node.value, mutator)
         step = Evaluate(rewritten, span=node.span)

@@ -37,6 +37,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_global
 from tilecore.ir.spans import location_of_span, place_of_parameter
+from tilecore.ir.thread_calls import ATOMIC_ELEMENT
 from tilecore.ir.tile_ops import tile_call
 from tilecore.ir.visit import collect, substitute
 from tilecore.lowering.analysis.kernels import is_axis
@@ -184,7 +185,7 @@ class _Unpack:
             where, _ = self.place([mutator.mutate(index) for index in element.indices])
             args = [load(self.bytes_of(element.source), where), *node.args[1:]]
             return Call(node.op, args, ret_ty=node.ty)
-        if op_name(node) == "tile.atomic_element" and is_narrow(node.args[0].source):
+        if op_name(node) == ATOMIC_ELEMENT and is_narrow(node.args[0].source):
             raise UnsupportedError(
                 f"an atomic operation works on {dtype_of(node.args[0])} elements",
                 location=location_of_span(node.span),

@@ -33,6 +33,7 @@ from tilecore.ir.nodes import (
     structural_equal,
 )
 from tilecore.ir.scopes import is_private
+from tilecore.ir.thread_calls import ATOMIC_ELEMENT
 from tilecore.ir.visit import collect, variables
 from tilecore.lowering.analysis.kernels import Threads
 from tilecore.lowering.analysis.uniformity import Uniformity
@@ -64,7 +65,7 @@ class Footprint:
             self.add(node)
 
     def add(self, node: Stmt) -> None:
-        atomics = [call.args[0] for call in collect(node, Call) if op_name(call) == "tile.atomic_element"]
+        atomics = [call.args[0] for call in collect(node, Call) if op_name(call) == ATOMIC_ELEMENT]
         for access in [*collect(node, TensorLoad, BufferStore), *atomics]:
             self._add_access(access, isinstance(access, BufferStore) or any(access is a for a in atomics))
         for call in collect(node, Call):

@@ -33,6 +33,7 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_private
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.thread_calls import ATOMIC_ELEMENT
 from tilecore.ir.tile_ops import as_tile_call
 from tilecore.ir.visit import children, collect, variables
 from tilecore.lowering.analysis.kernels import Threads
@@ -242,7 +243,7 @@ def _has_effect(node: Stmt) -> bool:
 
 
 def _is_atomic(node: Any) -> bool:
-    return any(op_name(call) == "tile.atomic_element" for call in collect(node, Call))
+    return any(op_name(call) == ATOMIC_ELEMENT for call in collect(node, Call))
 
 
 def _atomics_outside_parallel(node: Any) -> bool:

@@ -23,6 +23,7 @@ from tilecore.ir.nodes import (
     Var,
     tirx,
 )
+from tilecore.ir.thread_calls import ASSUME
 from tilecore.ir.visit import collect
 from tilecore.lowering.loops.lane_ops import masked_store
 from tilecore.lowering.loops.vectorize_expressions import CannotVectorizeError, LaneExpressions, lanes_of
@@ -106,7 +107,7 @@ class Lanes(LaneExpressions):
 
     def _evaluate(self, node: Evaluate) -> Stmt:
         name = op_name(node.value)
-        if name in ("tile.assume", ""):
+        if name in (ASSUME, ""):
             return seq([])
         raise CannotVectorizeError(f"{name.removeprefix('tile.')} runs element by element")
 

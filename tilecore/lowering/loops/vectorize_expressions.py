@@ -24,6 +24,7 @@ from tilecore.ir.nodes import (
     structural_equal,
     tirx,
 )
+from tilecore.ir.thread_calls import ATOMIC_ELEMENT, DEVICE_ASSERT, PRINT
 from tilecore.ir.visit import collect, substitute, variables
 from tilecore.lowering.loops.lane_ops import MASKED_LOAD, RAW_LOAD, masked_load
 
@@ -48,9 +49,9 @@ _BINARY = {
 _TRAPPING = ("Div", "Mod", "FloorDiv", "FloorMod")
 _WARP = ("tile.shuffle", "tile.ballot")
 _EFFECTS = (
-    "tile.atomic_element",
-    "tile.print",
-    "tile.device_assert",
+    ATOMIC_ELEMENT,
+    PRINT,
+    DEVICE_ASSERT,
     "tile.allreduce",
     "call_extern",
     MASKED_LOAD,

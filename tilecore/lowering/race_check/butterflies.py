@@ -14,9 +14,9 @@ from typing import Any
 
 from tilecore.ir.build import constant, op_name
 from tilecore.ir.nodes import Add, Bind, BufferStore, Call, Max, Min, Mul, Stmt, TensorLoad, Var
+from tilecore.ir.thread_calls import SHUFFLE
 from tilecore.ir.visit import collect
 
-SHUFFLE = "simt.shuffle"
 COMMUTATIVE = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 

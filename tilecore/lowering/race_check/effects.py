@@ -10,6 +10,18 @@ from tilecore.dtypes import dtype as DType
 from tilecore.former_attributes import former_attributes
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, PrimFunc
+from tilecore.ir.thread_calls import (
+    ADDRESS,
+    ATOMIC_ADD,
+    ATOMIC_ELEMENT,
+    BARRIER,
+    BLOCK_VOTE,
+    COMMIT_ASYNC,
+    COPY_ASYNC,
+    NAMED_BARRIER,
+    WAIT_ASYNC,
+    WARP_BARRIER,
+)
 from tilecore.lowering.race_check.values import Compute, Expressions
 
 COPIES = "copies"  # the queue of simt.copy_async: its commits and waits concern these copies only
@@ -134,16 +146,16 @@ def _vector_atomic(call: Call, func: PrimFunc) -> list[Effect]:
 
 describe_calls(
     {
-        "simt.barrier": lambda call, func: [Barrier()],
-        "simt.named_barrier": lambda call, func: [Barrier()],
-        "simt.block_vote": lambda call, func: [Barrier()],
-        "simt.warp_barrier": lambda call, func: [Barrier(warps=True)],
-        "simt.copy_async": _copy,
-        "simt.commit_async": lambda call, func: [Commit(COPIES)],
-        "simt.wait_async": lambda call, func: [Wait(COPIES, call.args[0])],
-        "simt.atomic_add": _vector_atomic,
-        "tile.atomic_element": _atomic,
-        "tile.address": _address,
+        BARRIER: lambda call, func: [Barrier()],
+        NAMED_BARRIER: lambda call, func: [Barrier()],
+        BLOCK_VOTE: lambda call, func: [Barrier()],
+        WARP_BARRIER: lambda call, func: [Barrier(warps=True)],
+        COPY_ASYNC: _copy,
+        COMMIT_ASYNC: lambda call, func: [Commit(COPIES)],
+        WAIT_ASYNC: lambda call, func: [Wait(COPIES, call.args[0])],
+        ATOMIC_ADD: _vector_atomic,
+        ATOMIC_ELEMENT: _atomic,
+        ADDRESS: _address,
     }
 )
 

@@ -29,13 +29,14 @@ from tilecore.ir.nodes import (
     While,
 )
 from tilecore.ir.scopes import is_private, is_shared
+from tilecore.ir.thread_calls import BLOCK_VOTE
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import children, collect, variables
 from tilecore.lowering.race_check.butterflies import uniform_cells
 from tilecore.lowering.race_check.effects import Access, AnyAccess, effects_of
 
 ACCESSES = (Access, AnyAccess)
-UNIFORM_CALLS = frozenset({"simt.block_vote"})  # calls whose result is the same for all threads of the block
+UNIFORM_CALLS = frozenset({BLOCK_VOTE})  # calls whose result is the same for all threads of the block
 
 
 class Program:

@@ -8,7 +8,6 @@ from tilecore.ir.build import op_name
 from tilecore.ir.memory_writes import writes_of
 from tilecore.ir.nodes import (
     AllocBuffer,
-    Call,
     Evaluate,
     IRModule,
     PrimFunc,
@@ -16,15 +15,14 @@ from tilecore.ir.nodes import (
     is_buffer_var,
     structural_map,
 )
-from tilecore.ir.register_call import register_call
 from tilecore.ir.scopes import is_shared
+from tilecore.ir.thread_calls import BARRIER as THREAD_BARRIER
+from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
 from tilecore.lowering.simt.analysis.parallel_nests import accesses_of
 from tilecore.lowering.simt.insert_barriers import BARRIER
 from tilecore.lowering.simt.state import AliasedParameters, SharedPlan
-
-SIMT_BARRIER = register_call("simt.barrier")
 
 
 def describe_kernels(module: IRModule, env: PassEnv) -> IRModule:
@@ -72,7 +70,7 @@ def _access_kinds(func: PrimFunc) -> dict[str, str]:
 
 
 def _lower_barrier(node: Evaluate) -> Evaluate:
-    return Evaluate(Call(SIMT_BARRIER, [], ret_ty="void"), span=node.span) if op_name(node.value) == BARRIER else node
+    return thread_statement(THREAD_BARRIER, span=node.span) if op_name(node.value) == BARRIER else node
 
 
 DESCRIBE_KERNELS = Pass("describe_kernels", describe_kernels, needs=(SharedPlan, AliasedParameters))

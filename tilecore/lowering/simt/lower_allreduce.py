@@ -25,16 +25,16 @@ from tilecore.ir.nodes import (
     PrimFunc,
     SeqStmt,
     Stmt,
-    StringImm,
     Var,
     While,
     structural_mutate,
     tirx,
 )
 from tilecore.ir.reductions import join
-from tilecore.ir.register_call import register_call
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.thread_calls import SHUFFLE
 from tilecore.ir.thread_groups import ThreadGroups
+from tilecore.ir.thread_ops import thread_call
 from tilecore.ir.thread_ranges import number_in, range_of
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import ThreadAxis, Threads, each_kernel
@@ -42,8 +42,6 @@ from tilecore.lowering.analysis.uniformity import Division, Uniformity
 from tilecore.lowering.simt.state import UniformBuffers
 
 ALLREDUCE = "tile.allreduce"
-# (value, lane, kind: "idx" | "xor" | "up" | "down", width)
-SHUFFLE = register_call("simt.shuffle")
 
 
 def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:
@@ -51,8 +49,7 @@ def shuffle(value: Expr, lane: Any, kind: str, width: int) -> Expr:
 
     kind: "idx", "xor", "up" or "down"; it says how ``lane`` names the other thread.
     """
-    args = [value, lane if isinstance(lane, Expr) else const(lane, "int32"), StringImm(kind), const(width, "int32")]
-    return Call(SHUFFLE, args, ret_ty=dtype_of(value))
+    return thread_call(SHUFFLE, [value, lane, kind, width], dtype=dtype_of(value))
 
 
 def lower_allreduce(func: PrimFunc, env: PassEnv) -> PrimFunc:

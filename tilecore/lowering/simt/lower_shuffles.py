@@ -7,14 +7,13 @@ from typing import Any
 from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.ir.build import op_name
-from tilecore.ir.nodes import Call, PrimFunc, StringImm, structural_mutate
-from tilecore.ir.register_call import register_call
+from tilecore.ir.nodes import Call, PrimFunc, structural_mutate
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.thread_calls import SHUFFLE, VOTE
+from tilecore.ir.thread_ops import thread_call
 from tilecore.ir.tile_ops import as_tile_call, name_in_language
-from tilecore.lowering.simt.lower_allreduce import SHUFFLE
 
 WARP = 32
-VOTE = register_call("simt.vote")  # (predicate, kind: "any" | "all" | "ballot")
 
 
 def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -34,8 +33,8 @@ def lower_shuffles(func: PrimFunc, env: PassEnv) -> PrimFunc:
                 hint="use T.warp_reduce_sum and the like, or shared memory",
             )
         if name == "tile.ballot":
-            return Call(VOTE, [made.args[0], StringImm("ballot")], ret_ty="uint32", span=node.span)
-        return Call(SHUFFLE, list(made.args), ret_ty=made.ty, span=node.span)
+            return thread_call(VOTE, [made.args[0], "ballot"], dtype="uint32", span=node.span)
+        return thread_call(SHUFFLE, list(made.args), dtype=made.ty, span=node.span)
 
     return func.with_body(structural_mutate(func.body, [(Call, call)]))
 

@@ -8,16 +8,16 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.errors import UnsupportedError
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import all_of, const, op_name, seq
-from tilecore.ir.nodes import AttrStmt, Bind, Call, Evaluate, IfThenElse, PrimFunc, Stmt, Var, structural_mutate
+from tilecore.ir.nodes import AttrStmt, Bind, Evaluate, IfThenElse, PrimFunc, Stmt, Var, structural_mutate
 from tilecore.ir.ranges import within
-from tilecore.ir.register_call import register_call
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.thread_calls import NAMED_BARRIER
+from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.thread_ranges import ThreadRange, has_ranges, number_in, range_of
 from tilecore.ir.visit import substitute, variables
 from tilecore.lowering.analysis.kernels import Threads, each_kernel
 from tilecore.lowering.simt.insert_barriers import BARRIER
 
-NAMED_BARRIER = register_call("simt.named_barrier")
 MOST_BARRIERS = 15  # that have a number, beside the block's own
 
 
@@ -69,8 +69,7 @@ class _Places:
                 expected=f"at most {MOST_BARRIERS} in a kernel",
                 hint="let more of the code run on the same ranges of threads",
             )
-        args = [const(number, "int32"), const(threads.count, "int32")]
-        return Evaluate(Call(NAMED_BARRIER, args, ret_ty="void"), span=node.span)
+        return thread_statement(NAMED_BARRIER, [number, threads.count], span=node.span)
 
 
 PLACE_RANGES = Pass("place_ranges", place_ranges)

@@ -23,10 +23,9 @@ from tilecore.ir.nodes import (
     structural_map,
     structural_mutate,
 )
-from tilecore.ir.register_call import register_call
+from tilecore.ir.thread_calls import QUOTIENT
+from tilecore.ir.thread_ops import thread_call
 from tilecore.ir.visit import collect, loads, variables
-
-QUOTIENT = register_call("simt.quotient", pure=True)
 
 
 def share_divisors(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -52,7 +51,7 @@ def _shared(node: For, memory: Memory) -> For:
     def divide(n: Any) -> Any:
         if dtype_of(n) != "float32" or _is_power_of_two(n.b) or not stays(n.b):
             return n
-        return Call(QUOTIENT, [n.a, n.b], ret_ty="float32", span=n.span)
+        return thread_call(QUOTIENT, [n.a, n.b], dtype="float32", span=n.span)
 
     for bind in collect(node.body, Bind):
         if not stays(bind.value):

@@ -25,7 +25,6 @@ from tilecore.ir.nodes import (
     BufferLoad,
     BufferStore,
     Call,
-    Evaluate,
     For,
     ForKind,
     IfThenElse,
@@ -39,9 +38,11 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.scopes import is_global, is_own, is_shared
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.thread_calls import COPY_ASYNC
+from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.visit import collect, reads_variable, stores, substitute
 from tilecore.lowering.analysis.assumptions import is_multiple
-from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST, COPY
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.analysis.vector_atomics import addition, additions, width_of
 from tilecore.lowering.simt.state import TileFunction
 
@@ -92,7 +93,7 @@ def _moved_bytes(vectorized: Stmt) -> dict[str, int]:
             if lanes and buffer is not None and not is_own(buffer):
                 moved[str(buffer.name)] = DType(dtype_of(buffer)).bytes * lanes
     for call in collect(vectorized, Call):
-        if op_name(call) == COPY:
+        if op_name(call) == COPY_ASYNC:
             moved |= {str(end.source.name): int(constant(call.args[2]) or 0) for end in call.args[:2]}
     return moved
 
@@ -166,8 +167,8 @@ class _Loop:
         zero = other is None or (constant(other) == 0 or getattr(other, "value", None) == 0)
         if self.is_async and size in ASYNC_WIDTHS and zero and is_shared(node.buffer) and is_global(value.source):
             valid = tirx.const(1, "bool") if condition is None else condition
-            args = [BufferLoad(node.buffer, [to]), BufferLoad(value.source, [start]), const(size, "int32"), valid]
-            return Evaluate(Call(COPY, args, ret_ty="void"), span=node.span)
+            args = [BufferLoad(node.buffer, [to]), BufferLoad(value.source, [start]), size, valid]
+            return thread_statement(COPY_ASYNC, args, span=node.span)
         move: Stmt = BufferStore(node.buffer, self._vector(value.source, start), [self._ramp(to)], span=node.span)
         if condition is None:
             return move

@@ -20,6 +20,7 @@ PUBLIC = (
     "tilecore.target",
     "tilecore.dtypes",
     "tilecore.ir.names",
+    "tilecore.ir.thread_calls",
     "tilecore.codegen",
     "tilecore.contract.passes",
     "tilecore.contract.implementation",
@@ -68,7 +69,7 @@ def test_pyopencl_and_numpy_come_in_late():
 
 def test_it_is_documented_where_the_contract_is():
     text = (Path(__file__).parents[4] / "docs" / "hooks" / "README.md").read_text()
-    for name in ("tilecore.dtypes", "tilecore.ir.names", "tilecore.codegen"):
+    for name in ("tilecore.dtypes", "tilecore.ir.names", "tilecore.ir.thread_calls", "tilecore.codegen"):
         assert f"`{name}`" in text
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tilecore.contract.records import Codegen
+from tilecore.ir.thread_calls import COMMIT_ASYNC, NAMED_BARRIER, SHUFFLE, VOTE, WAIT_ASYNC, WARP_BARRIER
 
 if TYPE_CHECKING:
     from tilecore.codegen.dialect import Dialect, KernelHead
@@ -53,8 +54,8 @@ def dialect(has_double: bool) -> Dialect:
         "uint": ("%lu", "ulong"),
         **dict.fromkeys(("int", "bool"), ("%ld", "long")),
     }
-    warps = ("simt.warp_barrier", "simt.named_barrier", "simt.vote", "simt.shuffle")
-    waits = ("simt.commit_async", "simt.wait_async")
+    warps = (WARP_BARRIER, NAMED_BARRIER, VOTE, SHUFFLE)
+    waits = (COMMIT_ASYNC, WAIT_ASYNC)
     return Dialect(
         kind="opencl",
         include=HEADER,

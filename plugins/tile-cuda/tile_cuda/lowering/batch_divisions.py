@@ -30,9 +30,9 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.thread_calls import QUOTIENT
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect, reads_variable, substitute
-from tilecore.lowering.simt.share_divisors import QUOTIENT
 
 _MOST = 64  # elements: an array of more would not stay in registers
 

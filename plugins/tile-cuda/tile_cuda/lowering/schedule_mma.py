@@ -40,8 +40,9 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.thread_calls import COMMIT_ASYNC, WAIT_ASYNC
 from tilecore.ir.visit import collect, reads_variable, renewed, substitute
-from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST, COMMIT, WAIT
+from tilecore.lowering.simt.analysis.asynchronous import ASYNC_NEST
 from tilecore.lowering.simt.insert_barriers import BARRIER
 
 
@@ -111,7 +112,7 @@ def _pipelined(node: For) -> Stmt | None:
     """A pipelined loop of copies and one product; None for any other."""
     parts = statements_of(node.body)
     names = [op_name(part.value) if isinstance(part, Evaluate) else "" for part in parts]
-    if len(parts) < 5 or names[:2] != [WAIT, BARRIER] or names[-2] != COMMIT or BARRIER in names[2:]:
+    if len(parts) < 5 or names[:2] != [WAIT_ASYNC, BARRIER] or names[-2] != COMMIT_ASYNC or BARRIER in names[2:]:
         return None
     product = parts[-1]
     if not (isinstance(product, AttrStmt) and product.attr_key == CudaStatementAttr.GEMM):

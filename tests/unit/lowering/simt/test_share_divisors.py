@@ -7,8 +7,8 @@ import pytest
 import tilecore.language as T
 from tilecore.ir.build import op_name
 from tilecore.ir.nodes import Call
+from tilecore.ir.thread_calls import QUOTIENT
 from tilecore.ir.visit import collect
-from tilecore.lowering.simt.share_divisors import QUOTIENT
 
 from .kit import lowered
 

@@ -9,6 +9,7 @@ from tilecore.backends.cpu.llvm.narrow import widen
 from tilecore.backends.cpu.llvm.types import Value, bytes_of, computed, is_float, is_narrow, is_signed, stored
 from tilecore.ir.attributes import CallAttr
 from tilecore.ir.spans import location_of_span
+from tilecore.ir.thread_calls import ASSUME, ATOMIC_ELEMENT, DEVICE_ASSERT, PRINT
 
 if TYPE_CHECKING:
     from tilecore.backends.cpu.llvm.expressions import Expressions
@@ -188,8 +189,8 @@ def _atomic(emit: Statements, node: Any) -> None:
 
 EFFECTS = {
     "tile.prefetch": _prefetch,
-    "tile.print": _print,
-    "tile.device_assert": _device_assert,
-    "tile.assume": _assume,
-    "tile.atomic_element": _atomic,
+    PRINT: _print,
+    DEVICE_ASSERT: _device_assert,
+    ASSUME: _assume,
+    ATOMIC_ELEMENT: _atomic,
 }

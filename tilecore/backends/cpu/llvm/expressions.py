@@ -16,6 +16,7 @@ from tilecore.backends.cpu.llvm.types import Value, computed, is_narrow, literal
 from tilecore.ir.analyzer import Analyzer
 from tilecore.ir.build import constant, dtype_of, op_name
 from tilecore.ir.nodes import Call, Expr, Ramp, TensorLoad, Var
+from tilecore.ir.thread_calls import ATOMIC_ELEMENT
 from tilecore.lowering.loops.lane_ops import ACROSS, MASKED_LOAD, RAW_LOAD
 
 _AFFINE = ("Add", "Sub", "Mul", "Cast", "Ramp", "Broadcast")
@@ -205,7 +206,7 @@ _CALLS: dict[str, Callable[[Expressions, Any], Value]] = {
     RAW_LOAD: Expressions._raw_load,
     "cpu.dot_bfloat16": Expressions._dot_product,
     "cpu.dot_uint8_int8": Expressions._dot_product,
-    "tile.atomic_element": Expressions._atomic,
+    ATOMIC_ELEMENT: Expressions._atomic,
 }
 _HANDLERS: dict[str, Callable[[Expressions, Any], Value]] = {
     "IntImm": Expressions._int,

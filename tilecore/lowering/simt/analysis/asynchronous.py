@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from tilecore.ir.build import const
-from tilecore.ir.nodes import Call, Evaluate, Stmt
-from tilecore.ir.register_call import register_call
+from tilecore.ir.nodes import Stmt
+from tilecore.ir.thread_calls import COMMIT_ASYNC, WAIT_ASYNC
+from tilecore.ir.thread_ops import thread_statement
 
-# (dst: BufferLoad, src: BufferLoad, bytes: int, valid: bool)
-COPY = register_call("simt.copy_async")
-COMMIT = register_call("simt.commit_async")
-# (groups that may still be in flight: int)
-WAIT = register_call("simt.wait_async")
 ASYNC_NEST = 2  # value of the attribute "simt.nest": the nest's copies may be asynchronous; 1: they may not
 
 
 def commit() -> Stmt:
     """``simt.commit_async``: the copies that the thread has started since the last commit become one group."""
-    return Evaluate(Call(COMMIT, [], ret_ty="void"))
+    return thread_statement(COMMIT_ASYNC)
 
 
 def wait(groups: int) -> Stmt:
     """``simt.wait_async``: all of the thread's groups but the last ``groups`` have landed."""
-    return Evaluate(Call(WAIT, [const(groups, "int32")], ret_ty="void"))
+    return thread_statement(WAIT_ASYNC, [groups])

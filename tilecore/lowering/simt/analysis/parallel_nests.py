@@ -11,6 +11,7 @@ from tilecore.ir.build import constant, op_name
 from tilecore.ir.intrinsics import as_address
 from tilecore.ir.nodes import AllocBuffer, Bind, BufferStore, Call, For, ForKind, Stmt, TensorLoad, Var, structural_walk
 from tilecore.ir.scopes import is_fragment, is_own
+from tilecore.ir.thread_calls import ATOMIC_ADD, ATOMIC_ELEMENT, PRINT
 from tilecore.ir.visit import collect
 
 # the user's annotations of a nest that decide how it is partitioned
@@ -92,7 +93,7 @@ class Nest:
 
 def effects_in(node: Any) -> bool:
     """Does it have a side effect besides stores: an atomic operation, a print?"""
-    return any(op_name(c) in ("tile.atomic_element", "tile.print") for c in collect(node, Call))
+    return any(op_name(c) in (ATOMIC_ELEMENT, PRINT) for c in collect(node, Call))
 
 
 def is_for_one(nest: Nest) -> bool:
@@ -122,10 +123,10 @@ def accesses_of(node: Any) -> list[Access]:
     addressed: list[Any] = []  # elements whose address a call takes: they are not loaded
 
     def call(n: Call) -> None:
-        if op_name(n) == "tile.atomic_element":
+        if op_name(n) == ATOMIC_ELEMENT:
             addressed.append(n.args[0])
             accesses.append(Access(n.args[0].source, tuple(n.args[0].indices), True, str(n.args[2].value)))
-        elif op_name(n) == "simt.atomic_add":
+        elif op_name(n) == ATOMIC_ADD:
             addressed.append(n.args[0])
             accesses.append(Access(n.args[0].source, tuple(n.args[0].indices), True, "add"))
         elif (pointer := as_address(n)) is not None:  # the called function may access any element of the buffer

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tilecore.ir.build import const, dtype_of, load, op_name
-from tilecore.ir.nodes import Call, Evaluate, Stmt, StringImm, Var
-from tilecore.ir.register_call import register_call
+from tilecore.ir.nodes import Call, Evaluate, Stmt, Var
 from tilecore.ir.scopes import is_global
+from tilecore.ir.thread_calls import ATOMIC_ADD, ATOMIC_ELEMENT
+from tilecore.ir.thread_ops import thread_statement
 
-ELEMENT = "tile.atomic_element"
-# (first element: BufferLoad, first value: BufferLoad of registers, count: 2 or 4, memory order: str)
-ADD = register_call("simt.atomic_add")
 _COUNTS = {"float32": (4, 2), "float16": (2,), "bfloat16": (2,)}
 
 
 def addition(node: Any) -> Call | None:
     """The call, if ``node`` is an atomic addition to an element of global memory whose old value is not used and whose
     type has a vector form; else None."""
-    if not isinstance(node, Evaluate) or op_name(node.value) != ELEMENT:
+    if not isinstance(node, Evaluate) or op_name(node.value) != ATOMIC_ELEMENT:
         return None
     call = node.value
     if str(call.args[2].value) != "add":
@@ -37,7 +35,6 @@ def additions(call: Call, start: Any, values: Var, count: int, width: int, span:
     statements: list[Stmt] = []
     for first in range(0, count, width):
         target = load(call.args[0].source, [start + first] if first else [start])
-        order = StringImm(str(call.args[3].value))
-        args = [target, load(values, [const(first, "int32")]), const(width, "int32"), order]
-        statements.append(Evaluate(Call(ADD, args, ret_ty="void"), span=span))
+        args = [target, load(values, [const(first, "int32")]), width, str(call.args[3].value)]
+        statements.append(thread_statement(ATOMIC_ADD, args, span=span))
     return statements

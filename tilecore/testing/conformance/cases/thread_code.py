@@ -9,6 +9,7 @@ from tilecore.contract.passes import Pass, PassEnv
 from tilecore.interpreter import interpret
 from tilecore.ir.build import nothing, op_name
 from tilecore.ir.nodes import Evaluate, structural_map
+from tilecore.ir.thread_calls import SIMT
 from tilecore.lowering.simt.pipeline import IMPLEMENTATIONS, STEPS
 from tilecore.plugins import manager
 
@@ -45,6 +46,6 @@ def _without_groups(func: Any) -> Any:
     """Asynchronous copies are plain ones to the interpreter: there is nothing to wait for."""
 
     def drop(node: Evaluate) -> Any:
-        return nothing() if op_name(node.value).startswith("simt.") else node
+        return nothing() if op_name(node.value).startswith(SIMT) else node
 
     return func.with_body(structural_map(func.body, (Evaluate, drop)))

@@ -33,14 +33,13 @@ from tilecore.ir.nodes import (
     structural_map,
     structural_mutate,
 )
-from tilecore.ir.register_call import register_call
+from tilecore.ir.thread_calls import NAMED_BARRIER, WARP_BARRIER
+from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.tile_ops import tile_statement
 from tilecore.ir.visit import collect
 from tilecore.lowering.analysis.kernels import axes_and_code, is_axis
 from tilecore.lowering.simt.insert_barriers import BARRIER
 
-NAMED_BARRIER = register_call("simt.named_barrier")
-WARP_BARRIER = register_call("simt.warp_barrier")
 REGISTERS = 65536  # of a multiprocessor
 MOST_REGISTERS = 255  # of a thread
 LARGE = 16  # words: arrays from this size on count as live all the time
@@ -121,7 +120,7 @@ class _Roles:
         meet = tile_statement("sync_threads", [])
         if self._is_clustered():  # a block must not end while its neighbour writes to it or arrives at its mbarriers
             meet = instructions.cluster("barrier")
-            at_end = [Evaluate(Call(WARP_BARRIER, [], ret_ty="void")), instructions.cluster("barrier")]
+            at_end = [thread_statement(WARP_BARRIER), instructions.cluster("barrier")]
         if self.shares:
             producer_registers, consumer_registers = self.shares
             producer = seq([instructions.registers("release", producer_registers), producer])
@@ -139,7 +138,7 @@ class _Roles:
         if op_name(node.value) != BARRIER:
             return node
         numbers = [const(CONSUMER_BARRIER, "int32"), const(self.threads, "int32")]
-        return Evaluate(Call(NAMED_BARRIER, numbers, ret_ty="void"), span=node.span)
+        return thread_statement(NAMED_BARRIER, numbers, span=node.span)
 
 
 def _lowered_release(node: Evaluate, thread: Var) -> Stmt:
@@ -153,7 +152,7 @@ def _lowered_release(node: Evaluate, thread: Var) -> Stmt:
         arrive = IfThenElse(lane < const(blocks, "int32"), arrival, None)
     else:
         arrive = IfThenElse(EQ(lane, const(0, "int32")), instructions.transaction("arrive", barrier), None)
-    meet = [Evaluate(Call(WARP_BARRIER, [], ret_ty="void"))] if constant(converge) else []
+    meet = [thread_statement(WARP_BARRIER)] if constant(converge) else []
     return seq([*meet, arrive])
 
 

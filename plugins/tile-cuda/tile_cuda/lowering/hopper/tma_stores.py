@@ -14,7 +14,6 @@ from typing import Any
 from tile_cuda import instructions
 from tile_cuda.architectures import WARP
 from tile_cuda.lowering.hopper.column_blocks import ColumnBlocks
-from tile_cuda.lowering.hopper.lower_warp_roles import WARP_BARRIER
 from tile_cuda.lowering.hopper.tensor_maps import Tiling, tiling_of
 from tile_cuda.lowering.hopper.wgmma_config import GROUP, ROWS, WgmmaConfig, wgmma_config_of
 from tile_cuda.lowering.state import TensorMaps, WarpSpecialization
@@ -31,7 +30,6 @@ from tilecore.ir.nodes import (
     AllocBuffer,
     AttrStmt,
     BufferRegion,
-    Call,
     Evaluate,
     ForKind,
     IfThenElse,
@@ -44,6 +42,8 @@ from tilecore.ir.nodes import (
 )
 from tilecore.ir.regions import is_whole
 from tilecore.ir.scopes import is_fragment, is_global
+from tilecore.ir.thread_calls import WARP_BARRIER
+from tilecore.ir.thread_ops import thread_statement
 from tilecore.ir.tile_ops import TileCall, as_tile_call
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
@@ -164,7 +164,7 @@ class _Lowering:
 
 
 def _warp_barrier() -> Stmt:
-    return Evaluate(Call(WARP_BARRIER, [], ret_ty="void"))
+    return thread_statement(WARP_BARRIER)
 
 
 def width_of(p: WgmmaConfig) -> int:

@@ -19,6 +19,7 @@ from tilecore.dtypes import FACTS
 from tilecore.ir.build import dtype_of, op_name
 from tilecore.ir.contraction import is_fma, separated
 from tilecore.ir.nodes import Call
+from tilecore.ir.thread_calls import ROUNDED
 
 if TYPE_CHECKING:
     from tile_tpu.lowering.expressions.values import Values
@@ -98,7 +99,7 @@ NODES: dict[str, Lowering] = {
 # by the operation of a call; functions of floats are in ``functions.py``
 CALLS: dict[str, Lowering] = {
     "if_then_else": lambda values, node: select(values, *node.args),
-    "tile.rounded": lambda values, node: values.value(node.args[0]),
+    ROUNDED: lambda values, node: values.value(node.args[0]),
     "reinterpret": _reinterpret,
     **dict.fromkeys(FLOAT_TESTS, truth_value),
 }

@@ -30,10 +30,9 @@ from tilecore.ir.nodes import (
     structural_mutate,
     tirx,
 )
+from tilecore.ir.thread_calls import ATOMIC_ELEMENT
 from tilecore.ir.views import memory_roots
 from tilecore.ir.visit import collect
-
-ATOMIC = "tile.atomic_element"
 
 
 def address_tiles(func: PrimFunc, env: PassEnv) -> PrimFunc:
@@ -126,7 +125,7 @@ class _Addresses:
         which every lane has a copy."""
         made = []
         for call in collect(node, Call):
-            found = self.place(call.args[0].source) if op_name(call) == ATOMIC else None
+            found = self.place(call.args[0].source) if op_name(call) == ATOMIC_ELEMENT else None
             if found is not None and found[1].is_replicated:
                 buffer, layout = found
                 lane, offset = layout.place([mutator.mutate(i) for i in call.args[0].indices])
