@@ -127,8 +127,8 @@ class DriverAdapter(KernelAdapter):
 
 def adapters() -> list[KernelAdapter]:
     """All of them, the usual one first."""
-    made: list[KernelAdapter] = [DriverAdapter(name) for name in NAMES]
+    adapters_on_device: list[KernelAdapter] = [DriverAdapter(name) for name in NAMES]
     from tile_cuda.simulated import simulated_adapter
 
     simulated = simulated_adapter()
-    return made if simulated is None else [*made, simulated]
+    return adapters_on_device if simulated is None else [*adapters_on_device, simulated]

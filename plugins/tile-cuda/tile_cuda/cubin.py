@@ -32,11 +32,11 @@ def describe(binary: bytes) -> dict[str, dict[str, int]]:
     try:
         sections = {section.name: section.data for section in _sections(binary)}
         names = [_text(sections[".strtab"], start) for start in _symbols(sections[".symtab"])]
-        made: dict[str, dict[str, int]] = {}
+        described: dict[str, dict[str, int]] = {}
         for attribute, symbol, value in _records(sections[".nv.info"]):
             if attribute in _NAMES:
-                made.setdefault(names[symbol], {})[_NAMES[attribute]] = value
-        return made
+                described.setdefault(names[symbol], {})[_NAMES[attribute]] = value
+        return described
     except (struct.error, KeyError, IndexError, ValueError):
         return {}
 

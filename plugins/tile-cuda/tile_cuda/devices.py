@@ -30,10 +30,10 @@ def visible_devices() -> tuple[tuple[Device, ...], str]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and visible.strip() in ("", "-1"):
         return (), f"CUDA_VISIBLE_DEVICES is {visible!r}"
-    found = _by_management()
-    if found and len({d.capability for d in found}) == 1:
-        count = len(found) if visible is None else len([w for w in visible.split(",") if w.strip()])
-        return found[:count], ""
+    devices = _by_management()
+    if devices and len({d.capability for d in devices}) == 1:
+        count = len(devices) if visible is None else len([w for w in visible.split(",") if w.strip()])
+        return devices[:count], ""
     return _by_driver()
 
 
@@ -54,7 +54,7 @@ def _by_management() -> tuple[Device, ...]:
         count = ctypes.c_uint()
         if library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
             return ()
-        made = []
+        devices = []
         for index in range(count.value):
             handle, major, minor = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_int()
             name = ctypes.create_string_buffer(96)
@@ -63,8 +63,8 @@ def _by_management() -> tuple[Device, ...]:
             got = library.nvmlDeviceGetCudaComputeCapability(handle, ctypes.byref(major), ctypes.byref(minor))
             if got != 0 or library.nvmlDeviceGetName(handle, name, 96) != 0:
                 return ()
-            made.append(Device(name.value.decode(errors="replace"), (major.value, minor.value)))
-        return tuple(made)
+            devices.append(Device(name.value.decode(errors="replace"), (major.value, minor.value)))
+        return tuple(devices)
     except AttributeError:
         return ()
     finally:
@@ -74,7 +74,7 @@ def _by_management() -> tuple[Device, ...]:
 def _by_driver() -> tuple[tuple[Device, ...], str]:
     try:
         driver = Driver.shared()
-        made = [Device(driver.device_name(i), driver.capability(i)) for i in range(driver.device_count())]
+        devices = [Device(driver.device_name(i), driver.capability(i)) for i in range(driver.device_count())]
     except DriverError as error:
         return (), str(error)
-    return tuple(made), "" if made else "the driver shows no device"
+    return tuple(devices), "" if devices else "the driver shows no device"

@@ -62,9 +62,9 @@ def _prefetch(emit: Statements, node: Any) -> None:
 
 def _wgmma(emit: Statements, node: Any) -> None:
     name, by_m, by_n, sums, *rest = node.value.args
-    how = ", ".join("true" if constant(flag) else "false" for flag in (by_m, by_n))
+    flags = ", ".join("true" if constant(flag) else "false" for flag in (by_m, by_n))
     operands = ", ".join([_operand(emit, sums), *(str(emit.value(value)) for value in rest)])
-    emit.line(f"tc_wgmma_{name.value}<{how}>({operands});")
+    emit.line(f"tc_wgmma_{name.value}<{flags}>({operands});")
 
 
 def _wgmma_held(emit: Statements, node: Any) -> None:
@@ -126,23 +126,23 @@ STATEMENTS: dict[str, Callable[[Statements, Any], None]] = {
     instructions.MMA: _mma,
     instructions.LDMATRIX: _matrix_move("ldmatrix"),
     instructions.STMATRIX: _matrix_move("stmatrix"),
-    instructions.TRANSACTION: _transaction,
+    instructions.MBARRIER: _transaction,
     instructions.BULK_COPY: _bulk_copy,
     instructions.ATOMIC_ADD_VECTOR: _atomic_add_vector,
     instructions.PREFETCH: _prefetch,
     instructions.QUOTIENTS: _quotients,
     instructions.WGMMA: _wgmma,
-    instructions.WGMMA_HELD: _wgmma_held,
+    instructions.WGMMA_RS: _wgmma_held,
     instructions.WARPGROUP: _with_numbers("tc_warpgroup_"),
-    instructions.STORES: _with_numbers("tc_"),
-    instructions.GRID: _with_numbers("tc_grid_"),
+    instructions.TMA_STORE_GROUP: _with_numbers("tc_"),
+    instructions.GRID_DEPENDENCY: _with_numbers("tc_grid_"),
     instructions.CLUSTER: _with_numbers("tc_cluster_"),
-    instructions.REGISTERS: _with_numbers("tc_registers_"),
-    instructions.SETTLE: _settle,
+    instructions.SETMAXNREG: _with_numbers("tc_registers_"),
+    instructions.REGISTER_FENCE: _settle,
     instructions.SCHEDULING_FENCE: _scheduling_fence,
-    instructions.TENSOR_LOAD: _tensor_load,
-    instructions.TENSOR_STORE: _tensor_store,
-    instructions.FENCE_ASYNC: _fence_async,
+    instructions.TMA_LOAD: _tensor_load,
+    instructions.TMA_STORE: _tensor_store,
+    instructions.PROXY_FENCE: _fence_async,
 }
 
 
@@ -157,8 +157,8 @@ def _half_of_pair(emit: Expressions, node: Any) -> Text:
 
 
 VALUES: dict[str, Callable[[Expressions, Any], Text]] = {
-    instructions.OPERAND: _operand_value,
-    instructions.OPERAND_AT: _operand_at,
+    instructions.DESCRIPTOR: _operand_value,
+    instructions.DESCRIPTOR_AT: _operand_at,
     instructions.CLUSTER_RANK: lambda emit, node: Text("(int)tc_cluster_rank()"),
     instructions.BIT_PAIR: _bit_pair,
     instructions.HALF_OF_PAIR: _half_of_pair,

@@ -20,7 +20,7 @@ MMA = register_call("cuda.mma")
 LDMATRIX = register_call("cuda.ldmatrix")
 STMATRIX = register_call("cuda.stmatrix")  # (count, trans, row, from)
 # (barrier, count) and the like: the header's tc_transaction_<name>
-TRANSACTION = register_call("cuda.transaction")
+MBARRIER = register_call("cuda.mbarrier")
 # (to, from, bytes, barrier)
 BULK_COPY = register_call("cuda.bulk_copy")
 # (to, values, count): neighbouring elements of global memory, added at once
@@ -29,11 +29,11 @@ PREFETCH = register_call("cuda.prefetch_l2")  # (element)
 # (instruction, a_by_m, b_by_n, sums, a, b, add); a, b: descriptions of operands
 WGMMA = register_call("cuda.wgmma")
 # (instruction, b_by_n, sums, a, b, add): A in registers
-WGMMA_HELD = register_call("cuda.wgmma_held")
+WGMMA_RS = register_call("cuda.wgmma_rs")
 # (name, ...): the header's tc_warpgroup_<name>
 # (element, leading, stride, swizzle), (description, pieces): values, descriptions of operands
-OPERAND = register_call("cuda.operand", pure=True)
-OPERAND_AT = register_call("cuda.operand_at", pure=True)
+DESCRIPTOR = register_call("cuda.matrix_descriptor", pure=True)
+DESCRIPTOR_AT = register_call("cuda.descriptor_at", pure=True)
 UNIFORM = register_call("cuda.uniform", pure=True)  # (value): the same in all lanes, and the compiler shall know
 BIT_PAIR = register_call("cuda.bit_pair", pure=True)  # (x, shift, mask, bits), (pair, number): lowering/pair_bits.py
 NEGATIVE = register_call("cuda.negative", pure=True)  # (x): -x of int32, lowering/keep_signs.py
@@ -41,24 +41,24 @@ QUOTIENTS = register_call("cuda.quotients")  # (first element, divisor, count): 
 HALF_OF_PAIR = register_call("cuda.half_of_pair", pure=True)
 WARPGROUP = register_call("cuda.warpgroup")
 # (count, sums): the products into these registers are done
-SETTLE = register_call("cuda.settle")
+REGISTER_FENCE = register_call("cuda.register_fence")
 SCHEDULING_FENCE = register_call("cuda.scheduling_fence")  # (element): see tc_scheduling_fence of the header
 # (map, to, barrier, mask of blocks of the cluster, coordinates, the innermost axis first); mask 0: this block
-TENSOR_LOAD = register_call("cuda.tensor_load")
+TMA_LOAD = register_call("cuda.tma_load")
 # (map, from, coordinates)
-TENSOR_STORE = register_call("cuda.tensor_store")
+TMA_STORE = register_call("cuda.tma_store")
 # (name, groups, elements): the header's tc_<name> of stores
-STORES = register_call("cuda.stores")
-FENCE_ASYNC = register_call("cuda.fence_async")  # what this thread wrote is seen by copies and products
+TMA_STORE_GROUP = register_call("cuda.tma_store_group")
+PROXY_FENCE = register_call("cuda.proxy_fence")  # what this thread wrote is seen by copies and products
 # (barrier, converge, elements): the warp is done with a slot of a ring, of which these are the first elements
 RELEASE = register_call("cuda.release")
-GRID = register_call("cuda.grid")  # (name): the header's tc_grid_<name>
+GRID_DEPENDENCY = register_call("cuda.grid_dependency")  # (name): the header's tc_grid_<name>
 CLUSTER = register_call("cuda.cluster")  # (name): the header's tc_cluster_<name>
 CLUSTER_RANK = register_call("cuda.cluster_rank", pure=True)  # (): int32
-REGISTERS = register_call("cuda.registers")  # (name, count): the header's tc_registers_<name>
+SETMAXNREG = register_call("cuda.setmaxnreg")  # (name, count): the header's tc_registers_<name>
 
 EXPLICIT = "explicit"  # attribute of calls that the kernel itself waits for
-TRANSACTIONS = (
+MBARRIER_OPERATIONS = (
     "init drop arrive arrive_remote arrive_expect expect wait arrive_on_copies fence_init".split()
 )  # the names of tc_transaction_*
 
@@ -79,11 +79,11 @@ def stmatrix(row: Any, source: Any, count: int, trans: bool = False, span: Any =
     return _statement(STMATRIX, [const(count, "int32"), const(int(trans), "int32"), row, source], span)
 
 
-def transaction(name: str, *operands: Any, span: Any = None) -> Stmt:
+def mbarrier(name: str, *operands: Any, span: Any = None) -> Stmt:
     """``tc_transaction_<name>(barrier, ...)``; the first operand is an element of 8 bytes of shared memory."""
-    if name not in TRANSACTIONS:
-        raise ValueError(f"no operation {name!r} of transaction barriers; there are {', '.join(TRANSACTIONS)}")
-    return _statement(TRANSACTION, [StringImm(name), *operands], span)
+    if name not in MBARRIER_OPERATIONS:
+        raise ValueError(f"no operation {name!r} of transaction barriers; there are {', '.join(MBARRIER_OPERATIONS)}")
+    return _statement(MBARRIER, [StringImm(name), *operands], span)
 
 
 def bulk_copy(to: Any, source: Any, size: Any, barrier: Any, span: Any = None) -> Stmt:
@@ -111,10 +111,10 @@ def wgmma(name: str, a_by_m: bool, b_by_n: bool, *operands: Any, span: Any = Non
     return _statement(WGMMA, [StringImm(name), *flags, *operands], span)
 
 
-def operand(element: Any, leading: int, stride: int, swizzle: int) -> Expr:
+def matrix_descriptor(element: Any, leading: int, stride: int, swizzle: int) -> Expr:
     """The description of a tile in shared memory from ``element`` on (uint64). leading, stride: in bytes."""
     numbers = [const(number, "int32") for number in (leading, stride, swizzle)]
-    return Call(OPERAND, [element, *numbers], ret_ty="uint64")
+    return Call(DESCRIPTOR, [element, *numbers], ret_ty="uint64")
 
 
 def uniform(value: Any) -> Expr:
@@ -138,14 +138,14 @@ def half_of_pair(pair: Any, number: Any) -> Expr:
     return Call(HALF_OF_PAIR, [pair, number], ret_ty="uint16")
 
 
-def operand_at(tile: Any, pieces: int) -> Expr:
+def descriptor_at(tile: Any, pieces: int) -> Expr:
     """The description of what lies ``pieces`` times 16 bytes behind."""
-    return tile if pieces == 0 else Call(OPERAND_AT, [tile, const(pieces, "int32")], ret_ty="uint64")
+    return tile if pieces == 0 else Call(DESCRIPTOR_AT, [tile, const(pieces, "int32")], ret_ty="uint64")
 
 
-def wgmma_held(name: str, b_by_n: bool, *operands: Any, span: Any = None) -> Stmt:
+def wgmma_rs(name: str, b_by_n: bool, *operands: Any, span: Any = None) -> Stmt:
     """As :func:`wgmma`; of A the first register."""
-    return _statement(WGMMA_HELD, [StringImm(name), const(int(b_by_n), "int32"), *operands], span)
+    return _statement(WGMMA_RS, [StringImm(name), const(int(b_by_n), "int32"), *operands], span)
 
 
 def warpgroup(name: str, *operands: Any, span: Any = None) -> Stmt:
@@ -161,8 +161,8 @@ def groups_left(node: Stmt) -> int | None:
     return int(constant(node.value.args[1]) or 0)
 
 
-def settle(sums: Any, count: int, span: Any = None) -> Stmt:
-    return _statement(SETTLE, [const(count, "int32"), sums], span)
+def register_fence(sums: Any, count: int, span: Any = None) -> Stmt:
+    return _statement(REGISTER_FENCE, [const(count, "int32"), sums], span)
 
 
 def scheduling_fence(element: Any, span: Any = None) -> Stmt:
@@ -170,20 +170,20 @@ def scheduling_fence(element: Any, span: Any = None) -> Stmt:
     return _statement(SCHEDULING_FENCE, [element], span)
 
 
-def tensor_load(
+def tma_load(
     tensor_map: str, to: Any, barrier: Any, coordinates: Sequence[Any], span: Any = None, mask: int = 0
 ) -> Stmt:
     """A box from global to shared memory; its bytes count on ``barrier``. mask: the same for the blocks of the cluster
     that have a bit in it, each at its own place."""
-    return _statement(TENSOR_LOAD, [StringImm(tensor_map), to, barrier, const(mask, "int32"), *coordinates], span)
+    return _statement(TMA_LOAD, [StringImm(tensor_map), to, barrier, const(mask, "int32"), *coordinates], span)
 
 
-def tensor_store(
+def tma_store(
     tensor_map: str, source: Any, coordinates: Sequence[Any], span: Any = None, explicit: bool = False
 ) -> Stmt:
     """A box from shared to global memory. explicit: the kernel itself waits for it."""
     attrs = {EXPLICIT: 1} if explicit else None
-    return Evaluate(Call(TENSOR_STORE, [StringImm(tensor_map), source, *coordinates], attrs=attrs, ret_ty="void"), span)
+    return Evaluate(Call(TMA_STORE, [StringImm(tensor_map), source, *coordinates], attrs=attrs, ret_ty="void"), span)
 
 
 def is_explicit(call: Call) -> bool:
@@ -193,7 +193,7 @@ def is_explicit(call: Call) -> bool:
 
 def is_explicit_arrival(call: Call) -> bool:
     """Does the kernel itself arrive at a barrier in memory here?"""
-    if dialect_of(call) is None or op_name(call) != TRANSACTION:
+    if dialect_of(call) is None or op_name(call) != MBARRIER:
         return False
     return str(call.args[0].value).startswith("arrive")
 
@@ -207,14 +207,14 @@ def cluster_rank() -> Expr:
     return Call(CLUSTER_RANK, [], ret_ty="int32")
 
 
-def stores(name: str, groups: int | None = None, memory: Sequence[Any] = (), span: Any = None) -> Stmt:
+def tma_store_group(name: str, groups: int | None = None, memory: Sequence[Any] = (), span: Any = None) -> Stmt:
     """Of this thread's tensor stores: "commit_stores", or "wait_stores", "wait_stores_read" of all groups but the last
     ``groups``. memory: elements of what they read, which lives until then."""
-    return _statement(STORES, [StringImm(name), *([] if groups is None else [const(groups, "int32")]), *memory], span)
+    return _statement(TMA_STORE_GROUP, [StringImm(name), *([] if groups is None else [const(groups, "int32")]), *memory], span)
 
 
-def fence_async(span: Any = None) -> Stmt:
-    return _statement(FENCE_ASYNC, [], span)
+def proxy_fence(span: Any = None) -> Stmt:
+    return _statement(PROXY_FENCE, [], span)
 
 
 def release(barrier: Any, elements: Sequence[Any], converge: bool, blocks: int = 1, span: Any = None) -> Stmt:
@@ -229,14 +229,14 @@ def blocks_released(call: Call) -> int:
     return int(call.attrs["blocks"])
 
 
-def registers(name: str, count: int, span: Any = None) -> Stmt:
+def setmaxnreg(name: str, count: int, span: Any = None) -> Stmt:
     """ "release" or "acquire": the threads of this warpgroup have ``count`` registers from here on."""
-    return _statement(REGISTERS, [StringImm(name), const(count, "int32")], span)
+    return _statement(SETMAXNREG, [StringImm(name), const(count, "int32")], span)
 
 
-def grid(name: str, span: Any = None) -> Stmt:
+def grid_dependency(name: str, span: Any = None) -> Stmt:
     """ "wait" until the kernel in front of this one has ended; "release": the kernel behind may be started."""
-    return _statement(GRID, [StringImm(name)], span)
+    return _statement(GRID_DEPENDENCY, [StringImm(name)], span)
 
 
 def _statement(name: str, args: list[Any], span: Any) -> Stmt:

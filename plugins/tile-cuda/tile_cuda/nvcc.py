@@ -35,13 +35,13 @@ class Nvcc:
     ) -> tuple[bytes | None, str]:
         """(the cubin, or None when the source was refused; what the compiler said)."""
         with tempfile.TemporaryDirectory(prefix="tilecore-") as folder:
-            path, made = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
+            path, cubin_path = Path(folder) / "kernel.cu", Path(folder) / "kernel.cubin"
             path.write_text(source)
-            command = [str(self.path), *options, *(f"-I{p}" for p in include), "-cubin", str(path), "-o", str(made)]
+            command = [str(self.path), *options, *(f"-I{p}" for p in include), "-cubin", str(path), "-o", str(cubin_path)]
             debug.command(" ".join(command))
             ended = subprocess.run(command, capture_output=True, text=True, errors="replace", cwd=folder)
-            said = (ended.stdout + ended.stderr).replace(folder + os.sep, "")
-            return (made.read_bytes() if ended.returncode == 0 else None), said
+            messages = (ended.stdout + ended.stderr).replace(folder + os.sep, "")
+            return (cubin_path.read_bytes() if ended.returncode == 0 else None), messages
 
 
 @functools.lru_cache(maxsize=4)

@@ -20,13 +20,13 @@ Compile = Callable[[Sequence[str]], tuple[bytes | None, str]]
 def compiled(compile_with: Compile, options: Sequence[str]) -> tuple[bytes | None, str]:
     """What ``compile_with(options)`` gives: (the cubin or None, what the compiler said). Where ptxas gave up, what it
     gives at level 1, if that has less than half of the stack. The user's own options of ptxas stand."""
-    binary, said = compile_with(options)
+    binary, messages = compile_with(options)
     if binary is None or not gave_up(binary) or any("ptxas" in option for option in options):
-        return binary, said
+        return binary, messages
     other, words = compile_with([*options, *AGAIN])
     if other is not None and 2 * _stack(other) < _stack(binary):
         return other, words
-    return binary, said
+    return binary, messages
 
 
 def gave_up(binary: bytes) -> bool:

@@ -40,7 +40,7 @@ def simulated_adapter() -> KernelAdapter | None:
             self, entry: Entry, arguments: Sequence[Tensor | int], symbols: Mapping[str, int]
         ) -> Sequence[Record]:
             maps = launch_entry(entry).tensor_maps
-            return [simulated_map(made, arguments, symbols, entry.symbol) for made in maps]
+            return [simulated_map(tensor_map, arguments, symbols, entry.symbol) for tensor_map in maps]
 
     # the language lets threads write one value to one place, as all threads of a row do after a reduction
     return CudaSimulatedAdapter(INCLUDE, device=SimulatedDevice(allow_same_value=True, own_proxy=True), name=NAME)

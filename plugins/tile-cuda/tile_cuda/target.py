@@ -22,8 +22,8 @@ def resolve(target: Target) -> Target:
 
     Raises TargetError for an unknown architecture or a number of registers that no thread can have.
     """
-    wanted = target.get("arch", "auto")
-    if wanted == "auto":
+    arch_name = target.get("arch", "auto")
+    if arch_name == "auto":
         device, _ = first_device()
         arch = (
             architectures.parse(architectures.DEFAULT)
@@ -31,7 +31,7 @@ def resolve(target: Target) -> Target:
             else architectures.of_device(*device.capability)
         )
     else:
-        arch = architectures.parse(wanted)
+        arch = architectures.parse(arch_name)
     registers = int(target.get("max_registers") or 0)
     if not 0 <= registers <= architectures.MAX_REGISTERS:
         raise TargetError(

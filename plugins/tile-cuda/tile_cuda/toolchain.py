@@ -50,12 +50,12 @@ def build(request: BuildRequest) -> tuple[bytes, str]:
 
 def _chosen(request: BuildRequest) -> tuple[Any, list[str]]:
     """The compiler, and the options for it."""
-    wanted = {"nvrtc": (nvrtc,), "nvcc": (nvcc,)}.get(request.adapter, (nvrtc, nvcc))
+    compilers = {"nvrtc": (nvrtc,), "nvcc": (nvcc,)}.get(request.adapter, (nvrtc, nvcc))
     arch = architecture_of(request.target)
     reasons: list[str] = []
     hint = None
     is_unknown_architecture = False
-    for module in wanted:
+    for module in compilers:
         try:
             tool = module.load()
         except ToolchainError as error:
@@ -93,18 +93,18 @@ def _options(request: BuildRequest, for_nvrtc: bool) -> list[str]:
     is_fast = fast_math(request.config)
     flags = [*(["--use_fast_math"] if is_fast else []), *_exact(flags, is_fast), *flags]
     if for_nvrtc:
-        kept = [f for f in flags if not _LEVEL.fullmatch(f)]  # it optimises without being told
-        return [f"--gpu-architecture={arch.name}", "--std=c++17", *kept]
+        nvrtc_flags = [f for f in flags if not _LEVEL.fullmatch(f)]  # it optimises without being told
+        return [f"--gpu-architecture={arch.name}", "--std=c++17", *nvrtc_flags]
     return [f"-gencode=arch={arch.virtual},code={arch.name}", "-std=c++17", *flags]
 
 
 def _exact(flags: Sequence[str], is_fast: bool) -> list[str]:
     """Options by which +, -, *, / and square roots are rounded once each, as the language has it: fused multiply-adds
     stand in the source, and the compiler makes none, with fast math neither. What the user's own flags say stands."""
-    given = {flag.lstrip("-").partition("=")[0] for flag in flags}
-    if "use_fast_math" in given:
+    names_of_flags = {flag.lstrip("-").partition("=")[0] for flag in flags}
+    if "use_fast_math" in names_of_flags:
         return []
-    return [f"--{name}={value}" for name, value in _EXACT[: 1 if is_fast else None] if name not in given]
+    return [f"--{name}={value}" for name, value in _EXACT[: 1 if is_fast else None] if name not in names_of_flags]
 
 
 def fast_math(config: Mapping[str, Any]) -> bool:

@@ -35,10 +35,10 @@ def wgmma_gemm(
     emit(WGMMA_GEMM.name, operands, dialect_hints(KIND, "T.wgmma_gemm", annotations))
 
 
-def _wait(what: str, count: Any) -> None:
+def _wait(function_name: str, count: Any) -> None:
     if not isinstance(count, int) or not 0 <= count <= MOST_GROUPS:
-        raise LanguageError(f"{what} takes a number of groups", found=repr(count)[:60], expected=f"0 to {MOST_GROUPS}")
-    emit_call(KIND, what, instructions.WARPGROUP, [StringImm("wait"), IntImm("int32", count)])
+        raise LanguageError(f"{function_name} takes a number of groups", found=repr(count)[:60], expected=f"0 to {MOST_GROUPS}")
+    emit_call(KIND, function_name, instructions.WARPGROUP, [StringImm("wait"), IntImm("int32", count)])
 
 
 def wait_wgmma(id: int = 0) -> None:

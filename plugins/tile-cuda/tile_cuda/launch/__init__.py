@@ -34,8 +34,8 @@ def built() -> tuple[bool, str]:
 def launch_of(module: KernelModule) -> tuple[Any, int, Any]:
     """(launch, state, owner) of a LoadedKernel, which is one ``on_device``."""
     if _native is None:
-        made = plain.PlainLaunch(module)
-        return made, 0, made
+        launch = plain.PlainLaunch(module)
+        return launch, 0, launch
     native = _native.NativeLaunch(module)
     return native.capsule, native.state, native
 

@@ -45,7 +45,7 @@ class LaunchEntry:
     @property
     def sizes(self) -> tuple[Dim, ...]:
         """All that may depend on the call, in a fixed order: the window's bytes, then those of the tensor maps."""
-        return (self.window_bytes, *(size for made in self.tensor_maps for size in made.sizes))
+        return (self.window_bytes, *(size for tensor_map in self.tensor_maps for size in tensor_map.sizes))
 
 
 def launch_entry(entry: Entry) -> LaunchEntry:

@@ -70,13 +70,13 @@ class Failures:
             return str(error) if error is not None else "the kernel cannot be loaded"
         entries = self._module.artifact.entries
         symbol = entries[entry_index].symbol if entry_index < len(entries) else self._module.artifact.name
-        own = {
+        own_messages = {
             BAD_DEVICE: "the device does not exist",
             BAD_GRID: f"the grid is too large: at most {MAX_GRID[0]} blocks along x, {MAX_GRID[1]} along y and z",
             NO_MEMORY: "the host is out of memory",
         }
-        if result in own:
-            return f"{symbol}: {own[result]}"
+        if result in own_messages:
+            return f"{symbol}: {own_messages[result]}"
         if result == BAD_CLUSTER:
             cluster = self._module.entries[entry_index].cluster
             return f"{symbol}: the grid is not a multiple of its clusters of {cluster} blocks"
@@ -97,11 +97,11 @@ class Failures:
     def _map_words(self, entry_index: int, map_index: int) -> str:
         tensor_map = self._module.entries[entry_index].tensor_maps[map_index]
         code, address, shape, strides = self._failed_map()
-        what = f"no tensor map can describe {tensor_map.name or f'slot {tensor_map.slot}'}"
+        message = f"no tensor map can describe {tensor_map.name or f'slot {tensor_map.slot}'}"
         fault = tensor_map.fault_of_call(address, shape[: tensor_map.rank], strides[: tensor_map.rank - 1])
         if fault is not None:
-            return f"{what}: {fault[0]}, must be {fault[1]}"
-        return f"{what}: {self._module.driver.words(code)} (address {address:#x}, shape {shape[: tensor_map.rank]})"
+            return f"{message}: {fault[0]}, must be {fault[1]}"
+        return f"{message}: {self._module.driver.words(code)} (address {address:#x}, shape {shape[: tensor_map.rank]})"
 
     def _assertions(self, entry_index: int, result: int) -> list[str]:
         entries = self._module.artifact.entries

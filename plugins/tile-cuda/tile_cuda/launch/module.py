@@ -59,8 +59,8 @@ class KernelModule:
         """Raises LaunchError when the driver has not the functions that the launch needs."""
         needed = {"cuLaunchKernelEx": not all(e.is_plain for e in self.entries)}
         needed["cuTensorMapEncodeTiled"] = any(e.tensor_maps for e in self.entries)
-        for name, wanted in needed.items():
-            if wanted and not self.driver.address(name):
+        for name, is_needed in needed.items():
+            if is_needed and not self.driver.address(name):
                 raise LaunchError(
                     f"{self.artifact.name} needs a newer driver", found=f"one without {name}",
                     hint="install a driver of CUDA 12 or later",
@@ -69,10 +69,10 @@ class KernelModule:
     def on_device(self, index: int) -> LoadedDevice:
         """The kernels on a device; loads them there at the first time. Raises LaunchError."""
         with self._lock:
-            known = self.loaded.get(index)
-            if known is None:
-                known = self.loaded[index] = self._load(index)
-            return known
+            loaded = self.loaded.get(index)
+            if loaded is None:
+                loaded = self.loaded[index] = self._load(index)
+            return loaded
 
     def _load(self, index: int) -> LoadedDevice:
         driver = self.driver
@@ -94,7 +94,7 @@ class KernelModule:
 
     def _may_be_empty(self) -> bool:
         """May a tensor that has a map be without elements?"""
-        sizes = (size for entry in self.entries for made in entry.tensor_maps for size in made.shape)
+        sizes = (size for entry in self.entries for tensor_map in entry.tensor_maps for size in tensor_map.shape)
         return any(not isinstance(size, int) or size == 0 for size in sizes)
 
     def _has_window(self) -> bool:
@@ -104,15 +104,15 @@ class KernelModule:
         """Allow the shared memory that the entry asks for."""
         static = self.driver.function_attribute(function, api.FUNCTION_STATIC_SHARED)
         most = self.driver.limits(index)["shared"] - static
-        asked = entry.shared_bytes
-        if isinstance(asked, int) and asked > most:
+        dynamic_bytes = entry.shared_bytes
+        if isinstance(dynamic_bytes, int) and dynamic_bytes > most:
             raise LaunchError(
-                f"{entry.symbol} needs {asked} bytes of shared memory",
+                f"{entry.symbol} needs {dynamic_bytes} bytes of shared memory",
                 found=f"{self.driver.device_name(index)}, which has {most} for a block",
                 hint="use smaller tiles or fewer stages",
             )
-        if not isinstance(asked, int) or asked + static > _PLAIN_SHARED:
-            allowed = asked if isinstance(asked, int) else most
+        if not isinstance(dynamic_bytes, int) or dynamic_bytes + static > _PLAIN_SHARED:
+            allowed = dynamic_bytes if isinstance(dynamic_bytes, int) else most
             self.driver.set_function_attribute(function, api.FUNCTION_DYNAMIC_SHARED, allowed)
 
     def _prefer(self, facts: LaunchEntry, function: int, index: int) -> None:
@@ -121,9 +121,9 @@ class KernelModule:
             self.driver.set_function_attribute(function, api.FUNCTION_CARVEOUT, facts.carveout)
         if facts.window_slot >= 0:
             most = self.driver.device_attribute(api.MAX_PERSISTING_L2, index)
-            wanted = min(facts.window_bytes, most) if isinstance(facts.window_bytes, int) else most
-            if wanted > self.driver.context_limit(api.LIMIT_PERSISTING_L2):
-                self.driver.set_context_limit(api.LIMIT_PERSISTING_L2, wanted)
+            window_bytes = min(facts.window_bytes, most) if isinstance(facts.window_bytes, int) else most
+            if window_bytes > self.driver.context_limit(api.LIMIT_PERSISTING_L2):
+                self.driver.set_context_limit(api.LIMIT_PERSISTING_L2, window_bytes)
 
     def _cluster(self, facts: LaunchEntry, function: int) -> bool:
         """Whether the launch must say the cluster: the code does not."""
@@ -137,12 +137,12 @@ class KernelModule:
 def describe(module: KernelModule, index: int) -> dict[str, Any]:
     """Registers, spilled bytes and shared memory of every kernel, as the driver tells them."""
     functions = module.on_device(index).functions
-    made: dict[str, Any] = {}
+    usage_by_kernel: dict[str, Any] = {}
     with module.driver.inside(index):
         for entry, function in zip(module.artifact.entries, functions, strict=True):
-            made[entry.symbol] = {
+            usage_by_kernel[entry.symbol] = {
                 "registers": module.driver.function_attribute(function, api.FUNCTION_REGISTERS),
                 "local_bytes": module.driver.function_attribute(function, api.FUNCTION_LOCAL_BYTES),
                 "static_shared_bytes": module.driver.function_attribute(function, api.FUNCTION_STATIC_SHARED),
             }
-    return made
+    return usage_by_kernel

@@ -114,7 +114,7 @@ class PlainLaunch:
             raise _Refused(BAD_GRID)
         handle = ctypes.c_void_p(device.functions[number])
         start = ctypes.addressof(words)
-        maps = [self._map(made, i, words, device.nothing) for i, made in enumerate(entry.tensor_maps)]
+        maps = [self._map(tensor_map, i, words, device.nothing) for i, tensor_map in enumerate(entry.tensor_maps)]
         places = [start + 8 * i for i in range(self.module.n_slots)] + [address for _, address in maps]
         parameters = (ctypes.c_void_p * max(len(places), 1))(*places)
         if entry.is_plain:
@@ -130,43 +130,43 @@ class PlainLaunch:
 
     def _attributes(self, device: LoadedDevice, number: int, entry: LaunchEntry, words: Any) -> tuple[Any, int]:
         """CUlaunchAttributes and their number."""
-        made = []
+        attributes_by_id = []
         if entry.window_slot >= 0:
             size = min(self._size(entry.window_bytes, words), device.window_limit)
             if size:
                 window = _Window(words[entry.window_slot], size, entry.window_ratio, 2, 1)
-                made.append((1, _Value(window=window)))
+                attributes_by_id.append((1, _Value(window=window)))
         if entry.cooperative:
-            made.append((2, _Value(number=1)))
+            attributes_by_id.append((2, _Value(number=1)))
         if device.clusters[number]:
-            made.append((4, _Value(three=(ctypes.c_uint * 3)(*entry.cluster))))
+            attributes_by_id.append((4, _Value(three=(ctypes.c_uint * 3)(*entry.cluster))))
         if entry.programmatic:
-            made.append((6, _Value(number=1)))
-        attributes = (_Attribute * max(len(made), 1))()
-        for attribute, (kind, value) in zip(attributes, made, strict=False):
+            attributes_by_id.append((6, _Value(number=1)))
+        attributes = (_Attribute * max(len(attributes_by_id), 1))()
+        for attribute, (kind, value) in zip(attributes, attributes_by_id, strict=False):
             attribute.id, attribute.value = kind, value
-        return attributes, len(made)
+        return attributes, len(attributes_by_id)
 
     def _size(self, size: Dim, words: Any) -> int:
         value, slot = self.module.place(size)
         return value if slot < 0 else words[slot]
 
-    def _map(self, made: TensorMap, which: int, words: Any, nothing: int) -> tuple[Any, int]:
+    def _map(self, tensor_map: TensorMap, which: int, words: Any, nothing: int) -> tuple[Any, int]:
         """(what keeps the tensor map, its address)"""
-        address = words[made.slot] % 2**64 + self._size(made.offset, words)
-        shape = tuple(self._size(s, words) for s in made.shape)
-        strides = tuple(self._size(s, words) for s in made.strides)
+        address = words[tensor_map.slot] % 2**64 + self._size(tensor_map.offset, words)
+        shape = tuple(self._size(s, words) for s in tensor_map.shape)
+        strides = tuple(self._size(s, words) for s in tensor_map.strides)
         if 0 in shape:  # the driver takes no such axis: one zero, which is what copies find outside of a tensor
-            address, shape, strides = nothing, (1,) * made.rank, (32,) * (made.rank - 1)
-        known = self._maps.get((made, address, shape, strides))
-        if known is None:
+            address, shape, strides = nothing, (1,) * tensor_map.rank, (32,) * (tensor_map.rank - 1)
+        encoded = self._maps.get((tensor_map, address, shape, strides))
+        if encoded is None:
             memory = ctypes.create_string_buffer(BYTES + 64)
             start = -(-ctypes.addressof(memory) // 64) * 64
-            dtype, interleave, swizzle, promotion, fill = made.codes
+            dtype, interleave, swizzle, promotion, fill = tensor_map.codes
             code = self._library.cuTensorMapEncodeTiled(
-                ctypes.c_void_p(start), dtype, made.rank, ctypes.c_void_p(address),
-                (ctypes.c_uint64 * made.rank)(*shape), (ctypes.c_uint64 * made.rank)(*strides),
-                (ctypes.c_uint32 * made.rank)(*made.box), (ctypes.c_uint32 * made.rank)(*made.steps),
+                ctypes.c_void_p(start), dtype, tensor_map.rank, ctypes.c_void_p(address),
+                (ctypes.c_uint64 * tensor_map.rank)(*shape), (ctypes.c_uint64 * tensor_map.rank)(*strides),
+                (ctypes.c_uint32 * tensor_map.rank)(*tensor_map.box), (ctypes.c_uint32 * tensor_map.rank)(*tensor_map.steps),
                 interleave, swizzle, promotion, fill,
             )  # fmt: skip
             if code:
@@ -174,5 +174,5 @@ class PlainLaunch:
                 raise _Refused(BAD_MAP + which)
             if len(self._maps) >= 256:
                 self._maps.clear()
-            known = self._maps[made, address, shape, strides] = (memory, start)
-        return known
+            encoded = self._maps[tensor_map, address, shape, strides] = (memory, start)
+        return encoded

@@ -98,7 +98,7 @@ class TensorMap:
     @staticmethod
     def from_json(facts: Mapping[str, Any], kernel: str = "the kernel") -> TensorMap:
         """The inverse of :meth:`to_json`; raises LaunchError for what the hardware does not take."""
-        made = TensorMap(
+        tensor_map = TensorMap(
             slot=int(facts["slot"]),
             dtype=str(facts["dtype"]),
             shape=tuple(map(dim_from_json, facts["shape"])),
@@ -112,13 +112,13 @@ class TensorMap:
             offset=dim_from_json(facts.get("offset", 0)),
             name=str(facts.get("name", "")),
         )
-        wrong = made.fault()
+        wrong = tensor_map.fault()
         if wrong:
             raise LaunchError(
-                f"the tensor map of {made.name or f'slot {made.slot}'} in {kernel} is wrong", found=wrong[0],
+                f"the tensor map of {tensor_map.name or f'slot {tensor_map.slot}'} in {kernel} is wrong", found=wrong[0],
                 expected=wrong[1],
             )  # fmt: skip
-        return made
+        return tensor_map
 
     def fault(self) -> tuple[str, str] | None:
         """What is wrong with it whatever the call (found, expected), or None."""
@@ -126,9 +126,9 @@ class TensorMap:
             (self.dtype, DTYPES, "dtype"), (self.swizzle, SWIZZLES, "swizzle"), (self.fill, FILLS, "fill"),
             (self.interleave, INTERLEAVES, "interleave"), (self.promotion, PROMOTIONS, "promotion"),
         )  # fmt: skip
-        for word, table, what in words:
+        for word, table, field_name in words:
             if word not in table:
-                return f"{what} {word!r}", "one of " + ", ".join(table)
+                return f"{field_name} {word!r}", "one of " + ", ".join(table)
         rank = self.rank
         least = 3 if self.interleave != "none" else 1
         if not least <= rank <= MAX_RANK:
