@@ -33,7 +33,7 @@ def alloc_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
     One thread initializes them at the start of the kernel, and all threads wait for it. Raises LanguageError for counts
     that are not integers from 1 to 2^20 - 1.
     """
-    return _allocated("T.alloc_barrier", arrive_count)
+    return _allocate_barriers("T.alloc_barrier", arrive_count)
 
 
 def alloc_cluster_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
@@ -43,10 +43,10 @@ def alloc_cluster_barrier(arrive_count: int | Sequence[int]) -> BufferHandle:
             "T.alloc_cluster_barrier needs a kernel with clusters",
             hint="T.Kernel(cluster_dims=...), or T.alloc_barrier",
         )
-    return _allocated("T.alloc_cluster_barrier", arrive_count)
+    return _allocate_barriers("T.alloc_cluster_barrier", arrive_count)
 
 
-def _allocated(function_name: str, arrive_count: int | Sequence[int]) -> BufferHandle:
+def _allocate_barriers(function_name: str, arrive_count: int | Sequence[int]) -> BufferHandle:
     counts = list(arrive_count) if isinstance(arrive_count, (list, tuple)) else [arrive_count]
     kernel = open_kernel(function_name)
     if not counts or not all(isinstance(c, int) and 1 <= c <= MOST_ARRIVALS for c in counts):
@@ -64,13 +64,17 @@ def _allocated(function_name: str, arrive_count: int | Sequence[int]) -> BufferH
 
 
 def barrier_element(barrier: Any, function_name: str) -> Expr:
-    """The barrier that ``bar`` or ``bar[i]`` names. Raises LanguageError for one that is not of T.alloc_barrier."""
+    """The element of the mbarrier that ``bar`` or ``bar[i]`` names.
+
+    Raises LanguageError for values that are not barriers of T.alloc_barrier.
+    """
     barriers = open_kernel(function_name).frame.facts.get("barriers", set())
     expected = "a barrier of T.alloc_barrier, or an element of several"
     if isinstance(barrier, BufferHandle) and barrier.buffer in barriers:
         if barrier.shape != (1,):
             raise LanguageError(
-                f"{function_name} takes one barrier, and {barrier.name} has {barrier.shape[0]}", expected=f"{barrier.name}[i]"
+                f"{function_name} takes one barrier, and {barrier.name} has {barrier.shape[0]}",
+                expected=f"{barrier.name}[i]",
             )
         return BufferLoad(barrier.buffer, [IntImm("int32", 0)])
     element = as_load(barrier)
@@ -80,14 +84,16 @@ def barrier_element(barrier: Any, function_name: str) -> Expr:
     raise LanguageError(f"{function_name} takes a barrier", found=argument_text, expected=expected)
 
 
-def _emit(function_name: str, name: str, barrier: Any, *operands: Any) -> None:
-    args = [StringImm(name), barrier_element(barrier, function_name), *operands]
+def _emit(function_name: str, operation: str, barrier: Any, *operands: Any) -> None:
+    args = [StringImm(operation), barrier_element(barrier, function_name), *operands]
     emit_call(KIND, function_name, instructions.MBARRIER, args)
 
 
 def _wait(function_name: str, mbarrier: Any, parity: Any) -> None:
     if isinstance(parity, int) and parity not in (0, 1):
-        raise LanguageError(f"{function_name} takes a parity", found=str(parity), expected="0 or 1: the phase's index modulo 2")
+        raise LanguageError(
+            f"{function_name} takes a parity", found=str(parity), expected="0 or 1: the phase's index modulo 2"
+        )
     _emit(function_name, "wait", mbarrier, convert(parity, "int32"))
 
 

@@ -52,21 +52,29 @@ def tma_copy(
             hint="T.copy copies between any two memory spaces",
         )
     if loads and barrier is None:
-        raise LanguageError(f"{function_name} to shared memory needs a barrier", expected="barrier=, of T.alloc_barrier")
+        raise LanguageError(
+            f"{function_name} to shared memory needs a barrier", expected="barrier=, of T.alloc_barrier"
+        )
     if not loads and (barrier is not None or cluster_mask):
-        raise LanguageError(f"{function_name} to global memory takes no barrier and no cluster_mask", hint="T.tma_store_wait()")
+        raise LanguageError(
+            f"{function_name} to global memory takes no barrier and no cluster_mask", hint="T.tma_store_wait()"
+        )
     if eviction_policy not in _POLICIES:
         raise LanguageError(
-            f"{function_name} has no such eviction_policy", found=repr(eviction_policy), expected=", ".join(map(repr, _POLICIES))
+            f"{function_name} has no such eviction_policy",
+            found=repr(eviction_policy),
+            expected=", ".join(map(repr, _POLICIES)),
         )
-    further = dict(annotations or {})
-    arrive = bool(further.pop("emit_arrive", 0))
-    if further:
-        raise LanguageError(f"{function_name} has no such annotations", found=", ".join(further), expected="emit_arrive")
-    at = barrier_element(barrier, function_name) if loads else IntImm("int32", 0)
-    numbers = [_mask(cluster_mask, function_name), int(arrive), _leaders(leader_scope_threads, function_name)]
+    unknown_annotations = dict(annotations or {})
+    arrive = bool(unknown_annotations.pop("emit_arrive", 0))
+    if unknown_annotations:
+        raise LanguageError(
+            f"{function_name} has no such annotations", found=", ".join(unknown_annotations), expected="emit_arrive"
+        )
+    mbarrier = barrier_element(barrier, function_name) if loads else IntImm("int32", 0)
+    options = [_mask(cluster_mask, function_name), int(arrive), _leaders(leader_scope_threads, function_name)]
     blocks = prod(open_kernel(function_name).cluster_dims)
-    emit(TMA_COPY.name, [left, right, at, *numbers], dialect_hints(KIND, function_name, {"cluster": blocks}))
+    emit(TMA_COPY.name, [left, right, mbarrier, *options], dialect_hints(KIND, function_name, {"cluster": blocks}))
 
 
 def _mask(cluster_mask: Any, function_name: str) -> int:
@@ -85,7 +93,9 @@ def _mask(cluster_mask: Any, function_name: str) -> int:
 
 def _leaders(threads: Any, function_name: str) -> int:
     if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise LanguageError(f"{function_name} takes a number of leader_scope_threads", found=repr(threads), expected="1 or more")
+        raise LanguageError(
+            f"{function_name} takes a number of leader_scope_threads", found=repr(threads), expected="1 or more"
+        )
     return int(threads or 0)
 
 

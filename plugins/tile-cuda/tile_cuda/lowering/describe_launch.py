@@ -33,7 +33,9 @@ def _with_facts(func: PrimFunc, window: tuple[str, Any, float] | None, env: Pass
     if names:
         params = [str(param.name) for param in func.params]
         tensor_maps = env.state(TensorMaps).by_name
-        facts["tensor_maps"] = [{**tensor_maps[name], "slot": params.index(tensor_maps[name]["tensor"])} for name in names]
+        facts["tensor_maps"] = [
+            {**tensor_maps[name], "slot": params.index(tensor_maps[name]["tensor"])} for name in names
+        ]
         stored = [str(c.args[0].value) for c in collect(func.body, Call) if op_name(c) == instructions.TMA_STORE]
         written = {tensor_maps[name]["tensor"] for name in stored}
         access = {str(name): str(mode) for name, mode in func.attrs["simt.access"].items()}

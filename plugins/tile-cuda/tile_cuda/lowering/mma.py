@@ -61,7 +61,9 @@ def fragments(call: TileCall, env: PassEnv, threads: int) -> dict[Any, Any]:
         layouts_by_buffer[call.c.source] = layout_of_c(p, threads)
     if a_is_held(call, p) and not call.a.source.same_as(call.c.source):
         along = [(1, p.steps, REGISTER), (0, p.m_tiles, REGISTER), (0, p.along_m, THREAD)]
-        layouts_by_buffer[call.a.source] = resized(tiled(p.shape.operand_a, along, (p.m, p.k)), threads)  # copies along N
+        layouts_by_buffer[call.a.source] = resized(
+            tiled(p.shape.operand_a, along, (p.m, p.k)), threads
+        )  # copies along N
     return layouts_by_buffer
 
 
@@ -88,7 +90,9 @@ class _Lowering:
         self.a = None if a_is_held(call, p) else operand_a(call, p, lane, row, shared_layouts.get(call.a.source))
         self.b = operand_b(call, p, lane, column, shared_layouts.get(call.b.source))
         accumulator_registers = self.binding.registers[call.c.source] if is_whole_fragment(call.c) else None
-        self.sums = Accumulator(call, layout_of_c(p, self.binding.threads), self.binding.thread, accumulator_registers, p.shape.c)
+        self.sums = Accumulator(
+            call, layout_of_c(p, self.binding.threads), self.binding.thread, accumulator_registers, p.shape.c
+        )
 
     def run(self) -> Stmt:
         step = Var("step", "int32")

@@ -139,7 +139,9 @@ def _pipelined(node: For) -> Stmt | None:
 def _is_ring(loads: Stmt, k: Var) -> bool:
     """Does ``k`` only say which slot of a ring is read? Then a round too many reads what is there."""
     zero = const(0, dtype_of(k))
-    without_slot_indices = structural_map(loads, (FloorMod, lambda node: zero if constant(node.b) is not None else node))
+    without_slot_indices = structural_map(
+        loads, (FloorMod, lambda node: zero if constant(node.b) is not None else node)
+    )
     return not reads_variable(without_slot_indices, k)
 
 

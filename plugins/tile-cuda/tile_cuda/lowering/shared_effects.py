@@ -70,7 +70,9 @@ def describe() -> None:
             instructions.WGMMA_RS: _product,
         }
     )
-    VALUES.update({instructions.DESCRIPTOR: _operand, instructions.DESCRIPTOR_AT: _operand_at, instructions.UNIFORM: _same})
+    VALUES.update(
+        {instructions.DESCRIPTOR: _operand, instructions.DESCRIPTOR_AT: _operand_at, instructions.UNIFORM: _same}
+    )
     VALUES[instructions.CLUSTER_RANK] = lambda call, expressions: lambda names: 0  # the blocks of a cluster do the same
 
 

@@ -210,7 +210,9 @@ class _Waits:
         finished = (ended - running) & self.in_scope
         settled = []
         for buffer in sorted(finished, key=lambda v: str(v.name)):
-            settled.append(instructions.register_fence(load(buffer, [const(0, "int32")]), int(constant(buffer.shape[0]) or 0)))
+            settled.append(
+                instructions.register_fence(load(buffer, [const(0, "int32")]), int(constant(buffer.shape[0]) or 0))
+            )
         return settled
 
 
@@ -301,12 +303,16 @@ def _after_loop(group: Group, node: Any) -> Group:
 
 
 def _at_iteration(group: Group, node: For, step: Any) -> Group:
-    defined_in_loop = {bind.var for bind in collect(node.body, Bind)} | {loop.loop_var for loop in collect(node.body, For)}
+    defined_in_loop = {bind.var for bind in collect(node.body, Bind)} | {
+        loop.loop_var for loop in collect(node.body, For)
+    }
     tiles = []
     for tile, slot in group.tiles:
         if slot is not None:
             slot = Analyzer().simplify(substitute(slot, {node.loop_var: step}))
-            slot = None if variables(slot) & defined_in_loop else slot  # it depends on a value that each iteration defines
+            slot = (
+                None if variables(slot) & defined_in_loop else slot
+            )  # it depends on a value that each iteration defines
         tiles.append((tile, slot))
     return replace(group, tiles=tuple(tiles))
 

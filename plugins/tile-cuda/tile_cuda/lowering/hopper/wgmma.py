@@ -135,7 +135,12 @@ class _SharedOperand:
         places = (self.across, zero) if self.along_k else (zero, self.across)
         element = load(self.region.source, element_indices(self.region, *places), self.span)
         leading = 16 if self.along_k else self.blocks.bytes  # along K an instruction's part lies within a block
-        return [Bind(self.var, instructions.matrix_descriptor(element, leading, 8 * self.blocks.span, CODES[self.blocks.span]))]
+        return [
+            Bind(
+                self.var,
+                instructions.matrix_descriptor(element, leading, 8 * self.blocks.span, CODES[self.blocks.span]),
+            )
+        ]
 
     def at(self, step: int, across: int) -> Expr:
         """The descriptor of an instruction's part: step ``step`` along K, ``across`` elements further along M or N."""
@@ -163,7 +168,9 @@ EXPLICIT_WGMMA = replace(WGMMA, op=WGMMA_GEMM.name, matches=matches_explicit)
 
 def lower_fence(call: TileCall, env: ThreadEnv) -> Stmt:
     registers = env.binding.registers[call.buffer.source]
-    return instructions.register_fence(load(registers, [const(0, "int32")]), int(constant(registers.shape[0]) or 0), call.span)
+    return instructions.register_fence(
+        load(registers, [const(0, "int32")]), int(constant(registers.shape[0]) or 0), call.span
+    )
 
 
 def matches_fence(call: TileCall, env: PassEnv) -> str | None:
